@@ -12,21 +12,24 @@ import { ApiError } from "./api-error.ts";
 import { metadataIn } from "./live-object.ts";
 
 const GROUP = "/apis/admissionregistration.k8s.io";
-/** Newest first; MutatingAdmissionPolicy is in the older ones alone before Kubernetes 1.36. */
+/** Newest first. Before Kubernetes 1.36 only the older versions have MutatingAdmissionPolicy. */
 const VERSIONS = ["v1", "v1beta1", "v1alpha1"];
 export const RESOURCES = Object.keys(ADMISSION_RESOURCES) as AdmissionResource[];
 
-/** What is asked about. */
+/** The session that the webhook or policy would judge. */
 export type ConnectSession = Omit<ConnectRequest, "namespaceLabels">;
 
-/** Why the API server has to carry a session. */
+/** Why the session must go through the API server. */
 export interface AdmissionVerdict {
   readonly reason: AdmissionReason;
-  /** The webhook or policy, or why it is not known whether there is one. */
+  /** Names the webhook or policy, or says why the gateway cannot tell whether there is one. */
   readonly by: string;
 }
 
-/** The verdict of a cluster on one CONNECT, by what is there now. Rejects as `ApiClient.json` does. */
+/**
+ * Judges one CONNECT by the cluster's present webhooks and policies. Rejects as `ApiClient.json`
+ * does.
+ */
 export async function judgeOnce(
   client: Pick<ApiClient, "json">,
   cluster: Pick<Cluster, "getNamespace">,
@@ -40,7 +43,7 @@ export async function judgeOnce(
   return verdictOf(connectRulesOf(objects), request, cluster);
 }
 
-/** By the first rule that matches. */
+/** The first rule that matches decides. */
 export function verdictOf(
   rules: readonly ConnectRule[],
   request: ConnectSession,
@@ -52,7 +55,10 @@ export function verdictOf(
   return rule && { reason: "admission-judges-it", by: rule.source };
 }
 
-/** Where each kind is served, in its newest version; absent: nowhere. Rejects as `ApiClient.json` does. */
+/**
+ * The path of each kind in its newest served version; undefined if it is not served. Rejects as
+ * `ApiClient.json` does.
+ */
 export async function servedPaths(
   client: Pick<ApiClient, "json">,
   signal?: AbortSignal,

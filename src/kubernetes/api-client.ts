@@ -9,9 +9,9 @@ import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
 
-/** A page of 500 large objects fits. */
+/** Enough for a page of 500 large objects. */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-/** From the request to the last byte of an answer that has an end. */
+/** From sending the request to the answer's last byte; watches have no such limit. */
 export const ANSWER_TIMEOUT_MS = 60_000;
 
 export interface ApiClientOptions {
@@ -19,21 +19,26 @@ export interface ApiClientOptions {
   readonly dialTimeoutMs: number;
   readonly maxAnswerBytes?: number;
   readonly answerTimeoutMs?: number;
-  /** The API server refused the client's own account something: 403. */
+  /** The API server answered 403 to the gateway's own account. */
   readonly onForbidden?: () => void;
-  /** Connects in another way, through a proxy; the socket is as `dial` gives it. */
+  /**
+   * Replaces the direct connection, for example by one through a proxy; gives a socket as `dial`
+   * does.
+   */
   readonly connect?: ConstructorParameters<typeof HttpUpstream>[0]["connect"];
 }
 
 export interface ApiRequest {
   readonly method?: string;
-  /** Below the server's own path, with its query. */
+  /** Relative to the server's base path, query included. */
   readonly path: string;
   readonly body?: { readonly contentType: string; readonly json: unknown };
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Requests to one API server with the credentials of a kubeconfig, over few connections that are used again. */
+/**
+ * Sends requests to one API server with a kubeconfig's credentials, over a few reused connections.
+ */
 export class ApiClient {
   readonly #options: ApiClientOptions;
   readonly #prefix: string;
@@ -45,7 +50,7 @@ export class ApiClient {
     this.#prefix = new URL(options.kubeconfig.server).pathname.replace(/(?<!\/)\/+$/, "");
   }
 
-  /** The connections, with the certificates of the moment. */
+  /** The connection pool, with the current certificates. */
   get upstream(): HttpUpstream {
     const { kubeconfig, dialTimeoutMs, connect } = this.#options;
     const { tls } = kubeconfig;
@@ -57,10 +62,14 @@ export class ApiClient {
     return this.#upstream.http;
   }
 
-  /** The whole answer, parsed. Rejects with ApiError, AnswerTooLargeError, MalformedAnswerError, or what broke the connection. */
+  /**
+   * Reads and parses the whole answer. Rejects with ApiError, AnswerTooLargeError,
+   * MalformedAnswerError or the connection's error.
+   */
   async json(request: ApiRequest): Promise<unknown> {
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS, maxAnswerBytes = MAX_ANSWER_BYTES } = this.#options;
-    // By hand: what AbortSignal.any makes of a signal that lives as long as the process is not let go in every version of Node.
+    // Some versions of Node leak the signals that AbortSignal.any derives from a signal as old as
+    // the process.
     const controller = new AbortController();
     const abort = (): void => controller.abort();
     const timer = setTimeout(abort, answerTimeoutMs);
@@ -77,12 +86,15 @@ export class ApiClient {
     }
   }
 
-  /** A 2xx answer whose body is yet to come and the caller's to read or destroy. Rejects as `json` does. */
+  /**
+   * Resolves with a 2xx answer before its body; the caller reads or destroys it. Rejects as `json`
+   * does.
+   */
   async open(request: ApiRequest): Promise<IncomingMessage> {
     const response = await this.#send(request, await this.#options.kubeconfig.headers());
     const { statusCode = 0, headers } = response;
     if (statusCode >= 200 && statusCode < 300) return response;
-    // The next request reads tokens and asks plugins anew.
+    // The next request reads tokens and runs plugins again.
     if (statusCode === 401) this.#options.kubeconfig.forget();
     if (statusCode === 403) this.#options.onForbidden?.();
     throw new ApiError(statusCode, await wholeBody(response, 64 * 1024).catch(() => ""), headers);
@@ -124,7 +136,7 @@ export class ApiClient {
         ...(signal && { signal }),
       });
       request.on("response", resolve);
-      // After the response, too: an abort or a broken connection shows in both.
+      // Stays after the response: an abort or a broken connection emits an error on both.
       request.on("error", reject);
       request.end(payload);
     });

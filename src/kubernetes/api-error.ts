@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Status, statusOfBody } from "../api/status.ts";
 
-/** A day; what a server asks beyond it is not meant for us. */
+/** One day; longer waits are cut to it. */
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 
-/** The API server's refusal. */
+/** The API server refused a request. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: number;
   readonly status: Status | undefined;
-  /** How long it wants to be left alone. */
+  /** The server's Retry-After. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, body: Uint8Array | string, headers: IncomingHttpHeaders = {}) {
@@ -24,8 +24,8 @@ export class ApiError extends Error {
   }
 
   /**
-   * The version that was asked about is of no use: forgotten (410), or of a future that this server does not know, which it has lost
-   * or not yet heard of (504 with the cause ResourceVersionTooLarge).
+   * The server cannot use the requested version: it expired (410), or the server has not reached it
+   * yet (504 with the cause ResourceVersionTooLarge).
    */
   get isVersionUseless(): boolean {
     const isTooLarge = this.status?.details?.causes?.some(
@@ -35,7 +35,7 @@ export class ApiError extends Error {
   }
 }
 
-/** An answer that is no JSON, or not of the form that was asked for. */
+/** The answer is not JSON, or has not the requested shape. */
 export class MalformedAnswerError extends Error {
   override readonly name = "MalformedAnswerError";
 }

@@ -10,14 +10,16 @@ import { collectionPath } from "./live-resources.ts";
 import { loggedReflector } from "./logged-reflector.ts";
 import type { Reflector } from "./reflector.ts";
 
-/** The Service of the API servers, and the EndpointSlice that they write for it. */
+/** The API servers' Service, and the EndpointSlice that they write for it. */
 export const API_SERVER_SERVICE = { namespace: "default", name: "kubernetes" } as const;
 
-/** Why `sluice rbac` has a rule for it. */
+/** The reason that `sluice rbac` prints beside the rule. */
 export const API_SERVERS_NEED =
   "the API servers' own endpoints, which no node may have (kubelet.allowAPIServerEndpoints)";
 
-/** Whether the cluster's API servers are looked up, so that no node is dialled where one is. */
+/**
+ * Whether the gateway looks up the API servers' addresses, to refuse nodes that claim one of them.
+ */
 export function reservesApiServers({ cluster, kubelet, listeners }: GatewayConfiguration): boolean {
   return cluster.live !== undefined && servesApi(listeners) && !kubelet.allowAPIServerEndpoints;
 }
@@ -28,7 +30,7 @@ export interface ApiServerEndpointsOptions {
   readonly logger: Pick<Logger, "info" | "warn">;
 }
 
-/** Addresses and ports of the cluster's API servers behind their Service, as they are now; none before they were listed. */
+/** Current addresses and ports of the cluster's API servers; empty before the first list. */
 export class ApiServerEndpoints {
   readonly #reflector: Reflector;
   #endpoints: readonly { readonly host: string; readonly port: number }[] = [];

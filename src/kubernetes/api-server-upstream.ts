@@ -11,24 +11,27 @@ import type { Kubeconfig } from "./kubeconfig.ts";
 
 /** The real API server, and the gateway's identity there. */
 export interface ApiServerUpstream {
-  /** Of the moment: certificates may be replaced while we run. */
+  /** Read it for each request: certificates may rotate. */
   readonly upstream: HttpUpstream;
-  /** Where the API server is mounted below a path: `/k8s/clusters/c1`. */
+  /** The API server's base path: `/k8s/clusters/c1`. */
   readonly pathPrefix?: string;
-  /** Our own credentials besides a client certificate, for requests in another's name. */
+  /** The gateway's credentials other than a client certificate, for impersonating requests. */
   readonly ownCredentials?: { headers(): Promise<HeaderList>; forget(): void } | undefined;
   /**
-   * The gateway has a client certificate there. Then it must impersonate the caller: otherwise every
-   * caller would act with the gateway's own rights.
+   * The gateway connects with a client certificate, so it must impersonate the caller: otherwise
+   * every caller would act with the gateway's own rights.
    */
   readonly impersonates: boolean;
-  /** It may do so by constrained impersonation (KEP-5284) alone: service accounts and nodes by their name and nothing else. */
+  /**
+   * The account has only constrained impersonation (KEP-5284): service accounts and nodes, each by
+   * its exact name.
+   */
   readonly isConstrained?: boolean;
-  /** The requester of an impersonated request is named to it, as an extra of the user. */
+  /** Impersonated requests name the requester in an extra of the user. */
   readonly namesRequester?: boolean;
 }
 
-/** The API server that the configuration names; undefined where it names none. Throws ConfigurationError for files that are wrong. */
+/** The configured API server, if there is one. Throws ConfigurationError for invalid files. */
 export async function upstreamApiServerOf(
   { upstreamAPIServer, timeouts }: Pick<GatewayConfiguration, "upstreamAPIServer" | "timeouts">,
   upstreams: UpstreamTlsFiles,
@@ -46,7 +49,7 @@ export async function upstreamApiServerOf(
   };
 }
 
-/** The live API of a kubeconfig as the server that other requests go to. */
+/** Forwards other requests to the live API's server. */
 export function forwardingTo(
   kubeconfig: Kubeconfig,
   client: ApiClient,
@@ -67,7 +70,7 @@ export function forwardingTo(
       close: () => {},
     };
   }
-  // With our certificate on the connection the API server would take every caller for us.
+  // A connection with our certificate would make every caller the gateway to the API server.
   const { isTls, ...address } = addressOfUrl(kubeconfig.server);
   const { ca, serverName, insecureSkipVerify } = kubeconfig.tls;
   const tls = isTls ? new UpstreamTls({ ca, serverName, insecureSkipVerify }) : undefined;
@@ -79,7 +82,7 @@ export function forwardingTo(
   return { upstream, pathPrefix, impersonates: false, close: () => upstream.close() };
 }
 
-/** Through the kubeconfig's proxy; undefined where it names none. */
+/** Connects through the kubeconfig's proxy; undefined without one. */
 export function connectorOf({
   proxyUrl,
   tls,

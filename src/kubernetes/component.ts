@@ -35,29 +35,37 @@ const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingre
 export interface BuiltCluster extends Component {
   readonly store: ClusterStore;
   readonly lookUp: GatewayContext["lookUp"];
-  /** Where the live API is, by the kubeconfig and by its own endpoints, as of now: no node may be there. */
+  /**
+   * Current addresses of the live API, from the kubeconfig and from its endpoints; the gateway
+   * refuses nodes there.
+   */
   listApiEndpoints(): readonly { readonly host: string; readonly port: number }[];
-  /** The live API as the server for all other requests; undefined if manifests hold the cluster state. */
+  /** The server that other requests go to; undefined if the cluster state comes from manifests. */
   readonly apiServer: ApiServerUpstream | undefined;
-  /** Whether admission of the live API may judge a session; undefined where it is not asked. */
+  /**
+   * Whether admission in the live API may judge a session; undefined if the gateway does not check.
+   */
   readonly judgeConnect: ConnectAdmission["judge"] | undefined;
-  /** Where what is written belongs; undefined where that is the store. */
+  /** Writes go here; undefined if they go to the store. */
   readonly live:
     | {
         readonly client: ApiClient;
-        /** Of the kubeconfig's context, or of the pod. */
+        /** The kubeconfig context's namespace, or the pod's. */
         readonly namespace: string;
-        /** Resolves when every kind was listed once. */
+        /** Resolves after the first list of every kind. */
         readonly known: Promise<void>;
       }
     | undefined;
-  /** Writes the status of a pod that is probed here to the live API; undefined where there is none. */
+  /** Writes a probed pod's status to the live API; undefined without one. */
   readonly publishPodStatus: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
-  /** Writes Events to the live API; undefined where there is none. */
+  /** Writes Events to the live API; undefined without one. */
   readonly events: Pick<EventRecorder, "record"> | undefined;
 }
 
-/** Cluster state from manifests or a live API. Throws ConfigurationError for invalid files. */
+/**
+ * Builds the cluster state from manifests or a live API. Throws ConfigurationError for invalid
+ * files.
+ */
 export async function buildCluster(
   configuration: GatewayConfiguration,
   metrics: Metrics,
@@ -69,7 +77,7 @@ export async function buildCluster(
   const freshnessOf: ClusterStore["freshnessOf"] = (kinds) =>
     live?.freshnessOf(kinds) ?? { asOf: new Date(), problem: undefined };
   const store = new ClusterStore({
-    // From where an earlier process can at most have been: a watch across a restart lists again.
+    // No earlier process can have reached this version, so a watch across a restart lists again.
     firstResourceVersion: Date.now(),
     freshnessOf: settings && freshnessOf,
     onListenerError: (error, { object: { kind, metadata } }) => {
@@ -102,16 +110,16 @@ export async function buildCluster(
   };
 }
 
-/** What a command looks at. */
+/** The cluster state that a command reads. */
 export interface ClusterSnapshot {
   readonly store: ClusterStore;
-  /** As `BuiltCluster.judgeConnect`, of the moment. */
+  /** As `BuiltCluster.judgeConnect`, for one look. */
   judgeConnect(session: ConnectSession): Promise<AdmissionVerdict | undefined>;
 }
 
 /**
- * Looks at all manifests, or at the requested objects of a live API. Throws ConfigurationError for files that are wrong, StatusError when
- * the API cannot be asked.
+ * Reads all manifests, or the requested objects of a live API. Throws ConfigurationError for
+ * invalid files, StatusError if the API does not answer.
  */
 export async function snapshotCluster<T>(
   configuration: GatewayConfiguration,
@@ -239,19 +247,22 @@ async function buildLive(
       onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
     }),
     health: () => healthOf(live, permissions, admission),
-    // Nodes no longer have the features that this gateway gave them.
+    // Removes the features that this gateway published on nodes.
     drain: async () => await publisher?.withdraw(),
     stop: () => started.stop(),
   };
 }
 
-/** A gate of the feature's name that is off here means that no Sluice of this configuration has it. */
+/**
+ * If the gate with the feature's name is off here, no gateway with this configuration has the
+ * feature.
+ */
 function isPublished(feature: string, gates: FeatureGates): boolean {
   const isOff = isFeatureGateName(feature) && !gates.isEnabled(feature);
   return gates.isEnabled("NodeDeclaredFeatures") && !isOff;
 }
 
-/** Kinds without a reader are not watched. */
+/** Watches only kinds that something reads. */
 function kindsFor(configuration: GatewayConfiguration): Pick<LiveClusterOptions, "kinds" | "namespaces"> {
   const { authorization, listeners } = configuration;
   const usesRbac =
@@ -266,7 +277,10 @@ function kindsFor(configuration: GatewayConfiguration): Pick<LiveClusterOptions,
   return { kinds: [...kinds, "EndpointSlice"], namespaces: { EndpointSlice: service.namespace } };
 }
 
-/** Old state serves: a gateway that stood aside while the API is away would take all replicas with it. */
+/**
+ * Stale state keeps the gateway ready: otherwise an API outage would take all replicas out of
+ * service.
+ */
 function healthOf(
   live: LiveCluster,
   { missing }: PermissionCheck,

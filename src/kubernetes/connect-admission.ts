@@ -22,16 +22,18 @@ import { metadataIn } from "./live-object.ts";
 import { loggedReflector, type ReflectorTuning } from "./logged-reflector.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";
 
-/** How soon it is asked again which kinds are served: an API server may be upgraded while we run. */
+/**
+ * How often the gateway looks up which kinds are served: an upgrade of the API server may add some.
+ */
 const DISCOVER_AGAIN_MS = 60_000;
-/** How soon, while there was no answer yet. */
+/** The interval until the first answer. */
 const DISCOVER_FIRST_MS = 1_000;
 
 export interface ConnectAdmissionOptions {
   readonly client: Pick<ApiClient, "json" | "open">;
-  /** Whose namespaces selectors are about. */
+  /** Selectors match the labels of its namespaces. */
   readonly cluster: Pick<Cluster, "getNamespace">;
-  /** Past it what was known no longer counts. */
+  /** Rules that were read longer ago than this do not count. */
   readonly maxStateAgeMs: number;
   readonly metrics: Pick<ClusterMetrics, "listed" | "event" | "watchEnded" | "observe" | "admissionJudged">;
   readonly logger: Pick<Logger, "info" | "warn">;
@@ -44,16 +46,19 @@ interface NamedObject {
   readonly object: unknown;
 }
 
-/** One kind, as far as it is known. */
+/** What the gateway knows about one kind. */
 interface Followed {
   readonly path: string;
   readonly objects: Map<string, unknown>;
   readonly reflector: Reflector<NamedObject>;
-  /** The account may not read it now. */
+  /** The account may not read the kind at present. */
   isForbidden: boolean;
 }
 
-/** Whether webhooks or policies of a live cluster may judge a CONNECT on a pod. Until that is known, they may. */
+/**
+ * Whether a live cluster's webhooks or policies may judge a CONNECT on a pod. Until the rules are
+ * known, the answer is yes.
+ */
 export class ConnectAdmission {
   readonly #options: ConnectAdmissionOptions;
   readonly #followed = new Map<AdmissionResource, Followed>();
@@ -76,7 +81,9 @@ export class ConnectAdmission {
     void this.#discover();
   }
 
-  /** Undefined: nothing in the cluster judges it, and it may go to its node. */
+  /**
+   * Undefined if nothing in the cluster judges the session, so that it may go straight to its node.
+   */
   judge(request: ConnectSession): AdmissionVerdict | undefined {
     const verdict = this.#verdictOn(request);
     this.#options.metrics.admissionJudged(verdict?.reason);
@@ -91,7 +98,7 @@ export class ConnectAdmission {
     return verdictOf(this.#rules, request, this.#options.cluster);
   }
 
-  /** Why it is not known; undefined where it is. */
+  /** Why the rules are unknown; undefined once they are known. */
   get problem(): string | undefined {
     const forbidden = this.#forbidden();
     if (forbidden.length > 0) return `the gateway's account may not read ${forbidden.join(", ")}`;
@@ -101,7 +108,7 @@ export class ConnectAdmission {
     return `webhooks and policies were last read ${Math.floor(staleMs / 1_000)}s ago`;
   }
 
-  /** Kinds that may be read, and were not yet. */
+  /** Readable kinds without a first list. */
   get unsynced(): readonly string[] {
     if (this.#discovery === "pending") return Object.values(ADMISSION_RESOURCES);
     return [...this.#followed]
@@ -117,7 +124,8 @@ export class ConnectAdmission {
 
   #forbidden(): string[] {
     if (this.#discovery === "forbidden") return ["which of them are served"];
-    // An API server that has just started refuses until it knows its own roles: what was read counts meanwhile.
+    // An API server that has just started answers 403 until it has loaded its roles; older rules
+    // count meanwhile.
     const isPast = ({ isSynced, staleMs }: Reflector<NamedObject>): boolean =>
       !isSynced || staleMs > this.#options.maxStateAgeMs;
     return [...this.#followed]
@@ -137,7 +145,8 @@ export class ConnectAdmission {
       for (const resource of RESOURCES) this.#follow(resource, served.get(resource));
       this.#discovery = "done";
     } catch (error) {
-      // What was served is followed on; the reflectors log an API server that is away.
+      // Kinds that were served stay watched; their reflectors log an API server that does not
+      // answer.
       if (isForbidden(error) && this.#discovery === "pending") {
         this.#discovery = "forbidden";
       }
@@ -229,7 +238,7 @@ function isForbiddenCode(code: number | undefined): boolean {
   return code === 401 || code === 403;
 }
 
-/** What cannot be read may judge everything. */
+/** A rule that does not parse may judge every session. */
 function compiledRules(objects: AdmissionObjects): readonly ConnectRule[] {
   try {
     return connectRulesOf(objects);

@@ -1,14 +1,14 @@
-/** client-go's bound for one object: so many Events at once, and then one in that time. */
+/** client-go's limit for each object: a burst of this many Events, then one per refill. */
 export const MAX_BURST_EVENTS = 25;
 export const EVENT_REFILL_MS = 5 * 60_000;
-/** Objects whose budget is remembered; the one that was not heard for longest is forgotten. */
+/** Objects with a remembered budget; the least recently used one is dropped. */
 const MAX_BUDGETED_OBJECTS = 4_096;
 
-/** Lets every object say so much and no more. */
+/** Limits how many Events each object may have. */
 export class EventBudget {
   readonly #budgets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
 
-  /** False: it has said enough for now. */
+  /** False if the object has used up its Events for now. */
   take(object: string, nowMs: number): boolean {
     const { tokens, atMs } = this.#budgets.get(object) ?? { tokens: MAX_BURST_EVENTS, atMs: nowMs };
     const refilled = Math.min(MAX_BURST_EVENTS, tokens + (nowMs - atMs) / EVENT_REFILL_MS);

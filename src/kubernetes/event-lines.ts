@@ -1,17 +1,17 @@
 import { MalformedAnswerError } from "./api-error.ts";
 
-/** etcd holds no object of more than 1.5 MiB; JSON may be longer. */
+/** etcd refuses objects over 1.5 MiB; their JSON may be longer. */
 export const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
-  /** Not checked: a bad object harms itself, and no other of the watch. */
+  /** Unchecked: a bad object must not break the watch of the others. */
   readonly object: unknown;
 }
 
 /**
- * The events of a watch, one JSON line each, as soon as they are whole. Throws MalformedAnswerError for any other line: the watch must
- * restart from the last good event.
+ * Yields a watch's events, one JSON line each, as soon as a line is complete. Throws
+ * MalformedAnswerError for any other line; the watch must then restart from the last good event.
  */
 export async function* eventLines(
   chunks: AsyncIterable<Buffer>,

@@ -8,12 +8,12 @@ export type ContainerEvent = SaidEvent;
 
 export interface EventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;
-  /** An Event that could not be written is lost. */
+  /** The API did not store the Event; it is lost. */
   readonly onFailure: (error: unknown) => void;
   readonly nowMs?: () => number;
 }
 
-/** client-go's bound: Events remembered. */
+/** client-go's limit. */
 const MAX_REMEMBERED = 4_096;
 
 interface Written {
@@ -22,14 +22,14 @@ interface Written {
 }
 
 /**
- * Writes Events about containers; a repeated one counts up. A pod with too many has one in five minutes. Nothing waits: Events that
- * cannot be written are lost.
+ * Writes Events about containers; a repeated one counts up. EventBudget limits each pod. Callers do
+ * not wait, and an Event that the API does not store is lost.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
-  /** By what they say, the longest unused first. */
+  /** Keyed by text, least recently used first. */
   readonly #written = new Map<string, Written>();
-  /** By pod uid. */
+  /** Keyed by pod uid. */
   readonly #budget = new EventBudget();
 
   constructor(options: EventRecorderOptions) {
@@ -42,7 +42,7 @@ export class EventRecorder {
     const key = [uid, containerName, event.type, event.reason, event.message].join("\n");
     const known = this.#written.get(key);
     try {
-      // Remembered before anything is waited for: the next one of its kind must find it.
+      // Set before the first await, so that the next equal Event finds it.
       const name = known && (await known.name);
       if (known !== undefined && name !== undefined) {
         known.count++;

@@ -23,13 +23,13 @@ export function firstSaid({ type, reason, message }: SaidEvent, at: Date): objec
   };
 }
 
-/** Writes an Event, without its apiVersion and kind, in its namespace. */
+/** Creates an Event in its namespace; the function adds apiVersion and kind. */
 export function createEvent(namespace: string, event: object): ApiRequest {
   const json = { apiVersion: "v1", kind: "Event", ...event };
   return { method: "POST", path: eventsPath(namespace), body: { contentType: "application/json", json } };
 }
 
-/** The same was said again: it is the Event's `count`-th time. */
+/** Updates a repeated Event to its new count and time. */
 export function countUpEvent(namespace: string, name: string, count: number, at: Date): ApiRequest {
   const json = { count, lastTimestamp: eventTime(at) };
   const body = { contentType: "application/merge-patch+json", json };
@@ -44,7 +44,7 @@ function eventsPath(namespace: string): string {
   return `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
 }
 
-/** metav1.Time has no fractions of a second. */
+/** metav1.Time has whole seconds. */
 function eventTime(at: Date): string {
   return at.toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -2,18 +2,21 @@ import { keyPairOf } from "../config/key-pair.ts";
 import { parseYamlDocuments } from "../config/yaml-documents.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 
-/** What a credential plugin or an identity provider gave; PEM texts. */
+/** Credentials from a plugin or an identity provider; certificates and keys are PEM. */
 export interface PluginCredentials {
   readonly authorization: string | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
-  /** Milliseconds since 1970; undefined: until the API server refuses them. */
+  /** Milliseconds since 1970; undefined means valid until the API server refuses them. */
   readonly expiresAtMs: number | undefined;
 }
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
-/** The value of $KUBERNETES_EXEC_INFO: what a plugin may know (client.authentication.k8s.io, ExecCredentialSpec). JSON. */
+/**
+ * The JSON for $KUBERNETES_EXEC_INFO: the cluster as a plugin may see it
+ * (client.authentication.k8s.io, ExecCredentialSpec).
+ */
 export function execInfo(
   { server, tlsServerName, insecureSkipTLSVerify, proxyUrl, execConfig, user }: KubeconfigEntries,
   isInteractive: boolean,
@@ -37,8 +40,8 @@ export function execInfo(
 }
 
 /**
- * What a plugin printed, JSON or YAML. Throws client-go's sentence for what it refuses (plugin/pkg/client/auth/exec); none repeats
- * a value of the status.
+ * Parses a plugin's output, JSON or YAML. Throws client-go's messages
+ * (plugin/pkg/client/auth/exec); none contains a value of the status.
  */
 export function readExecCredential(text: string, apiVersion: string): PluginCredentials {
   const credential = parsed(text);
@@ -90,7 +93,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   return value;
 }
 
-/** The parser's own message would quote the text. */
+/** The parser's own message would quote the secret text. */
 function parsedYaml(text: string): unknown {
   try {
     return parseYamlDocuments(text, "stdout")[0]?.value;
@@ -99,7 +102,7 @@ function parsedYaml(text: string): unknown {
   }
 }
 
-/** Empty is absent, as in Go. */
+/** Empty counts as absent, as in Go. */
 function textOf(status: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = status[name] ?? "";
   if (typeof value !== "string") throw new Error(`decoding stdout: status.${name} must be a string`);

@@ -9,18 +9,18 @@ import { ApiError } from "./api-error.ts";
 import { liveObject } from "./live-object.ts";
 import { objectPath } from "./live-resources.ts";
 
-/** In which features are withdrawn, at a shutdown. */
+/** How long a shutdown may spend on withdrawing features. */
 export const WITHDRAW_TIMEOUT_MS = 2_000;
-/** Between two writes of one node: another program may want the opposite. */
+/** Between two writes to one node, in case another program keeps reverting them. */
 export const PUBLISH_INTERVAL_MS = 10_000;
-/** As `managedFields` names us. */
+/** Our name in `managedFields`. */
 const FIELD_MANAGER = "sluice";
 
 export interface FeaturePublisherOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly cluster: Pick<Cluster, "getNode" | "subscribe">;
   readonly nodes: readonly string[];
-  /** Those whose gates are on; what was published before beside them is withdrawn. */
+  /** Features whose gates are on; other features that we published are withdrawn. */
   readonly features: readonly string[];
   readonly metrics: Pick<ClusterMetrics, "featuresRemoved">;
   readonly logger: Pick<Logger, "info" | "warn">;
@@ -28,16 +28,16 @@ export interface FeaturePublisherOptions {
   readonly nowMs?: () => number;
 }
 
-/** What is to be written; without `declared`, the list is left to its owner. */
+/** The lists to write; `declared` is undefined if its owner keeps it. */
 interface Lists {
   readonly declared: readonly string[] | undefined;
   readonly published: readonly string[];
 }
 
 /**
- * Publishes features of nodes whose kubelets are reached through a Sluice that has them: in an annotation, which gateways read, and in
- * `status.declaredFeatures` (KEP-5328) unless a kubelet writes that list, as it does from 1.36 on. What the owner removes is not added
- * again. Published features are taken back when their gate is off, and by `withdraw` (docs/decisions/0042-published-features.md).
+ * Publishes features of nodes behind a Sluice: in an annotation for gateways, and in
+ * `status.declaredFeatures` (KEP-5328) unless a kubelet writes that list
+ * (docs/decisions/0042-published-features.md).
  */
 export class FeaturePublisher {
   readonly #options: FeaturePublisherOptions;
@@ -45,7 +45,7 @@ export class FeaturePublisher {
   readonly #unsubscribe: () => void;
   readonly #notBeforeMs = new Map<string, number>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** Nodes in whose lists are features of ours. */
+  /** Nodes that list features of ours. */
   readonly #listed = new Set<string>();
   #features: readonly string[];
   #isStopped = false;
@@ -62,7 +62,7 @@ export class FeaturePublisher {
     for (const name of nodes) this.#check(options.cluster.getNode(name));
   }
 
-  /** Takes back what was published, for there is nothing behind it any more. Never rejects. */
+  /** Withdraws the published features: no Sluice serves them any more. Never rejects. */
   async withdraw(): Promise<void> {
     this.stop();
     this.#features = [];
@@ -99,7 +99,10 @@ export class FeaturePublisher {
     this.#timers.set(name, timer);
   }
 
-  /** The annotation and the list were written together: where one is there without the other, the list has another owner. */
+  /**
+   * We write the annotation and the list together. If one is there without the other, the list has
+   * another owner.
+   */
   #noteConflict(node: Node): void {
     const { name } = node.metadata;
     const declared = node.status?.declaredFeatures ?? [];
@@ -125,8 +128,8 @@ export class FeaturePublisher {
   }
 
   /**
-   * Reads the node as it is now, with the owners of its fields, and writes what is to change. False: another writer came first. Rejects as
-   * the client does.
+   * Reads the node with its fields' owners and writes the difference. False if another writer was
+   * faster. Rejects as the client does.
    */
   async #write(name: string, signal?: AbortSignal): Promise<boolean> {
     const { client, logger } = this.#options;
@@ -138,7 +141,8 @@ export class FeaturePublisher {
     if (lists === undefined) return true;
     const { declared, published } = lists;
     const annotation = published.length === 0 ? null : published.join(",");
-    // The version guards what the kubelet may have written meanwhile. Kubelets write annotations with their status, too.
+    // The version protects concurrent writes of the kubelet, which writes annotations with its
+    // status.
     const metadata = {
       resourceVersion: node.metadata.resourceVersion,
       annotations: { [PUBLISHED_FEATURES_ANNOTATION]: annotation },
@@ -169,7 +173,10 @@ export class FeaturePublisher {
   }
 }
 
-/** Undefined: they are as they are to be. What was published and is not in the list was removed by its owner, and stays away from it. */
+/**
+ * Undefined if the lists are right. A published feature missing from the list was removed by the
+ * list's owner, and stays out.
+ */
 function listsFor(node: Node, features: readonly string[], owner?: string): Lists | undefined {
   const declared = node.status?.declaredFeatures ?? [];
   const published = publishedFeaturesOf(node.metadata);
@@ -177,7 +184,8 @@ function listsFor(node: Node, features: readonly string[], owner?: string): List
   const missing = features.filter((feature) => !declared.includes(feature) && !published.includes(feature));
   if (withdrawn.length === 0 && missing.length === 0) return undefined;
   const kept = (list: readonly string[]) => list.filter((feature) => !withdrawn.includes(feature));
-  // Other features are a kubelet's, which writes the whole list each time. Of a Node that it has just made, no owner is recorded.
+  // Other features come from a kubelet, which rewrites the whole list each time. A new Node records
+  // no owner yet.
   const added = declared.every((feature) => published.includes(feature)) ? missing : [];
   const wanted = unionOf(kept(declared), added);
   return {
@@ -186,7 +194,10 @@ function listsFor(node: Node, features: readonly string[], owner?: string): List
   };
 }
 
-/** What wrote a Node's `status.declaredFeatures` last, where that was not us: API servers record it (KEP-555). */
+/**
+ * The last writer of a Node's `status.declaredFeatures` other than us; API servers record it
+ * (KEP-555).
+ */
 function ownerOfList(node: unknown): string | undefined {
   const { metadata } = node as { metadata?: { managedFields?: unknown } | null };
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as ManagedFields[]) : [];

@@ -8,7 +8,10 @@ export function isInCluster(environment: Environment): boolean {
   return Boolean(environment.KUBERNETES_SERVICE_HOST && environment.KUBERNETES_SERVICE_PORT);
 }
 
-/** The API server as a pod is told of it. Throws ConfigurationError outside of one. */
+/**
+ * The API server from the pod's environment and service account. Throws ConfigurationError outside
+ * a pod.
+ */
 export async function inClusterEntries(
   environment: Environment,
   folder = SERVICE_ACCOUNT_FOLDER,

@@ -4,25 +4,25 @@ import type { Section } from "../config/section.ts";
 import { type PemSource, pemOf } from "../config/webhook-kubeconfig.ts";
 import { type KubeconfigFile, readKubeconfigFile } from "./kubeconfig-files.ts";
 
-/** Which entries are read. */
+/** Selects the entries to read. */
 export interface EntrySelection {
   readonly context?: string | undefined;
   readonly cluster?: string | undefined;
   readonly user?: string | undefined;
-  /** A URL, or `host:port`, instead of the cluster's. */
+  /** A URL or `host:port` in place of the cluster's server. */
   readonly server?: string | undefined;
 }
 
-/** What one context says, its files' paths absolute. */
+/** The entries of one context, with absolute file paths. */
 export interface KubeconfigEntries {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly server: string;
   readonly namespace: string;
   readonly certificateAuthority: PemSource | undefined;
   readonly insecureSkipTLSVerify: boolean;
   readonly tlsServerName: string | undefined;
   readonly proxyUrl: string | undefined;
-  /** What the cluster's entry says to plugins: its extension client.authentication.k8s.io/exec. */
+  /** The cluster's configuration for plugins: its extension client.authentication.k8s.io/exec. */
   readonly execConfig?: unknown;
   readonly user: KubeconfigUser;
 }
@@ -31,7 +31,7 @@ export interface KubeconfigUser {
   readonly clientCertificate?: PemSource | undefined;
   readonly clientKey?: PemSource | undefined;
   readonly token?: string | undefined;
-  /** Counts where both are given, as in client-go. */
+  /** Takes precedence over `token`, as in client-go. */
   readonly tokenFile?: string | undefined;
   readonly basic?: { readonly username: string; readonly password: string } | undefined;
   readonly impersonate?: Impersonation | undefined;
@@ -39,7 +39,7 @@ export interface KubeconfigUser {
   readonly authProvider?: AuthProvider | undefined;
 }
 
-/** An identity provider that clients speak to themselves, by name. */
+/** A named identity provider that the client itself calls. */
 export interface AuthProvider {
   readonly name: string;
   readonly config: Readonly<Record<string, string>>;
@@ -59,9 +59,9 @@ export interface ExecPlugin {
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly provideClusterInfo: boolean;
-  /** Whether it gets our standard input, where that is a terminal. */
+  /** Whether the plugin inherits our standard input if it is a terminal. */
   readonly interactiveMode: (typeof INTERACTIVE_MODES)[number];
-  /** How to install it. */
+  /** Tells the user how to install it. */
   readonly installHint: string | undefined;
 }
 
@@ -73,8 +73,8 @@ const INTERACTIVE_MODES = ["IfAvailable", "Never", "Always"] as const;
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 /**
- * Reads the context's entries from files in order; the first file with an entry wins, as in client-go. Throws ConfigurationError with
- * everything wrong in them; other entries are not read.
+ * Reads the context's entries from files in order; the first file with an entry wins, as in
+ * client-go. Throws ConfigurationError with all of their problems; other entries are not read.
  */
 export async function readKubeconfigEntries(
   fileNames: readonly string[],
@@ -112,7 +112,7 @@ export async function readKubeconfigEntries(
   return entries;
 }
 
-/** client-go makes maps of the lists, and refuses a file whose list names something twice. */
+/** client-go turns the lists into maps, and refuses a file with a duplicate name. */
 function refuseDoubles(root: Section): void {
   for (const list of ["clusters", "contexts", "users"]) {
     const names = new Set<string>();
@@ -124,7 +124,10 @@ function refuseDoubles(root: Section): void {
   }
 }
 
-/** An authority, or none: both would leave it to the reader which counts. */
+/**
+ * Refuses an authority beside insecure-skip-tls-verify: readers could disagree about which one
+ * counts.
+ */
 function refuseTwoTrusts(cluster: Section | undefined): void {
   const has = (name: string): boolean => cluster?.has(name) === true;
   const [data, file] = ["certificate-authority-data", "certificate-authority"];
@@ -137,7 +140,9 @@ function refuseTwoTrusts(cluster: Section | undefined): void {
   }
 }
 
-/** As clientcmd validates an AuthInfo; certificates and plugins may stand beside a token. */
+/**
+ * Follows clientcmd's validation of an AuthInfo; a token may stand beside certificates and plugins.
+ */
 function refuseTwoMethods(user: Section): void {
   const methods = [
     ...(user.has("token") ? ["token"] : []),
@@ -182,7 +187,7 @@ function readCluster(cluster: Section | undefined, hasServer: boolean) {
   };
 }
 
-/** What narrows an identity down; without a user to impersonate it would narrow nothing. */
+/** Narrow the impersonated user; without `as` they would have no effect. */
 const IMPERSONATED_PARTS = ["as-uid", "as-groups", "as-user-extra"];
 
 function readUser(user: Section, folder: string, name = ""): KubeconfigUser {
@@ -229,13 +234,13 @@ function readExec(user: Section, folder: string): ExecPlugin {
   if (command === undefined) exec.problem("command", "is required");
   if (!exec.has("apiVersion")) exec.problem("apiVersion", "is required");
   const apiVersion = exec.choice("apiVersion", EXEC_API_VERSIONS) ?? EXEC_API_VERSIONS[0];
-  // v1 has no default for it (tools/clientcmd/api/v1/defaults.go).
+  // v1 has no default here (tools/clientcmd/api/v1/defaults.go).
   if (apiVersion === EXEC_API_VERSIONS[1] && !exec.has("interactiveMode")) {
     exec.problem("interactiveMode", "is required");
   }
   return {
     apiVersion,
-    // A name alone is looked up in $PATH; anything with a slash counts from the file's folder.
+    // A bare name is searched in $PATH; a path is relative to the file's folder.
     command: command?.includes("/") ? path.resolve(folder, command) : (command ?? ""),
     args: exec.list("args").map(String),
     env: exec.sections("env").map((entry) => {
@@ -256,7 +261,7 @@ function readAuthProvider(provider: Section): AuthProvider {
   };
 }
 
-/** Problems with it do not repeat the value. */
+/** Its problems do not repeat the value. */
 function secretText(section: Section, name: string): string | undefined {
   const value = section.entries().find(([key]) => key === name)?.[1];
   if (value === undefined || typeof value === "string") return value;

@@ -6,10 +6,10 @@ import { readNamedFile } from "../config/named-file-text.ts";
 import { Section } from "../config/section.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "../config/yaml-documents.ts";
 
-/** Checked before a file is read. */
+/** The file's size is checked before it is read. */
 export const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
 
-/** One file of kubeconfig format, read but not yet understood. Problems found in it gather in the list. */
+/** A file in kubeconfig format, parsed but not interpreted. `problems` collects its errors. */
 export interface KubeconfigFile {
   readonly name: string;
   readonly root: Section;
@@ -18,8 +18,8 @@ export interface KubeconfigFile {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The files that kubectl would read: the given one, or those of $KUBECONFIG that exist, or `~/.kube/config`. Empty where nothing
- * is named and none is there.
+ * The files that kubectl would read: the given one, or the existing ones in $KUBECONFIG, or
+ * `~/.kube/config`. Empty if none is given and none exists.
  */
 export async function kubeconfigFileNames(
   given: string | undefined,
@@ -34,7 +34,7 @@ export async function kubeconfigFileNames(
   return found.flat();
 }
 
-/** Throws ConfigurationError for a file that cannot be read, is too large, or is no YAML. */
+/** Throws ConfigurationError for a file that is unreadable, too large or not YAML. */
 export async function readKubeconfigFile(
   name: string,
   problems: ConfigurationProblem[],
@@ -53,7 +53,7 @@ async function textOf(name: string): Promise<string> {
   }
 }
 
-/** As Go's YAML reads it: UTF-16 where a byte order mark says so. PowerShell's `>` writes such files. */
+/** Decodes UTF-16 by its byte order mark, as Go's YAML does: PowerShell's `>` writes such files. */
 function decodeByMark(bytes: Buffer): string {
   const mark = bytes.subarray(0, 2).toString("hex");
   if (mark === "fffe") return bytes.subarray(2).toString("utf16le");
@@ -71,7 +71,7 @@ async function exists(name: string): Promise<boolean> {
   );
 }
 
-/** To client-go an empty text is an absent one; tools write `namespace: ""`. */
+/** client-go treats an empty string as absent; tools write `namespace: ""`. */
 function withoutEmptyTexts(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmptyTexts);
   if (typeof value !== "object" || value === null) return value;

@@ -6,7 +6,9 @@ import type {
   KubeconfigUser,
 } from "./kubeconfig-entries.ts";
 
-/** What stands above a kubeconfig: kubectl's flags. Files count from the working directory. */
+/**
+ * kubectl's flags, which override a kubeconfig. File names are relative to the working directory.
+ */
 export interface KubeconfigOverrides extends EntrySelection {
   readonly namespace?: string | undefined;
   readonly certificateAuthority?: string | undefined;
@@ -20,7 +22,10 @@ export interface KubeconfigOverrides extends EntrySelection {
   readonly impersonate?: Partial<Impersonation> | undefined;
 }
 
-/** The entries as client-go merges them with overrides (tools/clientcmd/client_config.go, getCluster and getAuthInfo). */
+/**
+ * Merges entries and overrides as client-go does (tools/clientcmd/client_config.go, getCluster and
+ * getAuthInfo).
+ */
 export function applyOverrides(
   entries: KubeconfigEntries,
   overrides: KubeconfigOverrides,
@@ -30,15 +35,15 @@ export function applyOverrides(
   const merged: KubeconfigEntries = {
     ...entries,
     namespace: overrides.namespace ?? entries.namespace,
-    // Either of the two clears the other, which would contradict it.
+    // Setting one clears the other, which would contradict it.
     ...(setsTrust && { insecureSkipTLSVerify, certificateAuthority: fileOf(certificateAuthority) }),
-    // The file's name is that of the file's server.
+    // The kubeconfig's server name belongs to the kubeconfig's server.
     ...((tlsServerName !== undefined || server !== undefined) && { tlsServerName }),
     user: userOf(entries.user, overrides),
   };
   if (server === undefined) return merged;
   const url = serverUrl(server);
-  // A server that is named by hand gets no credentials in the clear, as from client-go.
+  // As client-go, sends no credentials in the clear to a server given by flag.
   return { ...merged, server: url, user: /^https:/i.test(url) ? merged.user : {} };
 }
 
@@ -75,7 +80,7 @@ function fileOf(name: string | undefined): { readonly file: string } | undefined
   return name === undefined ? undefined : { file: path.resolve(name) };
 }
 
-/** Without a scheme it is http, as kubectl has it. */
+/** A URL without a scheme is http, as in kubectl. */
 function serverUrl(text: string): string {
   return (text.includes("://") ? text : `http://${text}`).replace(/(?<!\/)\/+$/, "");
 }

@@ -9,23 +9,23 @@ import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
 import { applyOverrides, type KubeconfigOverrides } from "./kubeconfig-overrides.ts";
 import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
 
-/** Files are read again after this long, as client-go does: tokens are replaced on disk while we run. */
+/** How long read files are reused, as in client-go: tokens rotate on disk. */
 export const CREDENTIALS_REUSE_MS = 60_000;
 
-/** One API server, and the client's identity there. */
+/** One API server, and the client's credentials there. */
 export interface Kubeconfig {
-  /** `https://host:port`, perhaps with a path, without a slash at its end. */
+  /** `https://host:port`, perhaps with a path, without a trailing slash. */
   readonly server: string;
   readonly namespace: string;
-  /** As of the last `headers()`: certificates may be replaced while we run. The same object until they are. */
+  /** As of the last `headers()`, since certificates rotate. The same object until they change. */
   readonly tls: UpstreamTlsOptions;
   readonly proxyUrl: string | undefined;
   /**
-   * Authorization and impersonation lines of a request. A plugin's credentials serve until they expire. Rejects when files or plugins
-   * fail; no secret is in the message.
+   * A request's Authorization and impersonation lines. A plugin's credentials are reused until they
+   * expire. Rejects if a file or plugin fails; the message holds no secret.
    */
   headers(): Promise<HeaderList>;
-  /** After a 401: the next `headers()` asks files and plugins anew. */
+  /** Call it after a 401: the next `headers()` reads files and runs plugins again. */
   forget(): void;
 }
 
@@ -36,8 +36,8 @@ export interface LoadOptions {
 }
 
 /**
- * kubectl's API server: of `file`, $KUBECONFIG, `~/.kube/config`, or inside a pod the cluster's own. `selection`: a context, or what
- * overrides the file. Throws ConfigurationError, with lines.
+ * Loads kubectl's API server: from `file`, $KUBECONFIG, `~/.kube/config` or the pod. `selection`
+ * names a context or overrides the file. Throws ConfigurationError with line numbers.
  */
 export async function loadKubeconfig(
   file?: string,
@@ -58,7 +58,7 @@ export async function loadKubeconfig(
   return Credentials.load(applyOverrides(entries, overrides), options);
 }
 
-/** The API server of the cluster that this process is a pod of. Throws ConfigurationError outside of one. */
+/** The API server of the cluster that this pod runs in. Throws ConfigurationError outside a pod. */
 export async function loadInCluster(options: LoadOptions = {}): Promise<Kubeconfig> {
   const { environment = process.env, serviceAccountFolder } = options;
   return Credentials.load(await inClusterEntries(environment, serviceAccountFolder), options);
@@ -88,7 +88,7 @@ class Credentials implements Kubeconfig {
 
   static async load(entries: KubeconfigEntries, options: LoadOptions): Promise<Kubeconfig> {
     const credentials = new Credentials(entries, pluginOf(entries), options);
-    // Certificates must be there before the first connection; a plugin may bring them.
+    // The first connection needs certificates, and a plugin may provide them.
     await credentials.headers();
     return credentials;
   }
@@ -133,7 +133,7 @@ class Credentials implements Kubeconfig {
   }
 }
 
-/** The file's, or where it cannot be read or is empty the one beside it, as client-go has it. */
+/** As client-go, falls back to the inline token if the file is unreadable or empty. */
 async function tokenOf(file: string, beside: string | undefined): Promise<string> {
   try {
     return (await readNamedFile(file)).trim() || (beside ?? "");
@@ -143,7 +143,7 @@ async function tokenOf(file: string, beside: string | undefined): Promise<string
   }
 }
 
-/** How long a plugin's credentials serve; without a time stamp until they are refused. */
+/** How long a plugin's credentials remain valid; without an expiry they count until refused. */
 function remainingMs(credentials: PluginCredentials | undefined): number {
   if (credentials === undefined) return 0;
   return (credentials.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now();
@@ -160,7 +160,7 @@ function isSame(a: UpstreamTlsOptions, b: UpstreamTlsOptions): boolean {
   );
 }
 
-/** client-go's order: a token stands above a plugin, a plugin above a password. */
+/** client-go's precedence: token, plugin, password. */
 function authorizationLines(
   token: string | undefined,
   plugin: string | undefined,
@@ -184,6 +184,6 @@ function impersonationLines(impersonate: Impersonation | undefined): HeaderLine[
       values.map((value): HeaderLine => [`Impersonate-Extra-${encodeURIComponent(key)}`, value]),
     ),
   ];
-  // One character a byte, as header values are written: names are UTF-8.
+  // Header values are Latin-1: each UTF-8 byte becomes one character.
   return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
 }

@@ -10,7 +10,7 @@ export interface LeaderElectionOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly namespace: string;
   readonly name: string;
-  /** Of this process; no other may have it. */
+  /** Unique to this process. */
   readonly identity: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
@@ -22,7 +22,7 @@ export interface LeaderElectionOptions {
   readonly random?: () => number;
 }
 
-/** What a candidate last saw of the Lease, and when by its own clock. */
+/** The Lease as a candidate last saw it, and when by its own clock. */
 interface Observation {
   readonly lease: Lease;
   readonly text: string;
@@ -30,8 +30,8 @@ interface Observation {
 }
 
 /**
- * One of several replicas leads, by a Lease that it renews, with client-go's timing. Clocks are not compared: a Lease has expired when
- * this process saw it unchanged for its duration.
+ * Elects one leader among replicas by a Lease that it renews, with client-go's timing. Clocks are
+ * never compared: a Lease expires when this process has seen it unchanged for its duration.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -49,7 +49,9 @@ export class LeaderElection {
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
-  /** To be asked before every write: a process that stood still for a while has lost without hearing of it. */
+  /**
+   * Check it before every write: a process that was suspended may have lost the Lease unnoticed.
+   */
   get isLeading(): boolean {
     return this.#nowMs() - this.#renewedMs < this.#options.renewDeadlineMs;
   }
@@ -59,7 +61,10 @@ export class LeaderElection {
     this.#trying = this.#try();
   }
 
-  /** Resolves when the Lease, if ours, was given up, so that the next leader need not wait. To be called when nothing is written any more. */
+  /**
+   * Releases the Lease if it is ours, so that the next leader need not wait. Call it after the last
+   * write.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);
@@ -79,7 +84,7 @@ export class LeaderElection {
     const askedMs = this.#nowMs();
     try {
       if (await this.#acquireOrRenew()) {
-        // From before the request: the others may have seen it as early as that.
+        // Counts from before the request: other replicas may have seen the renewal that early.
         this.#renewedMs = askedMs;
       }
       this.#isFailing = false;
@@ -89,7 +94,7 @@ export class LeaderElection {
     this.#tellChange();
     if (this.#stopping.signal.aborted) return;
     const { retryPeriodMs, random = Math.random } = this.#options;
-    // Candidates do not come in step; the leader comes on time.
+    // Candidates add jitter; the leader renews on time.
     const waitMs = this.#wasLeading ? retryPeriodMs : retryPeriodMs * (1 + 0.2 * random());
     this.#timer = setTimeout(() => {
       this.#trying = this.#try();
@@ -140,7 +145,7 @@ export class LeaderElection {
     return this.#nowMs() - atMs >= seconds * 1_000;
   }
 
-  /** False where another replica was faster. */
+  /** False if another replica was faster. */
   async #written(writing: Promise<unknown>): Promise<boolean> {
     try {
       this.#observe(readLease(await writing));
@@ -168,14 +173,14 @@ export class LeaderElection {
     return this.#ask({ method: "POST", path: collectionPath("Lease", namespace), body });
   }
 
-  /** With the version that was read: of two candidates one succeeds. */
+  /** Sends the version that was read, so that only one of two candidates succeeds. */
   #put(lease: Lease, spec: LeaseSpec): Promise<unknown> {
     const { namespace, name } = this.#options;
     const body = { contentType: "application/json", json: { ...lease, spec } };
     return this.#ask({ method: "PUT", path: objectPath("Lease", namespace, name), body });
   }
 
-  /** No longer than half the deadline, so that a server that says nothing leaves time for another try. */
+  /** Takes at most half the deadline, so that a silent server leaves time for a second try. */
   async #ask(request: Parameters<ApiClient["json"]>[0]): Promise<unknown> {
     const { client, renewDeadlineMs } = this.#options;
     return await client.json({ ...request, signal: AbortSignal.timeout(renewDeadlineMs / 2) });
@@ -192,7 +197,7 @@ function microTime(): string {
   return new Date().toISOString().replace("Z", "000Z");
 }
 
-/** Whole but for nulls: what is written back is what was read. Throws MalformedAnswerError. */
+/** Keeps unknown fields, so that a write returns them; drops nulls. Throws MalformedAnswerError. */
 function readLease(answer: unknown): Lease {
   if (typeof answer !== "object" || answer === null || !isShaped(answer, leaseShape)) {
     throw new MalformedAnswerError("the API server's answer is no Lease");

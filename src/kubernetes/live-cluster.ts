@@ -13,17 +13,17 @@ import { NamedSecrets } from "./named-secrets.ts";
 import { ReadThrough } from "./read-through.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";
 
-/** Bad objects that are logged, each once; beyond that they are counted only. */
+/** Bad objects that are logged, each once; further ones are only counted. */
 export const MAX_LOGGED_BAD_OBJECTS = 1_000;
 
 export interface LiveClusterOptions {
   readonly client: Pick<ApiClient, "json" | "open">;
   readonly store: ClusterStore;
-  /** Kinds that are listed and watched whole; Secrets are followed by name where Ingresses are among them. */
+  /** Kinds that are listed and watched as a whole. With Ingresses, Secrets are watched by name. */
   readonly kinds: readonly ObjectKind[];
-  /** Kinds of which one namespace is enough. */
+  /** Kinds that are read from one namespace only. */
   readonly namespaces?: Readonly<Partial<Record<ObjectKind, string>>> | undefined;
-  /** Past it what is known no longer counts. */
+  /** State older than this does not count. */
   readonly maxStateAgeMs: number;
   readonly metrics: ClusterMetrics;
   readonly logger: Pick<Logger, "info" | "warn">;
@@ -31,7 +31,10 @@ export interface LiveClusterOptions {
   readonly reflector?: ReflectorTuning;
 }
 
-/** Keeps a store equal to the part of a live cluster that the gateway needs. The last known state stays while the API is away. */
+/**
+ * Keeps a store equal to the part of a live cluster that the gateway needs. While the API is
+ * unreachable, the store keeps the last state.
+ */
 export class LiveCluster {
   readonly #options: LiveClusterOptions;
   readonly #reflectors = new Map<ObjectKind, Reflector>();
@@ -39,7 +42,7 @@ export class LiveCluster {
   readonly #readThrough: ReadThrough;
   readonly #badObjects = new Set<string>();
   readonly #startedMs = performance.now();
-  /** Resolves when each kind was listed once. */
+  /** Resolves after the first list of every kind. */
   readonly known: Promise<void>;
   #tellKnown = (): void => {};
   #secrets: NamedSecrets | undefined;
@@ -86,17 +89,17 @@ export class LiveCluster {
     );
   }
 
-  /** Kinds that were not yet listed once. */
+  /** Kinds without a first list. */
   get unsynced(): readonly ObjectKind[] {
     return [...this.#reflectors].filter(([, { isSynced }]) => !isSynced).map(([kind]) => kind);
   }
 
-  /** The longest time for which some kind was not heard of; 0 while all are watched. */
+  /** The age of the oldest kind's state; 0 while all watches are open. */
   get staleMs(): number {
     return Math.max(0, ...Array.from(this.#reflectors.values(), ({ staleMs }) => staleMs));
   }
 
-  /** Of the given kinds, as far as they are followed. */
+  /** The freshness of the given kinds; kinds without a reflector count as fresh. */
   freshnessOf(kinds: readonly ObjectKind[]): Freshness {
     const ages = kinds.map((kind) => this.#reflectors.get(kind)?.staleMs ?? 0);
     const staleMs = Math.max(0, ...ages);
@@ -110,8 +113,8 @@ export class LiveCluster {
   }
 
   /**
-   * Asks the API for a pod, or its node, that no watch has told of yet. Undefined: nothing is missing. Rejects as ReadThrough does;
-   * what the API does not know stays missing.
+   * Reads a pod or its node that no watch has reported yet. Undefined if nothing is missing.
+   * Rejects as ReadThrough does; an object that the API does not know stays missing.
    */
   lookUp(namespace: string, podName: string): Promise<void> | undefined {
     const { store } = this.#options;
@@ -120,19 +123,19 @@ export class LiveCluster {
     return isNodeKnown ? undefined : this.#readMissing(namespace, podName);
   }
 
-  /** Asks the API for a node that is not known. Rejects as ReadThrough does. */
+  /** Reads an unknown node. Rejects as ReadThrough does. */
   async lookUpNode(name: string): Promise<void> {
     if (this.#options.store.getNode(name) === undefined) await this.#readThrough.read("Node", "", name);
   }
 
-  /** Asks the API for a namespace. Rejects as ReadThrough does. */
+  /** Reads a namespace. Rejects as ReadThrough does. */
   async lookUpNamespace(name: string): Promise<void> {
     await this.#readThrough.read("Namespace", "", name);
   }
 
   async #readMissing(namespace: string, podName: string): Promise<void> {
     const { store } = this.#options;
-    // A pod that was not yet placed may be by now.
+    // An unscheduled pod may have a node by now.
     if (!store.getPod(namespace, podName)?.spec.nodeName) {
       await this.#readThrough.read("Pod", namespace, podName);
     }
@@ -200,7 +203,7 @@ export class LiveCluster {
     });
   }
 
-  /** Each watch of a cluster brings the same object again and again: it is logged once while it is bad in the same way. */
+  /** Every new watch delivers a bad object again; it is logged once for each problem. */
   #badObject({ kind, namespace, objectName: name, message: problem }: BadObjectError): void {
     const { metrics, logger } = this.#options;
     metrics.badObject(kind);

@@ -4,7 +4,7 @@ import { isShaped, shapeProblem } from "../api/validation/shape.ts";
 import { asDecoded } from "../api/validation/without-nulls.ts";
 import { projected } from "./projections.ts";
 
-/** An object that is not of its kind's form. The message holds types and names of fields, no values. */
+/** An object has not its kind's shape. The message names fields and types, never values. */
 export class BadObjectError extends Error {
   override readonly name = "BadObjectError";
   readonly kind: ObjectKind;
@@ -21,8 +21,8 @@ export class BadObjectError extends Error {
 }
 
 /**
- * An API server's object as the store holds it: in its kind's shape, projected, without nulls, with required fields. Items of a list
- * do not state their kind. Throws BadObjectError.
+ * Turns an API server's object into a stored one: right shape, projected, no nulls, required fields
+ * set. List items lack a kind. Throws BadObjectError.
  */
 export function liveObject(kind: ObjectKind, value: unknown): KubernetesObject {
   const strategy = strategyOf(kind);
@@ -38,7 +38,7 @@ export function liveObject(kind: ObjectKind, value: unknown): KubernetesObject {
   return asDecoded(projected(named), strategy.shape);
 }
 
-/** What a reader must know of an object of which nothing else may be right. */
+/** The metadata of an object that may otherwise be malformed. */
 export function metadataIn(value: unknown): {
   readonly namespace: string | undefined;
   readonly name: string | undefined;

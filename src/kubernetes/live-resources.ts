@@ -1,6 +1,6 @@
 import type { ObjectKind } from "../api/objects.ts";
 
-/** Where the collections of each kind are. */
+/** The path of each kind's collection. */
 const COLLECTIONS: Readonly<Record<ObjectKind, { readonly base: string; readonly plural: string }>> = {
   Pod: { base: "/api/v1", plural: "pods" },
   Node: { base: "/api/v1", plural: "nodes" },
@@ -17,7 +17,7 @@ const COLLECTIONS: Readonly<Record<ObjectKind, { readonly base: string; readonly
   ClusterRoleBinding: { base: "/apis/rbac.authorization.k8s.io/v1", plural: "clusterrolebindings" },
 };
 
-/** Without a namespace: of all of them, or of a kind that has none. */
+/** Without a namespace: all namespaces, or a cluster-scoped kind. */
 export function collectionPath(kind: ObjectKind, namespace = ""): string {
   const { base, plural } = COLLECTIONS[kind];
   return namespace === ""
@@ -29,7 +29,7 @@ export function objectPath(kind: ObjectKind, namespace: string, name: string): s
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** `pods`: how the API names it in messages. */
+/** The API's resource name: `pods`. */
 export function pluralOf(kind: ObjectKind): string {
   return COLLECTIONS[kind].plural;
 }

@@ -13,7 +13,7 @@ export type ReflectorTuning = Partial<
 
 export interface LoggedReflectorOptions<T>
   extends Pick<ReflectorOptions<T>, "client" | "path" | "sink" | "read"> {
-  /** In the log and the metrics. */
+  /** For the log and metrics. */
   readonly kind: string;
   readonly fieldSelector?: string | undefined;
   readonly metrics: Pick<ClusterMetrics, "listed" | "event" | "watchEnded">;
@@ -22,15 +22,15 @@ export interface LoggedReflectorOptions<T>
   readonly onListed?: () => void;
   readonly onWatching?: () => void;
   readonly onBadObject?: (error: BadObjectError) => void;
-  /** With the code of a refusal. */
+  /** Receives the status of a refusal. */
   readonly onEnded?: (code: number | undefined) => void;
 }
 
-/** A reflector of one kind, with its log lines and metrics. */
+/** A reflector of one kind that logs and counts. */
 export function loggedReflector<T = KubernetesObject>(options: LoggedReflectorOptions<T>): Reflector<T> {
   const { kind, client, path, sink, read, fieldSelector, metrics, logger, tuning = {} } = options;
   const { backoff, ...times } = tuning;
-  // An API that is away would fill the log with the same line for every kind and try.
+  // An unreachable API would log the same line for each kind and try.
   let isSilenced = false;
   return new Reflector<T>({
     client,

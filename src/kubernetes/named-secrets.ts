@@ -2,18 +2,21 @@ import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-ob
 import { subdomainProblems } from "../api/validation/name-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
-/** A watch each: beyond that the certificates of the rest are not loaded. */
+/** Each Secret has its own watch; certificates beyond this are not loaded. */
 export const MAX_WATCHED_SECRETS = 1_000;
 
 export interface NamedSecretsOptions {
   readonly cluster: Pick<Cluster, "list" | "subscribe">;
-  /** Begins to keep that Secret up to date; the returned function ends it and forgets the Secret. */
+  /** Starts watching the Secret; the returned function stops and forgets it. */
   readonly follow: (namespace: string, name: string) => () => void;
   readonly onTooMany: (wanted: number) => void;
   readonly maxSecrets?: number;
 }
 
-/** Follows the Secrets that Ingresses name for TLS, their own and their backends', and no others: a role may allow just these, and no other secret is ever in memory. */
+/**
+ * Watches only the TLS Secrets that Ingresses and their backends name: a role may allow just these,
+ * and no other Secret is in memory.
+ */
 export class NamedSecrets {
   readonly #options: NamedSecretsOptions;
   readonly #followed = new Map<string, () => void>();
@@ -40,7 +43,7 @@ export class NamedSecrets {
     this.#followed.clear();
   }
 
-  /** A list brings thousands of changes at once; the names are gathered once after them. */
+  /** One list brings thousands of changes; the names are collected once after them. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -73,7 +76,7 @@ function secretsOf({ metadata, spec }: Ingress): [string, readonly [namespace: s
   const { namespace = "" } = metadata;
   const authority = metadata.annotations?.[BACKEND_CA_SECRET_ANNOTATION] ?? "";
   const names = (spec?.tls ?? []).map(({ secretName }) => secretName);
-  // No API server has looked at it, and it would be part of a field selector.
+  // No API server has validated the name, and a field selector would contain it.
   if (subdomainProblems(authority).length === 0) names.push(authority);
   return names.flatMap((name) => (name ? [[`${namespace}/${name}`, [namespace, name]]] : []));
 }

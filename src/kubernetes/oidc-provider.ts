@@ -4,18 +4,18 @@ import type { PluginCredentials } from "./exec-credential.ts";
 import type { AuthProvider } from "./kubeconfig-entries.ts";
 
 export interface OidcOptions {
-  /** Of one question to a plugin or a provider. */
+  /** Limit for one run of a plugin or one request to a provider. */
   readonly timeoutMs?: number;
 }
 
-/** Of each question to an identity provider. */
+/** Limit for each request to an identity provider. */
 const PROVIDER_TIMEOUT_MS = 10_000;
-/** A token is renewed this long before it expires, for clocks that differ (client-go's expiryDelta). */
+/** Tokens are renewed this long before expiry, because clocks differ (client-go's expiryDelta). */
 const EXPIRY_MARGIN_MS = 10_000;
 
 /**
- * The auth provider "oidc": an id token, refreshed when it expires, over https alone (client-go, plugin/pkg/client/auth/oidc/oidc.go).
- * New tokens stay in memory. Throws and rejects with client-go's sentences, without tokens or secrets.
+ * The auth provider "oidc": refreshes an id token over https, and keeps it in memory (client-go,
+ * plugin/pkg/client/auth/oidc/oidc.go). Fails with client-go's messages, without secrets.
  */
 export function oidcProvider(
   config: AuthProvider["config"],
@@ -68,7 +68,7 @@ function credentialsOf(idToken: string): PluginCredentials {
   };
 }
 
-/** The claim `exp`; the signature is the API server's concern. */
+/** Reads the claim `exp`; the API server verifies the signature. */
 function expiryOf(idToken: string): number {
   const parts = idToken.split(".");
   if (parts.length !== 3 || !/^[\w.~+/=-]+$/.test(idToken)) throw new Error("ID Token is not a valid JWT");
@@ -110,7 +110,10 @@ interface TokenRequest {
   readonly secret: string | undefined;
 }
 
-/** As golang.org/x/oauth2 does: the client's name and secret in the header, and in the form for a provider that refuses that. */
+/**
+ * As golang.org/x/oauth2: sends the client's id and secret in a header, then in the form if the
+ * provider refuses that.
+ */
 async function askForToken(
   url: string,
   grant: Readonly<Record<string, string>>,

@@ -2,7 +2,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { RequiredRule } from "./required-rules.ts";
 
-/** How soon permissions are asked for again that were missing, could not be asked for, or are in doubt. */
+/** Interval between checks while permissions are missing, unknown or in doubt. */
 const CHECK_AGAIN_MS = 60_000;
 const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
@@ -14,8 +14,8 @@ export interface PermissionCheckOptions {
 }
 
 /**
- * Whether the gateway's account has the permissions that its configuration needs, by SelfSubjectAccessReviews: until it has all, and
- * again when the API server has refused it something.
+ * Checks by SelfSubjectAccessReviews that the gateway's account has the permissions it needs: until
+ * it has all, and again after the API server answered 403.
  */
 export class PermissionCheck {
   readonly #options: PermissionCheckOptions;
@@ -31,12 +31,17 @@ export class PermissionCheck {
     void this.#check();
   }
 
-  /** Such as `create tokenreviews.authentication.k8s.io (authentication.tokenReview)`; empty as long as nothing is known. */
+  /**
+   * Such as `create tokenreviews.authentication.k8s.io (authentication.tokenReview)`; empty while
+   * nothing is known.
+   */
   get missing(): readonly string[] {
     return this.#missing;
   }
 
-  /** The API server has answered 403: what it allowed may have been taken away since. It is asked at once, and once in the time between checks. */
+  /**
+   * Call it after a 403: a permission may have been revoked. Checks now, at most once an interval.
+   */
   doubt(): void {
     this.#isInDoubt = true;
     if (!this.#isChecking && this.#timer === undefined)
@@ -64,11 +69,11 @@ export class PermissionCheck {
       this.#missing = missing;
       isDone = missing.length === 0;
     } catch {
-      // An API server that cannot be reached is reported by what reads from it.
+      // The API's readers report an unreachable server.
     }
     this.#isChecking = false;
     if (!isDone) this.#checkIn(this.#checkAgainMs);
-    // Its question may have been behind us when the 403 came.
+    // The permission may have been revoked after this check asked for it.
     else if (this.#isInDoubt) this.doubt();
   }
 
@@ -81,7 +86,7 @@ export class PermissionCheck {
     this.#timer = setTimeout(() => void this.#check(), Math.max(0, ms)).unref();
   }
 
-  /** One question after the other: nothing waits for the answers. */
+  /** One request at a time: nothing waits for the answers. */
   async #ask(): Promise<string[]> {
     const missing: string[] = [];
     const newest = Math.max(...this.#options.rules.map(({ sinceMinor = 0 }) => sinceMinor));
@@ -99,7 +104,7 @@ export class PermissionCheck {
     return missing;
   }
 
-  /** Verbs that an API server does not know are granted in vain. */
+  /** An API server ignores rules with verbs that it does not know. */
   async #olderThan(minor: number): Promise<string[]> {
     const version = await this.#options.client.json({
       method: "GET",

@@ -8,14 +8,14 @@ import type { OidcOptions } from "./oidc-provider.ts";
 export type AskPlugin = () => Promise<PluginCredentials>;
 
 export interface PluginOptions extends OidcOptions {
-  /** Whether standard input is a terminal, and not in use. */
+  /** Whether standard input is a terminal that no command uses. */
   readonly isTerminal?: () => boolean;
 }
 
-/** A person may have to log in, but not for ever. */
+/** Leaves a person time to log in. */
 export const PLUGIN_TIMEOUT_MS = 60_000;
 
-/** client-go's sentences for what it has had until 1.26. */
+/** client-go's messages for providers that it removed in 1.26. */
 const REMOVED: Readonly<Record<string, string>> = {
   azure: `The azure auth plugin has been removed.
 Please use the https://github.com/Azure/kubelogin kubectl/client-go credential plugin instead.
@@ -26,8 +26,8 @@ See https://cloud.google.com/blog/products/containers-kubernetes/kubectl-auth-ch
 };
 
 /**
- * Credentials of the user's exec plugin or identity provider. Undefined if it has neither, or others, which
- * win as in client-go. Throws CredentialsError; the returned function rejects with one.
+ * Credentials from the user's exec plugin or identity provider. Undefined without one, or if other
+ * credentials win as in client-go. Throws, and the function rejects with, CredentialsError.
  */
 export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}): AskPlugin | undefined {
   const { exec, authProvider, token, tokenFile, basic, clientCertificate } = entries.user;
@@ -41,7 +41,7 @@ export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}
   let ask: AskPlugin | undefined;
   return async () => {
     try {
-      // A client's start loads no HTTP.
+      // Clients without OIDC do not load HTTP at start.
       ask ??= (await import("./oidc-provider.ts")).oidcProvider(config, options);
       return await ask();
     } catch (error) {
@@ -80,7 +80,7 @@ function execPlugin(
   };
 }
 
-/** A raw terminal belongs to the command that it is connected to. */
+/** A raw terminal belongs to the command on its other end. */
 function isFreeTerminal(): boolean {
   return isatty(0) && process.stdin.isRaw !== true;
 }

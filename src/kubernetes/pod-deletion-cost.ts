@@ -3,9 +3,12 @@ import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { objectPath } from "./live-resources.ts";
 
-/** KEP-2255: of a ReplicaSet's pods that are otherwise alike, the one with the lowest cost goes first; 0 without the annotation. */
+/**
+ * KEP-2255: a scale-in removes the pods with the lowest cost first, if they are otherwise alike;
+ * without the annotation the cost is 0.
+ */
 export const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
-/** Each write is an update of the pod that all of its watchers see. */
+/** Every write updates the pod, and all of the pod's watchers see it. */
 export const POD_DELETION_COST_INTERVAL_MS = 30_000;
 
 export interface PodDeletionCostOptions {
@@ -18,8 +21,8 @@ export interface PodDeletionCostOptions {
 }
 
 /**
- * Annotates the pod of this process with its sessions: a scale-in takes empty replicas first. Written when the count has come into another
- * power of two, and at most once an interval.
+ * Annotates this process's pod with its session count, so that a scale-in removes empty replicas
+ * first. Writes when the count reaches another power of two, at most once an interval.
  */
 export class PodDeletionCost {
   readonly #options: PodDeletionCostOptions;
@@ -27,7 +30,7 @@ export class PodDeletionCost {
   readonly #stopping = new AbortController();
   #writing: Promise<void> = Promise.resolve();
   #isWriting = false;
-  /** A container that is started again finds what its pod had before. */
+  /** Unset at first: a restarted container may find its predecessor's annotation. */
   #writtenMagnitude: number | undefined;
   #hasFailed = false;
 
@@ -78,12 +81,12 @@ export class PodDeletionCost {
   }
 }
 
-/** 0: none; n: from 2^(n-1) on. */
+/** 0 for no sessions; n from 2^(n-1) sessions on. */
 function magnitudeOf(sessions: number): number {
   return sessions === 0 ? 0 : 1 + Math.floor(Math.log2(sessions));
 }
 
-/** Annotates the pod of this process with its sessions. Throws ConfigurationError where no variable names the pod. */
+/** Starts annotating this process's pod. Throws ConfigurationError if no variable names the pod. */
 export function startPodDeletionCost(
   { client, namespace }: { readonly client: ApiClient; readonly namespace: string },
   countSessions: () => number | Promise<number>,

@@ -2,8 +2,8 @@ import type { ObjectMeta } from "../api/object-meta.ts";
 import type { KubernetesObject, Node, ObjectKind, Pod, PodSpec } from "../api/objects.ts";
 
 /**
- * Expects an object of its kind's shape. Keeps what routing, policy and probes read: a tenth of the memory for 50,000 pods, and no
- * environment variables. Objects are new and hold nothing of the answer.
+ * Expects its kind's shape. Keeps what routing, policy and probes read: a tenth of the memory for
+ * 50,000 pods, and no environment variables. The copy shares nothing with the answer.
  */
 export function projected(object: KubernetesObject): KubernetesObject {
   const project = projections[object.kind];
@@ -21,7 +21,7 @@ const METADATA = [
   "labels",
   "ownerReferences",
 ];
-/** The whole object once more, as text. */
+/** Repeats the whole object as text. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 const POD_SPEC = [
@@ -86,7 +86,7 @@ function metadataOf({ metadata }: KubernetesObject): ObjectMeta {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Null is absent, here and in the fields that are picked. */
+/** Treats null as absent, in the object and in the picked fields. */
 function picked(fields: Fields | null | undefined, names: readonly string[]): Fields {
   const result: Record<string, unknown> = {};
   for (const name of names) if (fields?.[name] !== undefined) result[name] = fields[name];

@@ -5,8 +5,8 @@ import { objectPath } from "./live-resources.ts";
 const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
 
 /**
- * Writes `started`, `ready` and conditions to a live pod as a kubelet does: a strategic merge patch of its status with the uid, so
- * that a new pod of the name keeps its own. Rejects as ApiClient.
+ * Writes `started`, `ready` and conditions to a live pod as a kubelet does: a strategic merge patch
+ * of the status. Its uid protects a new pod with the same name. Rejects as ApiClient does.
  */
 export async function publishPodStatus(
   client: Pick<ApiClient, "json">,
@@ -20,7 +20,7 @@ export async function publishPodStatus(
   const json = {
     metadata: { uid },
     status: {
-      // Merged by type: a reason that is not there any more has to be removed.
+      // The patch merges conditions by type, so it must remove an outdated reason explicitly.
       conditions: (status.conditions ?? [])
         .filter(({ type }) => JUDGED_CONDITIONS.includes(type))
         .map((condition) => ({ reason: null, message: null, ...condition })),
@@ -32,7 +32,7 @@ export async function publishPodStatus(
   await client.json({ method: "PATCH", path: `${path}/status`, body: { contentType, json } });
 }
 
-/** These lists are replaced as a whole: what others wrote is kept by writing it again. */
+/** The patch replaces these lists, so it repeats the entries that others wrote. */
 function judged(
   list: "containerStatuses" | "initContainerStatuses",
   live: PodStatus = {},

@@ -5,19 +5,21 @@ import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { objectPath, pluralOf } from "./live-resources.ts";
 
-/** Reads that may be under way. Past it those of namespaces that have less than their share wait; others are told to come again. */
+/**
+ * Concurrent reads. Beyond it, reads of namespaces below their share wait; the others get a 429.
+ */
 export const MAX_READS_AT_ONCE = 64;
 export const MAX_WAITING_READS = 1_000;
-/** How long a name that the API does not know is not asked for again. */
+/** How long the gateway remembers that the API does not know a name. */
 export const MISSING_FOR_MS = 1_000;
-/** Names that are remembered as missing. */
+/** Names remembered as missing. */
 export const MAX_REMEMBERED_MISSING = 10_000;
 
 export type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";
 
 export interface ReadThroughOptions {
   readonly client: Pick<ApiClient, "json">;
-  /** Takes what was found; unchecked. May throw: the read has failed then. */
+  /** Receives the unchecked object. If it throws, the read has failed. */
   readonly found: (kind: ObjectKind, object: unknown) => void;
   readonly onOutcome: (kind: ObjectKind, outcome: ReadOutcome) => void;
   readonly nowMs?: () => number;
@@ -29,11 +31,14 @@ interface RunningRead {
   readonly kind: ObjectKind;
   readonly namespace: string;
   readonly name: string;
-  /** What the watch, or a list of it, told since the read began. */
+  /** The newest word of the watch or its list since the read began. */
   overtakenBy: "change" | "deletion" | "list" | undefined;
 }
 
-/** One read for all callers that miss the same object, and none for a while after the API has said that there is none. */
+/**
+ * Callers that miss the same object share one read. After the API reports an object missing,
+ * callers get that answer for a while.
+ */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #nowMs: () => number;
@@ -52,8 +57,8 @@ export class ReadThrough {
   }
 
   /**
-   * True when the object was found, and given on. Rejects with StatusError 429 while too many are read, 503 when the API server cannot
-   * say whether there is one.
+   * True if the object was found and passed to `found`. Rejects with StatusError 429 if too many
+   * reads are under way, 503 if the API server does not answer.
    */
   async read(kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const { onOutcome } = this.#options;
@@ -69,13 +74,13 @@ export class ReadThrough {
     return done;
   }
 
-  /** The watch told of the object: an answer that is still under way is of the past. */
+  /** The watch reported the object, so an answer still under way is outdated. */
   overtaken(by: "change" | "deletion", kind: ObjectKind, namespace: string, name: string): void {
     const running = this.#reads.get(`${kind}/${namespace}/${name}`);
     if (running !== undefined) running.overtakenBy = by;
   }
 
-  /** The kind was listed: answers that are still under way may be older than the list. */
+  /** The kind was listed; answers still under way may be older than the list. */
   relisted(kind: ObjectKind, has: (namespace: string, name: string) => boolean): void {
     for (const running of this.#reads.values()) {
       if (running.kind !== kind) continue;
@@ -83,7 +88,7 @@ export class ReadThrough {
     }
   }
 
-  /** Users that may ask for pods of a namespace share its turns. */
+  /** Users with access to a namespace share its turns. */
   async #inTurn(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const seated = this.#queue.acquire(namespace);
     if (seated === false || (seated !== true && !(await seated))) {
@@ -104,7 +109,8 @@ export class ReadThrough {
     try {
       let object = await read();
       if (overtakenBy() === "list") {
-        // A list without the object may be older or newer than the answer; the next answer is newer.
+        // A list without the object may be older or newer than the answer. A second read is newer
+        // than the list.
         (this.#reads.get(key) as RunningRead).overtakenBy = undefined;
         object = await read();
       }

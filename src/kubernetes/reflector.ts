@@ -8,22 +8,30 @@ import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { eventLines, type WatchEvent } from "./event-lines.ts";
 import { BadObjectError, metadataIn } from "./live-object.ts";
 
-/** As client-go: a watch is asked for so long, and up to twice that, so that many do not end together. */
+/**
+ * As client-go: each watch asks for this long to twice that, so that watches do not all end
+ * together.
+ */
 export const MIN_WATCH_SECONDS = 300;
-/** What a server may take to end a watch after the time that it was asked for; beyond that it is gone without a word. */
+/**
+ * The server may end a watch this much later than requested; then the connection counts as dead.
+ */
 export const WATCH_END_GRACE_MS = 30_000;
-/** API servers send a bookmark each minute. A watch that brought nothing for so long is begun again: its server, or the way there, may hang. */
+/**
+ * API servers send a bookmark each minute. A watch silent for this long starts again: the server or
+ * a hop may hang.
+ */
 export const WATCH_SILENCE_MS = 90_000;
-/** Within which a watch that is asked for begins. */
+/** How long the server may take to open a watch. */
 export const WATCH_OPEN_MS = 30_000;
-/** A watch that held for this long was a good one, whether or not it brought an event. */
+/** A watch that lasted this long was good, even without an event. */
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
 export const LIST_PAGE_SIZE = 500;
 
-/** Where the objects go. */
+/** Receives the objects. */
 export interface ReflectorSink<T = KubernetesObject> {
-  /** All there are. */
+  /** Receives the complete list. */
   replace(objects: readonly T[]): void;
   upsert(object: T): void;
   remove(namespace: string, name: string): void;
@@ -31,12 +39,15 @@ export interface ReflectorSink<T = KubernetesObject> {
 
 export interface ReflectorOptions<T = KubernetesObject> {
   readonly client: Pick<ApiClient, "json" | "open">;
-  /** The collection: `/api/v1/pods`. */
+  /** The collection's path: `/api/v1/pods`. */
   readonly path: string;
-  /** One object alone. */
+  /** Selects a single object. */
   readonly fieldSelector?: string;
   readonly sink: ReflectorSink<T>;
-  /** What is kept of an object; a page of a list is let go before the next one comes. Throws BadObjectError. */
+  /**
+   * Reduces an object to the kept fields; each page of a list is freed before the next. Throws
+   * BadObjectError.
+   */
   readonly read: (value: unknown) => T;
   readonly events: ReflectorEvents;
   readonly backoff?: Backoff;
@@ -49,14 +60,17 @@ export interface ReflectorOptions<T = KubernetesObject> {
 
 export type WatchEnd = "ended" | "gone" | "malformed" | "refused" | "broken";
 
-/** What is told of it: to metrics, logs and tests. */
+/** Reported to metrics, logs and tests. */
 export interface ReflectorEvents {
   listed(objects: number): void;
   watching(): void;
   event(): void;
-  /** An object is not of its kind's form. It counts as absent, and the rest goes on. */
+  /** An object has not its kind's shape. It counts as absent; the others stay. */
   badObject(error: BadObjectError): void;
-  /** A list or watch is over, and the wait until the next try. No secret is in the problem. `code`: of the server's refusal. */
+  /**
+   * A list or watch ended; the next starts after `waitMs`. `problem` holds no secret. `code` is the
+   * server's status, if it refused.
+   */
   ended(how: WatchEnd, problem: string, waitMs: number, code?: number): void;
 }
 
@@ -68,8 +82,8 @@ interface ListAnswer {
 }
 
 /**
- * Keeps a sink equal to one collection of an API server: lists, watches, resumes a broken watch, and lists again only when the server
- * forgot its place. Objects stay until a new list is whole.
+ * Keeps a sink equal to one collection: lists, watches, resumes a broken watch. Lists again only if
+ * the server forgot the version. Objects stay until a new list is complete.
  */
 export class Reflector<T = KubernetesObject> {
   readonly #options: ReflectorOptions<T>;
@@ -82,7 +96,7 @@ export class Reflector<T = KubernetesObject> {
   #isSynced = false;
   #isWatching = false;
   #openedMs: number | undefined;
-  /** The watch has brought something: what ends it then is a first failure. */
+  /** The watch has delivered something, so its end counts as a first failure. */
   #hasProgress = false;
   #lastEnd: WatchEnd | undefined;
   #lastHeardMs: number;
@@ -98,18 +112,18 @@ export class Reflector<T = KubernetesObject> {
     this.#running ??= this.#run();
   }
 
-  /** Nothing reaches the sink once the promise is kept. */
+  /** Nothing reaches the sink after this resolves. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
   }
 
-  /** It was listed once. */
+  /** True after the first complete list. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  /** How old the state may be: nothing while a watch is open, else the time since the server last said something. */
+  /** The state's age: 0 while a watch is open, else the time since the server's last answer. */
   get staleMs(): number {
     return this.#isWatching ? 0 : this.#nowMs() - this.#lastHeardMs;
   }
@@ -134,17 +148,17 @@ export class Reflector<T = KubernetesObject> {
   async #pause(failure: unknown): Promise<void> {
     const how = endOf(failure);
     const lastedMs = this.#nowMs() - (this.#openedMs ?? this.#nowMs());
-    // A server that sends garbage between good events is not to be listed twice a second.
+    // Garbage between good events must not cause two lists a second.
     const isGood = how !== "malformed" && (this.#hasProgress || lastedMs >= GOOD_WATCH_MS);
     const isAgain = !isGood && this.#lastEnd === how;
     this.#lastEnd = how;
     this.#hasProgress = false;
     if (isGood) this.#backoff.reset();
-    // The same event would be met for ever: a list passes it by.
+    // A resumed watch would meet the same event again; a list skips it.
     if (how === "gone" || (how === "malformed" && isAgain)) this.#version = undefined;
     if (failure instanceof AnswerTooLargeError) this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
     const refusal = failure instanceof ApiError ? failure : undefined;
-    // As client-go: what is stale is listed at once, but not in a loop.
+    // As client-go: an expired version is listed again at once, but only the first time in a row.
     const waitMs =
       how === "gone" && !isAgain ? (refusal?.retryAfterMs ?? 0) : this.#backoff.next(refusal?.retryAfterMs);
     const problem = failure === undefined ? "" : (failure as Error).message;
@@ -210,12 +224,13 @@ export class Reflector<T = KubernetesObject> {
       }
       requireWholeBody(response);
     } catch (error) {
-      // A quiet server sends no bookmarks: that is no failure, and the next watch goes on where this one was.
+      // A quiet server may send no bookmarks. That is no failure; the next watch resumes at this
+      // version.
       if (!isSilent) throw error;
     } finally {
       clearTimeout(timer);
       clearTimeout(silence);
-      // Up to its end an open watch was true.
+      // The state was current until the open watch ended.
       if (!isSilent) this.#heard();
       response.destroy();
     }
@@ -229,7 +244,7 @@ export class Reflector<T = KubernetesObject> {
     this.#stopping.signal.addEventListener("abort", abort, { once: true });
     try {
       const response = await client.open({ path, signal: opening.signal });
-      // From here on it is the body that an end of ours breaks off.
+      // From here on an abort breaks off the body instead.
       response.once("close", () => this.#stopping.signal.removeEventListener("abort", abort));
       return response;
     } catch (error) {
@@ -249,7 +264,7 @@ export class Reflector<T = KubernetesObject> {
     if (type !== "BOOKMARK") {
       const read = type === "DELETED" ? undefined : this.#read(object);
       if (read !== undefined) sink.upsert(read);
-      // What it has become is not known: what it was is no longer true.
+      // The object's new state is unreadable and its old one is outdated, so it is removed.
       else if (name !== undefined) sink.remove(namespace ?? "", name);
       events.event();
     }

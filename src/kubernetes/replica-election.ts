@@ -5,7 +5,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { LeaderElection } from "./leader-election.ts";
 
-/** Which of several replicas does something, as logged. */
+/** Log messages about which replica does the work. */
 export interface ReplicaElectionTexts {
   readonly leading: string;
   readonly lost: string;
@@ -17,15 +17,18 @@ export interface ReplicaElectionListener {
 }
 
 export interface ReplicaElection {
-  /** To be asked before every write. */
+  /** Read it before every write. */
   readonly isLeading: boolean;
-  /** To be called once. */
+  /** Call it once. */
   start(listener: ReplicaElectionListener): void;
-  /** Gives the Lease up. To be called when nothing is written any more. */
+  /** Releases the Lease. Call it after the last write. */
   stop(): Promise<void>;
 }
 
-/** A leader election among replicas, which is logged. `replicaId`: the same for a process and its successor; absent: of this process alone. */
+/**
+ * Runs a logged leader election among replicas. `replicaId` is the same for a process and its
+ * successor; if it is absent, this process makes its own.
+ */
 export function electReplica(
   { client, namespace: ownNamespace }: { readonly client: ApiClient; readonly namespace: string },
   settings: Omit<LeaderElectionSettings, "leaderElect">,

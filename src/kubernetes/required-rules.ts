@@ -6,31 +6,40 @@ import type { LiveApi } from "../config/sections/cluster.ts";
 import { servesApi } from "../config/sections/listeners.ts";
 import { API_SERVERS_NEED, reservesApiServers } from "./api-server-endpoints.ts";
 
-/** What the gateway's account must be allowed to do, with the part of the configuration that needs it. */
+/** A permission that the gateway's account needs, and the configuration that needs it. */
 export interface RequiredRule {
   readonly apiGroup: string;
   readonly resources: readonly string[];
-  /** In place of resources. */
+  /** Replaces resources. */
   readonly nonResourceURLs?: readonly string[];
-  /** Objects that alone are meant; absent: all. */
+  /** Limits the rule to these objects; absent means all. */
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
-  /** False: other credentials may be meant, or Roles may do. Then their absence shows only when they are used. */
+  /**
+   * False if other credentials may be used, or a Role may grant it; then a missing permission shows
+   * only in use.
+   */
   readonly isChecked: boolean;
-  /** Where it is needed; absent: in all namespaces, or of what has none. */
+  /** The namespace that needs it; absent means all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string;
-  /** The first Kubernetes 1.x whose API server knows these verbs. */
+  /** The first Kubernetes 1.x minor version that knows these verbs. */
   readonly sinceMinor?: number;
 }
 
-/** The extra that names the requester of an impersonated request to the API server. */
+/** The extra that tells the API server which user sent an impersonated request. */
 export const REQUESTED_BY_KEY = "sluice.dev/requested-by";
 
-/** Kubernetes matches no `userextras/*`. These are the keys that API servers give to certificates and tokens of ServiceAccounts. */
+/**
+ * Kubernetes does not match `userextras/*`. API servers set these keys for certificates and
+ * ServiceAccount tokens.
+ */
 const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
 
-/** The rules of a configuration's account, in the order of deploy/examples/rbac.yaml; none where no API server is asked. */
+/**
+ * The rules for a configuration's account, in the order of deploy/examples/rbac.yaml; empty without
+ * an API server.
+ */
 export function requiredRules(configuration: GatewayConfiguration): RequiredRule[] {
   const { live } = configuration.cluster;
   return [
@@ -54,7 +63,7 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
   ];
 }
 
-/** What a kubelet is asked for others: all that metrics-server, Prometheus and `kubectl get --raw` read of it. */
+/** Kubelet pages that metrics-server, Prometheus and `kubectl get --raw` read. */
 const KUBELET_PAGES = ["metrics", "stats", "log", "configz", "healthz", "pods", "statusz"].map(
   (page) => `nodes/${page}`,
 );
@@ -123,7 +132,10 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
   ];
 }
 
-/** Pods, nodes and namespaces, as far as something reads them: sessions all three, a front door the namespaces of its routes. */
+/**
+ * Pods, nodes and namespaces, if something reads them: sessions need all three, Ingress only its
+ * routes' namespaces.
+ */
 export function watchedSessionKinds(configuration: GatewayConfiguration): readonly ObjectKind[] {
   const { cluster, listeners, podProbes } = configuration;
   const hasSessions = servesApi(listeners);
@@ -151,7 +163,7 @@ function modesOf({
   return [...authorization.modes, ...(listeners.kubelet?.authorization?.modes ?? [])];
 }
 
-/** Reviews of tokens and of accesses, which other credentials may ask for. */
+/** Token and access reviews, which other credentials may send. */
 function reviewRules({ authentication, authorization, listeners }: GatewayConfiguration): RequiredRule[] {
   const asksTokens =
     authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
@@ -173,7 +185,7 @@ function reviewRules({ authentication, authorization, listeners }: GatewayConfig
   ];
 }
 
-/** In the name of callers, at the server that other requests go to. */
+/** Impersonation rules at the server that other requests go to. */
 function forwardingRules({
   cluster: { live },
   listeners,
@@ -191,7 +203,7 @@ function forwardingRules({
     "upstreamAPIServer",
     "upstreamAPIServer.clientCertificateFile",
   );
-  // That server is another one than the live API, or the certificate another account.
+  // That server is not the live API, or the certificate belongs to another account.
   return rules.map(({ sinceMinor: _, ...rest }) => ({ ...rest, isChecked: false }));
 }
 
@@ -209,7 +221,7 @@ function rule(
   return { apiGroup, resources, verbs, neededBy, isChecked };
 }
 
-/** Whether replicas elect the one that probes pods; a node's own gateway has the runtime, and no replica. */
+/** Whether replicas elect a prober. A node's own gateway has the runtime and no other replica. */
 export function electsProber({ cluster, listeners, podProbes }: GatewayConfiguration): boolean {
   const { nodeNames, leaderElection } = podProbes;
   const ownNode = listeners.kubelet?.runtime.nodeName;
@@ -234,7 +246,7 @@ function ingressRules(): RequiredRule[] {
   ];
 }
 
-/** Verbs of requests with a resource; those of other paths are HTTP's methods. */
+/** Verbs for resources; other paths use HTTP methods. */
 const RESOURCE_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const METHODS = ["get", "head", "options", "post", "put", "patch", "delete"];
 

@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
 import type { ExecPlugin } from "./kubeconfig-entries.ts";
 
-/** Of a plugin's standard output; credentials with long certificate chains have some tens of kilobytes. */
+/**
+ * Limit for a plugin's standard output; credentials with long certificate chains take tens of
+ * kilobytes.
+ */
 export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
 
-/** How long what a plugin started may hold the pipe open after the plugin's own end. */
+/** How long a plugin's children may keep its pipe open after the plugin exits. */
 export const PLUGIN_PIPE_MS = 1_000;
 
 const NOT_INSTALLED = `
@@ -17,14 +20,14 @@ To learn more about this feature, consult the documentation available at:
 export interface PluginRun {
   /** The value of $KUBERNETES_EXEC_INFO. */
   readonly info: string;
-  /** Gives it our standard input. */
+  /** The plugin inherits our standard input. */
   readonly isInteractive: boolean;
   readonly timeoutMs: number;
 }
 
 /**
- * Runs a plugin and gives what it printed until 1 s after its end. Rejects with client-go's sentence when it fails; killed past its time or
- * MAX_PLUGIN_OUTPUT_BYTES.
+ * Runs a plugin and resolves with its output, read until 1 s after its exit. Rejects with
+ * client-go's message if it fails. Kills it after its time or MAX_PLUGIN_OUTPUT_BYTES.
  */
 export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
   const { command, args, env } = plugin;
@@ -45,7 +48,7 @@ export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
     let length = 0;
     const giveUp = (message: string) => {
       child.kill("SIGKILL");
-      // What it started may hold the pipe open.
+      // The plugin's children may still hold the pipe open.
       child.stdout.destroy();
       reject(new Error(message));
     };
@@ -67,14 +70,14 @@ export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
     child.on("close", (code, signal) => {
       clearTimeout(timer);
       if (code === 0) resolve(Buffer.concat(chunks).toString("utf8"));
-      // Go's exit code of a process that a signal ended is -1.
+      // Go reports exit code -1 for a process that a signal ended.
       else
         reject(new Error(`exec: executable ${command} failed with exit code ${signal === null ? code : -1}`));
     });
   });
 }
 
-/** Go looks up only a name without a slash, and has another error for it. */
+/** Go searches PATH only for names without a slash, and reports another error for those. */
 function startFailure({ command, installHint }: ExecPlugin, { code }: NodeJS.ErrnoException): string {
   const reason =
     code === "ENOENT" ? "no such file or directory" : code === "EACCES" ? "permission denied" : code;

@@ -5,9 +5,9 @@ import { ApiError } from "./api-error.ts";
 import { EventBudget } from "./event-budget.ts";
 import { countUpEvent, createEvent, eventPath, firstSaid, type SaidEvent } from "./event-requests.ts";
 
-/** What waits to be written; beyond that Events are dropped and counted. */
+/** Events waiting for their write; further ones are dropped and counted. */
 export const MAX_PENDING_EVENTS = 1_000;
-/** Of one request; a shutdown waits no longer for it. */
+/** Limit for one request; a shutdown waits no longer than this. */
 const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";
 
@@ -17,7 +17,7 @@ export interface RecordedEvent extends SaidEvent {
 
 export interface SharedEventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;
-  /** Asked again before each write. */
+  /** Checked before each write. */
   readonly mayWrite: () => boolean;
   readonly onFailure: (problem: string) => void;
   readonly onDropped: (reason: "queue" | "object") => void;
@@ -25,8 +25,8 @@ export interface SharedEventRecorderOptions {
 }
 
 /**
- * Writes core/v1 Events of several replicas: the same text about the same object is one Event by its name, and counts up. Written
- * asynchronously; those that cannot be written are lost.
+ * Writes core/v1 Events for several replicas: equal text about one object has the same Event name,
+ * and counts up. Writes happen in the background; an Event that the API does not store is lost.
  */
 export class SharedEventRecorder {
   readonly #options: SharedEventRecorderOptions;
@@ -56,7 +56,7 @@ export class SharedEventRecorder {
     });
   }
 
-  /** Resolves when all that was recorded was tried. */
+  /** Resolves after every recorded Event was tried. */
   async settled(): Promise<void> {
     for (let writing: Promise<void> | undefined; writing !== this.#writing; ) {
       writing = this.#writing;
@@ -64,7 +64,7 @@ export class SharedEventRecorder {
     }
   }
 
-  /** What waits is lost. */
+  /** Drops waiting Events. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.settled();
