@@ -9,7 +9,7 @@ import type { RouteNames } from "../observability/route-metrics.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 
-/** Lines that wait for a file or pipe that takes none. */
+/** Lines in memory while the file or pipe does not accept them. */
 export const MAX_QUEUED_LINES = 10_000;
 const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
 const MAX_BATCH_LINES = 1_000;
@@ -19,10 +19,10 @@ const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 const STOP_MS = 1_000;
 
-/** Longer ones are cut: of each a client decides how long it is. */
+/** Longer texts are cut, since clients choose their length. */
 const MAX_TEXT_CHARACTERS = 1_024;
 
-/** One exchange of the front door that is over. */
+/** One finished exchange of the front door. */
 export interface ExchangeEnd extends RequestOrigin {
   /** By performance.now(). */
   readonly startedMs: number;
@@ -31,19 +31,19 @@ export interface ExchangeEnd extends RequestOrigin {
   readonly target: string;
   readonly headers: HeaderList;
   readonly route: RouteNames | undefined;
-  /** The endpoint that was asked last. */
+  /** The last endpoint that the request was sent to. */
   readonly endpoint?: string | undefined;
-  /** 0: the client left before there was one. */
+  /** 0 if the client left before an answer. */
   readonly status: number;
-  /** Of the answer's body, or of what an upgraded connection carried to the client. */
+  /** Bytes of the answer's body, or bytes to the client on an upgraded connection. */
   readonly responseBytes: number;
-  /** What an upgraded connection carried to the backend. */
+  /** Bytes to the backend on an upgraded connection. */
   readonly requestBytes?: number | undefined;
   readonly trace?: RequestTrace | undefined;
 }
 
 export interface AccessLogOptions {
-  /** Undefined: standard output. */
+  /** Undefined means standard output. */
   readonly path: string | undefined;
   readonly edge: EdgeRules;
   readonly metrics: Pick<IngressMetrics, "accessLogged">;
@@ -51,8 +51,8 @@ export interface AccessLogOptions {
 }
 
 /**
- * A line of JSON for each exchange of the front door (docs/logs.md). A file is appended to, so several processes may share it; it is
- * opened again at a reload, for programs that rotate it. Requests never wait for it: past the bound lines are lost and counted.
+ * Writes a JSON line for each exchange (docs/logs.md). Processes may share the file; a reload
+ * reopens it, for log rotation. Requests never wait: past the bound, lines are dropped and counted.
  */
 export class AccessLog {
   readonly #options: AccessLogOptions;
@@ -81,14 +81,14 @@ export class AccessLog {
     this.#queue.push(quietJson(this.#lineOf(end)));
   }
 
-  /** The next line opens the file anew. */
+  /** Closes the file; the next line opens it again. */
   async reopen(): Promise<void> {
     const handle = this.#handle;
     this.#handle = undefined;
     await handle?.close();
   }
 
-  /** Writes what waits, for at most a second. */
+  /** Writes the queued lines, for at most a second. */
   async stop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const overdue = new Promise((resolve) => {
@@ -100,7 +100,7 @@ export class AccessLog {
     await this.reopen();
   }
 
-  /** No query, which holds tokens and commands; no header but the client's program. */
+  /** Leaves out the query, which may hold tokens and commands, and every header but User-Agent. */
   #lineOf({ startedMs, isTls, remoteAddress, target, headers, route, status, ...end }: ExchangeEnd): object {
     const { method, protocol, endpoint, responseBytes, requestBytes, trace } = end;
     const path = /^[^?#]*/.exec(target)?.[0].replace(/^https?:\/\/[^/]*/i, "");

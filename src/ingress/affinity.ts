@@ -15,19 +15,28 @@ export const AFFINITY_ANNOTATIONS = [
   "session-cookie-change-on-failure",
 ].map((name) => PREFIX + name);
 
-/** A client's requests go to one endpoint, by a cookie. Names and defaults are ingress-nginx'. */
+/**
+ * Sends a client's requests to one endpoint, by a cookie. Names and defaults come from
+ * ingress-nginx.
+ */
 export interface Affinity {
-  /** `balanced`: new endpoints get their part of the sessions. `persistent`: a session stays while its endpoint is there. */
+  /**
+   * `balanced`: new endpoints get their share of the sessions. `persistent`: a session keeps its
+   * endpoint while that exists.
+   */
   readonly mode: "balanced" | "persistent";
   readonly name: string;
-  /** Absent: the rule's path. */
+  /** Absent means the rule's path. */
   readonly path: string | undefined;
-  /** Attributes that are the same for all, before and behind the others. */
+  /** Attributes that are equal for all clients. */
   readonly attributes: string;
   readonly expiresSeconds: number | undefined;
-  /** Absent: for clients over HTTPS. */
+  /** Absent means: only for clients over HTTPS. */
   readonly isSecure: boolean | undefined;
-  /** A session whose endpoint cannot be reached stays with the one that stood in. */
+  /**
+   * If a session's endpoint cannot be reached, the session moves to the endpoint that answered
+   * instead.
+   */
   readonly changesOnFailure: boolean;
 }
 
@@ -36,7 +45,10 @@ const NAME = /^[\w-]{1,64}$/;
 const SECONDS = /^-?\d{1,10}$/;
 const PATH = /^\/[\w~.!&'()*+,=:@%/-]*$/;
 
-/** What is wrong is a problem, and the default is used; without `affinity: cookie` there is none. */
+/**
+ * A wrong annotation is a problem, and its default applies. Without `affinity: cookie` there is no
+ * affinity.
+ */
 export function affinityOf(
   annotations: Readonly<Record<string, string>>,
   problems: string[],
@@ -78,7 +90,7 @@ export function affinityOf(
   };
 }
 
-/** The line of Set-Cookie for a value. */
+/** The Set-Cookie line for a value. */
 export function cookieLine(
   { name, path, attributes, expiresSeconds, isSecure }: Affinity,
   value: string,
@@ -95,7 +107,7 @@ function isDomain(text: string): boolean {
   return subdomainProblems(text.replace(/^\./, "")).length === 0;
 }
 
-/** No semicolon, which would begin another attribute. */
+/** A semicolon would begin another attribute. */
 function isPath(text: string): boolean {
   return PATH.test(text) && requestPathOf(text) !== undefined;
 }

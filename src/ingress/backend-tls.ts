@@ -3,23 +3,25 @@ import type { Secret } from "../api/service-objects.ts";
 import { UpstreamTls } from "../net/tls.ts";
 import type { BackendTrust } from "./route-options.ts";
 
-/** How one port of a Service is spoken to over TLS, and the Secret that was read for it. */
+/** The TLS settings for one port of a Service, and the Secret behind them. */
 export interface BackendIdentity {
   readonly tls: UpstreamTls;
   readonly authority: Secret | undefined;
 }
 
-/** The appProtocols of Services whose pods speak TLS: IANA's service names, and `kubernetes.io/wss` (KEP-3726). */
+/**
+ * appProtocols of pods that speak TLS: IANA's service names, and `kubernetes.io/wss` (KEP-3726).
+ */
 const TLS_APP_PROTOCOLS: ReadonlySet<string> = new Set(["https", "wss", "kubernetes.io/wss"]);
 
-/** IANA's service names are compared without case (RFC 6335 section 5.1). */
+/** IANA's service names are case-insensitive (RFC 6335 section 5.1). */
 export function speaksTls(appProtocol: string | undefined): boolean {
   return appProtocol !== undefined && TLS_APP_PROTOCOLS.has(appProtocol.toLowerCase());
 }
 
 /**
- * TLS with a CA Secret verifies authority and `serverName`; without one, nothing (decision 0027). `before` is reused, with its TLS
- * sessions, while the Secret is the same object. Undefined: unusable.
+ * With a CA Secret, TLS verifies authority and `serverName`; without, nothing (decision 0027).
+ * Reuses `before` and its TLS sessions for the same Secret. Undefined if the Secret is unusable.
  */
 export function backendIdentityOf(
   trust: BackendTrust | undefined,
@@ -38,7 +40,7 @@ export function backendIdentityOf(
     : { tls: new UpstreamTls({ serverName: name, ca: read.ca }), authority };
 }
 
-/** The certificates of `ca.crt`, as PEM, or what is wrong with the Secret, in the words of an Event. */
+/** The PEM certificates in `ca.crt`, or the Secret's problem as text for an Event. */
 export function readAuthority(
   secret: Secret | undefined,
 ): { readonly ca: string } | { readonly problem: string } {

@@ -8,51 +8,54 @@ import { readAuthority } from "./backend-tls.ts";
 import { HostOwners } from "./host-owners.ts";
 import { wildcardOf } from "./request-host.ts";
 
-/** A Secret that is not served as written: a Warning Event of the Ingress that names it. */
+/** A Secret that cannot be served as written: a Warning Event on the Ingress that names it. */
 export interface CertificateProblem {
   readonly ingress: Ingress;
   readonly message: string;
 }
 
-/** A certificate chain and its private key, PEM. OpenSSL can use them together. */
+/** A certificate chain and its private key, PEM, which OpenSSL has accepted together. */
 export interface CertificateAndKey {
   readonly cert: string;
   readonly key: string;
 }
 
 interface ServingCertificate extends CertificateAndKey {
-  /** DNS names of the certificate, lower case. */
+  /** The certificate's DNS names, in lower case. */
   readonly names: readonly string[];
-  /** OpenSSL's name for the kind of key: `rsa`, `ec`. */
+  /** OpenSSL's name for the key's type: `rsa`, `ec`. */
   readonly keyType: string;
 }
 
-/** The certificate of a Secret that Ingresses name. */
+/** The certificate in a Secret that an Ingress names. */
 export interface SecretCertificate {
   readonly namespace: string;
   readonly secret: string;
-  /** Since 1970. */
+  /** Milliseconds since 1970. */
   readonly expiresAtMs: number;
   readonly lifetimeMs: number;
 }
 
-/** The certificates of one name, in order of precedence. They have different kinds of keys and come from one namespace. */
+/**
+ * One name's certificates in order of precedence. All belong to one namespace and have different
+ * key types.
+ */
 interface NamedCertificates {
   readonly namespace: string;
   readonly certificates: ServingCertificate[];
 }
 
 /**
- * Chooses certificates by server name: of a host that an Ingress names for them, then that host's wildcard, then a name in a
- * certificate. A server name only ends TLS; routes go by Host.
+ * Chooses certificates by server name: for an Ingress's host, then for its wildcard, then for a
+ * name in a certificate. The server name only selects TLS; routing uses Host.
  */
 export class CertificateTable {
   readonly #byHost = new Map<string, NamedCertificates>();
   readonly #byName = new Map<string, NamedCertificates>();
 
   /**
-   * In order of precedence: the first to name a host owns it, and only the same namespace can add a certificate with another kind of key: its
-   * clients would be others' otherwise.
+   * Call in order of precedence: the first namespace to name a host owns it. Others cannot add a
+   * certificate with another key type, which would get them some of the owner's clients.
    */
   add(
     hosts: readonly string[],
@@ -64,9 +67,9 @@ export class CertificateTable {
     for (const name of names) addTo(this.#byName, name, namespace, certificate);
   }
 
-  /** Empty: it has none. */
+  /** Empty if there is none. */
   certificatesFor(serverName: string): readonly CertificateAndKey[] {
-    // Some clients send the host as it was typed; a Host's trailing dot does not count either.
+    // Some clients send the host as typed; a trailing dot does not count, as in Host.
     const name = serverName.toLowerCase().replace(/\.$/, "");
     const wildcard = wildcardOf(name) ?? "";
     const found =
@@ -80,7 +83,7 @@ export class CertificateTable {
 
 type ReadCertificate = ServingCertificate & Pick<SecretCertificate, "expiresAtMs" | "lifetimeMs">;
 
-/** Secrets are immutable here: another version is another object. */
+/** Stored Secrets are immutable, so each version is another object. */
 const read = new WeakMap<Secret, ReadCertificate | string>();
 
 export function compileCertificates(
@@ -126,7 +129,7 @@ export function compileCertificates(
   return { table, problems, secrets: [...secrets.values()] };
 }
 
-/** What is wrong with it, as a string, otherwise the certificate. The key's bytes are in no message. */
+/** The certificate, or its problem as a string. No message contains the key. */
 function certificateOf(secret: Secret): ReadCertificate | string {
   const known = read.get(secret);
   if (known !== undefined) return known;

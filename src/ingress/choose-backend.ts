@@ -10,12 +10,12 @@ import type { RouteBackend, StreamingRoute } from "./route-backend.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
 import { chooseSticky } from "./sticky-endpoints.ts";
 
-/** Where a request goes. */
+/** The destination of a request. */
 export type ChosenBackend = ChosenAnswer | ChosenLocal | ChosenUpstream;
 
 interface ChosenAnswer {
   readonly type: "answer";
-  /** Undefined: no rule matched. */
+  /** Undefined if no rule matched. */
   readonly route: RouteBackend | undefined;
   readonly answer: IngressAnswer;
 }
@@ -36,15 +36,20 @@ export interface ChosenUpstream {
   readonly responseTimeoutMs: number | undefined;
   readonly bodyTimeoutMs: number | undefined;
   readonly tunnelIdleTimeoutMs: number;
-  /** Streaming legs follow no redirect and hand none on. */
+  /** Streaming legs neither follow redirects nor return them. */
   readonly rejectRedirects: boolean;
-  /** Another endpoint, for a request that could not be dialled. */
+  /** The next endpoint to try after a failed dial. */
   next(): EndpointUpstream | undefined;
-  /** The line of Set-Cookie for a response of this endpoint, where the client needs one; absent: never. */
+  /**
+   * The Set-Cookie line for a response from this endpoint, if the client needs one; absent without
+   * affinity.
+   */
   readonly cookieFor?: ((served: EndpointUpstream) => string | undefined) | undefined;
 }
 
-/** The decision of one request: match, then the Service's next endpoint, or the streaming leg that a route names. */
+/**
+ * Routes one request: to its Service's next endpoint, or to the streaming leg that the route names.
+ */
 export function chooseBackend(
   request: IngressRequest,
   headers: HeaderList,
@@ -95,7 +100,7 @@ export function chooseBackend(
     rejectRedirects: false,
     next: () => {
       let next = turn.next();
-      // A session's own has been tried.
+      // The session's own endpoint was already tried.
       if (next !== undefined && next === sticky?.upstream) next = turn.next();
       if (next !== undefined) context.metrics.endpointRetried();
       return next;
@@ -126,7 +131,7 @@ function streamingBackend(
     upstream: gateway.upstream,
     target,
     appProtocol: undefined,
-    // A watch may be silent for as long as nothing changes.
+    // A watch is silent while nothing changes.
     responseTimeoutMs: undefined,
     bodyTimeoutMs: undefined,
     tunnelIdleTimeoutMs: DEFAULT_TUNNEL_IDLE_TIMEOUT_MS,

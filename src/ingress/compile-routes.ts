@@ -10,7 +10,7 @@ import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";
 import { RouteTable } from "./route-table.ts";
 
-/** A rule that is not served as written: a Warning Event of its Ingress. */
+/** A rule that cannot be served as written: a Warning Event on its Ingress. */
 export interface RouteProblem {
   readonly ingress: Ingress;
   readonly reason:
@@ -20,20 +20,20 @@ export interface RouteProblem {
     | "HostOfAnotherNamespace"
     | "RegularExpression";
   readonly message: string;
-  /** For the log alone: namespace/name of another tenant's Ingress. */
+  /** Namespace and name of another tenant's Ingress; only logged. */
   readonly owner?: string;
 }
 
 export interface CompiledRoutes {
   readonly table: RouteTable<RouteBackend>;
-  /** The Ingresses that the table is made of, in order of precedence. */
+  /** The compiled Ingresses, in order of precedence. */
   readonly ingresses: readonly Ingress[];
   readonly problems: readonly RouteProblem[];
 }
 
 /**
- * The Ingresses that are served, oldest first, then by namespace and name. Those that are being deleted, or in such a namespace, do
- * not count: the next owner of a host does not wait for finalizers.
+ * The served Ingresses, oldest first, then by namespace and name. Leaves out deleted ones, and
+ * those in a deleted namespace: the next owner of a host does not wait for finalizers.
  */
 export function servedIngresses(
   ingresses: readonly Ingress[],
@@ -54,7 +54,10 @@ export function servedIngresses(
     .toSorted(byPrecedence);
 }
 
-/** Compiles routes in slices: the caller of `next` may serve requests in between. Returns when all is compiled. */
+/**
+ * Compiles routes in slices: the caller may serve requests between calls of `next`. Returns when
+ * done.
+ */
 export function* compileRoutes(
   ingresses: readonly Ingress[],
   hostOwnership: HostOwnership,
@@ -70,7 +73,7 @@ export function* compileRoutes(
   return { table, ingresses, problems };
 }
 
-/** The hosts of its rules that belong to other namespaces; each is a problem. */
+/** The rules' hosts that belong to other namespaces; reports each as a problem. */
 function foreignHosts(
   ingress: Ingress,
   owners: HostOwners,
@@ -130,7 +133,7 @@ function addIngress(
   const own = rewriting?.type === "prefix" ? rulePathWith(rewriting, "/", undefined).rewrite : undefined;
   const served = servedBackend(ingress, defaultBackend, "/", options, problems, own);
   if (served === undefined) return;
-  // Requests of another tenant's host that match no path are not for this one.
+  // A request for another tenant's host must not fall back to this Ingress.
   const hosts = rules.map(hostOf).filter((host) => !foreign.has(host));
   table.addDefault({ hosts, backend: served });
 }

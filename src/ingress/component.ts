@@ -31,7 +31,9 @@ import { ServiceBalancer } from "./service-balancer.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { buildIngressWriter } from "./writer-component.ts";
 
-/** The default certificate carries a DNS name, without which some clients do not even report it. */
+/**
+ * The DNS name in the default certificate; some clients cannot report a certificate without one.
+ */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
 export interface RunningIngress extends Component {
@@ -39,10 +41,10 @@ export interface RunningIngress extends Component {
   readonly httpsUrl: string;
 }
 
-/** What differs where several processes are one gateway. */
+/** Differs between single-process and worker mode. */
 export interface IngressRuntime {
   readonly listen: Listen;
-  /** What TLS tickets are encrypted with; absent: keys of this process. */
+  /** Encrypts TLS tickets; absent means that this process makes its own keys. */
   readonly ticketKeys?: Buffer | undefined;
 }
 
@@ -214,7 +216,7 @@ async function buildIngress(
 
 async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<CertificateAndKey> {
   if (defaultCertificate !== undefined) return await readServingTls(defaultCertificate, []);
-  // RSA: there is no client that could not verify it.
+  // RSA, because every client can verify it.
   const made = await createSelfSignedCertificate([DEFAULT_CERTIFICATE_NAME], DEFAULT_CERTIFICATE_NAME, "rsa");
   return { cert: made.certPem, key: made.keyPem };
 }

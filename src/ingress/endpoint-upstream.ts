@@ -3,10 +3,13 @@ import { Http2Upstream } from "../http/upstream/http2-upstream.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 
-/** The same endpoint is asked by every request: its failing handshakes are told once in so long, in milliseconds. */
+/**
+ * Every request dials the same endpoint, so its failed handshakes are reported once per interval,
+ * in milliseconds.
+ */
 export const TLS_FAILURE_INTERVAL_MS = 60_000;
 
-/** One endpoint and its connections, by the version of HTTP that its Service says it speaks. */
+/** One endpoint and its connections, in the HTTP version that its Service declares. */
 export class EndpointUpstream {
   readonly endpoint: UpstreamEndpoint;
   readonly http1: HttpUpstream;
@@ -15,7 +18,7 @@ export class EndpointUpstream {
   #http2: Http2Upstream | undefined;
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `onTlsFailure` is told why a handshake failed, of plain requests as of upgrades. */
+  /** `onTlsFailure` receives the cause of a failed handshake, for plain requests and upgrades. */
   constructor(endpoint: UpstreamEndpoint, dialTimeoutMs: number, onTlsFailure?: (cause: string) => void) {
     this.endpoint = endpoint;
     this.#dialTimeoutMs = dialTimeoutMs;
@@ -29,7 +32,9 @@ export class EndpointUpstream {
     return this.#http2;
   }
 
-  /** What a dial to this endpoint ended with. Anything but a failed handshake is ignored here. */
+  /**
+   * Call it with the error of a dial to this endpoint. Ignores everything but failed handshakes.
+   */
   dialFailed(error: unknown): void {
     if (!(error instanceof UpstreamError && error.code === "dial-failed" && error.hasConnected)) return;
     const nowMs = performance.now();
@@ -38,7 +43,7 @@ export class EndpointUpstream {
     this.#onTlsFailure?.(error.message);
   }
 
-  /** Idle connections close now, those in use when their exchanges are over. */
+  /** Closes idle connections now, and busy ones after their exchanges. */
   close(): void {
     this.http1.close();
     this.#http2?.close();

@@ -30,11 +30,11 @@ export interface IncomingExchange extends RequestOrigin {
   readonly downstream: HttpDownstream;
   readonly protocol: "http/1.1" | "h2";
   readonly expectsContinue: boolean;
-  /** Gives the exchange to this gateway's own API leg, with the target that it has there. */
+  /** Passes the exchange to this gateway's own API leg, with the leg's target. */
   handOver(gateway: LocalGateway, target: string): void;
 }
 
-/** One plain request, from its head to the end of its response. Never throws. */
+/** Handles one plain request until the end of its response. Never throws. */
 export function forwardRequest(exchange: IncomingExchange, context: IngressContext): void {
   const startedMs = performance.now();
   const { downstream, mayOmitHost } = exchange;
@@ -119,7 +119,7 @@ function forwardSeated(
   }
 }
 
-/** What one forwarded request needs of its route, and what is counted of it: one object for what would be a closure each. */
+/** One forwarded request's options and counters: one object in place of a closure for each. */
 class IngressForwarding implements ForwardExchangeOptions {
   readonly upstream: HttpUpstream;
   readonly #exchange: IncomingExchange;
@@ -252,7 +252,7 @@ function answer(
 type ExchangeFacts = IncomingExchange &
   Pick<ExchangeEnd, "route" | "startedMs" | "target" | "endpoint" | "trace">;
 
-/** The target is read now: what is handed on has another. */
+/** Reads the target now, because the API leg gets another one. */
 function factsOf(
   exchange: IncomingExchange,
   route: RouteBackend | undefined,

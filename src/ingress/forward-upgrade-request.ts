@@ -21,19 +21,19 @@ import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
 import { traceExchange } from "./trace-exchange.ts";
 
-/** A request to switch protocols, and what it came on. */
+/** A request to switch protocols, and its connection. */
 export interface IncomingUpgrade extends RequestOrigin {
   readonly request: RequestHead;
-  /** Its connection, or its HTTP/2 stream. */
+  /** The connection, or the HTTP/2 stream. */
   readonly client: Duplex;
-  /** What was read of it behind the request. */
+  /** Bytes that were read after the request. */
   readonly early: Buffer;
   readonly protocol: "http/1.1" | "h2";
 }
 
 /**
- * One request to switch protocols, also a WebSocket on an HTTP/2 stream, whose backend is asked over HTTP/1.1. The bytes stay as they
- * are. Never rejects.
+ * Forwards a request to switch protocols over HTTP/1.1, also for a WebSocket on an HTTP/2 stream.
+ * Leaves the bytes unchanged. Never rejects.
  */
 export async function forwardUpgradeRequest(
   { request, client: socket, early, protocol, ...origin }: IncomingUpgrade,
@@ -62,7 +62,7 @@ export async function forwardUpgradeRequest(
   route = chosen.route?.names;
   if (chosen.type === "answer") return refuse(chosen.answer);
   if (chosen.type === "local") {
-    // How the session ended is in the log of sessions.
+    // The session log says how the session ended.
     if (context.accessLog !== undefined)
       socket.once("close", () => log({ route, status: 0, responseBytes: 0 }));
     const handedOver = { ...request, target: chosen.target };
@@ -113,16 +113,19 @@ interface UpgradeExchange {
   readonly chosen: ChosenUpstream;
   readonly context: IngressContext;
   readonly trace: RequestTrace | undefined;
-  /** An upgraded connection is over. */
+  /** An upgraded connection ended. */
   onReport(report: SessionReport, endpoint: string): void;
 }
 
-/** Dials endpoints until one takes the connection; what it answers is the answer, and its status the result. Throws UpstreamError and StatusError. */
+/**
+ * Dials endpoints until one connects, and relays its answer; resolves with the status. Throws
+ * UpstreamError and StatusError.
+ */
 async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange): Promise<number> {
   const { request, headers, origin, chosen, context } = exchange;
   const giveBack = context.sessions.admit();
   const timeouts = { ...context.timeouts, idleMs: chosen.tunnelIdleTimeoutMs };
-  // A 200 to an HTTP/2 stream would be taken for a WebSocket, and streaming legs hand on no redirect.
+  // An HTTP/2 client would take a 200 for a WebSocket, and streaming legs return no redirect.
   const isRelaying = !chosen.rejectRedirects && !isHttp2Stream(client.socket);
   const relayAnswersMs = isRelaying ? chosen.tunnelIdleTimeoutMs : undefined;
   let isCarried = false;

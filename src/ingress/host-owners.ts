@@ -1,10 +1,13 @@
 import type { Ingress } from "../api/networking-objects.ts";
 
-/** Which namespace a host belongs to: that of the first Ingress with a rule for it. Rules without a host belong to none. */
+/**
+ * The namespace that owns a host: that of the first Ingress with a rule for it. A rule without a
+ * host owns none.
+ */
 export class HostOwners {
   readonly #owners = new Map<string, Ingress>();
 
-  /** Takes Ingresses in order of precedence. */
+  /** Expects Ingresses in order of precedence. */
   constructor(ingresses: readonly Ingress[]) {
     for (const ingress of ingresses) {
       for (const rule of ingress.spec?.rules ?? []) {
@@ -14,14 +17,16 @@ export class HostOwners {
     }
   }
 
-  /** The Ingress that named the host first, where that is one of another namespace. `host` in lower case. */
+  /**
+   * The first Ingress with this host, if it belongs to another namespace. `host` is in lower case.
+   */
   foreignOwnerOf(host: string | undefined, namespace: string | undefined): Ingress | undefined {
     const owner = host === undefined ? undefined : this.#owners.get(host);
     return owner?.metadata.namespace === namespace ? undefined : owner;
   }
 }
 
-/** In lower case; undefined: any host. */
+/** In lower case; undefined means any host. */
 export function hostOf({ host }: { readonly host?: string }): string | undefined {
   return host?.toLowerCase() || undefined;
 }

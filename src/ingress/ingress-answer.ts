@@ -5,7 +5,7 @@ import type { EndpointProblem } from "./service-endpoints.ts";
 
 export const SERVER_NAME = "sluice";
 
-/** An answer of our own: for people as a line of text, for programs that ask for JSON as a Status. */
+/** An answer from the gateway itself: a line of text, or a Status for clients that ask for JSON. */
 export interface IngressAnswer {
   readonly status: number;
   readonly headers: HeaderList;
@@ -50,7 +50,7 @@ export function ingressAnswer(status: number, message: string, requestHeaders: H
   };
 }
 
-/** The same host and target over https, the port left to the client. */
+/** Redirects to the same host and target over https, with the client's default port. */
 export function tlsRedirect(host: string, target: string): IngressAnswer {
   const headers: HeaderLine[] = [
     ["Location", `https://${host}${target}`],
@@ -59,7 +59,7 @@ export function tlsRedirect(host: string, target: string): IngressAnswer {
   return { status: 308, headers: [...headers, ...ownLines([])], body: Buffer.alloc(0) };
 }
 
-/** `Server` and `Date` where the backend said neither. */
+/** Adds `Server` and `Date` if the backend sent none. */
 export function withOwnLines(headers: HeaderList): HeaderLine[] {
   return ownLines(headers, [...headers]);
 }
@@ -70,7 +70,10 @@ function ownLines(headers: HeaderList, lines: HeaderLine[] = []): HeaderLine[] {
   return lines;
 }
 
-/** Status and text for a Service that offers no endpoint. The names are the operator's, not the visitor's. */
+/**
+ * Status and text for a Service without a usable endpoint. Visitors do not see the operator's
+ * names.
+ */
 export const ENDPOINT_PROBLEMS: Readonly<
   Record<EndpointProblem | "no-endpoints" | "endpoints-refused", string>
 > = {
@@ -82,10 +85,10 @@ export const ENDPOINT_PROBLEMS: Readonly<
   "no-endpoints": "the service of this route has no ready endpoints",
 };
 
-/** What was expected of a backend that speaks something else. */
+/** Names the protocol that the gateway expected when the backend answered in another. */
 const SPEAKS = { "HTTP/1": "HTTP/2", "HTTP/2": "HTTP/1.1", TLS: "HTTP without TLS" } as const;
 
-/** What a failed exchange is answered with. Backends' addresses stay out of it. */
+/** The answer for a failed exchange; it does not reveal backend addresses. */
 export function upstreamProblem({ code, spoken }: UpstreamError): { status: number; message: string } {
   switch (code) {
     case "response-timeout":

@@ -4,15 +4,15 @@ export const LEGACY_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 
 export interface ClassOptions {
   readonly controllerName: string;
-  /** What the legacy annotation may say beside the names of our classes. */
+  /** Another accepted value of the legacy annotation. */
   readonly legacyClassName: string | undefined;
-  /** Serve Ingresses that name no class and for which no default class stands in. */
+  /** Serves Ingresses without a class if there is no default class. */
   readonly servesWithoutClass: boolean;
 }
 
 /**
- * Which Ingresses are served: by the annotation, else by the field through its IngressClass, else by the default class, which an API
- * server's admission would write into the field, else by option.
+ * Chooses the served Ingresses by annotation, else by IngressClass, else by the default class (an
+ * API server's admission would fill that in), else by option.
  */
 export class IngressClasses {
   readonly #options: ClassOptions;
@@ -35,7 +35,7 @@ export class IngressClasses {
     return named === undefined ? this.#options.servesWithoutClass : this.#ours.has(named);
   }
 
-  /** The warning for an Ingress whose class, one of ours, has parameters: we know no kind of them. */
+  /** The warning for an Ingress whose class has parameters: the gateway supports none. */
   ignoredParametersOf({ metadata, spec }: Ingress): string | undefined {
     const name =
       metadata.annotations?.[LEGACY_CLASS_ANNOTATION] ?? spec?.ingressClassName ?? this.#default ?? "";
@@ -45,7 +45,7 @@ export class IngressClasses {
     return `IngressClass ${JSON.stringify(name)} has spec.parameters (${named}), which are not read`;
   }
 
-  /** What to tell the owner of an Ingress that names two classes, where one of them is ours. */
+  /** The warning for an Ingress that names two classes, one of them ours. */
   conflictOf({ metadata, spec }: Ingress): string | undefined {
     const annotated = metadata.annotations?.[LEGACY_CLASS_ANNOTATION];
     const named = spec?.ingressClassName;
@@ -57,7 +57,10 @@ export class IngressClasses {
   }
 }
 
-/** The newest default class, the first by name among equals (the admission plugin DefaultIngressClass). */
+/**
+ * The newest default class, by name among equals, as the admission plugin DefaultIngressClass
+ * chooses.
+ */
 export function defaultClassOf(classes: readonly IngressClass[]): IngressClass | undefined {
   return classes
     .filter(({ metadata }) => metadata.annotations?.[DEFAULT_CLASS_ANNOTATION] === "true")

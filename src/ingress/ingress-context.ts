@@ -16,42 +16,42 @@ import type { RouteProblems } from "./route-problems.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { ServiceBalancer } from "./service-balancer.ts";
 
-/** What requests of an Ingress need, put together once. */
+/** Shared by all requests of the front door. */
 export interface IngressContext extends ForwardingContext {
-  /** The table in force. Another one may be there for the next request. */
+  /** The current table; the next request may see another one. */
   routes(): RouteTable<RouteBackend>;
   readonly balancer: ServiceBalancer;
-  /** What requests show of their routes. */
+  /** Problems that only requests reveal. */
   readonly problems: RouteProblems;
-  /** The gateways that a `StreamingGateway` backend may name. */
+  /** Gateways that a `StreamingGateway` backend may name. */
   readonly streamingGateways: ReadonlyMap<string, StreamingGateway>;
-  /** False for one that was probed and found dead. */
+  /** False if the gateway's health checks fail. */
   isGatewayHealthy(name: string): boolean;
   readonly edge: EdgeRules;
-  /** Those that are being answered, but not by a gateway's own API leg. */
+  /** Requests in progress, without those of a gateway's own API leg. */
   readonly requests: PlainRequests;
-  /** Those of them that addresses hold, each a share. */
+  /** Client addresses share the places for requests in progress. */
   readonly seats: FairQueue;
-  /** Those whose bodies do not come, beside the seats. */
+  /** Requests whose bodies do not arrive; they hold no seat. */
   readonly slowBodies: SlowBodies;
   readonly limits: Limits;
   readonly metrics: IngressMetrics;
-  /** Undefined: none is written. */
+  /** Undefined if no access log is configured. */
   readonly accessLog: AccessLog | undefined;
-  /** Undefined: nothing is traced. */
+  /** Undefined if tracing is off. */
   readonly tracing?: Tracing | undefined;
-  /** A connection was refused: its address has too many, or for its PROXY protocol header. */
+  /** A connection was refused: its address has too many, or its PROXY protocol header is wrong. */
   onConnectionRefused(reason: "too-many-of-address" | ProxyHeaderRefusal): void;
   readonly logger: Logger;
 }
 
-/** Where streaming requests of a path prefix go: another API server's address, or this gateway's own API leg. */
+/** Serves a path prefix's streaming requests: another API server, or this gateway's own API leg. */
 export type StreamingGateway =
   | { readonly type: "upstream"; readonly upstream: EndpointUpstream }
   | LocalGateway;
 
 export interface LocalGateway {
   readonly type: "local";
-  /** Takes requests whose targets are its own already. */
+  /** Requests reach it with the listener's own targets. */
   readonly listener: Pick<Listener, "answerRequest" | "answerUpgrade">;
 }

@@ -5,22 +5,22 @@ import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
 import { hostForMatching } from "./request-host.ts";
 import { requestPathOf } from "./request-path.ts";
 
-/** A request as routes see it. */
+/** A request as the router sees it. */
 export interface IngressRequest {
   readonly method: string;
-  /** As the client wrote it, port and case included. Undefined: an HTTP/1.0 client that wrote none. */
+  /** As the client wrote it, with port and case. Undefined if an HTTP/1.0 client sent none. */
   readonly authority: string | undefined;
-  /** Empty where there is no authority: rules without a host serve it. */
+  /** Empty without an authority; rules without a host match it. */
   readonly host: string;
-  /** Undefined for targets that have none: `OPTIONS *`. */
+  /** Undefined for targets without a path: `OPTIONS *`. */
   readonly path: string | undefined;
-  /** What the backend is sent, in origin-form. */
+  /** The target for the backend, in origin-form. */
   readonly target: string;
 }
 
-/** The connection that a request came on. */
+/** The request's connection. */
 export interface RequestOrigin extends ConnectionOrigin {
-  /** HTTP/1.0, which has no Host of its own: load balancers' health checks often send none. */
+  /** HTTP/1.0 requires no Host, and load balancers' health checks often send none. */
   readonly mayOmitHost?: boolean;
 }
 
@@ -32,8 +32,8 @@ export interface BadIngressRequest {
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)([^#]*)$/i;
 
 /**
- * Reads host and path of a request. In absolute-form both come from the target (RFC 9112 section 3.2.2), and Host is not
- * looked at; otherwise there must be exactly one Host, or with `mayOmitHost` none.
+ * Reads a request's host and path. In absolute-form both come from the target, and Host is ignored
+ * (RFC 9112 section 3.2.2). Otherwise there must be exactly one Host, or none with `mayOmitHost`.
  */
 export function readIngressRequest(
   method: string,
@@ -67,7 +67,7 @@ export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigi
   return { isTls: socket.encrypted === true, remoteAddress: socket.remoteAddress ?? "" };
 }
 
-/** The client's address, as its share is counted. */
+/** The client address that shares are counted by. */
 export function sourceOf(
   { remoteAddress }: RequestOrigin,
   headers: HeaderList,

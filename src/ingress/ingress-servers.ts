@@ -24,27 +24,27 @@ import type { IngressContext } from "./ingress-context.ts";
 import { originOf } from "./ingress-request.ts";
 import { createSecureServer, type SecureServerOptions } from "./secure-server.ts";
 
-/** The first bytes of a client that speaks HTTP/2 without having asked (RFC 9113 section 3.4). */
+/** The first bytes of an HTTP/2 client with prior knowledge (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 export interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
   readonly plain: Server;
-  /** HTTP/1.1 and HTTP/2 as negotiated. */
+  /** HTTP/1.1 and HTTP/2, negotiated by ALPN. */
   readonly secure: Server;
-  /** Replaces the default certificate for handshakes from now on. */
+  /** Replaces the default certificate for new handshakes. */
   setDefaultTls(defaultTls: CertificateAndKey): void;
-  /** Each connection takes one request more at most; HTTP/2 clients get GOAWAY. */
+  /** Each connection accepts at most one more request; HTTP/2 clients get GOAWAY. */
   enterLameDuck(): void;
   readonly unusedConnections: UnusedConnections;
-  /** Takes no new connections, and closes those that are kept for another request. */
+  /** Refuses new connections, and closes idle ones. */
   stopAccepting(): Promise<void>;
   flushed(timeoutMs: number): Promise<void>;
-  /** Accepts no more, and ends what is left. */
+  /** Refuses new connections, and closes the remaining ones. */
   stop(): Promise<void>;
 }
 
-/** The listeners of the front door, not yet listening. */
+/** Creates the front door's servers; they do not listen yet. */
 export function createIngressServers(
   context: IngressContext,
   tls: Pick<SecureServerOptions, "defaultTls" | "certificatesFor" | "ticketKeys" | "settings">,
@@ -64,7 +64,7 @@ export function createIngressServers(
       judge: beginsHttp2,
       decide: (isHttp2) => {
         if (isHttp2) {
-          // The session takes what is buffered by itself, later; flowing now would lose it.
+          // The HTTP/2 session reads the buffered bytes later; a flowing socket would lose them.
           acceptHttp2(socket);
         } else {
           http1.emit("connection", socket);
@@ -108,7 +108,7 @@ export function createIngressServers(
     },
     stopAccepting: async () => {
       await Promise.all([plain, secure].map(stopAccepting));
-      // It never listened: this closes idle connections and ends the watch over slow heads.
+      // This server never listened; closing it ends idle connections and the timer for slow heads.
       http1.close();
     },
     flushed: (timeoutMs) => http2.flushed(timeoutMs),
@@ -124,7 +124,7 @@ export function createIngressServers(
 function createHttp1(context: IngressContext, unused: UnusedConnections): HttpServer {
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
-    // Each field by name: an object made by a spread makes all that reads it slow on Node 20.
+    // Lists each field: on Node 20 an object made by a spread slows its readers.
     const { isTls, remoteAddress } = originOf(request.socket);
     const begin = (): void =>
       forwardRequest(
@@ -154,20 +154,20 @@ function createHttp1(context: IngressContext, unused: UnusedConnections): HttpSe
         if (isIgnored(request)) ignoreUpgrade(request, socket, early, server);
         else beginUpgrade(http1Upgrade(request, socket, early), context);
       },
-      // Node would close the connection without an answer.
+      // Without a listener Node would close the connection unanswered.
       onConnect: (socket) =>
         socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
       onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, context),
     },
-    // Sluice refuses a missing Host itself: Node's answer has no body.
+    // Sluice itself refuses a missing Host: Node's answer has no body.
     { requireHostHeader: false },
   );
-  // Node watches the times of a server's connections from here on; this one is given its connections and never listens itself.
+  // Starts Node's connection timeouts: the server gets its connections from us and never listens.
   server.emit("listening");
   return server;
 }
 
-/** Of such a request Node gives its first line alone. */
+/** Node passes only such a request's first line. */
 function logUnknownMethod(request: UnknownMethod, socket: Socket, context: IngressContext): void {
   context.metrics.requestEnded("http/1.1", NOT_IMPLEMENTED, undefined, undefined);
   context.accessLog?.write({
@@ -232,29 +232,29 @@ function http2For(context: IngressContext): Http2Connections {
   return new Http2Connections(context.limits, handlers, { idleMs: keepAliveMs, takingMs: streamIdleMs });
 }
 
-/** Tells HTTP/2 with prior knowledge from HTTP/1.1; undefined while it may be both. */
+/** Tells HTTP/2 with prior knowledge from HTTP/1.1; undefined until the bytes differ. */
 function beginsHttp2(seen: Buffer): boolean | undefined {
   const compared = Math.min(seen.byteLength, HTTP2_PREFACE.byteLength);
   const isAlike = seen.subarray(0, compared).equals(HTTP2_PREFACE.subarray(0, compared));
   return isAlike && compared < HTTP2_PREFACE.byteLength ? undefined : isAlike;
 }
 
-/** h2c alone, or with a body, which only a request that stays HTTP can have. */
+/** True for an upgrade to h2c alone, or for one with a body, which cannot switch. */
 function isIgnored({ rawHeaders, headers }: IncomingMessage): boolean {
   const hasBody = headers["transfer-encoding"] !== undefined || !/^0*$/.test(headers["content-length"] ?? "");
   return hasBody || headerTokens(headerListOf(rawHeaders), "upgrade").every((name) => name === "h2c");
 }
 
 /**
- * `Upgrade: h2c` is an offer that a server may ignore (RFC 9113 took it away): the request is read again without it. Node's server has let
- * the connection go by then, so it is given back as a new one.
+ * Ignores `Upgrade: h2c`, which RFC 9113 removed, by parsing the request again without it. Node's
+ * server has released the connection by then, so it gets it as a new one.
  */
 function ignoreUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, server: HttpServer): void {
   const dropped = ["upgrade", "http2-settings"];
   const options = headerTokens(headerListOf(request.rawHeaders), "connection");
   const kept = options.filter((option) => !dropped.includes(option));
   const lines = [`${request.method} ${request.url} HTTP/1.1`];
-  // What else it names belongs to this hop.
+  // Other options of Connection still concern this hop.
   if (kept.length > 0) lines.push(`Connection: ${kept.join(", ")}`);
   for (let index = 0; index + 1 < request.rawHeaders.length; index += 2) {
     const name = request.rawHeaders[index] as string;

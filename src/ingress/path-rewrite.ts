@@ -4,32 +4,35 @@ import { remainderOf, requestPathOf } from "./request-path.ts";
 export const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
 export const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";
 export const NGINX_REWRITE_ANNOTATION = "nginx.ingress.kubernetes.io/rewrite-target";
-/** Sent to backends with rewritten paths, so that they can write links. */
+/** Tells backends the rewritten prefix, so that their links work. */
 export const NGINX_FORWARDED_PREFIX_ANNOTATION = "nginx.ingress.kubernetes.io/x-forwarded-prefix";
 export const NGINX_REGEX_ANNOTATION = "nginx.ingress.kubernetes.io/use-regex";
 
-/** What annotations of an Ingress ask for its paths. */
+/** The path rewriting that an Ingress's annotations ask for. */
 export type Rewriting = RewritingForm & { readonly forwardedPrefix?: string | undefined };
 type RewritingForm =
   | { readonly type: "prefix"; readonly replacement: string }
-  /** ingress-nginx: `target` up to `$group`, which is undefined where it has none. */
+  /** ingress-nginx: `target` is the text before `$group`; `group` is undefined if there is none. */
   | { readonly type: "nginx"; readonly target: string; readonly group: number | undefined }
-  /** ingress-nginx' `use-regex` alone: paths are patterns, and are sent as they came. */
+  /** ingress-nginx's `use-regex` alone: paths are patterns and stay as sent. */
   | { readonly type: "patterns" };
 
-/** How the paths of one rule reach its backend. */
+/** Rewrites one rule's paths for its backend. */
 export interface PathRewrite {
-  /** So many segments of a request's path are the rule's. */
+  /** The number of path segments that the rule matches. */
   readonly segments: number;
-  /** What comes in their place, before what is left. */
+  /** Replaces those segments. */
   readonly replacement: string;
-  /** Absent: what is left is kept, from its slash on. `dropped`: none of it. `bare`: without its slash. `needed`: bare, and a path without a slash there is none of the rule's. */
+  /**
+   * Absent: the rest stays, with its slash. `dropped`: no rest. `bare`: the rest loses its slash.
+   * `needed`: as `bare`, and the rule matches only paths with that slash.
+   */
   readonly rest?: "dropped" | "bare" | "needed";
   /** For X-Forwarded-Prefix. */
   readonly forwardedPrefix?: string | undefined;
 }
 
-/** A rule's path as it is matched and rewritten. */
+/** A rule's path for matching and rewriting. */
 export interface RulePath {
   readonly path: string;
   readonly isPattern: boolean;
@@ -37,18 +40,21 @@ export interface RulePath {
   readonly problem?: string | undefined;
 }
 
-/** Patterns that are prefixes, written for ingress-nginx: what is behind the prefix, and the number of the group that has the rest. */
+/**
+ * The endings of ingress-nginx patterns that mean a prefix, with the number of the group that
+ * captures the rest.
+ */
 const PATTERN_ENDS = [
   { end: "(/|$)(.*)", group: 2, rest: "bare" },
   { end: "/(.*)", group: 1, rest: "needed" },
 ] as const;
-/** Literal in a pattern, too; a dot is meant as one. */
+/** Also literal in a pattern; a dot means a dot. */
 const LITERAL = /^(?:\/[\w~.-]+)*$/;
-/** Of RFC 3986 section 3.3, but `$`, which begins a group in nginx' targets. */
+/** RFC 3986 section 3.3 without `$`, which begins a group in nginx's targets. */
 const PATH = /^\/[\w~.!&'()*+,;=:@%/-]*$/;
 const NGINX_TARGET = /^([^$]*)(?:\$(\d))?$/;
 
-/** What is wrong is a problem, and the paths reach backends as they came. */
+/** A wrong annotation is a problem, and paths stay unchanged. */
 export function rewritingOf(
   annotations: Readonly<Record<string, string>>,
   problems: string[],
@@ -102,11 +108,11 @@ function nginxRewritingOf(
 }
 
 function isTarget(path: string): boolean {
-  // Without dot segments, however they are spelled.
+  // Refuses dot segments in every spelling.
   return PATH.test(path) && requestPathOf(path)?.target === path;
 }
 
-/** Of a rule's path as it is written. */
+/** Expects the rule's path as written. */
 export function rulePathWith(
   rewriting: Rewriting | undefined,
   path: string,
@@ -142,7 +148,7 @@ function nginxRulePath(
 ): RulePath {
   const { path } = pattern;
   const segments = segmentsOf(path);
-  // nginx rewrites nothing where both are the same.
+  // nginx rewrites nothing if both are equal.
   if (!isPattern && group === undefined && target === path) return { path, isPattern };
   if (group === undefined || pattern.group === undefined) {
     const rewrite = { segments, replacement: target, rest: "dropped" } as const;
@@ -171,7 +177,7 @@ function patternOf(path: string): Pattern | undefined {
   return undefined;
 }
 
-/** Path and query for the backend; undefined where the path is none of the rule's after all. */
+/** Path and query for the backend; undefined if the rule does not match the path after all. */
 export function rewrittenTarget(
   { segments, replacement, rest }: PathRewrite,
   target: string,
@@ -188,7 +194,7 @@ export function rewrittenTarget(
   return replacement + (hasSlash ? left.slice(1) : left);
 }
 
-/** How many segments of a rule's path there are; its trailing slash is none. */
+/** The number of segments in a rule's path; a trailing slash does not count. */
 export function segmentsOf(path: string): number {
   return path.replace(/\/$/, "").split("/").length - 1;
 }

@@ -1,6 +1,6 @@
 export type PathType = "Exact" | "Prefix" | "ImplementationSpecific";
 
-/** A prefix rule at the element where it ends. */
+/** A prefix rule, stored at its last element. */
 interface PrefixRule<Backend> {
   readonly path: string;
   readonly backend: Backend;
@@ -12,21 +12,21 @@ interface Element<Backend> {
 }
 
 /**
- * The paths of one host (KEP-1453). Exact beats Prefix, the longest Prefix wins, the first of equal rules stays. A lookup takes
- * one step for each element of the request's path that any rule has, whatever the number of rules.
+ * One host's paths (KEP-1453). Exact beats Prefix, the longest Prefix wins, the first of equal
+ * rules stays. A lookup's steps depend on the path's elements, not on the number of rules.
  */
 export class PathTree<Backend> {
   readonly #exact = new Map<string, Backend>();
   readonly #root: Element<Backend> = { rule: undefined, children: undefined };
 
-  /** Rules are added in order of precedence: one that is there already stays. True: the rule is in force. */
+  /** Call in order of precedence: an existing rule stays. True if the rule was added. */
   add(pathType: PathType, path: string, backend: Backend): boolean {
     if (pathType === "Exact") {
       if (this.#exact.has(path)) return false;
       this.#exact.set(path, backend);
       return true;
     }
-    // ImplementationSpecific is Prefix here, where an empty path means all of them.
+    // ImplementationSpecific means Prefix here, and an empty path matches everything.
     return this.#addPrefix(path === "" ? "/" : path, backend);
   }
 
@@ -46,7 +46,7 @@ export class PathTree<Backend> {
       }
       element = child;
     }
-    // `/foo` and `/foo/` match the same requests; the longer string has the precedence.
+    // `/foo` and `/foo/` match the same requests; the longer string takes precedence.
     if (element.rule !== undefined && element.rule.path.length >= path.length) return false;
     element.rule = { path, backend };
     return true;
@@ -69,7 +69,7 @@ export class PathTree<Backend> {
   }
 }
 
-/** The elements of a rule's path; its trailing slash is ignored. */
+/** A rule path's elements, without a trailing slash. */
 function elementsOf(path: string): string[] {
   const trimmed = path.endsWith("/") ? path.slice(1, -1) : path.slice(1);
   return trimmed === "" && path.length <= 1 ? [] : trimmed.split("/");

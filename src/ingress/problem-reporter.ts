@@ -4,19 +4,19 @@ export interface IngressProblem {
   readonly ingress: Ingress;
   readonly reason: string;
   readonly message: string;
-  /** For the log alone: what the owner of the Ingress need not know. */
+  /** Only logged: the Ingress's owner must not see it. */
   readonly owner?: string;
 }
 
 export interface ProblemReporterOptions {
   readonly log: (problem: IngressProblem) => void;
-  /** Tells the Ingress' owner, by an Event. */
+  /** Sends an Event to the Ingress's owner. */
   readonly tell: (problem: IngressProblem) => void;
-  /** False while another replica tells. */
+  /** False while another replica sends the Events. */
   readonly mayTell: () => boolean;
 }
 
-/** Reports each rule that is not served as written once for as long as it is there, however often routes are compiled. */
+/** Reports each problem once while it lasts, however often the routes are compiled. */
 export class ProblemReporter {
   readonly #options: ProblemReporterOptions;
   #present = new Map<string, { readonly problem: IngressProblem; isTold: boolean }>();
@@ -25,7 +25,7 @@ export class ProblemReporter {
     this.#options = options;
   }
 
-  /** All that there is at present. */
+  /** Expects the complete list of present problems. */
   report(problems: readonly IngressProblem[]): void {
     const before = this.#present;
     this.#present = new Map();
@@ -38,7 +38,7 @@ export class ProblemReporter {
     this.tellRest();
   }
 
-  /** What was not told while another replica did. */
+  /** Reports the problems that were left to another replica. */
   tellRest(): void {
     const { tell, mayTell } = this.#options;
     if (!mayTell()) return;

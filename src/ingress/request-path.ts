@@ -1,23 +1,26 @@
-/** A request's path as routes see it, and the target as the backend is sent it. */
+/** A request's path for routing, and its target for the backend. */
 export interface RequestPath {
-  /** Normalized (RFC 3986 section 6.2.2), dot segments removed, without query. */
+  /** Normalized (RFC 3986 section 6.2.2), without dot segments and query. */
   readonly path: string;
-  /** Path and query for the backend: the original bytes, unless there were dot segments: then what was matched. */
+  /**
+   * Path and query for the backend: the original bytes, or the normalized ones if there were dot
+   * segments.
+   */
   readonly target: string;
 }
 
 const UNRESERVED = /^%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])$/;
-// Printable, but not allowed in a path (RFC 3986 section 3.3); clients send some of them unescaped.
+// Printable, but forbidden in a path (RFC 3986 section 3.3); some clients send them unescaped.
 const EXCLUDED = /["<>\\^`{|}]/;
 const ESCAPE_OR_EXCLUDED = /%[0-9A-Fa-f]{2}|["<>\\^`{|}]/g;
-/** All that a rule may have and a path not: `?` and `#` too, which would end it. */
+/** Also escapes `?` and `#`, which would end the path. */
 const NOT_IN_PATH = /%(?![0-9A-Fa-f]{2})|[^\x21\x24-\x7e]|[<>?\\^`{|}]/gu;
-// Controls, space, `#` and anything beyond ASCII have no place in a request target (RFC 9112 section 3.2).
+// A request target has no controls, spaces, `#` or non-ASCII characters (RFC 9112 section 3.2).
 const TARGET = /^[\x21\x22\x24-\x7e]*$/;
 
 /**
- * Reads the path of an origin-form target; undefined for a bad request. Matched and forwarded path are the same: `%2F` and `%5C` are
- * never decoded, encoded dots are dots, dot segments are removed.
+ * Reads an origin-form target's path; undefined for a bad request. The backend gets the path that
+ * was matched: `%2F` and `%5C` stay encoded, encoded dots count as dots, dot segments are removed.
  */
 export function requestPathOf(target: string): RequestPath | undefined {
   const queryAt = target.indexOf("?");
@@ -33,21 +36,23 @@ export function requestPathOf(target: string): RequestPath | undefined {
   return { path: resolved, target: resolved === path ? target : `${resolved}${query}` };
 }
 
-/** A rule's path in the form of `RequestPath.path`: what the API accepts matches a request for that very text. */
+/**
+ * A rule's path in the form of `RequestPath.path`, so that it matches a request for the same text.
+ */
 export function rulePathOf(path: string): string {
   const escaped = path.replace(NOT_IN_PATH, percentEncoded);
   return escaped.includes("%") ? normalized(escaped) : escaped;
 }
 
-/** The target without its path's first `count` segments, always with a path. */
+/** Removes the first `count` segments of the target's path; always leaves a path. */
 export function withoutSegments(target: string, count: number): string {
   const left = remainderOf(target, count);
   return left.startsWith("/") ? left : `/${left}`;
 }
 
 /**
- * What is behind the first `count` segments of a target's path: from the next slash on, or the query alone. Segments are counted, not
- * compared, for a client may spell them otherwise than the rule does.
+ * The rest after the first `count` segments: from the next slash on, or only the query. Counts
+ * segments, because a client may spell them differently than the rule.
  */
 export function remainderOf(target: string, count: number): string {
   const queryAt = target.indexOf("?");
@@ -60,7 +65,9 @@ export function remainderOf(target: string, count: number): string {
   return target.slice(start);
 }
 
-/** Unreserved characters decoded; every other escape in capitals, and what should have been escaped escaped. */
+/**
+ * Decodes unreserved characters, puts other escapes in capitals, and escapes forbidden characters.
+ */
 function normalized(path: string): string {
   return path.replace(ESCAPE_OR_EXCLUDED, (found) => {
     if (found.length === 1) return encodeURIComponent(found);
@@ -69,7 +76,7 @@ function normalized(path: string): string {
   });
 }
 
-/** A lone surrogate is U+FFFD in UTF-8. */
+/** A lone surrogate becomes U+FFFD in UTF-8. */
 function percentEncoded(character: string): string {
   return encodeURIComponent(/\p{Surrogate}/u.test(character) ? "\ufffd" : character);
 }
@@ -78,7 +85,7 @@ function hasBrokenEscape(path: string): boolean {
   return path.includes("%") && /%(?![0-9A-Fa-f]{2})/.test(path);
 }
 
-/** RFC 3986 section 5.2.4, but undefined where `..` would climb above the root. */
+/** RFC 3986 section 5.2.4, but undefined if `..` would climb above the root. */
 function withoutDotSegments(path: string): string | undefined {
   const segments = path.slice(1).split("/");
   const kept: string[] = [];

@@ -3,10 +3,10 @@ import type { RouteNames } from "../observability/route-metrics.ts";
 import { type PathRewrite, segmentsOf } from "./path-rewrite.ts";
 import type { RouteOptions } from "./route-options.ts";
 
-/** The API group of the one resource backend that exists: this gateway's own streaming leg. */
+/** The only supported resource backend: this gateway's own streaming leg. */
 export const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
 
-/** Where the requests of one path go. */
+/** The backend of one path. */
 export type RouteBackend = ServiceRoute | StreamingRoute;
 
 export interface ServiceRoute {
@@ -15,27 +15,27 @@ export interface ServiceRoute {
   readonly names: RouteNames;
   readonly namespace: string;
   readonly service: string;
-  /** The Service's port, by number or name. */
+  /** The Service port's number or name. */
   readonly port: number | string;
   readonly options: RouteOptions;
-  /** Of the rule, as it is matched. */
+  /** The rule's path as it is matched. */
   readonly path: string;
-  /** How paths reach the Service; absent: as they came. */
+  /** Rewrites paths for the Service; absent means unchanged. */
   readonly rewrite?: PathRewrite | undefined;
 }
 
-/** The API-server leg under a host and a path prefix, which is stripped. */
+/** The API-server leg under a host and a path prefix, which it strips. */
 export interface StreamingRoute {
   readonly type: "streaming";
   readonly ingress: Ingress;
   readonly names: RouteNames;
-  /** The name of a gateway in the configuration. */
+  /** A gateway's name in the configuration. */
   readonly name: string;
-  /** Of the rule's path: so many are not part of the gateway's own paths. */
+  /** The segments to strip from the path. */
   readonly strippedSegments: number;
 }
 
-/** Undefined: nothing that can be served; the reason is for an Event. */
+/** Undefined if nothing can be served; the reason goes into an Event. */
 export function routeBackendOf(
   backend: IngressBackend,
   path: string,
@@ -76,7 +76,7 @@ export function routeBackendOf(
   };
 }
 
-/** Of each backend of these Ingresses, in their order. */
+/** Yields the names of each backend in these Ingresses, in order. */
 export function* routeNamesOf(ingresses: readonly Ingress[]): Generator<RouteNames> {
   for (const ingress of ingresses) {
     const { defaultBackend, rules = [] } = ingress.spec ?? {};

@@ -13,10 +13,10 @@ import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { RouteBackend } from "./route-backend.ts";
 import { RouteTable } from "./route-table.ts";
 
-/** Several changes at once (an apply, a relist) are compiled once; short enough to feel immediate. */
+/** Batches simultaneous changes (an apply, a relist); too short to notice. */
 export const RELOAD_DELAY_MS = 20;
 
-/** The state in force, for publishers. */
+/** The routes in force, for publishers. */
 export interface ActiveRoutes {
   readonly ingresses: readonly Ingress[];
   readonly problems: readonly (Omit<RouteProblem, "reason"> & { readonly reason: string })[];
@@ -27,15 +27,15 @@ export interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
   readonly hostOwnership: HostOwnership;
-  /** Routes of these Ingresses are served from now on, on every listener. */
+  /** Called after routes of these Ingresses took effect on every listener. */
   onActive(active: ActiveRoutes): void;
 }
 
 const RELEVANT: ReadonlySet<string> = new Set(["Ingress", "IngressClass", "Namespace", "Secret"]);
 
 /**
- * Keeps the routes equal to the cluster's Ingresses. A change compiles another table in slices and replaces the old one at once: no
- * request sees half a change or waits for it.
+ * Keeps the routes equal to the cluster's Ingresses. Compiles a new table in slices and swaps it in
+ * at once: no request sees half a change or waits for it.
  */
 export class RouteController {
   readonly #options: RouteControllerOptions;
@@ -52,7 +52,7 @@ export class RouteController {
     this.#unsubscribe = options.cluster.subscribe((change) => this.#changed(change));
   }
 
-  /** Resolves when the first routes are in force. */
+  /** Resolves once the first routes are in force. */
   static async start(options: RouteControllerOptions): Promise<RouteController> {
     const controller = new RouteController(options);
     await controller.#reload();
@@ -63,7 +63,7 @@ export class RouteController {
     return this.#table;
   }
 
-  /** The certificates of a server name; empty: no Secret has one. */
+  /** A server name's certificates; empty if no Secret has one. */
   certificatesFor(serverName: string): readonly CertificateAndKey[] {
     return this.#certificates.certificatesFor(serverName);
   }
@@ -76,7 +76,7 @@ export class RouteController {
   }
 
   #changed({ object, previous }: ClusterChange): void {
-    // With a reload due already, one more change need not be looked at: of 10,000 that would take its time.
+    // A reload is already due, so the remaining checks would be wasted on each of 10,000 changes.
     if (this.#isStale || !RELEVANT.has(object.kind) || isStatusOnly(object, previous)) return;
     this.#schedule();
   }
@@ -95,7 +95,7 @@ export class RouteController {
     this.#compiling = this.#compile();
     await this.#compiling;
     this.#compiling = undefined;
-    // What changed meanwhile is not in the table yet.
+    // Changes during the compilation are not in the table yet.
     if (this.#isStale) this.#schedule();
   }
 
@@ -125,7 +125,10 @@ export class RouteController {
   }
 }
 
-/** Our own publishing of addresses must not make us compile again. Spec and annotations are the same objects only when nothing of them changed. */
+/**
+ * Our own status writes must not cause a compilation. Spec and annotations keep their identity
+ * unless they changed.
+ */
 function isStatusOnly(object: ClusterChange["object"], previous: ClusterChange["previous"]): boolean {
   if (object.kind !== "Ingress" || previous?.kind !== "Ingress") return false;
   return (

@@ -9,29 +9,35 @@ import {
   rewritingOf,
 } from "./path-rewrite.ts";
 
-/** What annotations of an Ingress say about its routes. */
+/** Route options from an Ingress's annotations. */
 export interface RouteOptions {
-  /** From the request being sent to the response's head, in milliseconds. */
+  /** From sending the request to receiving the response's head, in milliseconds. */
   readonly responseTimeoutMs: number;
-  /** So long may a client send nothing of a body whose length it has declared, in milliseconds. */
+  /** How long a client may pause while it sends a declared body, in milliseconds. */
   readonly bodyTimeoutMs: number;
-  /** A tunnel (an upgraded connection) that is silent for this long is ended, in milliseconds; 0: never. */
+  /**
+   * Ends a tunnel (an upgraded connection) that was silent for this long, in milliseconds; 0 means
+   * never.
+   */
   readonly tunnelIdleTimeoutMs: number;
-  /** Answer plain HTTP by 308 to https. */
+  /** Redirects plain HTTP to https with 308. */
   readonly redirectsToTls: boolean;
-  /** How paths of its rules reach backends; absent: as they came. */
+  /** Rewrites paths for backends; absent means unchanged. */
   readonly rewriting?: Rewriting | undefined;
-  /** Which endpoint a client's requests go to; absent: each to the next. */
+  /** Chooses the endpoint of a client's requests; absent means round robin. */
   readonly affinity?: Affinity | undefined;
-  /** How backends that speak TLS are trusted; absent: no annotation says. */
+  /** Verifies TLS backends; absent means no annotation is set. */
   readonly backendTrust?: BackendTrust | undefined;
 }
 
-/** What annotations say about the certificates of backends. */
+/** Annotations about backend certificates. */
 export interface BackendTrust {
-  /** A Secret of the Ingress' namespace whose `ca.crt` has signed them; absent: they are not verified. */
+  /**
+   * A Secret in the Ingress's namespace whose `ca.crt` signed them; absent means that they are not
+   * verified.
+   */
   readonly caSecret: string | undefined;
-  /** The name that they carry and that is sent as SNI; absent: SERVICE.NAMESPACE.svc. */
+  /** The name in the certificate, sent as SNI; absent means SERVICE.NAMESPACE.svc. */
   readonly serverName: string | undefined;
 }
 
@@ -43,12 +49,14 @@ export const BACKEND_SERVER_NAME_ANNOTATION = "sluice.dev/backend-server-name";
 
 export const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
 export const DEFAULT_BODY_TIMEOUT_MS = 60_000;
-/** Shells are left open over lunch: nothing shorter is accepted, whatever an annotation says (nginx's 60 s cut them). */
+/**
+ * The shortest accepted value, since people leave shells open over lunch; nginx's 60 s cut them.
+ */
 export const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
 const MAX_SECONDS = 7 * 24 * 3600;
 
-/** Of other controllers, and served here as there. */
+/** Other controllers' annotations that have the same effect here. */
 export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
   NGINX_REWRITE_ANNOTATION,
   NGINX_REGEX_ANNOTATION,
@@ -58,7 +66,7 @@ export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
 
 export interface ReadOptions {
   readonly options: RouteOptions;
-  /** What was wrong, for an Event; the default is used in its place. */
+  /** Problems for Events; the default applies instead. */
   readonly problems: readonly string[];
 }
 
@@ -95,7 +103,9 @@ export function routeOptionsOf({ metadata }: Pick<Ingress, "metadata">): ReadOpt
   return { options, problems };
 }
 
-/** A CA that is named badly is one that is not there: its backends are refused, never spoken to unverified. */
+/**
+ * An invalid CA name counts as a missing CA: its backends are refused, never reached unverified.
+ */
 function backendTrustOf(
   annotations: Readonly<Record<string, string>>,
   problems: string[],

@@ -4,19 +4,19 @@ import type { IngressProblem } from "./problem-reporter.ts";
 import type { RouteBackend, ServiceRoute } from "./route-backend.ts";
 import type { EndpointPicker } from "./service-balancer.ts";
 
-/** The appProtocol of a Service whose pods speak HTTP/2 with prior knowledge (KEP-3726). */
+/** The appProtocol of pods that speak HTTP/2 with prior knowledge (KEP-3726). */
 export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
-/** Problems that requests found, at once. Those past it are served as the others, and not reported. */
+/** Problems kept at once. Further ones are served alike, but not reported. */
 export const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 
-/** A problem, and the appProtocol that it is about. */
+/** A problem and its appProtocol. */
 interface RouteProblem extends IngressProblem {
   readonly appProtocol?: string | undefined;
 }
 
-/** What shows only when a request comes: it is reported for as long as requests find it. */
+/** Problems that only a request reveals; each is reported while requests find it. */
 export class RouteProblems {
   readonly #present = new Map<string, RouteProblem>();
   readonly #onChange: () => void;
@@ -29,13 +29,13 @@ export class RouteProblems {
     return [...this.#present.values()];
   }
 
-  /** Problems of Ingresses that are served no longer go with them. */
+  /** Drops problems of Ingresses that are no longer served. */
   retain(ingresses: readonly IngressProblem["ingress"][]): void {
     const served = new Set(ingresses);
     for (const [key, { ingress }] of this.#present) if (!served.has(ingress)) this.#present.delete(key);
   }
 
-  /** Of one request for the route. */
+  /** Checks one request for the route. */
   judge(
     route: ServiceRoute,
     { refused, appProtocol }: Pick<EndpointPicker, "refused" | "appProtocol">,
@@ -47,19 +47,19 @@ export class RouteProblems {
       const message = refusedText(route, refused);
       this.#begin(addresses, { ingress: route.ingress, reason: "EndpointAddressRefused", message });
     }
-    // Other requests say nothing of it, and only another Service ends it.
+    // Other requests prove nothing about it; only a changed Service ends it.
     const protocol = keyOf(route, "protocol");
     if (this.#present.get(protocol)?.appProtocol !== appProtocol) this.#end(protocol);
     if (appProtocol === undefined && isGrpc(headers))
       this.#setProtocol(route, undefined, "gRPC needs HTTP/2, which it does not name", H2C_APP_PROTOCOL);
   }
 
-  /** Of an exchange that failed: its backend may speak another protocol than the Service names. */
+  /** Checks a failed exchange: its backend may speak another protocol than the Service declares. */
   judgeError(
     { route, appProtocol }: { readonly route: RouteBackend; readonly appProtocol: string | undefined },
     { spoken }: Pick<UpstreamError, "spoken">,
   ): void {
-    // Upgrades are asked for over HTTP/1.1, also where the Service names HTTP/2.
+    // Upgrades always use HTTP/1.1, even if the Service declares HTTP/2.
     if (route.type !== "service" || (spoken === "HTTP/2" && appProtocol === H2C_APP_PROTOCOL)) return;
     if (spoken === "HTTP/1")
       this.#setProtocol(route, appProtocol, "an endpoint does not speak HTTP/2", undefined);
@@ -68,7 +68,7 @@ export class RouteProblems {
     else if (spoken === "TLS") this.#setProtocol(route, appProtocol, "an endpoint speaks TLS", "https");
   }
 
-  /** `wanted` undefined: none, which is HTTP/1.1. */
+  /** `wanted` is undefined for no appProtocol, which means HTTP/1.1. */
   #setProtocol(
     { ingress, ...route }: ServiceRoute,
     appProtocol: string | undefined,
@@ -106,7 +106,7 @@ function refusedText({ service }: ServiceRoute, refused: readonly string[]): str
   return `endpoints of service ${JSON.stringify(service)} have addresses that may not be dialled: ${named} (listeners.ingress.allowedEndpointAddresses)`;
 }
 
-/** gRPC alone: gRPC-Web is for HTTP/1.1. */
+/** Only gRPC: gRPC-Web uses HTTP/1.1. */
 function isGrpc(headers: HeaderList): boolean {
   return headerTokens(headers, "content-type").some((type) => /^application\/grpc(?:$|[+;])/i.test(type));
 }

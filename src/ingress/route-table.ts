@@ -1,18 +1,18 @@
 import { PathTree, type PathType } from "./path-tree.ts";
 import { wildcardOf } from "./request-host.ts";
 
-/** One path of one rule of one Ingress. */
+/** One path in a rule of an Ingress. */
 export interface Route<Backend> {
-  /** Exact, `*.suffix`, or undefined for every host. Lower case. */
+  /** Exact, `*.suffix`, or undefined for every host; in lower case. */
   readonly host: string | undefined;
   readonly path: string;
   readonly pathType: PathType;
   readonly backend: Backend;
 }
 
-/** What a host falls back to when none of its paths match. */
+/** Serves a host's requests that match none of its paths. */
 export interface DefaultRoute<Backend> {
-  /** The hosts of the same Ingress' rules, as far as they belong to its namespace. */
+  /** The hosts in the same Ingress's rules that its namespace owns. */
   readonly hosts: readonly (string | undefined)[];
   readonly backend: Backend;
 }
@@ -23,34 +23,36 @@ interface HostRoutes<Backend> {
 }
 
 /**
- * All routes, compiled. Immutable once built: a change builds another one, and requests see either the old or the new.
- *
- * A request has one bucket: its exact host, else the wildcard of its host, else the rules without a host; then the longest
- * path of that bucket, else the bucket's default. The global default serves hosts that no rule names (KEP-1453). A path miss never
- * falls through to a wider host: requests of `a.example.com` are not for the owner of `*.example.com`, nor of any default backend.
+ * All routes, compiled and immutable. A request uses one bucket: its exact host, else its wildcard,
+ * else the rules without a host. The bucket's longest path wins, else the bucket's default; the
+ * global default serves only hosts without a rule (KEP-1453). A missed path never falls through to
+ * a wider host: the owner of `*.example.com` gets no requests for `a.example.com`.
  */
 export class RouteTable<Backend> {
   readonly #hosts = new Map<string | undefined, HostRoutes<Backend>>();
   #fallback: Backend | undefined;
   #hasWildcards = false;
 
-  /** A host that a rule names is served by its own rules alone, even when none of them has a backend that can be served. */
+  /** A host with a rule uses only its own rules, even if none of them has a usable backend. */
   addHost(host: string | undefined): void {
     this.#routesOf(host);
   }
 
-  /** In order of precedence. False: another route has the same host, type and path already. */
+  /** Call in order of precedence. False if a route already has this host, type and path. */
   add({ host, path, pathType, backend }: Route<Backend>): boolean {
     return this.#routesOf(host).paths.add(pathType, path, backend);
   }
 
-  /** In order of precedence: a host's default is that of the first Ingress that has one. */
+  /** Call in order of precedence: a host's first default stays. */
   addDefault({ hosts, backend }: DefaultRoute<Backend>): void {
     for (const host of hosts) this.#routesOf(host).fallback ??= backend;
     this.#fallback ??= backend;
   }
 
-  /** `host` as `hostForMatching` gives it, `path` as `requestPathOf`; undefined for targets that have none (`OPTIONS *`). */
+  /**
+   * `host` comes from `hostForMatching`, `path` from `requestPathOf`; undefined for targets without
+   * one (`OPTIONS *`).
+   */
   match(host: string, path: string | undefined): Backend | undefined {
     const named = this.#hosts.get(host) ?? this.#wildcardRoutes(host);
     const routes = named ?? this.#hosts.get(undefined);

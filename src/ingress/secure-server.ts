@@ -8,39 +8,48 @@ import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 
 export interface SecureServerOptions {
-  /** What is served to clients that name no server, or one that `certificatesFor` knows nothing for. */
+  /** For clients that send no server name, or an unknown one. */
   readonly defaultTls: CertificateAndKey;
-  /** The certificates of a server name, each with another kind of key: a client gets one that it can verify. Empty: none is known. */
+  /**
+   * A server name's certificates with different key types, so that the client gets one it can
+   * verify. Empty for an unknown name.
+   */
   readonly certificatesFor: (serverName: string) => readonly CertificateAndKey[];
-  /** Milliseconds for the ClientHello, and as many for the rest of the handshake. */
+  /** Milliseconds for the ClientHello, and again for the rest of the handshake. */
   readonly handshakeMs: number;
-  /** What tickets are encrypted with; absent: keys of our own. */
+  /** Encrypts TLS tickets; absent means own keys. */
   readonly ticketKeys?: Buffer | undefined;
-  /** Absent: as by default. */
+  /** Absent means the defaults. */
   readonly settings?: TlsSettings | undefined;
   readonly onSecure: (socket: TLSSocket) => void;
 }
 
 export interface SecureServer {
-  /** Takes the connections. Not yet listening. */
+  /** Accepts the connections; does not listen yet. */
   readonly server: Server;
-  /** Handshakes from now on get this one. It must be one that OpenSSL can use. */
+  /** Replaces the default for new handshakes. OpenSSL must accept it. */
   setDefault(defaultTls: CertificateAndKey): void;
 }
 
-/** A ClientHello has some hundred bytes, or two thousand with keys that withstand quantum computers. A longer one is served the default. */
+/**
+ * A ClientHello has a few hundred bytes, or about 2,000 with post-quantum keys. A longer one gets
+ * the default certificate.
+ */
 const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 const TICKET_KEY_BYTES = 48;
-/** `curl --http1.0` offers the last alone, and a handshake without a common protocol fails (RFC 7301 section 3.2). */
+/**
+ * `curl --http1.0` offers only the last; a handshake without a common protocol fails (RFC 7301
+ * section 3.2).
+ */
 const ALPN_PROTOCOLS = ["h2", "http/1.1", "http/1.0"];
 
 /**
- * TLS by server name, read before the handshake: each list of certificates has its own TLS server. With `SNICallback` Node up to 24
- * adds one certificate to the default ones, which OpenSSL may prefer.
+ * Chooses certificates before the handshake: each list has its own TLS server. `SNICallback` up to
+ * Node 24 only adds to the default certificates, and OpenSSL may prefer those.
  */
 export function createSecureServer(options: SecureServerOptions): SecureServer {
   const { handshakeMs, certificatesFor, onSecure } = options;
-  // The same for all: a session can be resumed although its name's Secret was replaced.
+  // One key for all servers: a session resumes even after its name's Secret was replaced.
   const ticketKeys = options.ticketKeys ?? randomBytes(TICKET_KEY_BYTES);
   let fallback = [options.defaultTls];
   const servers = new ServersByCertificates((certificates) => {
@@ -73,14 +82,17 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
   };
 }
 
-/** For one connection. */
+/** Reads one connection's name. */
 function nameReader(): (seen: Buffer, newest: Buffer) => ClientHello | undefined {
   const reader = new ClientHelloReader();
   return (seen, newest) =>
     seen.byteLength > MAX_CLIENT_HELLO_BYTES ? { serverName: undefined } : reader.push(newest);
 }
 
-/** Servers as they are needed, one for each list of certificates, for as long as those are held elsewhere. */
+/**
+ * Creates one server for each list of certificates, and keeps it while the list is referenced
+ * elsewhere.
+ */
 class ServersByCertificates {
   readonly #create: (certificates: readonly CertificateAndKey[]) => TlsServer;
   readonly #root: ServerNode = { longer: new WeakMap() };
@@ -103,6 +115,6 @@ class ServersByCertificates {
 
 interface ServerNode {
   server?: TlsServer;
-  /** Lists that continue with another certificate. */
+  /** Longer lists that begin with this one. */
   readonly longer: WeakMap<CertificateAndKey, ServerNode>;
 }

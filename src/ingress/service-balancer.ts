@@ -9,14 +9,14 @@ import type { BackendTrust } from "./route-options.ts";
 import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 import { type StickyEndpoint, stickyEndpoint } from "./sticky-endpoints.ts";
 
-/** The endpoints to try for one request, in turn. */
+/** Picks the endpoints for one request, one after another. */
 export interface EndpointPicker {
   readonly appProtocol: string | undefined;
-  /** Addresses of ready endpoints that may not be dialled, by `listeners.ingress.allowedEndpointAddresses`. */
+  /** Ready endpoints that `listeners.ingress.allowedEndpointAddresses` forbids. */
   readonly refused: readonly string[];
-  /** For sessions that stay with one of them. */
+  /** Candidates for session affinity. */
   readonly sticky: readonly StickyEndpoint[];
-  /** The next one, each once; undefined when all have been tried. */
+  /** The next endpoint, each once; undefined after the last. */
   next(): EndpointUpstream | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface BalancerOptions {
   readonly cluster: Cluster;
   readonly addressRules: AddressRules;
   readonly dialTimeoutMs: number;
-  /** No TLS with an endpoint of a Service that should speak it. Told once a minute for each endpoint. */
+  /** A TLS handshake with an endpoint failed. Reported once a minute for each endpoint. */
   onTlsFailure(failure: TlsFailure): void;
 }
 
@@ -33,11 +33,11 @@ export interface TlsFailure {
   readonly service: string;
   /** host:port. */
   readonly endpoint: string;
-  /** As Go's crypto/tls words it. */
+  /** In the words of Go's crypto/tls. */
   readonly cause: string;
 }
 
-/** One port of a Service, with one trust configuration. */
+/** One port of a Service, with one set of trust settings. */
 interface ServicePort {
   readonly port: number | string;
   readonly trust: BackendTrust | undefined;
@@ -48,23 +48,26 @@ interface Balanced {
   readonly upstreams: readonly EndpointUpstream[];
   readonly appProtocol: string | undefined;
   readonly refused: readonly string[];
-  /** The same endpoints as sessions find them; made when the first one asks. */
+  /** The endpoints for session affinity; built on first use. */
   sticky: readonly StickyEndpoint[] | undefined;
-  /** Of the pods behind `upstreams`, in their order. */
+  /** The pods of `upstreams`, in the same order. */
   readonly podUids: readonly (string | undefined)[];
-  /** Absent: plain TCP. */
+  /** Absent means plain TCP. */
   readonly identity: BackendIdentity | undefined;
-  /** Counts on with every request. */
+  /** Incremented by every request. */
   turn: number;
 }
 
 /**
- * Round robin over the endpoints of each port of each Service. The choice is kept until the Service or one of its slices changes;
- * connections to remaining endpoints stay.
+ * Round robin over the endpoints of each Service port. Endpoints are resolved again when the
+ * Service or its slices change; connections to remaining endpoints stay open.
  */
 export class ServiceBalancer {
   readonly #options: BalancerOptions;
-  /** By namespace/service, then by port, or port and trust: two ideas of trust share no connection. */
+  /**
+   * By namespace/service, then by port, or port and trust: different trust settings share no
+   * connection.
+   */
   readonly #asked = new Map<string, Map<number | string, ServicePort>>();
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
   readonly #unsubscribe: () => void;
@@ -103,7 +106,7 @@ export class ServiceBalancer {
     if (object.kind === "Secret")
       this.#authorityChanged(object.metadata.namespace ?? "default", object.metadata.name);
     if (object.kind !== "EndpointSlice") return;
-    // The same slice is replaced at once: in between its connections would have been closed.
+    // A slice is replaced in one step; removing it first would close its connections.
     if (previous?.kind === "EndpointSlice" && serviceOf(previous) !== serviceOf(object)) {
       this.#dropSlice(previous);
     }
@@ -134,7 +137,7 @@ export class ServiceBalancer {
     this.#refresh(key);
   }
 
-  /** Resolves again what was asked for before; a Service that is gone is forgotten, and asked for anew when a request comes. */
+  /** Resolves the ports in use again; drops a deleted Service until the next request. */
   #refresh(key: string): void {
     const ports = this.#asked.get(key);
     if (ports === undefined) return;

@@ -1,8 +1,8 @@
 import type { EndpointSlice, Service } from "../api/service-objects.ts";
 
-/** Where one port of a Service can be reached, and how. */
+/** The addresses of one Service port, and their protocol. */
 export interface ServiceEndpoints {
-  /** host:port pairs, distinct; empty: no endpoint is ready. */
+  /** Distinct host:port pairs; empty if no endpoint is ready. */
   readonly addresses: readonly EndpointAddress[];
   /** The Service's appProtocol, such as `kubernetes.io/h2c` or `kubernetes.io/ws`. */
   readonly appProtocol: string | undefined;
@@ -11,16 +11,16 @@ export interface ServiceEndpoints {
 export interface EndpointAddress {
   readonly host: string;
   readonly port: number;
-  /** Of the pod there; undefined where the slice names none. */
+  /** The pod's UID; undefined if the slice names none. */
   readonly podUid: string | undefined;
 }
 
-/** Why a Service has no endpoints to offer. */
+/** Why a Service has no endpoints. */
 export type EndpointProblem = "no-service" | "no-such-port" | "external-name" | "no-authority";
 
 /**
- * The endpoints of a Service's port, by number or name: the ready ones, or without any those that serve while terminating. Slices name
- * ports as the Service does, or not at all.
+ * The endpoints of a Service port, given by number or name: the ready ones, or else those that
+ * still serve while terminating. Slices name ports as the Service does, or not at all.
  */
 export function endpointsOf(
   service: Service | undefined,
@@ -28,7 +28,7 @@ export function endpointsOf(
   wanted: number | string,
 ): ServiceEndpoints | EndpointProblem {
   if (service === undefined) return "no-service";
-  // An external name can resolve to anything, the metadata service included.
+  // An external name may resolve to any address, even the metadata service's.
   if (service.spec?.type === "ExternalName") return "external-name";
   const port = service.spec?.ports?.find(
     ({ name, port: number, protocol }) =>
@@ -44,7 +44,7 @@ export function endpointsOf(
   return { addresses, appProtocol: port.appProtocol };
 }
 
-/** A Service may have a UDP port of the same number, as DNS and HTTP/3 do. */
+/** A UDP port may have the same number, as for DNS and HTTP/3. */
 function isTcp(protocol: string | undefined): boolean {
   return (protocol ?? "TCP") === "TCP";
 }
@@ -59,11 +59,11 @@ function addressesOf(
   const found = new Map<string, EndpointAddress>();
   for (const { addressType, endpoints = [], ports = [] } of slices) {
     const port = ports.find(({ name, protocol }) => (name ?? "") === portName && isTcp(protocol))?.port;
-    // FQDN slices name hosts to resolve, as ExternalName does.
+    // FQDN slices contain host names, with ExternalName's risk.
     if (port === undefined || addressType === "FQDN") continue;
     for (const { addresses, conditions = {}, targetRef } of endpoints) {
       if (!isWanted(conditions)) continue;
-      // The addresses of one endpoint are interchangeable: the first stands for all of them.
+      // An endpoint's addresses are interchangeable; the first one is used.
       const [host] = addresses;
       if (host !== undefined) found.set(`${host} ${port}`, { host, port, podUid: targetRef?.uid });
     }

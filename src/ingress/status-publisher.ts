@@ -4,7 +4,10 @@ import type { Cluster } from "../cluster/cluster.ts";
 
 export const STATUS_RETRY_MS = 5_000;
 
-/** Writes the status of one Ingress, or an empty one. Rejections are the publisher's to log; it tries again. */
+/**
+ * Writes an Ingress's status; no addresses means an empty one. The publisher logs rejections and
+ * retries.
+ */
 export type WriteIngressStatus = (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
 
 export interface StatusPublisherOptions {
@@ -12,23 +15,23 @@ export interface StatusPublisherOptions {
   /** IP addresses and host names. */
   readonly addresses: readonly string[];
   readonly write: WriteIngressStatus;
-  /** False while another replica writes. Asked again before each write. */
+  /** False while another replica writes. Checked before each write. */
   readonly mayWrite?: () => boolean;
-  /** After a failure all that is not as it should be is tried again. */
+  /** The delay before failed writes are retried. */
   readonly retryMs?: number;
   onFailure(ingress: Ingress, error: unknown): void;
 }
 
 /**
- * Keeps status.loadBalancer of the served Ingresses equal to this address, and removes it from others. Gets only what is in force: an
- * address promises that requests are routed.
+ * Keeps status.loadBalancer of served Ingresses equal to these addresses, and removes them from
+ * others. Publishes only routes in force: an address promises that requests are routed.
  */
 export class StatusPublisher {
   readonly #options: StatusPublisherOptions;
   readonly #addresses: readonly IngressAddress[];
   readonly #unsubscribe: () => void;
   #served: ReadonlySet<string> = new Set();
-  /** No longer served, and the address may still be there. */
+  /** No longer served, but perhaps still with the address. */
   readonly #revoked = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -43,7 +46,7 @@ export class StatusPublisher {
       if (object.kind === "Ingress" && (type === "DELETED" || !this.#isPublished(object))) {
         this.#revoked.delete(keyOf(object));
       }
-      // Another writer removed the address, or the object came back without it.
+      // Another writer removed the address, or the object was created again.
       if (object.kind === "Ingress" && type !== "DELETED" && this.#served.has(keyOf(object)))
         this.#publish(keyOf(object));
     });
@@ -57,13 +60,13 @@ export class StatusPublisher {
     this.resume();
   }
 
-  /** Writes what another replica, or a failure, has left to do. */
+  /** Does the writes that another replica or a failure left undone. */
   resume(): void {
     for (const key of this.#served) this.#publish(key);
     for (const key of this.#revoked) this.#takeBack(key);
   }
 
-  /** Resolves when all that was to be written is. */
+  /** Resolves after all pending writes. */
   async settled(): Promise<void> {
     for (let writing: Promise<void> | undefined; writing !== this.#writing; ) {
       writing = this.#writing;
@@ -71,7 +74,7 @@ export class StatusPublisher {
     }
   }
 
-  /** What is being written is waited for, what was to be written is left: the next leader, or the next start, does it. */
+  /** Waits for the write in progress; drops queued ones, which the next leader or start will do. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
@@ -87,13 +90,16 @@ export class StatusPublisher {
   }
 
   #takeBack(key: string): void {
-    // What others wrote meanwhile is theirs.
+    // Leaves statuses alone that others wrote meanwhile.
     this.#queue(key, (current) =>
       !this.#served.has(key) && this.#isPublished(current) && this.#addresses.length > 0 ? [] : undefined,
     );
   }
 
-  /** One after the other: thousands of Ingresses are no reason to flood the API server. What is written is decided when its turn comes. */
+  /**
+   * Writes one at a time, so that thousands of Ingresses do not flood the API server. `decide` runs
+   * just before the write.
+   */
   #queue(key: string, decide: (current: Ingress) => readonly IngressAddress[] | undefined): void {
     const { cluster, write, mayWrite = () => true, onFailure } = this.#options;
     if (!mayWrite()) return;

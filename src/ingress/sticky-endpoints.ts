@@ -3,25 +3,30 @@ import { type HeaderList, headerValues } from "../http/header-list.ts";
 import type { Affinity } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 
-/** An endpoint as sessions find it again, in every process and replica. */
+/** An endpoint that sessions find again in every process and replica. */
 export interface StickyEndpoint {
   readonly upstream: EndpointUpstream;
-  /** Of its address, for `balanced`: it never leaves the process. */
+  /** The address's hash, for `balanced`; it never leaves the process. */
   readonly hash: number;
-  /** What a `persistent` session's cookie holds: a hash of its pod's UID. Undefined without a pod: such a session is `balanced`. */
+  /**
+   * The pod UID's hash, which a `persistent` cookie contains. Undefined without a pod: then the
+   * session is `balanced`.
+   */
   readonly tag: string | undefined;
 }
 
-/** The endpoint of a client's session, and the cookie that leads to it. */
+/** The endpoint for a client's session, and its cookie. */
 export interface StickyChoice {
   readonly upstream: EndpointUpstream;
-  /** The cookie's value for a response of this endpoint; undefined: the client has it already. */
+  /**
+   * The cookie's value for a response from this endpoint; undefined if the client has it already.
+   */
   valueFor(served: EndpointUpstream): string | undefined;
 }
 
 const VALUE_BYTES = 16;
 const VALUE = /^[0-9a-f]{32}$/;
-/** Random values until one leads to the wanted endpoint: as many for each endpoint, and in all. */
+/** Tries of random values until one selects the wanted endpoint. */
 const TRIES_PER_ENDPOINT = 16;
 const MAX_TRIES = 4_096;
 
@@ -38,8 +43,8 @@ export function stickyEndpoint(upstream: EndpointUpstream, podUid: string | unde
 }
 
 /**
- * Without any state: a `balanced` cookie is a random value, and the endpoint with the highest hash of both has the session (rendezvous
- * hashing). Undefined without endpoints.
+ * Stateless: a `balanced` cookie is a random value, and the endpoint with the highest joint hash
+ * serves the session (rendezvous hashing). Undefined without endpoints.
  */
 export function chooseSticky(
   endpoints: readonly StickyEndpoint[],
@@ -66,7 +71,7 @@ export function chooseSticky(
   };
 }
 
-/** The first that may be one of ours; what else a client sends of that name is not looked at. */
+/** The first valid cookie of that name; others are ignored. */
 function cookieValueOf(headers: HeaderList, name: string): string | undefined {
   for (const line of headerValues(headers, "cookie")) {
     for (const pair of line.split(";")) {
@@ -110,7 +115,7 @@ function randomValue(): string {
   return randomBytes(VALUE_BYTES).toString("hex");
 }
 
-/** FNV-1a, its bits mixed: neighbouring addresses differ in few. */
+/** FNV-1a with mixed bits, because neighbouring addresses differ in few bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++)
@@ -118,7 +123,7 @@ function hashOf(text: string): number {
   return mixed(hash);
 }
 
-/** MurmurHash3's finalizer: every bit of the result depends on each. */
+/** MurmurHash3's finalizer: every bit of the result depends on every input bit. */
 function mixed(hash: number): number {
   let bits = hash;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

@@ -5,7 +5,7 @@ import type { IngressContext } from "./ingress-context.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";
 
-/** The trace of an exchange of the front door, by the names of its rule; undefined where nothing is traced. */
+/** Traces an exchange of the front door under its rule's names; undefined if tracing is off. */
 export function traceExchange(
   request: { readonly method: string; readonly target: string; readonly headers: HeaderList },
   { isTls, remoteAddress }: RequestOrigin,

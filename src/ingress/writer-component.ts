@@ -8,15 +8,15 @@ import { SharedEventRecorder } from "../kubernetes/shared-event-recorder.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { IngressProblem } from "./problem-reporter.ts";
 
-/** Where statuses and Events of Ingresses are written. */
+/** Writes Ingresses' statuses and Events. */
 export interface IngressWriter {
-  /** False while another replica does it. */
+  /** False while another replica writes. */
   readonly mayWrite: () => boolean;
   readonly writeStatus: (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
   readonly tellProblem: (problem: IngressProblem) => void;
-  /** Calls the function whenever `mayWrite` has become true. To be called once. */
+  /** Call it once. Runs the function whenever `mayWrite` becomes true. */
   start(onMayWrite: () => void): void;
-  /** To be called when no status is being written. */
+  /** Call it after the last status write. */
   stop(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ function writerTo(
     tellProblem: ({ ingress, reason, message }) =>
       recorder.record({ involved: ingress, type: "Warning", reason, message }),
     start: (onMayWrite) => {
-      // Before the cluster is listed, nothing is published or withdrawn.
+      // Publishes and withdraws nothing before the first list of the cluster.
       void known.then(() => {
         isKnown = true;
         if (election === undefined) onMayWrite();
@@ -77,7 +77,7 @@ const TEXTS = {
   lost: "another gateway may write the statuses and Events of Ingresses",
 } as const;
 
-/** Of one write of a status; a shutdown waits no longer for it. */
+/** Limit for one status write; a shutdown waits no longer than this. */
 const STATUS_TIMEOUT_MS = 10_000;
 
 async function patchStatus(
