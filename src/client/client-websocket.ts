@@ -14,13 +14,12 @@ import {
 import type { UpgradedSocket } from "../http/upgrade/upgrade-request.ts";
 import { nextMaskKey } from "../net/mask-keys.ts";
 import { releaseChunk } from "../net/reused-reads.ts";
+import { MAX_CLOSE_MS } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-/** Servers of Kubernetes close TCP as soon as they have our Close. */
-const CLOSE_TIMEOUT_MS = 1_000;
 /** What Kubernetes' peers send at most; a whole number of words, so that each frame is masked by words, and of TLS records. */
 const MAX_FRAME_BYTES = 32 * 1024;
 /** Of a masked frame with a length of 16 bits (RFC 6455 section 5.2). */
@@ -222,7 +221,7 @@ export class ClientWebSocket {
   #sendCloseAndEnd(code: number, reason: string): void {
     const socket = this.#socket;
     if (socket.writable) socket.end(encodeClose(code, reason, this.#nextMaskKey()));
-    const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref();
+    const timer = setTimeout(() => socket.destroy(), MAX_CLOSE_MS).unref();
     socket.removeAllListeners("data").on("data", () => {});
     socket.once("end", () => socket.destroy());
     socket.once("close", () => clearTimeout(timer));

@@ -4,6 +4,9 @@ import type { SessionError } from "./session-error.ts";
 /** What a link takes of the input at a time; it goes in frames of at most 32 KiB, which is what Kubernetes' peers send themselves. */
 export const MAX_PART_BYTES: number = 240 * 1024;
 
+/** A server that has what ends the session, and does not close its connection, is waited for so long. */
+export const MAX_CLOSE_MS = 1_000;
+
 /** How the far end of a command's session ended. */
 export interface LinkEnd {
   /** The server ended the session itself, and properly. */
@@ -36,6 +39,8 @@ export interface CommandLink {
   resume(): void;
   /** Ends the session properly. */
   close(): void;
+  /** Calls back when the connection is closed, which it is soon behind `close` and `onEnd`. */
+  onceClosed(done: () => void): void;
   /** Breaks the session: the server must not take it for a proper end. */
   abort(): void;
 }

@@ -4,7 +4,13 @@ import {
   specOf,
   type TerminalSize,
 } from "../../protocols/remotecommand/index.ts";
-import { type CommandLink, type CommandLinkHandler, type LinkEnd, MAX_PART_BYTES } from "./command-link.ts";
+import {
+  type CommandLink,
+  type CommandLinkHandler,
+  type LinkEnd,
+  MAX_CLOSE_MS,
+  MAX_PART_BYTES,
+} from "./command-link.ts";
 import { type InputSource, type InputStream, openInput } from "./input-source.ts";
 import { type OutputSink, type OutputStream, openOutput } from "./output-sink.ts";
 import { printable } from "./refusal.ts";
@@ -72,7 +78,7 @@ export class CommandRun {
     });
   }
 
-  /** Resolves when the command has ended and its output is taken. Throws SessionError; the link is closed then. */
+  /** Resolves when the command and its connection have ended, and its output is taken. Throws SessionError; the link is closed then. */
   run(): Promise<CommandEnd> {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -214,10 +220,24 @@ export class CommandRun {
   #succeed(end: CommandEnd): void {
     this.#stop();
     this.#link.close();
+    const isClosed = this.#connectionClosed();
     const flushed = Promise.all([...this.#sinks.values()].map((sink) => sink.flushed()));
-    void flushed.then(() => {
-      this.#release();
-      this.#settle?.resolve(end);
+    void flushed
+      .then(() => {
+        this.#release();
+        return isClosed;
+      })
+      .then(() => this.#settle?.resolve(end));
+  }
+
+  /** A caller that exits at once would reset the connection, and look as if it had left early. */
+  #connectionClosed(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, MAX_CLOSE_MS);
+      this.#link.onceClosed(() => {
+        clearTimeout(timer);
+        resolve();
+      });
     });
   }
 

@@ -9,7 +9,7 @@ import {
 import { defaultSpdyLimits, type SpdyStream, type StreamEnd } from "../../protocols/spdy/index.ts";
 import { releaseChunk } from "../net/reused-reads.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "../sessions/carriers/spdy-connection.ts";
-import type { CommandLink, CommandLinkHandler } from "./command-link.ts";
+import { type CommandLink, type CommandLinkHandler, MAX_CLOSE_MS } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
@@ -19,7 +19,7 @@ const MAX_FRAME_BYTES = 32 * 1024;
 /** Answers to a flood of PINGs that may wait for a server that does not read; input stops at the socket's mark. */
 export const MAX_QUEUED_BYTES: number = 1024 * 1024;
 /** A server closes TCP as soon as the streams have gone. */
-const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 2_000 };
+const LINGER_TIMES = { lingerIdleMs: MAX_CLOSE_MS, lingerMaxMs: 2 * MAX_CLOSE_MS };
 
 /** The streams of a session over SPDY/3.1, created in client-go's order and all at once. */
 export class SpdyCommandLink implements CommandLink {
@@ -119,6 +119,12 @@ export class SpdyCommandLink implements CommandLink {
     if (!this.#leave()) return;
     this.#spdy.finish();
     this.#connection.socket.unref();
+  }
+
+  onceClosed(done: () => void): void {
+    const { socket } = this.#connection;
+    if (socket.closed) done();
+    else socket.once("close", done);
   }
 
   abort(): void {

@@ -17,6 +17,7 @@ const TEXT_MESSAGE_TYPE = 1;
 
 /** Channels in WebSocket messages. Refuses what client-go refuses, in its words; ignores what it ignores. */
 export class WebSocketCommandLink implements CommandLink {
+  readonly #socket: UpgradedConnection["socket"];
   readonly #webSocket: ClientWebSocket;
   readonly #handler: CommandLinkHandler;
   readonly #demux: ChannelDemux;
@@ -29,6 +30,7 @@ export class WebSocketCommandLink implements CommandLink {
     handler: CommandLinkHandler,
     times: SessionTimes,
   ) {
+    this.#socket = connection.socket;
     this.#handler = handler;
     this.#hasClose = specOf(version).hasClose;
     // A server's 255 means nothing to a client: it is an unknown channel.
@@ -79,6 +81,11 @@ export class WebSocketCommandLink implements CommandLink {
 
   close(): void {
     this.#webSocket.close();
+  }
+
+  onceClosed(done: () => void): void {
+    if (this.#socket.closed) done();
+    else this.#socket.once("close", done);
   }
 
   abort(): void {

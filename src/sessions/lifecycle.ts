@@ -131,19 +131,18 @@ export class SessionLifecycle implements Ticking, RunningSession {
 
   /**
    * The session is over; a later end is none. A completed one is reported when its client has all of
-   * it. `downstream`: absent where it is known to.
+   * it. `downstream`: absent where it is known to. `isResultSent`: see whenTaken.
    */
-  end(end: SessionEnd, downstream: Duplex | undefined): void {
+  end(end: SessionEnd, downstream: Duplex | undefined, isResultSent?: () => boolean): void {
     if (this.isOver) return;
     this.#over();
     if (end.cause !== "completed" || downstream === undefined) {
       this.#report(end);
       return;
     }
-    whenTaken(downstream, (isTaken) => {
-      const left = `${end.message}, and the client was gone before it had all of it`;
-      this.#report(isTaken ? end : endOf("client-gone", left));
-    });
+    const left = `${end.message}, and the client was gone before it had all of it`;
+    const settle = (isTaken: boolean): void => this.#report(isTaken ? end : endOf("client-gone", left));
+    whenTaken(downstream, settle, isResultSent);
   }
 
   /** The idle limit and, where policy sets one, the total duration. Each warns once before it ends the session. */

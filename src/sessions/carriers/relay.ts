@@ -43,6 +43,8 @@ export class Relay implements StreamingSession {
   #lastClientBeatMs: number;
   /** An end that waits for the end of a frame. */
   #pending: { readonly end: SessionEnd; readonly message: string; readonly untilMs: number } | undefined;
+  #isResultWritten = false;
+  #isResultSent = false;
   #hasPassedOutput = false;
   #hasPassedInput = false;
 
@@ -108,7 +110,15 @@ export class Relay implements StreamingSession {
 
   readonly #passDownstream = (bytes: Uint8Array): void => {
     this.#hasPassedOutput = true;
-    if (this.#downstream.writable) this.#downstream.write(bytes);
+    if (!this.#downstream.writable) return;
+    if (this.#isResultWritten || this.#ends?.hasResult !== true) {
+      this.#downstream.write(bytes);
+      return;
+    }
+    this.#isResultWritten = true;
+    this.#downstream.write(bytes, (error) => {
+      this.#isResultSent = !error;
+    });
   };
 
   #toUpstream(chunk: Uint8Array): void {
@@ -212,7 +222,8 @@ export class Relay implements StreamingSession {
   /** A client that has its result goes as it likes. */
   #clientBroke(how: string): void {
     if (this.#life.isOver) return;
-    const hasAll = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
+    const isAllSent = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
+    const hasAll = this.#isResultSent || isAllSent;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
     this.#over(end ?? endOf("client-gone", how), hasAll);
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
@@ -266,6 +277,6 @@ export class Relay implements StreamingSession {
   /** `hasAll`: the client took everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
     this.#hold?.drop();
-    this.#life.end(end, hasAll ? undefined : this.#downstream);
+    this.#life.end(end, hasAll ? undefined : this.#downstream, () => this.#isResultSent);
   }
 }

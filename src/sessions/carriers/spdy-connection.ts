@@ -47,6 +47,8 @@ export class SpdyConnection {
   #lastPingMs: number;
   #isReceiving = false;
   #isFinishing = false;
+  #isSayingGoAway = false;
+  #hasSentGoAway = false;
   #isOver = false;
 
   constructor(socket: Duplex, handler: SpdyConnectionHandler, options: SpdyConnectionOptions) {
@@ -70,6 +72,11 @@ export class SpdyConnection {
 
   get socket(): Duplex {
     return this.#socket;
+  }
+
+  /** Our GOAWAY, and all before it, was handed to the system. */
+  get hasSentGoAway(): boolean {
+    return this.#hasSentGoAway;
   }
 
   /** Decodes a chunk read from the socket. A protocol error ends the connection: the peer cannot be understood any more. */
@@ -117,7 +124,10 @@ export class SpdyConnection {
       this.#isFinishing = true;
       return;
     }
-    if (!this.#isOver && this.#socket.writable && !this.#session.isOver) this.#session.goAway();
+    if (!this.#isOver && this.#socket.writable && !this.#session.isOver) {
+      this.#isSayingGoAway = true;
+      this.#session.goAway();
+    }
     this.leave();
   }
 
@@ -137,12 +147,17 @@ export class SpdyConnection {
 
   #send(bytes: Uint8Array): void {
     if (!this.#socket.writable) return;
-    this.#socket.write(bytes);
+    if (this.#isSayingGoAway) this.#socket.write(bytes, this.#saidGoAway);
+    else this.#socket.write(bytes);
     // Payload stops at the high-water mark (feed.ts); only answers to a flood of PINGs can pass this bound.
     if (this.#socket.writableLength > this.#options.maxQueuedBytes) {
       this.#socket.destroy(new Error("the peer sends but does not read"));
     }
   }
+
+  readonly #saidGoAway = (error?: Error | null): void => {
+    this.#hasSentGoAway = !error;
+  };
 
   #connectionEnded(isClean: boolean, reason: string): void {
     if (this.#isOver) return;

@@ -276,8 +276,11 @@ export class Translator implements StreamingSession {
 
   #conclude({ status, end }: Conclusion): void {
     this.#over(end);
+    // In one write: a client that exits with the status was handed all of it.
+    this.#webSocket.socket.cork();
     this.#webSocket.sendMessage(CHANNEL.ERROR, status);
     this.#webSocket.close(CLOSE.NORMAL, "");
+    this.#webSocket.socket.uncork();
     // Cut by us, the command must not run on: see leave().
     if (end.cause === "completed") this.#spdy.finish();
     else this.#spdy.leave();
@@ -285,6 +288,6 @@ export class Translator implements StreamingSession {
 
   #over(end: SessionEnd): void {
     this.#hold.drop();
-    this.#life.end(end, this.#webSocket.socket);
+    this.#life.end(end, this.#webSocket.socket, () => this.#webSocket.hasSentClose);
   }
 }

@@ -141,6 +141,6 @@ export class Tunnel implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    this.#life.end(end, this.#webSocket.socket);
+    this.#life.end(end, this.#webSocket.socket, () => this.#webSocket.hasSentClose);
   }
 }

@@ -74,6 +74,7 @@ export class WebSocketConnection {
   #owedPong: Uint8Array | undefined;
   #lastPingMs: number;
   #lastPongMs: number;
+  #hasSentClose = false;
   #isOver = false;
 
   constructor(socket: Duplex, handler: WebSocketConnectionHandler, options: WebSocketConnectionOptions) {
@@ -107,6 +108,11 @@ export class WebSocketConnection {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Our Close, and all before it, was handed to the system. */
+  get hasSentClose(): boolean {
+    return this.#hasSentClose;
   }
 
   /** Decodes a chunk read from the socket. The chunk is unmasked in place. A protocol error ends the connection. */
@@ -216,7 +222,11 @@ export class WebSocketConnection {
   }
 
   #sendCloseAndLinger(code: number, reason: string): void {
-    if (this.#socket.writable) this.#socket.write(encodeClose(code, reason, this.#maskKey()));
+    if (this.#socket.writable) {
+      this.#socket.write(encodeClose(code, reason, this.#maskKey()), (error) => {
+        this.#hasSentClose = !error;
+      });
+    }
     finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
   }
 }

@@ -63,6 +63,23 @@ const endingAt =
   };
 
 describe("SpdyExecutor", () => {
+  it("resolves when its connection is closed: a caller that exits then resets nothing", async () => {
+    let hasServerSeenEnd = false;
+    const { executing } = await executor({
+      onStream: endingAt(2, ({ streams, socket }) => {
+        streams.get("stdout")?.finish();
+        streams.get("error")?.write(Buffer.from(SUCCESS));
+        streams.get("error")?.finish();
+        socket.once("end", () => {
+          hasServerSeenEnd = true;
+          socket.end();
+        });
+      }),
+    });
+    await executing.stream({ stdout: new PassThrough().resume() });
+    expect(hasServerSeenEnd).toBe(true);
+  });
+
   it.each([
     ["everything", { stdin: true, stdout: true, stderr: true }, ["error", "stdin", "stdout", "stderr"]],
     [

@@ -3,11 +3,14 @@ import { PassThrough, Writable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import type { RemoteCommandVersion } from "../../../protocols/remotecommand/index.ts";
+import { encodeClose, encodeSwitchingProtocols } from "../../../protocols/websocket/index.ts";
 import type { CommandStreams } from "../../../src/client/command-run.ts";
 import { WebSocketExecutor } from "../../../src/client/executors.ts";
 import { execPath } from "../../../src/client/pod-paths.ts";
 import { SessionError } from "../../../src/client/session-error.ts";
 import type { SessionTimes } from "../../../src/client/session-times.ts";
+import { Target } from "../../../src/client/target.ts";
+import { acceptValueOf } from "../../../src/http/upgrade/websocket-request.ts";
 import {
   Collected,
   endSession,
@@ -19,7 +22,7 @@ import {
   type TestWebSocketServer,
   type TestWebSocketServerOptions,
 } from "../../support/client/websocket-server.ts";
-import { openSocketCount, until } from "../../support/http/loopback.ts";
+import { afterHead, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 const exec = execPath({ namespace: "default", pod: "web", container: "main" }, ["cat"]);
@@ -260,6 +263,34 @@ describe("WebSocketExecutor", () => {
   it("does not wait for ever for a server that has said its status and does not close", async () => {
     const times = { closeWaitMs: 30 };
     const executing = await executor((socket) => socket.send(onChannel(3, SUCCESS)), { times });
+    expect(await executing.stream({})).toMatchObject({ exitCode: 0 });
+  });
+
+  it("resolves when its server has closed the connection: a caller that exits then resets nothing", async () => {
+    let hasServerSeenEnd = false;
+    const raw = await listenRaw((socket) => {
+      afterHead(socket, (head) => {
+        const key = /sec-websocket-key: (\S+)/i.exec(head.toString("latin1"))?.[1] ?? "";
+        socket.write(encodeSwitchingProtocols(acceptValueOf(key), "v5.channel.k8s.io"));
+        socket.write(Buffer.concat([Buffer.of(0x82, SUCCESS.length + 1), onChannel(3, SUCCESS)]));
+        socket.write(encodeClose(1000, ""));
+      });
+      socket.on("end", () => {
+        hasServerSeenEnd = true;
+        socket.end();
+      });
+    });
+    const target = new Target({ url: `http://127.0.0.1:${raw.port}`, proxy: "none" });
+    await new WebSocketExecutor(target, exec).stream({});
+    expect(hasServerSeenEnd).toBe(true);
+    await raw.close();
+  });
+
+  it("resolves though its server keeps the connection open", async () => {
+    const executing = await executor((socket) => {
+      endSession(socket);
+      socket.pause();
+    });
     expect(await executing.stream({})).toMatchObject({ exitCode: 0 });
   });
 });

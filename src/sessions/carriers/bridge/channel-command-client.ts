@@ -62,6 +62,10 @@ export class ChannelCommandClient implements CommandClient {
     );
   }
 
+  get hasSentStatus(): boolean {
+    return this.#webSocket.hasSentClose;
+  }
+
   /** The first message names the first output channel and carries nothing: it tells the client that the channels are open. */
   start(): void {
     const { stdout, stderr } = this.#options.requested;
@@ -85,8 +89,10 @@ export class ChannelCommandClient implements CommandClient {
 
   finish(status: Uint8Array): void {
     const word = statusPayload(this.#options.version, status);
+    this.socket.cork();
     if (word.byteLength > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
     this.leave();
+    this.socket.uncork();
   }
 
   leave(): void {

@@ -191,6 +191,6 @@ export class CommandBridge implements StreamingSession {
 
   #over(end: SessionEnd): void {
     this.#hold.drop();
-    this.#life.end(end, this.#client.socket);
+    this.#life.end(end, this.#client.socket, () => this.#client.hasSentStatus);
   }
 }

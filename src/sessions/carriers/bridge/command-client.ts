@@ -29,6 +29,8 @@ export interface CommandClientOptions {
 export interface CommandClient {
   readonly socket: Duplex;
   readonly isReady: boolean;
+  /** Behind `finish`: the status was handed to the system. */
+  readonly hasSentStatus: boolean;
   /** To be called once, before anything is received. */
   start(): void;
   receive(chunk: Uint8Array): void;

@@ -203,6 +203,6 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    this.#life.end(end, this.#client.socket);
+    this.#life.end(end, this.#client.socket, () => this.#client.hasSentClose);
   }
 }

@@ -55,6 +55,10 @@ export class SpdyCommandClient implements CommandClient {
     return this.#streams.size === this.#expected.length;
   }
 
+  get hasSentStatus(): boolean {
+    return this.#connection.hasSentGoAway;
+  }
+
   start(): void {}
 
   receive(chunk: Uint8Array): void {
