@@ -1,6 +1,9 @@
 // protocols: pure codecs: bytes in; frames, events and bytes out. No sockets, timers, clock, logger, configuration
 
-/** Why a peer's bytes were refused. A closed list: edges map each code to a status, a close code or a reset. */
+/**
+ * Why we refused a peer's bytes. The list is closed: edges map each code to a status, a close code
+ * or a reset.
+ */
 export type ProtocolErrorCode =
   | "malformed-frame"
   | "frame-too-large"
@@ -15,7 +18,10 @@ export type ProtocolErrorCode =
   | "invalid-utf8"
   | "too-many-fragments";
 
-/** The peer broke the protocol. The decoder that threw it is finished and must not be fed again. */
+/**
+ * The peer violated the protocol. The decoder that threw this is finished and must get no more
+ * bytes.
+ */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
   readonly code: ProtocolErrorCode;

@@ -1,4 +1,5 @@
-// Network byte order, without a DataView: one would be an allocation per frame. Callers have checked the length.
+// Network byte order. A DataView would cost an allocation per frame. Callers check the length
+// first.
 
 export function readUint16(bytes: Uint8Array, offset: number): number {
   return ((bytes[offset] as number) << 8) | (bytes[offset + 1] as number);

@@ -1,11 +1,11 @@
 const FIRST_BYTES = 256;
 
-/** No bytes: where a part, a body or a rest is empty. */
+/** The empty array, shared by all empty parts and bodies. */
 export const NOTHING: Uint8Array = new Uint8Array(0);
 
 /**
- * Bytes that come in parts and are looked at as one. Each is copied at most twice, however small the parts are; the memory is at most twice
- * what it holds. Bounds are the caller's.
+ * Joins bytes that arrive in parts. Copies each byte at most twice, however small the parts, and
+ * allocates at most twice the content. Callers set the bounds.
  */
 export class ByteCollector {
   #memory = new Uint8Array(0);
@@ -26,7 +26,7 @@ export class ByteCollector {
     this.#byteLength = byteLength;
   }
 
-  /** A view of all that is held. */
+  /** A view of all collected bytes. */
   get bytes(): Uint8Array {
     return this.#memory.subarray(0, this.#byteLength);
   }

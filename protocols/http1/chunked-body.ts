@@ -9,14 +9,14 @@ const MAX_SIZE_DIGITS = 13;
 
 type Place = "size" | "padding" | "extension" | "size-end" | "data" | "data-cr" | "data-lf" | "trailers";
 
-/** Takes the payload of a chunked body (RFC 9112 section 7.1). */
+/** Receives the payload of a chunked body (RFC 9112 section 7.1). */
 export interface ChunkSink<Chunk extends Uint8Array> {
   onBody(part: Chunk): void;
 }
 
 /**
- * The chunks of one body up to the last chunk's line, without trailers. Lines must end in CRLF:
- * lenient chunk readers enabled request smuggling. Extensions are skipped.
+ * Reads the chunks of one body up to the last chunk's line; trailers are not part of it. Lines must
+ * end in CRLF, because lenient chunk readers enabled request smuggling. Extensions are skipped.
  */
 export class ChunkedBody<Chunk extends Uint8Array> {
   readonly #maxLineBytes: number;
@@ -33,12 +33,12 @@ export class ChunkedBody<Chunk extends Uint8Array> {
     this.#startLine();
   }
 
-  /** The last chunk's line has been read: what follows are the trailers, or the empty line in their place. */
+  /** The last chunk's line has been read: trailers follow, or the empty line in their place. */
   get isAtTrailers(): boolean {
     return this.#place === "trailers";
   }
 
-  /** Returns the index behind what it took. Throws MalformedResponse. */
+  /** Returns the index after the bytes it read. Throws MalformedResponse. */
   push(chunk: Chunk, from: number, sink: ChunkSink<Chunk>): number {
     let at = from;
     while (at < chunk.length && this.#place !== "trailers") {
@@ -107,7 +107,7 @@ export class ChunkedBody<Chunk extends Uint8Array> {
   }
 }
 
-/** -1 for what is none. */
+/** -1 if the byte is not a hexadecimal digit. */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;

@@ -2,7 +2,7 @@ import { ProtocolError } from "../protocol-error.ts";
 import type { Leniency } from "./limits.ts";
 import { MalformedResponse, malformedLine } from "./malformed-response.ts";
 
-/** Field lines as they were received, name and value in turn, which is the form of Node's `rawHeaders`. */
+/** Field lines as received: name and value alternate, as in Node's `rawHeaders`. */
 export type FieldLines = readonly string[];
 
 const NAME = 1;
@@ -50,7 +50,7 @@ export function parseFieldLines(
 function endOfName(section: string, start: number, end: number, leniency: Leniency): number {
   let at = start;
   while (at < end && ((CHARACTERS[section.charCodeAt(at)] ?? 0) & NAME) !== 0) at++;
-  // Go keeps a name with spaces as it is, so that `Content-Length ` frames nothing.
+  // Go keeps spaces in a name, so `Content-Length ` is another name and frames nothing.
   if (leniency === "as-go") while (at < end && isNameAsGo(section.charCodeAt(at))) at++;
   if (at === start || at === end || section.charCodeAt(at) !== 0x3a)
     throw malformedLine(section.slice(start, end));
@@ -63,7 +63,7 @@ function firstOfValue(section: string, start: number, end: number): number {
   return at;
 }
 
-/** -1: a control character is in the way. */
+/** -1 if the value contains a control character. */
 function endOfValue(section: string, start: number, end: number): number {
   for (let at = start; at < end; at++) if (!isFieldCharacter(section.charCodeAt(at))) return -1;
   return lastOfValue(section, start, end);
@@ -82,8 +82,8 @@ function isWhitespace(code: number): boolean {
 }
 
 /**
- * The same section with each folded line joined to the one before by a space, as Go joins them (RFC 9112 section 5.2).
- * Throws MalformedResponse where the first line is a folded one.
+ * Joins each folded line to the one before with a space, as Go does (RFC 9112 section 5.2). Throws
+ * MalformedResponse if the first line is folded.
  */
 export function unfoldedSection(section: string, start: number): string {
   if (isWhitespace(section.charCodeAt(start))) {
@@ -91,7 +91,7 @@ export function unfoldedSection(section: string, start: number): string {
     throw new MalformedResponse("malformed MIME header initial line", line, ": ", true);
   }
   if (!/\n[ \t]/.test(section)) return section;
-  // Joined once at the end: a header of a thousand folds is not copied a thousand times.
+  // Joining once at the end avoids copying a header of a thousand folds a thousand times.
   const parts = [section.slice(0, start)];
   for (let at = start; at < section.length; ) {
     const line = lineAt(section, at);
@@ -103,7 +103,7 @@ export function unfoldedSection(section: string, start: number): string {
   return `${parts.join("")}\n`;
 }
 
-/** Without its end. */
+/** The line without its line ending. */
 function lineAt(section: string, start: number): string {
   const lineFeed = section.indexOf("\n", start);
   return section.slice(

@@ -1,14 +1,17 @@
-/** What one response may make us hold. Every bound is checked before the memory it guards is taken. */
+/** Memory bounds for one response. Each is checked before the memory is allocated. */
 export interface Http1Limits {
-  /** Status lines and header lines of a response and of the interim ones before it; then its trailers alone (`header-block-too-large`). */
+  /**
+   * The status line and header lines of a response and its interim responses; its trailers get the
+   * same budget again (`header-block-too-large`).
+   */
   readonly maxHeadBytes: number;
-  /** Lines of one head, and of the trailers (`too-many-headers`). */
+  /** Lines in one head, and lines in the trailers (`too-many-headers`). */
   readonly maxHeaders: number;
-  /** A chunk's size with its extensions, which are not kept (`malformed-message`). */
+  /** A chunk's size line, extensions included; they are discarded (`malformed-message`). */
   readonly maxChunkLineBytes: number;
 }
 
-/** Node's client takes 16 KiB and 2,000 lines; some applications' cookies need more bytes. */
+/** Node's client allows 16 KiB and 2,000 lines; some applications' cookies need more bytes. */
 export const defaultHttp1Limits: Http1Limits = {
   maxHeadBytes: 64 * 1024,
   maxHeaders: 2000,

@@ -8,15 +8,18 @@ import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
 import { parseResponseHead, type ResponseHead } from "./response-head.ts";
 import { SectionReader } from "./section-reader.ts";
 
-/** Is told of a response as it comes. What it throws ends the decoder. */
+/** Receives a response as it arrives. An exception from a handler ends the decoder. */
 export interface ResponseHandler<Chunk extends Uint8Array = Uint8Array> {
   /** A 1xx response other than 101, before the final one. */
   onInterim(head: ResponseHead): void;
-  /** The final response. 101 is one: what follows it on the connection is no HTTP, and `push` leaves it alone. */
+  /**
+   * The final response. After a 101 the connection stops speaking HTTP, and `push` leaves the rest
+   * alone.
+   */
   onHead(head: ResponseHead, delivery: ResponseDelivery): void;
-  /** A part of the body as it was read: a slice of the pushed chunk, never empty. */
+  /** A part of the body: a slice of the pushed chunk, never empty. */
   onBody(part: Chunk): void;
-  /** The response is whole. */
+  /** The response is complete. */
   onEnd(trailers: FieldLines): void;
 }
 
@@ -55,26 +58,31 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     this.#chunks = new ChunkedBody(this.#limits.maxChunkLineBytes);
   }
 
-  /** The next response answers a request of this method, of which HEAD alone matters. To be called when the one before is whole. */
+  /**
+   * Sets the method of the next request; only HEAD matters. Call it after the previous response is
+   * complete.
+   */
   expect(method: string): void {
     this.#method = method;
     this.#state = "head";
     this.#section.allow(this.#limits.maxHeadBytes);
   }
 
-  /** No response is expected: the last one is whole, or none has been expected yet. */
+  /** No response is expected: the previous one is complete, or there was none. */
   get isIdle(): boolean {
     return this.#state === "idle";
   }
 
   /**
-   * Returns the index after the expected response's bytes; the rest is unrequested. Throws MalformedResponse, or ProtocolError
-   * "header-block-too-large" or "too-many-headers", and is finished then.
+   * Returns the index after the expected response's bytes; the server sent the rest unasked. Throws
+   * MalformedResponse, or ProtocolError "header-block-too-large" or "too-many-headers", and is
+   * finished then.
    */
   push(chunk: Chunk): number {
     try {
       let at = 0;
-      // Not beyond the end, even where the handler expects the next one there already: bytes that came too early answer nothing.
+      // Stops here even if the handler already expects the next response: bytes that arrive before
+      // a request cannot answer it.
       this.#hasFinished = this.#state === "idle";
       while (at < chunk.length && !this.#hasFinished) at = this.#step(chunk, at);
       return at;
@@ -85,8 +93,8 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 
   /**
-   * The connection has ended. True when the response that was expected is whole with that, or none was. Throws MalformedResponse where
-   * Go does: it reads the line that was cut off.
+   * The connection has ended. True if that completes the expected response, or none was expected.
+   * Throws MalformedResponse for a truncated line, as Go does.
    */
   end(): boolean {
     if (this.#state === "until-close") this.#finish(NO_LINES);
@@ -165,7 +173,9 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 }
 
-/** Another protocol's first message may have no end of a line, and its server waits for us. */
+/**
+ * Another protocol's first message may contain no line end, and its server waits for our answer.
+ */
 function refuseForeign(begun: string): void {
   if (begun.charCodeAt(0) < 0x20 && foreignProtocolOf(begun) !== undefined)
     throw new MalformedResponse("malformed HTTP response", begun);

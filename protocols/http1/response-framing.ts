@@ -3,12 +3,15 @@ import type { Leniency } from "./limits.ts";
 import { MalformedResponse } from "./malformed-response.ts";
 import type { ResponseHead } from "./response-head.ts";
 
-/** Where a response's body ends (RFC 9112 section 6.3): a length in bytes, after the last chunk, or with the connection. */
+/**
+ * How a response's body ends (RFC 9112 section 6.3): after a number of bytes, after the last chunk,
+ * or with the connection.
+ */
 export type ResponseFraming = number | "chunked" | "until-close";
 
 export interface ResponseDelivery {
   readonly framing: ResponseFraming;
-  /** Whether the connection can carry another exchange behind this one (RFC 9112 section 9.3). */
+  /** The connection can serve another exchange after this one (RFC 9112 section 9.3). */
   readonly keepsAlive: boolean;
 }
 
@@ -21,7 +24,7 @@ const MAX_LENGTH_DIGITS = 15;
  */
 export function deliveryOf(method: string, head: ResponseHead, leniency: Leniency): ResponseDelivery {
   const { headers, minorVersion, status } = head;
-  // RFC 9110 section 9.3.6: what follows is the tunnel's, whatever the lines say.
+  // RFC 9110 section 9.3.6: the tunnel's bytes follow, whatever the header lines say.
   if (method === "CONNECT" && status >= 200 && status <= 299) return { framing: 0, keepsAlive: true };
   let length: string | undefined;
   let coding: string | undefined;
@@ -46,7 +49,7 @@ export function deliveryOf(method: string, head: ResponseHead, leniency: Lenienc
   if (coding !== undefined && bytes !== undefined && leniency !== "as-go") {
     throw new MalformedResponse("both Content-Length and Transfer-Encoding");
   }
-  // RFC 9112 section 6.1: a peer that sends chunks as HTTP/1.0 is not trusted with a second message.
+  // RFC 9112 section 6.1: a peer that sends chunks as HTTP/1.0 gets no second request.
   const isClosing = closes(connection, minorVersion) || (coding !== undefined && minorVersion === 0);
   const isInterim = status >= 100 && status < 200;
   const hasBody = method !== "HEAD" && !isInterim && status !== 204 && status !== 304;

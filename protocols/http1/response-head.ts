@@ -4,9 +4,9 @@ import { MalformedResponse } from "./malformed-response.ts";
 
 /** Status line and field lines of a response (RFC 9112 sections 4 and 5). */
 export interface ResponseHead {
-  /** Read `as-go`, 1 stands for every later version. */
+  /** With `as-go`, 1 also stands for every later version. */
   readonly minorVersion: 0 | 1;
-  /** 100 to 999; read `as-go`, 0 to 999. */
+  /** 100 to 999; with `as-go` 0 to 999. */
   readonly status: number;
   /** One character a byte; may be empty. */
   readonly reason: string;
@@ -41,11 +41,11 @@ export function parseResponseHead(section: string, maxHeaders: number, leniency:
   };
 }
 
-/** -1 for a status line that is not as RFC 9112 section 4 has it. */
+/** -1 if the status line violates RFC 9112 section 4. */
 function statusOf(section: string, end: number): number {
   const version = section.charCodeAt(7);
   const isVersionKnown = section.startsWith("HTTP/1.") && (version === 0x30 || version === 0x31);
-  // The space behind the code may be missing where there is no reason, as some servers leave it out.
+  // Some servers omit the space after the code when there is no reason.
   const hasSpaces =
     section.charCodeAt(8) === 0x20 && (end === STATUS_LINE.length || section.charCodeAt(12) === 0x20);
   if (!isVersionKnown || end < STATUS_LINE.length || !hasSpaces) return -1;
@@ -59,7 +59,10 @@ function statusOf(section: string, end: number): number {
   return status < 100 ? -1 : status;
 }
 
-/** net/http's ReadResponse: any version, blanks before the code, any reason. Throws MalformedResponse. */
+/**
+ * Parses like net/http's ReadResponse: any version, blanks before the code, any reason. Throws
+ * MalformedResponse.
+ */
 function statusLineAsGo(line: string): Omit<ResponseHead, "headers"> {
   const [proto = "", rest] = cut(line);
   if (rest === undefined) throw new MalformedResponse("malformed HTTP response", line);
@@ -69,7 +72,7 @@ function statusLineAsGo(line: string): Omit<ResponseHead, "headers"> {
   return { minorVersion: proto < "HTTP/1.1" ? 0 : 1, status: Number(code), reason };
 }
 
-/** At the first space. */
+/** Splits at the first space. */
 function cut(text: string): readonly string[] {
   const space = text.indexOf(" ");
   return space === -1 ? [text] : [text.slice(0, space), text.slice(space + 1)];

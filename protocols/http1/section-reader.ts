@@ -5,15 +5,16 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Collects lines up to and including an empty one: a head, or trailers. Looks at every byte once, wherever the chunks are cut.
- * Lines end in CRLF or LF (RFC 9112 section 2.2); any other CR is part of its line.
+ * Collects lines up to and including an empty one: a head, or trailers. Reads each byte once,
+ * however the chunks are cut. Lines end in CRLF or LF (RFC 9112 section 2.2); any other CR belongs
+ * to its line.
  */
 export class SectionReader<Chunk extends Uint8Array> {
   readonly #textOf: TextOf<Chunk>;
   #bytesLeft = 0;
-  /** What came in earlier chunks. */
+  /** The section's text from earlier chunks. */
   #earlier = "";
-  /** Of the line that is being read, in earlier chunks. */
+  /** Bytes of the current line in earlier chunks. */
   #lineBytes = 0;
   #endsWithCr = false;
   #text: string | undefined;
@@ -22,22 +23,25 @@ export class SectionReader<Chunk extends Uint8Array> {
     this.#textOf = textOf;
   }
 
-  /** A new budget for all sections until the next call. */
+  /** Sets a new budget, shared by all sections until the next call. */
   allow(maxBytes: number): void {
     this.#bytesLeft = maxBytes;
   }
 
-  /** What has been read of a section that is not complete. */
+  /** The text of a section that is not complete yet. */
   get incomplete(): string {
     return this.#earlier;
   }
 
-  /** The section that `push` has completed, every line with its end, the empty one included. */
+  /** The section that `push` completed, with all line endings and the empty line. */
   get text(): string | undefined {
     return this.#text;
   }
 
-  /** Reads from `at`; returns the index behind what it took. Throws ProtocolError "header-block-too-large". */
+  /**
+   * Reads from `at` and returns the index after the bytes it read. Throws ProtocolError
+   * "header-block-too-large".
+   */
   push(chunk: Chunk, at: number): number {
     this.#text = undefined;
     const limit = Math.min(chunk.length, at + this.#bytesLeft);
@@ -57,7 +61,7 @@ export class SectionReader<Chunk extends Uint8Array> {
     return behind;
   }
 
-  /** Index behind the empty line, -1 when it is not there. */
+  /** The index after the empty line; -1 if the chunk does not contain it. */
   #endOfSection(chunk: Chunk, start: number, limit: number): number {
     let lineStart = start - this.#lineBytes;
     for (let at = start; at < limit; at++) {

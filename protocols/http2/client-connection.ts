@@ -12,20 +12,25 @@ import { ReceiveWindow } from "./receive-window.ts";
 import { checkFields, type HeaderFields, type ResponseHead, readResponseHead } from "./response-fields.ts";
 import { SendWindow } from "./send-window.ts";
 
-/** What a connection has to say. Nothing that it hands over may be looked at later than the call, head and fields aside. */
+/**
+ * Events of a connection. Byte arrays are valid only during the call; head and fields stay valid.
+ */
 export interface ClientConnectionHandler {
-  /** At every SETTINGS of the server. The first says that it speaks HTTP/2 at all. */
+  /** Every SETTINGS frame of the server. The first proves that it speaks HTTP/2. */
   onSettings(): void;
-  /** The final answer's head. */
+  /** The head of the final response. */
   onHead(head: ResponseHead): void;
-  /** May come before any head: a server that does so breaks the protocol. */
+  /** A server that sends data before any head violates the protocol; this is still called. */
   onData(part: Uint8Array): void;
   onTrailers(fields: HeaderFields): void;
-  /** The server has ended the stream; `isByData`: with data, possibly none, instead of a head or trailers. */
+  /**
+   * The server has ended the stream; `isByData` if it did so with DATA (possibly empty) instead of
+   * a head or trailers.
+   */
   onEnd(isByData: boolean): void;
-  /** The server gave the stream up with this `ERROR_CODE`. */
+  /** The server reset the stream with this `ERROR_CODE`. */
   onReset(code: number): void;
-  /** No stream after that one is answered any more. `debug` is what the server wants to be known. */
+  /** The server answers no stream after `lastStreamId`. `debug` is the server's text. */
   onGoaway(lastStreamId: number, code: number, debug: Uint8Array): void;
 }
 
@@ -36,15 +41,16 @@ interface OpenStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
   readonly receiveWindow: ReceiveWindow;
-  /** Of the request, still to be sent. */
+  /** The part of the request body that is still to be sent. */
   body: Uint8Array;
   hasHead: boolean;
   headerBytes: number;
 }
 
 /**
- * The client's side of one HTTP/2 connection with one request at a time (RFC 9113): what a probe needs. Its creator sends
- * `CLIENT_PREFACE_BYTES` first, or `begin`s with a request that has them.
+ * The client's side of one HTTP/2 connection with one request at a time (RFC 9113), as probes need
+ * it. Its creator sends `CLIENT_PREFACE_BYTES` first, or calls `begin` with a request that includes
+ * them.
  */
 export class ClientConnection {
   readonly #handler: ClientConnectionHandler;
@@ -59,7 +65,9 @@ export class ClientConnection {
   #stream: OpenStream | undefined;
   #lastStreamId = -1;
 
-  /** `send` takes bytes for the socket, in order; several of one `push` may be written together. */
+  /**
+   * `send` takes bytes for the socket, in order; the bytes from one `push` may be written together.
+   */
   constructor(
     handler: ClientConnectionHandler,
     send: (bytes: Uint8Array) => void,
@@ -82,24 +90,24 @@ export class ClientConnection {
     );
   }
 
-  /** Bytes from the server. Throws Http2Error; the connection is finished then. */
+  /** Reads bytes from the server. Throws Http2Error; the connection is finished then. */
   push(chunk: Uint8Array): void {
     this.#frames.push(chunk);
   }
 
-  /** Streams that the server lets us open at once, as far as it has said. */
+  /** The concurrent streams that the server allows, as far as it has announced a limit. */
   get maxConcurrentStreams(): number {
     return this.#settings.maxConcurrentStreams;
   }
 
-  /** The server's bytes end between two frames. */
+  /** The server's bytes so far end with a whole frame. */
   get isBetweenFrames(): boolean {
     return this.#frames.isBetweenFrames;
   }
 
   /**
-   * Sends a request; the one before it is over, or forgotten. `headers` are the frames that `encodeHeaders` makes for stream
-   * `nextStreamId`, with END_STREAM exactly when there is no body.
+   * Sends a request after the previous one has ended or been forgotten. `headers` are the frames
+   * from `encodeHeaders` for stream `nextStreamId`, with END_STREAM only if there is no body.
    */
   request(headers: Uint8Array, body: Uint8Array = NOTHING): void {
     const id = this.nextStreamId;
@@ -116,7 +124,7 @@ export class ClientConnection {
     this.#sendBody();
   }
 
-  /** The request is left alone: what still comes of it is skipped, and the rest of its body is not sent. */
+  /** Abandons the request: skips the rest of its response and sends no more of its body. */
   forget(): void {
     this.#stream = undefined;
   }
@@ -125,7 +133,7 @@ export class ClientConnection {
     return this.#lastStreamId + 2;
   }
 
-  /** The same for a connection's first request, from the bytes of `encodeFirstRequest`. */
+  /** Sends a connection's first request from the bytes of `encodeFirstRequest`. */
   begin(bytes: Uint8Array, bodyBytes: number): void {
     this.#sendWindow.take(bodyBytes);
     this.request(bytes);
@@ -271,7 +279,7 @@ export class ClientConnection {
     this.#sendBody();
   }
 
-  /** Frames may come late for a stream that is over, never for one that was not opened. */
+  /** Frames may arrive late for a finished stream, never for one that was not opened. */
   #checkKnown(streamId: number): void {
     if (streamId % 2 === 0 || streamId > this.#lastStreamId)
       throw broken("a frame on a stream that is not open");

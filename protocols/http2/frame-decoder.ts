@@ -4,20 +4,23 @@ import { ERROR_CODE } from "./error-codes.ts";
 import { Http2Error } from "./http2-error.ts";
 
 export interface FrameHandler {
-  /** Of every frame, before anything of it is taken or skipped. May throw. */
+  /** Every frame, before its payload is read or skipped. May throw. */
   onFrameStart(type: number, flags: number, streamId: number, bytes: number): void;
-  /** A part of a DATA frame's data: a slice of the chunk. Padding is left out. */
+  /** A part of a DATA frame's data, without padding: a slice of the chunk. */
   onData(streamId: number, part: Uint8Array): void;
-  /** The DATA frame is over. */
+  /** The DATA frame has ended. */
   onDataEnd(streamId: number, isEnd: boolean): void;
-  /** Any other frame that this decoder knows, whole. The payload may be overwritten when the call returns. */
+  /** Any other known frame, complete. The payload may be overwritten after the call. */
   onFrame(type: number, flags: number, streamId: number, payload: Uint8Array): void;
 }
 
-/** `HTTP/1.1 `: exactly as long as a frame header. */
+/** `HTTP/1.1 ` has exactly the length of a frame header. */
 const HTTP1_START = "HTTP/1.1 ";
 
-/** Takes frames apart as their bytes come (RFC 9113 section 4.1). Throws Http2Error, and what its handler throws. */
+/**
+ * Splits bytes into frames as they arrive (RFC 9113 section 4.1). Throws Http2Error, and any
+ * exception of its handler.
+ */
 export class FrameDecoder {
   readonly #handler: FrameHandler;
   readonly #maxFrameBytes: number;
@@ -26,12 +29,12 @@ export class FrameDecoder {
   #type = 0;
   #flags = 0;
   #streamId = 0;
-  /** Of the frame's payload, still to come; of DATA without its padding. */
+  /** Bytes of the frame's payload that are still to come; for DATA without its padding. */
   #restBytes = 0;
   #paddingBytes = 0;
-  /** DATA's first byte says how much padding there is. */
+  /** DATA's first byte is the padding's length. */
   #isPadLengthNext = false;
-  /** A frame that comes in parts is put together here. */
+  /** Assembles a frame that arrives in parts. */
   #payload = NOTHING;
 
   constructor(handler: FrameHandler, maxFrameBytes: number) {
@@ -39,7 +42,7 @@ export class FrameDecoder {
     this.#maxFrameBytes = maxFrameBytes;
   }
 
-  /** No frame has begun that is not over. */
+  /** No frame is incomplete. */
   get isBetweenFrames(): boolean {
     return this.#headBytes === 0;
   }

@@ -19,7 +19,7 @@ export function encodeFrame(type: number, flags: number, streamId: number, paylo
   return frame;
 }
 
-/** SETTINGS with these values by number. */
+/** A SETTINGS frame with these values by number. */
 export function encodeSettings(settings: readonly (readonly [id: number, value: number])[]): Uint8Array {
   const payload = new Uint8Array(6 * settings.length);
   for (const [index, [id, value]] of settings.entries()) {
@@ -29,13 +29,13 @@ export function encodeSettings(settings: readonly (readonly [id: number, value: 
   return encodeFrame(FRAME.SETTINGS, 0, 0, payload);
 }
 
-/** All that a client says before its first request. */
+/** Everything a client sends before its first request. */
 export function encodePreface(settings: readonly (readonly [id: number, value: number])[]): Uint8Array {
   const preface = Uint8Array.from(CLIENT_PREFACE, (character) => character.charCodeAt(0));
   return concatenated([preface, encodeSettings(settings)]);
 }
 
-/** A header block as HEADERS, and CONTINUATION where it is longer than a frame. */
+/** A header block as HEADERS, followed by CONTINUATION if it exceeds one frame. */
 export function encodeHeaders(streamId: number, block: Uint8Array, isEnd: boolean): Uint8Array {
   const frames: Uint8Array[] = [];
   for (let at = 0; at === 0 || at < block.length; at += DEFAULT_MAX_FRAME_BYTES) {
@@ -63,12 +63,12 @@ export function concatenated(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** No pushes; everything else is the protocol's default, and so unsaid. */
+/** Disables pushes. All other settings keep the protocol's defaults and are not sent. */
 export const CLIENT_PREFACE_BYTES: Uint8Array = encodePreface([[SETTING.ENABLE_PUSH, 0]]);
 
 /**
- * The preface and a whole first request, to be made once and sent on many connections. `headers` are what `encodeHeaders` makes for stream
- * 1; `body` fits one frame.
+ * The preface and a complete first request, built once and sent on many connections. `headers` come
+ * from `encodeHeaders` for stream 1; `body` fits in one frame.
  */
 export function encodeFirstRequest(headers: Uint8Array, body: Uint8Array = new Uint8Array(0)): Uint8Array {
   const data = body.length === 0 ? body : encodeFrame(FRAME.DATA, FLAGS.END_STREAM, 1, body);

@@ -6,17 +6,17 @@ import { HeaderDecoder } from "./hpack/header-decoder.ts";
 import { Http2Error } from "./http2-error.ts";
 import type { Http2Limits } from "./limits.ts";
 
-/** Header blocks out of HEADERS and their CONTINUATIONs. */
+/** Assembles header blocks from HEADERS and their CONTINUATIONs. */
 export class HeaderBlockReader {
   readonly #decoder = new HeaderDecoder();
   readonly #limits: Http2Limits;
   readonly #onBlock: (streamId: number, isEnd: boolean, entries: readonly HeaderEntry[]) => void;
-  /** HEADERS whose CONTINUATION is awaited. */
+  /** The HEADERS frame that needs a CONTINUATION. */
   #awaited:
     | { readonly streamId: number; readonly isEnd: boolean; readonly block: ByteCollector; frames: number }
     | undefined;
 
-  /** Of every block its fields are reported: the decoder needs them all. */
+  /** `onBlock` gets the fields of every block, because the decoder must read them all. */
   constructor(
     limits: Http2Limits,
     onBlock: (streamId: number, isEnd: boolean, entries: readonly HeaderEntry[]) => void,
@@ -25,7 +25,10 @@ export class HeaderBlockReader {
     this.#onBlock = onBlock;
   }
 
-  /** To be told of every frame: nothing may come between the parts of a block (RFC 9113 section 6.10). */
+  /**
+   * Call it for every frame: no other frame may come between the parts of a block (RFC 9113 section
+   * 6.10).
+   */
   checkOrder(type: number, streamId: number): void {
     const awaited = this.#awaited;
     const isContinuation = type === FRAME.CONTINUATION;

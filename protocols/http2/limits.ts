@@ -1,19 +1,23 @@
-/** What an answer may make us hold. Checked before the memory is taken. */
+/** Memory bounds for one response. Each is checked before the memory is allocated. */
 export interface Http2Limits {
-  /** The payload of one frame other than DATA, which is never held. Never announced: it is the protocol's default. */
+  /**
+   * The payload of one frame other than DATA, which is not buffered. It equals the protocol's
+   * default, so it is not announced.
+   */
   readonly maxFrameBytes: number;
   /**
-   * All header fields of a stream, interim answers and trailers included, as RFC 9113 section 6.5.2 counts them (names, values, and 32
-   * bytes each), and also as they come, so that neither compression nor its absence gets past it.
+   * All header fields of a stream, interim responses and trailers included. Counted both as RFC
+   * 9113 section 6.5.2 does (name, value and 32 bytes each) and in wire bytes, so neither tightly
+   * compressed nor uncompressed headers evade it.
    */
   readonly maxHeaderListBytes: number;
-  /** CONTINUATION frames of one header block, empty ones included. */
+  /** CONTINUATION frames in one header block, empty ones included. */
   readonly maxContinuationFrames: number;
 }
 
 export const defaultHttp2Limits: Http2Limits = {
   maxFrameBytes: 16_384,
   maxHeaderListBytes: 1024 * 1024,
-  // Twice what a list of that length needs in frames of the default length.
+  // Twice the frames that a list of that length needs at the default frame size.
   maxContinuationFrames: 128,
 };

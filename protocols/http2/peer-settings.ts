@@ -3,7 +3,7 @@ import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES, SETTIN
 import { ERROR_CODE } from "./error-codes.ts";
 import { Http2Error } from "./http2-error.ts";
 
-/** What of a server's SETTINGS matters to a client that sends small frames and no compressed headers. */
+/** The server's SETTINGS that affect a client with small frames and uncompressed headers. */
 export interface PeerSettings {
   readonly initialWindowBytes: number;
   readonly maxConcurrentStreams: number;
@@ -14,7 +14,7 @@ export const defaultPeerSettings: PeerSettings = {
   maxConcurrentStreams: Number.POSITIVE_INFINITY,
 };
 
-/** SETTINGS' payload on top of what was said before. Throws Http2Error (RFC 9113 section 6.5). */
+/** Applies a SETTINGS payload to earlier settings. Throws Http2Error (RFC 9113 section 6.5). */
 export function withSettings(before: PeerSettings, payload: Uint8Array): PeerSettings {
   if (payload.length % 6 !== 0) {
     throw new Http2Error("connection", ERROR_CODE.FRAME_SIZE_ERROR, "SETTINGS of a wrong length");

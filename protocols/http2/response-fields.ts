@@ -2,7 +2,7 @@ import { ERROR_CODE } from "./error-codes.ts";
 import type { HeaderEntry } from "./hpack/dynamic-table.ts";
 import { Http2Error } from "./http2-error.ts";
 
-/** Names in lower case, in the order in which they came; without pseudo-headers. */
+/** Names in lower case, in order of arrival; without pseudo-headers. */
 export type HeaderFields = readonly HeaderEntry[];
 
 export interface ResponseHead {
@@ -36,7 +36,7 @@ export function readResponseHead(entries: readonly HeaderEntry[]): ResponseHead 
   return { status: Number(status), fields };
 }
 
-/** Throws Http2Error for names and values that may not be sent, and for pseudo-headers among others. */
+/** Throws Http2Error for forbidden names and values, and for pseudo-headers after the head. */
 export function checkFields(fields: HeaderFields): void {
   for (const [name, value] of fields) {
     if (name.startsWith(":")) throw malformed("pseudo header field after regular");
@@ -45,7 +45,7 @@ export function checkFields(fields: HeaderFields): void {
   }
 }
 
-/** The first value of that name. */
+/** The first value with that name. */
 export function fieldOf(fields: HeaderFields, wanted: string): string | undefined {
   for (const [name, value] of fields) if (name === wanted) return value;
   return undefined;

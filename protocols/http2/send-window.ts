@@ -2,7 +2,10 @@ import { DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
 import { ERROR_CODE } from "./error-codes.ts";
 import { Http2Error } from "./http2-error.ts";
 
-/** How much may be sent: bytes that the peer still takes, of one stream or of all (RFC 9113 section 6.9). Negative after a SETTINGS. */
+/**
+ * Bytes that we may still send on one stream or on all (RFC 9113 section 6.9). A SETTINGS can make
+ * it negative.
+ */
 export class SendWindow {
   #bytes: number;
 

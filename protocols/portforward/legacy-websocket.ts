@@ -1,10 +1,13 @@
 import { parsePort } from "./port-number.ts";
 
-/** Subprotocols of the form without SPDY; an empty one (none offered) counts as v4. */
+/**
+ * Subprotocols of the port-forward that does not use SPDY; an empty one (none offered) counts as
+ * v4.
+ */
 export const LEGACY_SUBPROTOCOLS = ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"] as const;
 
 export const PORT_PREFIX_BYTES = 2;
-/** Channel numbers are one byte, two for each port. */
+/** A channel number is one byte, and each port uses two channels. */
 const MAX_PORTS = 128;
 
 export type ParsedPorts =
@@ -12,8 +15,8 @@ export type ParsedPorts =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The ports of a legacy port-forward: all values of the query parameter, separated by commas. It is
- * `ports` at an API server and `port` at a kubelet; errors name "port" at both.
+ * The ports of a legacy port-forward: all values of the query parameter, separated by commas. API
+ * servers name it `ports` and kubelets `port`; errors always say "port".
  */
 export function parsePortsQuery(values: readonly string[]): ParsedPorts {
   if (values.length === 0) return { ok: false, reason: 'query parameter "port" is required' };
@@ -39,7 +42,7 @@ export function errorChannelOf(portIndex: number): number {
   return portIndex * 2 + 1;
 }
 
-/** The first message of each channel: the port it belongs to, little endian. */
+/** The first message of each channel: its port, little endian. */
 export function encodePortPrefix(port: number): Uint8Array {
   return Uint8Array.of(port & 0xff, port >> 8);
 }

@@ -5,7 +5,7 @@ export type PortForwardStreamType = "error" | "data";
 export interface PortForwardStreamHeaders {
   readonly streamType: PortForwardStreamType;
   readonly port: number;
-  /** Same for the two streams of one forwarded connection. */
+  /** Both streams of a forwarded connection share it. */
   readonly requestId: string;
 }
 
@@ -13,7 +13,10 @@ export type ParsedStreamHeaders =
   | { readonly ok: true; readonly value: PortForwardStreamHeaders }
   | { readonly ok: false; readonly reason: string };
 
-/** The headers of a client's SYN_STREAM; names are lower-case on the wire. A refusal is an RST_STREAM without text. */
+/**
+ * The headers of a client's SYN_STREAM; names are lower case on the wire. The server refuses with
+ * an RST_STREAM, which carries no text.
+ */
 export function parseStreamHeaders(
   streamId: number,
   headers: ReadonlyMap<string, string>,
@@ -32,12 +35,12 @@ export function parseStreamHeaders(
   return { ok: true, value: { streamType, port: parsed.port, requestId } };
 }
 
-/** Clients older than the header open the error stream first and the data stream right after it. */
+/** Old clients omit the header; they open the error stream and the data stream right after it. */
 function impliedRequestId(streamId: number, streamType: PortForwardStreamType): string {
   return String(streamType === "error" ? streamId : streamId - 2);
 }
 
-/** What a client sends for one of the two streams, in client-go's order. */
+/** The headers a client sends for one of the two streams, in client-go's order. */
 export function streamHeaders(value: PortForwardStreamHeaders): readonly (readonly [string, string])[] {
   return [
     ["streamtype", value.streamType],

@@ -10,7 +10,7 @@ export interface StreamPair<Stream> {
   readonly data: Stream;
 }
 
-/** A pair whose second stream has not come. */
+/** A pair that still lacks its second stream. */
 export interface PendingPair<Stream> {
   readonly requestId: string;
   readonly error: Stream | undefined;
@@ -20,7 +20,9 @@ export interface PendingPair<Stream> {
 export type PairingResult<Stream> =
   | { readonly type: "waiting" }
   | { readonly type: "paired"; readonly pair: StreamPair<Stream> }
-  /** `text` belongs on the pending pair's error stream, if there is one. The new stream is not taken. */
+  /**
+   * Send `text` on the pending pair's error stream, if there is one. The new stream is rejected.
+   */
   | { readonly type: "duplicate"; readonly text: string; readonly pending: PendingPair<Stream> };
 
 interface Waiting<Stream> {
@@ -29,8 +31,8 @@ interface Waiting<Stream> {
 }
 
 /**
- * Finds the two streams that belong together. A complete pair is forgotten, so its request id may be used again.
- * The number of pending pairs is bounded by the session's limit of open streams.
+ * Pairs the error and the data stream of each connection. A complete pair is forgotten, so its
+ * request id may be reused. The session's limit of open streams bounds the pending pairs.
  */
 export class StreamPairing<Stream> {
   readonly #timeoutMs: number;
@@ -66,7 +68,10 @@ export class StreamPairing<Stream> {
     }
   }
 
-  /** Takes out the pairs that have waited too long; `timeoutText` belongs on their error stream, if there is one. */
+  /**
+   * Removes the pairs that have waited too long; send `timeoutText` on their error stream, if there
+   * is one.
+   */
   expire(nowMs: number): PendingPair<Stream>[] {
     const expired: PendingPair<Stream>[] = [];
     for (const [requestId, waiting] of this.#waiting) {

@@ -4,17 +4,17 @@ import { crc32c } from "./crc32c.ts";
 import { MAX_PROXY_HEADER_BYTES } from "./limits.ts";
 import type { ProxyHeader, ProxyPeer } from "./proxy-header.ts";
 
-/** How a header of version 2 begins: no other protocol does (section 2.2). */
+/** The first bytes of a version 2 header; no other protocol starts with them (section 2.2). */
 export const SIGNATURE = new Uint8Array([13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]);
 
-/** The signature, version and command, family and transport, and the length of what follows. */
+/** The signature, version and command, family and transport, and the length of the rest. */
 const FIXED_BYTES = 16;
 const VERSION = 2;
 const LOCAL = 0;
 const PROXY = 1;
 const STREAM = 1;
 const MAX_TRANSPORT = 2;
-/** Bytes of both addresses, with their ports, by address family: UNSPEC, INET, INET6, UNIX. */
+/** Bytes in both addresses and ports together, by address family: UNSPEC, INET, INET6, UNIX. */
 const ADDRESS_BYTES = [0, 12, 36, 216];
 const INET = 1;
 const INET6 = 2;
@@ -22,7 +22,7 @@ const CRC32C_TYPE = 0x03;
 const CRC32C_BYTES = 4;
 const TLV_BYTES = 3;
 
-/** Version 2 (section 2.2). Undefined while it is not whole; throws ProtocolError. */
+/** Decodes version 2 (section 2.2). Undefined while it is incomplete; throws ProtocolError. */
 export function decodeBinaryHeader(bytes: Uint8Array): ProxyHeader | undefined {
   const compared = Math.min(bytes.length, SIGNATURE.length);
   for (let index = 0; index < compared; index++) {
@@ -37,7 +37,7 @@ export function decodeBinaryHeader(bytes: Uint8Array): ProxyHeader | undefined {
   if (byteLength > MAX_PROXY_HEADER_BYTES)
     throw new ProtocolError("frame-too-large", `a header of more than ${MAX_PROXY_HEADER_BYTES} bytes`);
   if (bytes.length < byteLength) return undefined;
-  // The rest of it is to be discarded.
+  // The specification has receivers discard the rest of a LOCAL header.
   if (command === LOCAL) return { peer: undefined, byteLength };
   const header = bytes.subarray(0, byteLength);
   const familyAndTransport = header[SIGNATURE.length + 1] as number;
@@ -62,7 +62,7 @@ function peerOf(header: Uint8Array, family: number): ProxyPeer | undefined {
   return { address, port: readUint16(header, FIXED_BYTES + 32) };
 }
 
-/** Walks over the TLVs; a checksum among them has to be right. */
+/** Checks the lengths of all TLVs and, if one is a checksum, the checksum. */
 function checkTlvs(header: Uint8Array, begin: number): void {
   let checksumAt: number | undefined;
   for (let at = begin; at < header.length; ) {

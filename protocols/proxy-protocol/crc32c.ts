@@ -1,4 +1,4 @@
-/** Castagnoli's polynomial, with its bits in reverse (RFC 3309 appendix B). */
+/** Castagnoli's polynomial, bit-reversed (RFC 3309 appendix B). */
 const POLYNOMIAL = 0x82f63b78;
 let remainders: Uint32Array | undefined;
 

@@ -2,7 +2,10 @@ import { decodeBinaryHeader, SIGNATURE } from "./binary-header.ts";
 import type { ProxyHeader } from "./proxy-header.ts";
 import { decodeTextHeader, TEXT_BEGINNING } from "./text-header.ts";
 
-/** Whether a connection begins with a header of either version; undefined while it may. */
+/**
+ * Whether a connection begins with a header of either version; undefined while too few bytes have
+ * arrived.
+ */
 export function beginsProxyHeader(bytes: Uint8Array): boolean | undefined {
   const answers = [TEXT_BEGINNING, SIGNATURE].map((beginning) => beginsWith(bytes, beginning));
   if (answers.includes(true)) return true;
@@ -10,8 +13,8 @@ export function beginsProxyHeader(bytes: Uint8Array): boolean | undefined {
 }
 
 /**
- * The header at the beginning of a connection, from all bytes of it that have come; undefined while more are needed. Throws
- * ProtocolError for anything else: a connection without a header, too.
+ * Decodes the header from all bytes received so far; undefined while more are needed. Throws
+ * ProtocolError for anything else, including a connection without a header.
  */
 export function decodeProxyHeader(bytes: Uint8Array): ProxyHeader | undefined {
   return bytes[0] === SIGNATURE[0] ? decodeBinaryHeader(bytes) : decodeTextHeader(bytes);

@@ -8,7 +8,7 @@ export function isIPv4(text: string): boolean {
   return octets.length === 4 && octets.every((octet) => OCTET.test(octet) && Number(octet) <= 255);
 }
 
-/** RFC 4291 section 2.2, without a zone. */
+/** RFC 4291 section 2.2; a zone is refused. */
 export function isIPv6(text: string): boolean {
   const [left = "", right, ...rest] = text.split("::");
   if (rest.length > 0) return false;
@@ -19,7 +19,10 @@ export function isIPv6(text: string): boolean {
   return isLeftWhole ? before === IPV6_GROUPS : before + after < IPV6_GROUPS;
 }
 
-/** How many groups of 16 bits there are; an IPv4 address at the end has two. Undefined: not only groups. */
+/**
+ * The number of 16-bit groups; an IPv4 address at the end counts as two. Undefined if any part is
+ * invalid.
+ */
 function groupsOf(text: string, mayEndInIPv4: boolean): number | undefined {
   if (text === "") return 0;
   const groups = text.split(":");

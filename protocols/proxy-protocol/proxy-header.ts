@@ -1,4 +1,4 @@
-/** Where a connection that a proxy passes on came from. */
+/** The origin of a proxied connection. */
 export interface ProxyPeer {
   /** IPv4 or IPv6 as text, without a zone. */
   readonly address: string;
@@ -6,8 +6,8 @@ export interface ProxyPeer {
 }
 
 export interface ProxyHeader {
-  /** Undefined: the proxy's own connection (LOCAL), or one whose peer has no IP address. */
+  /** Undefined for the proxy's own connection (LOCAL), and for a peer without an IP address. */
   readonly peer: ProxyPeer | undefined;
-  /** The connection's own bytes begin behind so many. */
+  /** The length of the header; the connection's own bytes follow. */
   readonly byteLength: number;
 }

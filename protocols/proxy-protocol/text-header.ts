@@ -7,12 +7,15 @@ export const TEXT_BEGINNING = Uint8Array.from("PROXY ", (character) => character
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** Of a connection whose peer the proxy does not know; what else the line has is not looked at (section 2.1). */
+/** The proxy does not know the peer; receivers ignore the rest of the line (section 2.1). */
 const UNKNOWN = /^PROXY UNKNOWN(?: .*)?$/s;
 const KNOWN = /^PROXY (TCP4|TCP6) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (\d{1,5}) (\d{1,5})$/;
 const MAX_PORT = 65_535;
 
-/** Version 1, a line (section 2.1). Undefined while it is not whole; throws ProtocolError. */
+/**
+ * Decodes version 1, which is one line (section 2.1). Undefined while it is incomplete; throws
+ * ProtocolError.
+ */
 export function decodeTextHeader(bytes: Uint8Array): ProxyHeader | undefined {
   const compared = Math.min(bytes.length, TEXT_BEGINNING.length);
   for (let index = 0; index < compared; index++) {

@@ -31,7 +31,7 @@ export class Base64Decoder {
   #groupLength = 0;
   #paddings = 0;
 
-  /** Throws ProtocolError at a wrong character, and at the last part when the padding is incomplete. */
+  /** Throws ProtocolError for an invalid character, and for incomplete padding in the last part. */
   push(part: Uint8Array, isLast: boolean): Uint8Array {
     const decoded = new Uint8Array(Math.ceil((part.length + this.#groupLength) / 4) * 3);
     let at = 0;

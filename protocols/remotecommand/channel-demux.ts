@@ -8,20 +8,20 @@ const CLOSE_PAYLOAD_BYTES = 1;
 
 export interface ChannelHandler {
   /**
-   * A piece of a message for `channel` (0 to 255, unchecked: unknown channels are to be dropped). `part`
-   * is a view of the pushed bytes, except for base64; empty only with `isLast`.
+   * A part of a message for `channel` (0 to 255, unchecked: the handler drops unknown channels).
+   * `part` is a view of the pushed bytes, except for base64; it is empty only with `isLast`.
    */
   onChannelData(channel: number, part: Uint8Array, isLast: boolean): void;
-  /** The peer ended this channel (v5 only), 0..4. May come more than once. */
+  /** The peer closed this channel, 0..4 (v5 only). May repeat. */
   onChannelClose(channel: number): void;
 }
 
-/** What of a version decides how its messages are read. */
+/** The properties of a version that affect how its messages are read. */
 export type ChannelFraming = Pick<RemoteCommandSpec, "isBase64" | "hasClose">;
 
 /**
- * Splits WebSocket messages into channels, part by part, without assembling them. Text and binary are
- * read alike; the subprotocol alone decides about base64, as in Kubernetes.
+ * Splits WebSocket messages into channels, part by part, without assembling them. Like Kubernetes,
+ * reads text and binary messages alike; only the subprotocol decides about base64.
  */
 export class ChannelDemux {
   readonly #framing: ChannelFraming;
@@ -35,12 +35,15 @@ export class ChannelDemux {
     this.#handler = handler;
   }
 
-  /** `isFirst` and `isLast` are those of the message. Throws ProtocolError for a wrong CLOSE and for bad base64. */
+  /**
+   * `isFirst` and `isLast` mark the parts of a message. Throws ProtocolError for a malformed CLOSE
+   * and for invalid base64.
+   */
   push(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
     if (isFirst) this.#channel = undefined;
     const first = part[0];
     if (this.#channel === undefined) {
-      // An empty message has no channel; servers ignore it.
+      // An empty message names no channel; servers ignore it.
       if (first === undefined) return;
       this.#startMessage(first);
       part = part.subarray(1);

@@ -1,19 +1,28 @@
 import { type CommandStatus, decodeStatus, NON_ZERO_EXIT_CODE_PREFIX } from "./status.ts";
 import { type RemoteCommandVersion, specOf } from "./versions.ts";
 
-/** How a session ended, by what its error stream said. `missing`: it said nothing where it had to. */
+/**
+ * How a session ended, according to its error stream. `missing`: the error stream is empty,
+ * although the version requires a Status.
+ */
 export type Outcome =
   | { readonly type: "success" }
   | { readonly type: "exit"; readonly code: number; readonly message: string }
   | { readonly type: "failure"; readonly message: string; readonly status?: CommandStatus }
   | { readonly type: "missing" };
 
-/** Judges everything that came on the error stream, as client-go does; `missing` is where client-go says success. */
+/**
+ * Interprets all bytes of the error stream like client-go, but returns `missing` where client-go
+ * reports success.
+ */
 export function outcomeOf(version: RemoteCommandVersion, errorStreamBytes: Uint8Array): Outcome {
   return specOf(version).hasStatusJson ? outcomeOfStatus(errorStreamBytes) : outcomeOfText(errorStreamBytes);
 }
 
-/** Before v4 there is only text, and none at success; containerd's sentence for an exit code ends in the code. */
+/**
+ * Versions before v4 send text, and none at success; containerd's message for an exit code ends in
+ * the code.
+ */
 function outcomeOfText(bytes: Uint8Array): Outcome {
   if (bytes.length === 0) return { type: "success" };
   const message = new TextDecoder().decode(bytes);
@@ -44,7 +53,7 @@ function exitOf(status: CommandStatus): Outcome {
   return { type: "exit", code, message: status.message ?? "" };
 }
 
-/** Go's ParseUint(text, 10, 8). */
+/** Parses like Go's ParseUint(text, 10, 8). */
 function parseExitCode(text: string): number | undefined {
   if (!/^\d+$/.test(text)) return undefined;
   const code = Number(text);
@@ -57,7 +66,7 @@ function protocolFailure(problem: string, status?: CommandStatus): Outcome {
 }
 
 /**
- * A session's final JSON Status in the payload of a version: unchanged from v4 on; before that its
+ * Encodes a session's final JSON Status for a version: unchanged from v4 on, and before v4 its
  * message, empty for success. A failure is never empty.
  */
 export function statusPayload(version: RemoteCommandVersion, status: Uint8Array): Uint8Array {

@@ -1,10 +1,10 @@
-/** In character cells, 0..65535 each. A runtime ignores a size with a zero in it. */
+/** In character cells, 0..65535 each. Runtimes ignore a size that contains a zero. */
 export interface TerminalSize {
   readonly width: number;
   readonly height: number;
 }
 
-/** More bytes than this without a complete value end resizing; a size takes about 30. */
+/** Resizing ends if this many bytes contain no complete value; a size takes about 30. */
 const DEFAULT_MAX_RESIZE_BYTES = 1024;
 const MAX_CELLS = 0xffff;
 const QUOTE = 0x22;
@@ -45,7 +45,7 @@ export class ResizeDecoder {
     return sizes;
   }
 
-  /** True when this byte completes a value. */
+  /** True if this byte completes a value. */
   #take(byte: number): boolean {
     if (this.#depth === 0) {
       if (isSpace(byte)) return false;
@@ -75,7 +75,7 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Keys match in any case and absent ones are zero, as Go decodes them. */
+/** Like Go's decoder, matches keys in any case and reads absent ones as zero. */
 function sizeOf(bytes: readonly number[]): TerminalSize | undefined {
   let value: Record<string, unknown>;
   try {

@@ -8,7 +8,7 @@ export interface CommandStatus {
   readonly code?: number;
 }
 
-/** Its Go field is called Type; on the wire it is `reason`. */
+/** Go calls this field Type; on the wire it is `reason`. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -20,7 +20,7 @@ export function successStatus(): CommandStatus {
   return { metadata: {}, status: "Success" };
 }
 
-/** `cause` is the runtime's own sentence, e.g. `error executing command [sh -c x], exit code 7`. */
+/** `cause` is the runtime's message, e.g. `error executing command [sh -c x], exit code 7`. */
 export function exitCodeStatus(code: number, cause: string): CommandStatus {
   return {
     metadata: {},
@@ -50,7 +50,7 @@ const goEscapes: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-/** As Go's encoder writes it: keys in Status' order, HTML characters escaped, no newline at the end. */
+/** Encodes like Go: keys in Status' order, HTML characters escaped, no newline at the end. */
 export function encodeStatus(status: CommandStatus): Uint8Array {
   const { metadata, message, reason, details, code } = status;
   const json = JSON.stringify({ metadata, status: status.status, message, reason, details, code });
@@ -59,7 +59,7 @@ export function encodeStatus(status: CommandStatus): Uint8Array {
   );
 }
 
-/** The Status in these bytes, or undefined when they hold none. Fields of a wrong type count as absent. */
+/** Decodes a Status; undefined if the bytes are not one. Fields of a wrong type count as absent. */
 export function decodeStatus(bytes: Uint8Array): CommandStatus | undefined {
   let value: unknown;
   try {

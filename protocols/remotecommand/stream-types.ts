@@ -1,6 +1,9 @@
 import { type RemoteCommandVersion, specOf } from "./versions.ts";
 
-/** What the caller asked for. With `tty`, `stderr` has no effect: the terminal merges it into stdout. */
+/**
+ * The streams the caller requested. With `tty`, `stderr` has no effect: the terminal merges it into
+ * stdout.
+ */
 export interface RequestedStreams {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -12,8 +15,8 @@ export interface RequestedStreams {
 export type StreamType = "error" | "stdin" | "stdout" | "stderr" | "resize";
 
 /**
- * The SPDY streams of a session, in the order in which client-go creates them. A server waits for exactly these: a
- * client that creates fewer is never served.
+ * A session's SPDY streams, in the order in which client-go opens them. A server waits for exactly
+ * these and never serves a client that opens fewer.
  */
 export function spdyStreamTypes(requested: RequestedStreams, version: RemoteCommandVersion): StreamType[] {
   const types: StreamType[] = ["error"];

@@ -1,16 +1,18 @@
-/** What each remotecommand subprotocol can say. A new version is a new row. */
+/** The features of each remotecommand subprotocol. A new version is a new row. */
 export interface RemoteCommandSpec {
-  /** A SPDY server of Kubernetes accepts it as X-Stream-Protocol-Version. */
+  /** Kubernetes' SPDY servers accept it as X-Stream-Protocol-Version. */
   readonly overSpdy: boolean;
-  /** Some WebSocket server of Kubernetes accepts it: v5 the translators, the others the CRI servers. */
+  /** Some WebSocket server accepts it: stream translators accept v5, CRI servers the others. */
   readonly overWebSocket: boolean;
   /** Messages are text: an ASCII digit for the channel, then standard base64 with padding. */
   readonly isBase64: boolean;
-  /** SPDY has a resize stream. Over WebSocket channel 4 exists in every version. */
+  /** SPDY has a resize stream. Over WebSocket, channel 4 exists in every version. */
   readonly hasResize: boolean;
-  /** The error stream carries one JSON Status; otherwise plain text, and nothing at success. */
+  /**
+   * The error stream carries one JSON Status; otherwise it carries text, and nothing at success.
+   */
   readonly hasStatusJson: boolean;
-  /** A client may end a channel with [255, channel]. */
+  /** A client may close a channel with [255, channel]. */
   readonly hasClose: boolean;
 }
 
@@ -77,12 +79,12 @@ export type RemoteCommandVersion = keyof typeof rows;
 
 export const REMOTE_COMMAND_VERSIONS = Object.keys(rows) as readonly RemoteCommandVersion[];
 
-/** What a SPDY server accepts, in the order in which it lists them in a refusal. */
+/** The versions a SPDY server accepts, in the order in which its refusal lists them. */
 export const SPDY_VERSIONS: readonly RemoteCommandVersion[] = REMOTE_COMMAND_VERSIONS.filter(
   (version) => rows[version].overSpdy,
 );
 
-/** What a CRI WebSocket server accepts (containerd 1.6 to 2.1; no v2, v3, v5). */
+/** The versions a CRI WebSocket server accepts (containerd 1.6 to 2.1; no v2, v3, v5). */
 export const CRI_WEBSOCKET_VERSIONS: readonly RemoteCommandVersion[] = REMOTE_COMMAND_VERSIONS.filter(
   (version) => rows[version].overWebSocket && !rows[version].hasClose,
 );

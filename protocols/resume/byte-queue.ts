@@ -1,6 +1,6 @@
 const FIRST_BLOCK_BYTES = 1024;
 const BLOCK_BYTES = 64 * 1024;
-/** A block that is filled makes the next one this much larger. */
+/** After a block fills up, the next is this many times larger. */
 const GROWTH = 8;
 
 interface Block {
@@ -24,7 +24,10 @@ export class ByteQueue {
   #blockBytes = 0;
   #byteLength = 0;
 
-  /** `reuses`: views that were given out are not looked at once their bytes were dropped; `onFreed` gets memory that will be used again. */
+  /**
+   * `reuses`: callers stop using a view once its bytes are dropped. `onFreed` receives memory that
+   * will be reused.
+   */
   constructor(reuses: boolean, onFreed?: (memory: Uint8Array) => void) {
     this.#reuses = reuses;
     this.#onFreed = onFreed;
@@ -34,7 +37,9 @@ export class ByteQueue {
     return this.#byteLength;
   }
 
-  /** Copies the bytes; `visit` is given each piece of the copy, in order, none longer than 64 KiB. */
+  /**
+   * Copies the bytes; `visit` receives each piece of the copy, in order, none longer than 64 KiB.
+   */
   append(bytes: Uint8Array, visit?: (view: Uint8Array) => void): void {
     for (let at = 0; at < bytes.byteLength; ) {
       const block = this.#roomyBlock();
@@ -48,7 +53,7 @@ export class ByteQueue {
     }
   }
 
-  /** All that is held, in order, from `skipBytes` on. */
+  /** Visits all queued bytes in order, from `skipBytes` on. */
   visit(skipBytes: number, visit: (view: Uint8Array) => void): void {
     let left = skipBytes;
     for (const { memory, start, end } of this.#blocks) {
@@ -58,7 +63,7 @@ export class ByteQueue {
     }
   }
 
-  /** Takes out the first piece; undefined when nothing is held. */
+  /** Removes and returns the first piece; undefined if the queue is empty. */
   shift(): Uint8Array | undefined {
     const block = this.#blocks[0];
     if (block === undefined) return undefined;
@@ -67,7 +72,7 @@ export class ByteQueue {
     return view.byteLength === 0 ? undefined : view;
   }
 
-  /** Forgets that many bytes from the front; there must be as many. */
+  /** Drops that many bytes from the front; the queue must contain them. */
   drop(byteLength: number): void {
     this.#byteLength -= byteLength;
     let left = byteLength;
@@ -76,7 +81,8 @@ export class ByteQueue {
       const length = Math.min(left, block.end - block.start);
       block.start += length;
       left -= length;
-      // What was handed out may still be looked at: such a block goes on behind it, or goes away.
+      // Without `reuses` callers may still use views of this block, so nothing overwrites it: new
+      // bytes go behind them, or the block is dropped.
       const isUsedUp = block.start === block.end && (this.#reuses || block.end === block.memory.byteLength);
       if (!isUsedUp) break;
       if (this.#reuses) {
@@ -88,7 +94,7 @@ export class ByteQueue {
     if (emptied > 0) this.#blocks.splice(0, emptied);
   }
 
-  /** Lets go of memory that is held for what may come. To be called when nothing has come for a while. */
+  /** Frees spare memory. Call it after a while without new bytes. */
   trim(): void {
     this.#spares = [];
     this.#blockBytes = 0;
@@ -104,7 +110,7 @@ export class ByteQueue {
     const last = this.#blocks.at(-1);
     if (last !== undefined && last.end < last.memory.byteLength) return last;
     let memory = this.#spares.pop();
-    // Small blocks of the beginning are not kept for a bulk transfer.
+    // A bulk transfer does not reuse the small blocks of its beginning.
     if (memory === undefined || memory.byteLength < this.#blockBytes) {
       this.#blockBytes = Math.min(BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, this.#blockBytes * GROWTH));
       memory = new Uint8Array(this.#blockBytes);

@@ -19,24 +19,29 @@ const DATA_HEADER_BYTES = ACK_BYTES + OFFSET_BYTES;
 const MAX_REASON_BYTES = 123;
 const MAX_ABORT_BYTES = TYPE_BYTES + 1 + MAX_REASON_BYTES;
 
-/** The longest header that is written: that of DATA. */
+/** The longest header that we write: DATA's. */
 export const MAX_HEADER_BYTES: number = DATA_HEADER_BYTES;
-/** What one DATA frame of ours carries at most. A longer one is taken as well, as far as the window allows. */
+/**
+ * The most payload we put in one DATA frame. We accept longer frames, as far as the window allows.
+ */
 export const MAX_DATA_BYTES: number = 64 * 1024;
 
-/** Why a session was ended by force. */
+/** Why a side ended the session by force. */
 export const ABORT = { ENDED: 0, PROTOCOL_ERROR: 1, SHUTDOWN: 2 } as const;
 export type AbortCode = (typeof ABORT)[keyof typeof ABORT];
 
 export interface ResumeFrameHandler {
-  /** A piece of a DATA frame, as soon as it is there: a view of what was pushed, never empty, with its own offset. */
+  /**
+   * A part of a DATA frame as soon as it arrives: a view of the pushed bytes, never empty, with its
+   * own offset.
+   */
   onData(offset: number, part: Uint8Array): void;
   onFin(offset: number): void;
   onAck(received: number, free: number): void;
   onAbort(code: number, reason: string): void;
 }
 
-/** Writes DATA's header and returns its bytes. */
+/** Writes a DATA header and returns its length. */
 export function writeDataHeader(target: Uint8Array, offset: number, received: number, free: number): number {
   return writeLongHeader(target, TYPE.DATA, offset, received, free);
 }
@@ -87,8 +92,8 @@ function readOffset(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Turns the parts of messages into frames. Only a header is assembled, 125 bytes at most. A message that a lost connection cut is
- * forgotten by `reset`; the bytes of it that were there have been delivered, and count.
+ * Turns message parts into frames, and assembles only headers, 125 bytes at most. `reset` forgets a
+ * message that a lost connection truncated; its bytes up to there have been delivered and count.
  */
 export class ResumeFrameDecoder {
   readonly #handler: ResumeFrameHandler;
@@ -106,7 +111,10 @@ export class ResumeFrameDecoder {
     this.#isInPayload = false;
   }
 
-  /** Throws ProtocolError: an unknown type, a frame that is too short or too long, an offset beyond 2^53. */
+  /**
+   * Throws ProtocolError for an unknown type, a frame that is too short or too long, or an offset
+   * beyond 2^53.
+   */
   push(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
     if (isFirst) this.reset();
     const payload = this.#isInPayload ? part : this.#readHeader(part);
@@ -119,7 +127,7 @@ export class ResumeFrameDecoder {
     if (isLast) this.#end();
   }
 
-  /** What is left of the part is payload. */
+  /** Returns the rest of the part, which is payload. */
   #readHeader(part: Uint8Array): Uint8Array {
     const header = this.#header;
     let at = 0;
@@ -162,7 +170,10 @@ export class ResumeFrameDecoder {
   }
 }
 
-/** How long the header is as far as its first `known` bytes tell: that of ABORT goes on to the message's end. */
+/**
+ * The header's length, judged by its first `known` bytes; an ABORT header extends to the message's
+ * end.
+ */
 function headerBytesOf(header: Uint8Array, known: number): number {
   if (known === 0) return TYPE_BYTES;
   switch (header[0]) {

@@ -1,44 +1,51 @@
-/** The header that both sides negotiate with, in requests and in their 101. Its values hold secrets: it is never logged. */
+/**
+ * Both sides negotiate with this header, in requests and in 101 responses. Its values are secret,
+ * so it is never logged.
+ */
 export const RESUME_HEADER = "Sluice-Resume";
 /**
- * The subprotocol of a WebSocket that carries resume frames. It is offered behind the session's own, so that a server that does not know
- * it takes the other; and it is the only one offered when a session is resumed, so that such a server refuses.
+ * The subprotocol of a WebSocket that carries resume frames. A new session offers it after its own
+ * subprotocol, so a server that does not know it picks the other. A resumption offers it alone, so
+ * such a server refuses.
  */
 export const RESUME_PROTOCOL = "v1.resume.sluice.dev";
 
 const VERSION = "v1";
-/** The longest value of ours is below 200 characters. */
+/** Our own values stay below 200 characters. */
 const MAX_VALUE_CHARACTERS = 512;
 const MAX_PARAMETERS = 8;
 
-/** A client would like its session to be resumable. */
+/** A client's offer to make its session resumable. */
 export interface Offer {
-  /** The window that it has memory for, in each direction. */
+  /** The window that the client can buffer, in each direction. */
   readonly windowBytes: number;
 }
 
-/** What a server answers that agrees. */
+/** The response of a server that agrees. */
 export interface Agreement {
-  /** The subprotocol that the bytes inside speak, as it would have been chosen without us. */
+  /**
+   * The subprotocol inside the frames: the one that the server would have chosen without
+   * resumption.
+   */
   readonly protocol: string;
-  /** Names the session: 16 random bytes, base64url. No secret. */
+  /** Names the session: 16 random bytes, base64url. Not a secret. */
   readonly session: string;
-  /** Makes proofs: 32 random bytes, base64url. It travels this once. */
+  /** Signs proofs: 32 random bytes, base64url. It is sent only here. */
   readonly key: string;
-  /** What may be on its way unacknowledged, in either direction. */
+  /** The most unacknowledged bytes in flight, in either direction. */
   readonly windowBytes: number;
-  /** How long a session waits for its next connection, in seconds. */
+  /** How long a detached session waits for its next connection, in seconds. */
   readonly windowSeconds: number;
 }
 
 /** A client returns to its session. */
 export interface Resumption {
   readonly session: string;
-  /** Rises with every try: a proof is good for one try. */
+  /** Rises with every attempt: a proof is valid for one attempt. */
   readonly attempt: number;
-  /** The next number that the client expects. */
+  /** The next offset that the client expects. */
   readonly received: number;
-  /** HMAC-SHA256 of `proofTextOf` by the key, base64url. */
+  /** HMAC-SHA256 of `proofTextOf` with the key, base64url. */
   readonly proof: string;
 }
 
@@ -60,12 +67,12 @@ export function encodeResumed(received: number): string {
   return `${VERSION}; received=${received}`;
 }
 
-/** What is signed: everything that the server acts on. */
+/** The signed text: every value that the server acts on. */
 export function proofTextOf({ session, attempt, received }: Omit<Resumption, "proof">): string {
   return `sluice-resume ${VERSION}\n${session}\n${attempt}\n${received}\n`;
 }
 
-/** A request's value; undefined where it is neither an offer nor a resumption. */
+/** Parses a request's header; undefined if it is neither an offer nor a resumption. */
 export function parseRequest(
   value: string,
 ): ({ readonly type: "offer" } & Offer) | ({ readonly type: "resumption" } & Resumption) | undefined {
@@ -94,7 +101,7 @@ export function parseAgreement(value: string): Agreement | undefined {
   return { protocol, session, key, windowBytes, windowSeconds };
 }
 
-/** What the server has received, from the answer to a resumption. */
+/** The server's `received`, from the response to a resumption. */
 export function parseResumed(value: string): number | undefined {
   return numberOf(parametersOf(value)?.get("received"));
 }
@@ -113,7 +120,10 @@ function numberOf(text: string | undefined): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** `v1; name=value; ...`; undefined for anything else, and for a name that comes twice. Unknown names are for later versions. */
+/**
+ * Parses `v1; name=value; ...`; undefined for anything else and for a repeated name. Unknown names
+ * are reserved for later versions.
+ */
 function parametersOf(value: string): ReadonlyMap<string, string> | undefined {
   if (value.length > MAX_VALUE_CHARACTERS) return undefined;
   const [version, ...items] = value.split(";").map((item) => item.trim());

@@ -12,26 +12,32 @@ import {
   writeFin,
 } from "./frames.ts";
 
-/** An acknowledgement is owed when this part of the window has come, or has become free, since the last one. */
+/**
+ * We owe an acknowledgement once this share of the window has arrived, or become free, since the
+ * last one.
+ */
 const ACK_SHARE = 4;
 
 export interface ResumeSessionHandler {
   /**
-   * One message for the connection that is attached. The header is only valid during the call; the payload stays as it is until the
-   * peer has acknowledged it.
+   * One message for the attached connection. The header is valid only during the call; the payload
+   * stays unchanged until the peer acknowledges it.
    */
   send(header: Uint8Array, payload: Uint8Array | undefined): void;
-  /** The peer's bytes, each once and in order: a view of what was received. Say `consumed` when it is done with. */
+  /**
+   * The peer's bytes, each once and in order: a view of the received part. Call `consumed` when
+   * done with it.
+   */
   onData(part: Uint8Array): void;
-  /** The peer's last byte has been delivered. */
+  /** The peer's last byte was delivered. */
   onEnd(): void;
-  /** `write` takes more. */
+  /** `write` accepts bytes again. */
   onRoom(): void;
-  /** The peer has received everything, and that it was everything. */
+  /** The peer has acknowledged all bytes and our FIN. */
   onFinished(): void;
-  /** The peer has ended the session by force. Nothing follows. */
+  /** The peer ended the session by force. No event follows. */
   onAbort(code: number, reason: string): void;
-  /** The peer has acknowledged all that this memory held: it will be written over. */
+  /** The peer has acknowledged all bytes in this memory; it will be overwritten. */
   onFreed?(memory: Uint8Array): void;
 }
 
@@ -51,12 +57,14 @@ export class ResumeSession {
   readonly #decoder: ResumeFrameDecoder;
   readonly #header = new Uint8Array(MAX_HEADER_BYTES);
   readonly #replay: ByteQueue;
-  /** Offsets of our direction: what the peer has, what was written, and what the peer has room for. */
+  /**
+   * Offsets of our direction: acknowledged by the peer, written, and the end of the peer's window.
+   */
   #acknowledged = 0;
   #written = 0;
   #limit: number;
   #hasFinished = false;
-  /** Offsets of the peer's direction: what has come, what our side is done with, and what the peer was told. */
+  /** Offsets of the peer's direction: received, consumed, and last acknowledged to the peer. */
   #received = 0;
   #consumed = 0;
   #hasEnded = false;
@@ -65,7 +73,10 @@ export class ResumeSession {
   #isAttached = false;
   #isOver = false;
 
-  /** `windowBytes`: what may be on its way, unacknowledged, in either direction; both peers have the same. */
+  /**
+   * `windowBytes`: the most unacknowledged bytes in flight, in either direction. Both peers use the
+   * same value.
+   */
   constructor(windowBytes: number, handler: ResumeSessionHandler) {
     this.#windowBytes = windowBytes;
     this.#limit = this.#toldLimit = windowBytes;
@@ -82,22 +93,22 @@ export class ResumeSession {
     });
   }
 
-  /** The next number that is expected of the peer: what a resumption tells it. */
+  /** The next offset that we expect from the peer; a resumption sends it. */
   get received(): number {
     return this.#received;
   }
 
-  /** Bytes that would be sent again. */
+  /** Bytes that a new connection would send again. */
   get unacknowledgedBytes(): number {
     return this.#replay.byteLength;
   }
 
-  /** Both directions have ended, and both peers know. */
+  /** Both directions have ended and both peers know it. */
   get isComplete(): boolean {
     return this.#hasEnded && this.#hasFinished && this.#acknowledged > this.#written;
   }
 
-  /** Our direction has its end, which the peer may lack. */
+  /** Our direction has ended; the peer may not know it yet. */
   get hasFinished(): boolean {
     return this.#hasFinished;
   }
@@ -106,7 +117,7 @@ export class ResumeSession {
     return this.#isOver;
   }
 
-  /** How many of the bytes were taken; the others must wait for `onRoom`. They are copied. */
+  /** Returns how many bytes it accepted and copied; the rest must wait for `onRoom`. */
   write(bytes: Uint8Array): number {
     if (this.#isOver || this.#hasFinished) return bytes.byteLength;
     const room = Math.max(0, Math.min(this.#limit, this.#acknowledged + this.#windowBytes) - this.#written);
@@ -119,21 +130,24 @@ export class ResumeSession {
     return taken.byteLength;
   }
 
-  /** Nothing will be written any more. */
+  /** Ends our direction. */
   finish(): void {
     if (this.#isOver || this.#hasFinished) return;
     this.#hasFinished = true;
     if (this.#isAttached) this.#sendFin();
   }
 
-  /** Our side is done with that many of the delivered bytes: the peer may send as many more. */
+  /** Our side has processed that many delivered bytes, so the peer may send as many more. */
   consumed(byteLength: number): void {
     this.#consumed += byteLength;
     const freed = this.#consumed + this.#windowBytes - this.#toldLimit;
     if (freed * ACK_SHARE >= this.#windowBytes) this.acknowledge();
   }
 
-  /** A part of a message. Throws ProtocolError when the peer breaks the protocol, or contradicts itself: the session is over then. */
+  /**
+   * Reads a part of a message. Throws ProtocolError if the peer violates the protocol or
+   * contradicts itself; the session is over then.
+   */
   receive(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
     if (this.#isOver || !this.#isAttached) return;
     try {
@@ -147,18 +161,25 @@ export class ResumeSession {
     if (isDue) this.acknowledge();
   }
 
-  /** False: no connection can bring what the peer lacks, or it claims what was never sent. */
+  /**
+   * False if the peer lacks bytes that we no longer store, or acknowledges bytes that we never
+   * sent.
+   */
   canAttach(peerReceived: number): boolean {
     const sent = this.#written + (this.#hasFinished ? 1 : 0);
     return !this.#isOver && peerReceived >= this.#acknowledged && peerReceived <= sent;
   }
 
-  /** A new connection, whose peer has received so much: all that it lacks is sent again. Only where `canAttach` says so. */
+  /**
+   * Attaches a connection whose peer has received this many bytes, and sends the rest again. Check
+   * `canAttach` first.
+   */
   attach(peerReceived: number): void {
     this.#decoder.reset();
     this.#isAttached = true;
     this.#advance(peerReceived);
-    // What was told over the last connection may not have come. At the beginning both know it all.
+    // The last acknowledgement may have been lost with the old connection. A new session has
+    // nothing to acknowledge.
     if (peerReceived > 0 || this.#received > 0) this.acknowledge();
     let offset = this.#acknowledged;
     this.#replay.visit(0, (view) => {
@@ -169,12 +190,15 @@ export class ResumeSession {
     this.#tellProgress();
   }
 
-  /** The connection is gone. */
+  /** The connection was lost. */
   detach(): void {
     this.#isAttached = false;
   }
 
-  /** Tells the peer what was received, if there is anything new. To be called now and then, so that small amounts are told, too. */
+  /**
+   * Acknowledges new bytes, if there are any. Call it regularly, so that small amounts are
+   * acknowledged, too.
+   */
   tick(): void {
     const limit = this.#consumed + this.#windowBytes;
     if (this.#received !== this.#toldReceived || limit !== this.#toldLimit) this.acknowledge();
@@ -187,7 +211,9 @@ export class ResumeSession {
     this.#handler.send(this.#header.subarray(0, bytes), undefined);
   }
 
-  /** Ends the session by force: what is not acknowledged may be lost, and the peer, if it is there, is told so. */
+  /**
+   * Ends the session by force. Unacknowledged bytes may be lost; a connected peer gets an ABORT.
+   */
   abort(code: AbortCode, reason: string): void {
     if (this.#isOver) return;
     const isAttached = this.#isAttached;
@@ -205,7 +231,7 @@ export class ResumeSession {
     if (this.#isOver) return;
     const end = offset + part.byteLength;
     if (offset > this.#received) throw contradiction("bytes are missing before those that came");
-    // Sent again though we had it: what was on its way twice.
+    // A resumption made the peer send bytes again that were already on their way.
     if (end <= this.#received) return;
     if (this.#hasEnded) throw contradiction("bytes came behind the end");
     if (end > this.#consumed + this.#windowBytes) throw contradiction("more came than there is room for");
@@ -229,7 +255,7 @@ export class ResumeSession {
     if (this.#isOver) return;
     const sent = this.#written + (this.#hasFinished ? 1 : 0);
     if (received > sent) throw contradiction("the peer acknowledges what was never sent");
-    // An older acknowledgement says nothing new: they come in order, but a resumption may have told more before.
+    // Ignores older acknowledgements: a resumption may have acknowledged more before.
     this.#limit = Math.max(this.#limit, received + free);
     if (received > this.#acknowledged) this.#advance(received);
     this.#tellProgress();
@@ -262,7 +288,7 @@ export class ResumeSession {
     this.#handler.send(this.#header.subarray(0, bytes), undefined);
   }
 
-  /** What we have room for, as told with a frame from now on. */
+  /** The free window that this frame announces. */
   #tell(): number {
     this.#toldReceived = this.#received;
     this.#toldLimit = this.#consumed + this.#windowBytes;

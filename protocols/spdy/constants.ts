@@ -1,14 +1,19 @@
-/** The version of every control frame. It is written and, as moby/spdystream does, not checked: SPDY/3.1 keeps the 3 of SPDY/3. */
+/**
+ * The version in every control frame. We write it but, like moby/spdystream, do not check it:
+ * SPDY/3.1 keeps SPDY/3's number.
+ */
 export const SPDY_VERSION = 3;
 
 export const CONTROL_BIT = 0x80;
 export const LOW_31_BITS = 0x7fff_ffff;
 export const MAX_STREAM_ID = 0x7fff_ffff;
 
-/** Of control and DATA frames alike: 4 bytes of type or stream id, 1 of flags, 3 of length. */
+/**
+ * Control and DATA frames share this layout: 4 bytes of type or stream id, 1 of flags, 3 of length.
+ */
 export const FRAME_HEADER_BYTES = 8;
 export const DATA_HEADER_BYTES = FRAME_HEADER_BYTES;
-/** What the 24-bit length of a frame can say. */
+/** The maximum of a frame's 24-bit length. */
 export const MAX_PAYLOAD_BYTES = 0xff_ffff;
 
 export const FRAME_TYPE = {
@@ -24,7 +29,7 @@ export const FRAME_TYPE = {
 
 export const FLAG = { FIN: 0x01, UNIDIRECTIONAL: 0x02 } as const;
 
-/** Status of an RST_STREAM frame (SPDY/3 section 2.6.3). Kubernetes' peers never look at it. */
+/** Status of an RST_STREAM frame (SPDY/3 section 2.6.3). Kubernetes' peers ignore it. */
 export const RST = {
   PROTOCOL_ERROR: 1,
   INVALID_STREAM: 2,

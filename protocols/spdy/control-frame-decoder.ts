@@ -14,13 +14,19 @@ import { decodeHeaderBlock, NO_HEADERS, type SpdyHeaders } from "./header-block.
 import { HeaderDecompressor } from "./header-compression.ts";
 import type { SpdyLimits } from "./limits.ts";
 
-/** What becomes of received header blocks; see `FrameDecoder`. */
+/** What the decoder does with received header blocks; see `FrameDecoder`. */
 export type HeaderBlocks = "inflate" | "skip";
 
-/** spdystream refuses them, too (SPDY/3 section 3.2.1): they would speak of the HTTP connection, not of the stream. */
+/**
+ * These describe the HTTP connection, not the stream (SPDY/3 section 3.2.1). spdystream refuses
+ * them, too.
+ */
 const FORBIDDEN_IN_SYN_STREAM = ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding"];
 
-/** Whole control payloads in, frames out. It keeps the inflation state of one direction and no bytes of the payloads. */
+/**
+ * Decodes complete control payloads into frames. Stores one direction's inflation state and no
+ * payload bytes.
+ */
 export class ControlFrameDecoder {
   readonly #limits: SpdyLimits;
   readonly #decompressor: HeaderDecompressor | undefined;
@@ -30,7 +36,7 @@ export class ControlFrameDecoder {
     if (headerBlocks === "inflate") this.#decompressor = new HeaderDecompressor(limits.maxHeaderBlockBytes);
   }
 
-  /** The payload's length has passed `checkControlHeader`. */
+  /** The caller has checked the payload's length with `checkControlHeader`. */
   decode(type: ControlFrameType, flags: number, payload: Uint8Array): ControlFrame {
     switch (type) {
       case FRAME_TYPE.SYN_STREAM:

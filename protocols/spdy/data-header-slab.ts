@@ -3,12 +3,13 @@ import { writeDataHeader } from "./frame-encoder.ts";
 
 const SLAB_BYTES = 4 * 1024;
 
-// One slab for all sessions, carved from front to back and never reused: a socket may hold a header long after send().
-// An idle session so costs nothing, and a frame one view instead of an allocation outside V8's heap.
+// All sessions share one slab, used front to back and never reused, because a socket may need a
+// header long after send(). So an idle session costs nothing, and a frame costs one view instead of
+// an allocation outside V8's heap.
 let slab = new Uint8Array(0);
 let usedBytes = 0;
 
-/** A DATA header in memory that is not reused. */
+/** A DATA header in memory that is never reused. */
 export function carveDataHeader(streamId: number, payloadBytes: number, fin: boolean): Uint8Array {
   if (usedBytes + DATA_HEADER_BYTES > slab.length) {
     slab = new Uint8Array(SLAB_BYTES);

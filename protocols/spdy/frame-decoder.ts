@@ -8,11 +8,12 @@ import type { SpdyLimits } from "./limits.ts";
 
 export interface FrameHandler {
   /**
-   * Payload of a DATA frame as soon as it is there: a subarray of the pushed chunk, never copied, never assembled. `fin`
-   * comes only with the frame's last part. An empty DATA frame with FIN gives one empty part, one without gives nothing.
+   * DATA payload as it arrives: a subarray of the pushed chunk, never copied or assembled. Only the
+   * frame's last part has `fin`. An empty DATA frame with FIN gives one empty part; without FIN,
+   * none.
    */
   onData(streamId: number, part: Uint8Array, fin: boolean): void;
-  /** A whole control frame. It refers to no byte of a pushed chunk. */
+  /** A complete control frame. It does not refer to the pushed chunk. */
   onControl(frame: ControlFrame): void;
 }
 
@@ -30,7 +31,7 @@ export class FrameDecoder {
   readonly #limits: SpdyLimits;
   readonly #controlFrames: ControlFrameDecoder;
 
-  /** Start of a frame header that a chunk has cut off. */
+  /** The start of a frame header that a chunk cuts off. */
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
   #headerBytes = 0;
 
@@ -41,7 +42,7 @@ export class FrameDecoder {
   #controlType: ControlFrameType = FRAME_TYPE.PING;
   #controlFlags = 0;
   #controlBytesLeft = 0;
-  /** The payload so far, when a chunk has cut it off; as long as the whole. */
+  /** The start of a payload that a chunk cuts off, in an array for the whole payload. */
   #controlPayload: Uint8Array | undefined;
 
   #isStopped = false;
@@ -52,17 +53,20 @@ export class FrameDecoder {
     this.#controlFrames = new ControlFrameDecoder(limits, headerBlocks);
   }
 
-  /** True where the peer may end without having cut a frame off. */
+  /** True if the peer may disconnect here without truncating a frame. */
   get isBetweenFrames(): boolean {
     return this.#headerBytes === 0 && this.#dataBytesLeft === 0 && this.#controlBytesLeft === 0;
   }
 
-  /** From now on pushed bytes are ignored, those of the current chunk that were not yet decoded included. */
+  /** Ignores all pushed bytes from now on, including the rest of the current chunk. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Calls the handler for all that the chunk completes. Throws ProtocolError; the decoder is then stopped. */
+  /**
+   * Calls the handler for everything that the chunk completes. Throws ProtocolError; the decoder is
+   * then stopped.
+   */
   push(chunk: Uint8Array): void {
     try {
       this.#decode(chunk);

@@ -26,8 +26,8 @@ export function writeDataHeader(
 }
 
 /**
- * Control frames in, bytes for the wire out. One encoder serves one direction of one connection, and frames must be sent in
- * the order in which they were encoded: the first header block carries the zlib header.
+ * Encodes control frames for one direction of one connection. Send the frames in the order of
+ * encoding: the first header block carries the zlib header.
  */
 export class FrameEncoder {
   readonly #compressor = new HeaderCompressor();

@@ -6,17 +6,20 @@ import { writeDataHeader } from "./frame-encoder.ts";
 import { PING_BYTES } from "./frames/ping.ts";
 
 export interface FrameSplitterHandler {
-  /** Bytes to pass on, in order; after each call of `push` what has been passed on ends with a whole frame. */
+  /** Bytes to forward, in order; after each `push` the forwarded bytes end with a whole frame. */
   onBytes(bytes: Uint8Array): void;
-  /** Payload of this stream, `bytes` from `start` to `end`, is passed on. Not a view of its own: most streams' is not looked at. */
+  /**
+   * Forwarded payload of this stream: `bytes` from `start` to `end`. No view is made, because most
+   * streams' payload is ignored.
+   */
   onPayload(streamId: number, bytes: Uint8Array, start: number, end: number): void;
-  /** A SYN_REPLY of this stream was passed on. */
+  /** A SYN_REPLY of this stream was forwarded. */
   onReply(streamId: number): void;
   /** The sender ended this stream, by FIN or RST_STREAM. */
   onFinish(streamId: number): void;
-  /** The sender ends the session: what follows is ignored by its peers. */
+  /** The sender ended the session; peers ignore later frames. */
   onGoAway(): void;
-  /** A PING, or the answer to one, which is not passed on. */
+  /** A PING, or the answer to one; neither is forwarded. */
   onPing(id: number): void;
 }
 
@@ -33,7 +36,7 @@ export class FrameSplitter {
   #dataStreamId = 0;
   #dataFin = false;
   #dataBytesLeft = 0;
-  /** Memory for a header, or for a control frame whose header is there, that the last chunk cut off. */
+  /** Memory for the header or control frame that the last chunk cut off. */
   #held: Uint8Array = NOTHING;
   #heldBytes = 0;
 
@@ -42,7 +45,10 @@ export class FrameSplitter {
     this.#maxControlFrameBytes = maxControlFrameBytes;
   }
 
-  /** May overwrite headers within the chunk. Throws ProtocolError for a control frame that is too long to be held. */
+  /**
+   * May overwrite headers inside the chunk. Throws ProtocolError if a control frame is too long to
+   * buffer.
+   */
   push(chunk: Uint8Array): void {
     const first = this.#heldBytes === 0 ? 0 : this.#completeHeld(chunk);
     if (this.#heldBytes > 0) return;
@@ -59,7 +65,8 @@ export class FrameSplitter {
       offset = Math.min(end, chunk.length);
     }
     if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
-    // A copy, and not slice(): on a Buffer that is a view, and the chunk is the caller's to overwrite.
+    // Copies explicitly: on a Buffer slice() would be a view, and the caller may overwrite the
+    // chunk.
     if (offset < chunk.length) this.#hold(chunk.subarray(offset));
   }
 
@@ -70,7 +77,10 @@ export class FrameSplitter {
     this.#heldBytes = rest.length;
   }
 
-  /** Puts a held header together, and then a control frame; of DATA nothing is copied. Returns how much of the chunk belonged to it. */
+  /**
+   * Completes a buffered header, and then a control frame; never copies DATA. Returns how much of
+   * the chunk it used.
+   */
   #completeHeld(chunk: Uint8Array): number {
     let used = this.#holdMore(chunk, 0);
     if (this.#heldBytes < FRAME_HEADER_BYTES) return used;
@@ -101,7 +111,7 @@ export class FrameSplitter {
     return used;
   }
 
-  /** Appends what there is room for; returns where in the chunk it ends. */
+  /** Appends bytes until the buffer is full; returns their end in the chunk. */
   #holdMore(chunk: Uint8Array, offset: number): number {
     const end = Math.min(chunk.length, offset + this.#held.length - this.#heldBytes);
     this.#held.set(chunk.subarray(offset, end), this.#heldBytes);
@@ -109,7 +119,7 @@ export class FrameSplitter {
     return end;
   }
 
-  /** Passes on what belongs to a DATA frame of an earlier chunk, under a header of its own; returns where it ends. */
+  /** Forwards the rest of an earlier chunk's DATA frame under a new header; returns its end. */
   #passRestOfData(bytes: Uint8Array, start: number): number {
     const length = Math.min(this.#dataBytesLeft, bytes.length - start);
     if (length === 0) return start;
@@ -123,7 +133,10 @@ export class FrameSplitter {
     return end;
   }
 
-  /** Where the frame at `offset` ends, beyond the bytes for DATA that is cut off; undefined when it must be held. */
+  /**
+   * The end of the frame at `offset`, beyond the chunk for truncated DATA; undefined if the frame
+   * must be buffered.
+   */
   #endOfFrame(bytes: Uint8Array, offset: number): number | undefined {
     if (bytes.length - offset < FRAME_HEADER_BYTES) return undefined;
     const payloadBytes = readUint24(bytes, offset + 5);
@@ -170,7 +183,10 @@ export class FrameSplitter {
   }
 }
 
-/** Whether the frame from `start` to `end` is a whole PING; one of another length is the receiver's to refuse. */
+/**
+ * Whether the frame from `start` to `end` is a complete PING; the receiver refuses one with another
+ * length.
+ */
 function isPing(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start !== FRAME_HEADER_BYTES + PING_BYTES) return false;
   return ((bytes[start] as number) & CONTROL_BIT) !== 0 && readUint16(bytes, start + 2) === FRAME_TYPE.PING;

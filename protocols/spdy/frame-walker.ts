@@ -2,8 +2,8 @@ import { readUint16, readUint24 } from "../bytes/index.ts";
 import { CONTROL_BIT, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
 
 /**
- * Walks over the frames of a SPDY connection that others decode, to see its GOAWAY: reads headers of 8 bytes and skips what they announce.
- * Pushed chunks are never written to, and nothing is held but a header that a chunk cuts off.
+ * Finds the GOAWAY in a SPDY connection that others decode: reads 8-byte headers and skips their
+ * payloads. Never writes to chunks, and buffers only a header that a chunk cuts off.
  */
 export class FrameWalker {
   readonly #onGoAway: () => void;
@@ -15,7 +15,10 @@ export class FrameWalker {
     this.#onGoAway = onGoAway;
   }
 
-  /** The bytes of `chunk` from `start` to `end`. A tunnel's are still masked, as WebSocketFrameWalker tells it; only headers are unmasked. */
+  /**
+   * Reads `chunk` from `start` to `end`. A tunnel's bytes are still masked, as WebSocketFrameWalker
+   * reports them; only headers are unmasked here.
+   */
   push(chunk: Uint8Array, start = 0, end: number = chunk.length, maskKey = 0, maskPhase = 0): void {
     let at = start;
     while (at < end) {

@@ -2,7 +2,7 @@ import { readUint32, writeUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import type { SpdyLimits } from "./limits.ts";
 
-/** Lower-case names. Several values of one name stay joined by NUL, as on the wire. */
+/** Names in lower case. Values of a repeated name stay joined by NUL, as on the wire. */
 export type SpdyHeaders = ReadonlyMap<string, string>;
 
 export const NO_HEADERS: SpdyHeaders = new Map();
@@ -13,8 +13,8 @@ const text = new TextEncoder();
 const strictText = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses an inflated header block (SPDY/3 section 2.6.10). Counts and lengths come from the peer: each is compared with
- * what is really there before it is used (the class of CVE-2026-35469).
+ * Parses an inflated header block (SPDY/3 section 2.6.10). The peer chose the counts and lengths,
+ * so each is checked against the real size before use (the class of CVE-2026-35469).
  */
 export function decodeHeaderBlock(block: Uint8Array, limits: SpdyLimits): SpdyHeaders {
   const count = lengthAt(block, 0);
@@ -36,7 +36,10 @@ export function decodeHeaderBlock(block: Uint8Array, limits: SpdyLimits): SpdyHe
   return headers;
 }
 
-/** The reverse, not yet compressed. Names are lower-cased: spdystream ends the session over an upper-case one. */
+/**
+ * Encodes an uncompressed block. Names become lower case: spdystream ends the session over an
+ * upper-case one.
+ */
 export function encodeHeaderBlock(headers: SpdyHeaders): Uint8Array {
   const strings = [...headers].flatMap(([name, value]) => [
     text.encode(name.toLowerCase()),

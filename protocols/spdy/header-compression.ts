@@ -11,25 +11,32 @@ import { HEADER_DICTIONARY, HEADER_DICTIONARY_ID } from "./header-dictionary.ts"
 const WINDOW_BYTES = 32 * 1024;
 const ZLIB_HEADER_BYTES = 6;
 const SYNC_FLUSH_TAIL = 0x0000_ffff;
-/** Piece in which zlib hands out plaintext: small, for Kubernetes' blocks inflate to 30 to 100 bytes. */
+/** The size of zlib's output pieces: Kubernetes' blocks inflate to only 30 to 100 bytes. */
 const INFLATE_CHUNK_BYTES = 1024;
 
-/** One direction's received header blocks. Every block must be given to it, in order, even of a stream that is refused. */
+/**
+ * Inflates one direction's header blocks. Give it every block in order, even those of refused
+ * streams.
+ */
 export class HeaderDecompressor {
   readonly #maxHeaderBlockBytes: number;
-  /** undefined until the first block, whose zlib header says what to start from. */
+  /** undefined until the first block, whose zlib header defines the initial window. */
   #window: Uint8Array | undefined;
 
   constructor(maxHeaderBlockBytes: number) {
     this.#maxHeaderBlockBytes = maxHeaderBlockBytes;
   }
 
-  /** Throws `malformed-header-block`, or `header-block-too-large` without inflating further than the limit. */
+  /**
+   * Throws `malformed-header-block`, or `header-block-too-large` without inflating beyond the
+   * limit.
+   */
   decompress(block: Uint8Array): Uint8Array {
     const isFirst = this.#window === undefined;
     const window = this.#window ?? startOf(block);
     const deflated = isFirst ? block.subarray(ZLIB_HEADER_BYTES) : block;
-    // A block that stops elsewhere would leave bits for the next one (SPDY/3 section 2.6.10.1 wants SYNC_FLUSH).
+    // A block that ended elsewhere would leave bits for the next one (SPDY/3 section 2.6.10.1
+    // requires SYNC_FLUSH).
     if (deflated.length < 4 || readUint32(deflated, deflated.length - 4) !== SYNC_FLUSH_TAIL) {
       throw malformed("does not end in a sync flush");
     }
@@ -41,7 +48,7 @@ export class HeaderDecompressor {
   #inflate(deflated: Uint8Array, window: Uint8Array): Uint8Array {
     let result: { buffer: Uint8Array; engine: { bytesWritten: number } };
     try {
-      // With `info` the result has this shape, which @types/node leaves out.
+      // With `info` the result has this shape, which @types/node omits.
       result = inflateRawSync(deflated, {
         dictionary: window,
         finishFlush: constants.Z_SYNC_FLUSH,
@@ -91,26 +98,27 @@ function malformed(what: string): ProtocolError {
 
 const MAX_STORED_BYTES = 0xffff;
 const STORED_HEADER_BYTES = 5;
-/** CMF and FLG with FDICT set, then the DICTID: what Go and zlib send at the best compression. */
+/** CMF and FLG with FDICT set, then the DICTID: Go and zlib send this at the best compression. */
 const ZLIB_HEADER = Uint8Array.of(0x78, 0xf9, 0xe3, 0xc6, 0xa7, 0xc2);
-/** An empty stored block. Go's inflater gives out what it has only when it meets one. */
+/** An empty stored block. Go's inflater needs one to return the text before it. */
 const SYNC_FLUSH = Uint8Array.of(0x00, 0x00, 0x00, 0xff, 0xff);
-/** The block of every SYN_REPLY: a count of no headers. */
+/** The block of every SYN_REPLY: a header count of 0. */
 const EMPTY_BLOCK = store(Uint8Array.of(0, 0, 0, 0));
 
 /**
- * One direction's sent header blocks, as stored (uncompressed) deflate blocks: any inflater takes them, and they need no
- * window. A deflate writer would cost 600 KiB and 30 us per block to save some twenty bytes per stream.
+ * Encodes one direction's header blocks as stored (uncompressed) deflate blocks, which any inflater
+ * reads and which need no window. A real deflater would cost 600 KiB, and 30 us per block to save
+ * some twenty bytes per stream.
  */
 export class HeaderCompressor {
   #isFirst = true;
 
-  /** Blocks must go out in the order in which they were made: the first carries the zlib header. */
+  /** Send blocks in the order of compression: the first carries the zlib header. */
   compress(plain: Uint8Array): Uint8Array {
     return this.#withZlibHeaderOnce(store(plain));
   }
 
-  /** A block of no headers, made once for the whole process. */
+  /** A block without headers; the process builds it once. */
   compressEmpty(): Uint8Array {
     return this.#withZlibHeaderOnce(EMPTY_BLOCK);
   }

@@ -1,7 +1,7 @@
 import { writeUint32 } from "../bytes/index.ts";
 
-// The preset dictionary of SPDY/3 (draft-mbelshe-httpbis-spdy-00 section 2.6.10.1). It is laid out like a header
-// block: words with their length before them, then text that follows no scheme.
+// The preset dictionary of SPDY/3 (draft-mbelshe-httpbis-spdy-00 section 2.6.10.1). It starts like
+// a header block, with length-prefixed words, and ends in unstructured text.
 const WORDS = [
   ...["options", "head", "post", "put", "delete", "trace"],
   ...["accept", "accept-charset", "accept-encoding", "accept-language", "accept-ranges"],
@@ -29,7 +29,10 @@ const TAIL = [
 
 export const HEADER_DICTIONARY: Uint8Array = buildDictionary();
 
-/** Adler-32 of the dictionary: the DICTID that the first block of each direction names (RFC 1950 section 2.2). */
+/**
+ * Adler-32 of the dictionary. The first block of each direction names it as DICTID (RFC 1950
+ * section 2.2).
+ */
 export const HEADER_DICTIONARY_ID = 0xe3c6_a7c2;
 
 function buildDictionary(): Uint8Array {

@@ -3,18 +3,20 @@ import { CONTROL_BIT, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
 import { PING_BYTES } from "./frames/ping.ts";
 
 export interface HeartbeatFilterHandler {
-  /** Bytes that go on to the other side, in order: all but PING frames. They are the chunk itself where it holds none of those. */
+  /**
+   * Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed as it is.
+   */
   onBytes(bytes: Uint8Array): void;
-  /** A PING, or the answer to one: the parity of its id says which. */
+  /** A PING, or the answer to one; the parity of its id tells which. */
   onPing(id: number): void;
   onGoAway(): void;
-  /** What was passed on ends with a whole frame: once after `awaitBoundary`. */
+  /** The forwarded bytes end with a whole frame. Called once after `awaitBoundary`. */
   onBoundary(): void;
 }
 
 /**
- * Passes the frames of one side of a SPDY connection on without understanding them, but for PINGs, which end here. Chunks are neither
- * copied nor written to; a control frame's header that a chunk cuts off is held until its type is known.
+ * Forwards one side's SPDY frames without decoding them, and removes PINGs. Never copies chunks or
+ * writes to them; a control header that a chunk cuts off is buffered until its type is known.
  */
 export class HeartbeatFilter {
   readonly #handler: HeartbeatFilterHandler;
@@ -24,20 +26,20 @@ export class HeartbeatFilter {
   #isPing = false;
   #pingId = 0;
   #isBoundaryDue = false;
-  /** Where in the chunk at hand the bytes begin that were not passed on yet. */
+  /** The start of the current chunk's bytes that were not forwarded yet. */
   #passStart = 0;
 
   constructor(handler: HeartbeatFilterHandler) {
     this.#handler = handler;
   }
 
-  /** What was passed on ends with a whole frame. */
+  /** The forwarded bytes end with a whole frame. */
   get isBetweenFrames(): boolean {
     if (this.#headerBytesRead > 0) return this.#isHeaderHeld;
     return this.#payloadBytesLeft === 0 || this.#isPing;
   }
 
-  /** Asks for `onBoundary`; to be called where the sender is within a frame. */
+  /** Requests `onBoundary`. Call it while the sender is inside a frame. */
   awaitBoundary(): void {
     this.#isBoundaryDue = true;
   }
@@ -78,7 +80,7 @@ export class HeartbeatFilter {
     return end;
   }
 
-  /** One of a DATA frame needs not be. */
+  /** Only control frames' headers are buffered, never a DATA frame's. */
   get #isHeaderHeld(): boolean {
     return ((this.#header[0] as number) & CONTROL_BIT) !== 0;
   }
@@ -87,7 +89,7 @@ export class HeartbeatFilter {
     this.#payloadBytesLeft = readUint24(bytes, at + 5);
     const isControl = ((bytes[at] as number) & CONTROL_BIT) !== 0;
     const type = isControl ? readUint16(bytes, at + 2) : 0;
-    // A PING of another length is the receiver's to refuse.
+    // The receiver refuses a PING of another length.
     this.#isPing = type === FRAME_TYPE.PING && this.#payloadBytesLeft === PING_BYTES;
     if (type === FRAME_TYPE.GOAWAY) this.#handler.onGoAway();
   }
@@ -114,7 +116,7 @@ export class HeartbeatFilter {
     this.#handler.onBoundary();
   }
 
-  /** Passes what comes before, and not these bytes. */
+  /** Forwards the bytes before these and drops these. */
   #drop(chunk: Uint8Array, start: number, end: number): void {
     this.#passUpTo(chunk, start);
     this.#passStart = end;

@@ -1,10 +1,16 @@
 import { MAX_PAYLOAD_BYTES } from "./constants.ts";
 
-/** What one SPDY connection may make us hold. Every bound is checked before the memory it guards is taken. */
+/** Memory bounds for one SPDY connection. Each is checked before the memory is allocated. */
 export interface SpdyLimits {
-  /** Payload of a control frame, which has to be assembled. Beyond it: `frame-too-large`, the session is over. */
+  /**
+   * Payload of a control frame, which must be assembled. Larger: `frame-too-large`, and the session
+   * ends.
+   */
   readonly maxControlFrameBytes: number;
-  /** Payload of a DATA frame. It is passed on in parts and never held, so this only bounds how long one stream has the wire. */
+  /**
+   * Payload of a DATA frame. It is never buffered, so this only bounds how long one stream can
+   * occupy the wire.
+   */
   readonly maxDataFrameBytes: number;
   /** A header block after inflation, so that a small frame cannot expand without bound (`header-block-too-large`). */
   readonly maxHeaderBlockBytes: number;
@@ -12,13 +18,15 @@ export interface SpdyLimits {
   readonly maxHeaders: number;
   /** Entries of one SETTINGS frame (`too-many-settings`). */
   readonly maxSettingsEntries: number;
-  /** Streams open at once in a session. A stream beyond it is refused with RST REFUSED_STREAM; the session goes on. */
+  /**
+   * Concurrent streams in a session. Further streams get RST REFUSED_STREAM; the session continues.
+   */
   readonly maxStreams: number;
 }
 
 /**
- * moby/spdystream 0.5.1 allows 16 MiB frames and values of 1 MiB (after CVE-2026-35469; before it had no bounds). What
- * Kubernetes really sends are one or three headers of a few bytes.
+ * moby/spdystream 0.5.1 allows 16 MiB frames and values of 1 MiB (after CVE-2026-35469; before it
+ * had no bounds). Kubernetes really sends one to three headers of a few bytes.
  */
 export const defaultSpdyLimits: SpdyLimits = {
   maxControlFrameBytes: 64 * 1024,

@@ -9,7 +9,10 @@ import { defaultSpdyLimits, type SpdyLimits } from "./limits.ts";
 import { SessionStream, type SpdyStream, type SpdyStreamHandler, type StreamEnd } from "./stream.ts";
 
 export interface SpdySessionHandler {
-  /** Bytes for the wire, in order. They stay as they are after the call; the payload of write() is the caller's own. */
+  /**
+   * Bytes for the wire, in order. The session never changes them afterwards; the payload of write()
+   * belongs to its caller.
+   */
   send(bytes: Uint8Array): void;
   /** The peer opened a stream. Return its handler to accept it (the session replies at once), or an RST status to refuse it. */
   onStream(stream: SpdyStream): SpdyStreamHandler | number;
@@ -22,8 +25,9 @@ export interface SpdySessionHandler {
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * One SPDY/3.1 connection as Kubernetes' peers speak it: no flow control, no settings, GOAWAY is the end. It does no I/O;
- * backpressure is the caller's: stop calling receive() while a reader is slow, for the wire has no other means.
+ * One SPDY/3.1 connection as Kubernetes' peers speak it: no flow control, no settings, and GOAWAY
+ * ends it. Does no I/O. To slow the peer down, stop calling receive(): the wire has no other
+ * backpressure.
  */
 export class SpdySession {
   readonly #role: "client" | "server";
@@ -32,7 +36,7 @@ export class SpdySession {
   readonly #decoder: FrameDecoder;
   readonly #encoder = new FrameEncoder();
   readonly #streams = new Map<number, SessionStream>();
-  /** The stream of the last DATA frame: one stream at a time is the busy one. */
+  /** The stream of the last DATA frame. Usually one stream sends most frames. */
   #latestStream: SessionStream | undefined;
   #nextStreamId: number;
   #nextPingId: number;
@@ -40,7 +44,10 @@ export class SpdySession {
   #hasSentGoAway = false;
   #isOver = false;
 
-  /** A client does not inflate header blocks unless told to: see `FrameDecoder`. It then cannot be opened streams by its peer. */
+  /**
+   * A client inflates header blocks only if told to (see `FrameDecoder`). Otherwise its peer cannot
+   * open streams.
+   */
   constructor(
     role: "client" | "server",
     handler: SpdySessionHandler,
@@ -66,12 +73,18 @@ export class SpdySession {
     return this.#streams.size;
   }
 
-  /** After GOAWAY from the peer, the connection's end, or a ProtocolError. Nothing is received or sent any more. */
+  /**
+   * True after the peer's GOAWAY, the connection's end, or a ProtocolError. Nothing is received or
+   * sent any more.
+   */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Throws ProtocolError when the peer broke the protocol. The session is then over and its streams got onEnd. */
+  /**
+   * Throws ProtocolError if the peer violates the protocol. The session is then over, and its
+   * streams got onEnd.
+   */
   receive(chunk: Uint8Array): void {
     try {
       this.#decoder.push(chunk);
@@ -81,12 +94,14 @@ export class SpdySession {
     }
   }
 
-  /** The connection ended, in whatever way. */
+  /** The connection ended, cleanly or not. */
   receiveEnd(): void {
     this.#end();
   }
 
-  /** Throws Error when the session is over, after goAway(), or after 2^30 streams: no id is left. */
+  /**
+   * Throws Error if the session is over, after goAway(), and after 2^30 streams, when ids run out.
+   */
   openStream(
     headers: SpdyHeaders | readonly (readonly [string, string])[],
     handler: SpdyStreamHandler,
@@ -100,7 +115,7 @@ export class SpdySession {
       type: "SYN_STREAM",
       streamId,
       associatedStreamId: 0,
-      // spdystream sorts what it has queued by priority; one for all keeps the order in which we sent.
+      // spdystream sorts its queue by priority; one priority for all keeps our order.
       priority: 0,
       fin: false,
       unidirectional: false,
@@ -116,15 +131,15 @@ export class SpdySession {
   ping(): number {
     const id = this.#nextPingId;
     this.#nextPingId += 2;
-    // Start over before the id leaves 32 bits; by then the first have been answered.
+    // Ids start over before they exceed 32 bits; the first ones have been answered by then.
     if (this.#nextPingId > MAX_STREAM_ID) this.#nextPingId = this.#role === "client" ? 1 : 2;
     this.#sendControl({ type: "PING", id });
     return id;
   }
 
   /**
-   * Sends GOAWAY, once, even when the session is over. Go peers stop reading at it, so send it after all data. Streams that
-   * are open here stay open; new ones of the peer are ignored (SPDY/3 section 2.6.6).
+   * Sends GOAWAY, once, even if the session is over. Go peers stop reading at it, so send it after
+   * all data. Open streams stay open; new ones from the peer are ignored (SPDY/3 section 2.6.6).
    */
   goAway(status: number = GOAWAY.OK): void {
     if (this.#hasSentGoAway) return;
@@ -151,12 +166,14 @@ export class SpdySession {
     if (!this.#isOver) this.#handler.send(this.#encoder.encode(frame));
   }
 
-  // DATA may come before the SYN_REPLY. spdystream drops it then; we take it, for it is the start of an output.
+  // DATA may arrive before the SYN_REPLY. spdystream drops it; we deliver it, because it is the
+  // start of an output.
   #receiveData(streamId: number, part: Uint8Array, fin: boolean): void {
     let stream = this.#latestStream;
     if (stream === undefined || stream.id !== streamId) {
       stream = this.#streams.get(streamId);
-      // Of a stream that was reset while the frame was on its way, or of none: spdystream ignores both.
+      // The stream was reset while the frame was in flight, or never existed: spdystream ignores
+      // both.
       if (stream === undefined) return;
       this.#latestStream = stream;
     }
@@ -172,7 +189,7 @@ export class SpdySession {
         this.#streams.get(frame.streamId)?.receiveReply(frame.fin);
         return;
       case "HEADERS":
-        // Kubernetes never reads them; only the end they may announce counts.
+        // Kubernetes never reads these headers; only their FIN matters.
         if (frame.fin) this.#receiveData(frame.streamId, NO_BYTES, true);
         return;
       case "RST_STREAM":
@@ -185,7 +202,7 @@ export class SpdySession {
         this.#handler.onGoAway?.(frame.lastGoodStreamId, frame.status);
         this.#end();
         return;
-      // Kubernetes' peers send neither, and ignore both: windows are infinite.
+      // Kubernetes' peers send neither and ignore both: windows are infinite.
       case "SETTINGS":
       case "WINDOW_UPDATE":
         return;

@@ -8,33 +8,46 @@ const NO_BYTES = new Uint8Array(0);
 export type StreamEnd = { type: "reset"; status: number } | { type: "session-ended" };
 
 export interface SpdyStreamHandler {
-  /** A part of what the peer sends: a subarray of the received chunk. With `fin` nothing more will come (the part may be empty). */
+  /**
+   * A part of the peer's data: a subarray of the received chunk. `fin` marks the last part, which
+   * may be empty.
+   */
   onData(part: Uint8Array, fin: boolean): void;
   /**
-   * The peer will send no more on this stream and did not finish it: RST_STREAM, GOAWAY, or the connection's end. Kubernetes'
-   * servers end their error stream so after its data. Called at most once, never after `fin`, never after our own reset().
+   * The peer will send no more but did not finish the stream: RST_STREAM, GOAWAY, or the
+   * connection's end. Kubernetes' servers end their error stream this way after its data. Called at
+   * most once, never after `fin` or our own reset().
    */
   onEnd(end: StreamEnd): void;
-  /** The peer accepted the stream that we opened. A `fin` in its reply also comes as an empty part with `fin`. */
+  /**
+   * The peer accepted a stream that we opened. A `fin` in its reply also arrives as an empty part
+   * with `fin`.
+   */
   onReply?(fin: boolean): void;
 }
 
 export interface SpdyStream {
   readonly id: number;
   readonly headers: SpdyHeaders;
-  /** Sends DATA: the header, then `part` itself. Ignored when it is empty, and once the stream is not writable. */
+  /**
+   * Sends DATA: the header, then `part` itself. Ignores an empty part, and any part once the stream
+   * is not writable.
+   */
   write(part: Uint8Array): void;
-  /** Sends an empty DATA with FIN, once: the peer may still send. */
+  /** Sends an empty DATA with FIN, once. The peer may still send. */
   finish(): void;
   /** Sends RST_STREAM, once, unless both sides had finished. Nothing is received after it. */
   reset(status?: number): void;
-  /** Sends the empty SYN_REPLY of a stream that the peer opened, once. write() and finish() see to it themselves. */
+  /**
+   * Sends the empty SYN_REPLY for a stream that the peer opened, once. write() and finish() do it
+   * themselves.
+   */
   reply(): void;
   /** False after finish(), after a reset by either side, and once the session is over. */
   readonly isWritable: boolean;
 }
 
-/** What a stream needs of its session. */
+/** The parts of a session that a stream uses. */
 export interface StreamSession {
   send(bytes: Uint8Array): void;
   sendControl(frame: ControlFrame): void;
@@ -59,7 +72,7 @@ export class SessionStream implements SpdyStream {
   #hasPeerFinished = false;
   #isOver = false;
 
-  /** `handler` is there from the start for a stream that we open; `accept` brings it for one of the peer's. */
+  /** Pass `handler` for a stream that we open; `accept` sets it for one that the peer opens. */
   constructor(
     session: StreamSession,
     opening: { streamId: number; headers: SpdyHeaders; unidirectional: boolean },
@@ -115,7 +128,7 @@ export class SessionStream implements SpdyStream {
   }
 
   receiveData(part: Uint8Array, fin: boolean): void {
-    // A Go peer can write after its own FIN: nothing there stops it.
+    // Go does not prevent a peer from writing after its own FIN.
     if (this.#isOver || this.#hasPeerFinished) return;
     if (fin) {
       this.#hasPeerFinished = true;
@@ -131,7 +144,7 @@ export class SessionStream implements SpdyStream {
     if (fin) this.receiveData(NO_BYTES, true);
   }
 
-  /** The stream ends without the peer having finished it, for a reason that the peer or the connection gave. */
+  /** The peer or the connection ended the stream before the peer finished it. */
   receiveEnd(end: StreamEnd): void {
     if (this.#isOver) return;
     this.#end();

@@ -6,9 +6,9 @@ const HANDSHAKE_RECORD = 22;
 /** Section 4. */
 const HANDSHAKE_HEADER_BYTES = 4;
 const CLIENT_HELLO = 1;
-/** Behind the header: version and random (section 4.1.2). */
+/** Version and random follow the header (section 4.1.2). */
 const FIXED_BYTES = 2 + 32;
-/** Session id, cipher suites, compression methods: bytes of the length in front of each. */
+/** Session id, cipher suites, compression methods: the size of each one's length field. */
 const VECTORS = [1, 2, 1] as const;
 const EXTENSIONS_LENGTH_BYTES = 2;
 /** RFC 6066 section 3. */
@@ -16,36 +16,39 @@ const SERVER_NAME_EXTENSION = 0;
 const HOST_NAME = 0;
 const MAX_HOST_NAME_BYTES = 255;
 
-/** What a ClientHello says, as far as it is read here. */
+/** The parts of a ClientHello that Sluice uses. */
 export interface ClientHello {
-  /** The server that the client wants, as it was written: not checked, not in lower case. Undefined: none is named. */
+  /**
+   * The server name as the client wrote it: not checked, not in lower case. Undefined if the client
+   * names none.
+   */
   readonly serverName: string | undefined;
 }
 
 const NAMELESS: ClientHello = { serverName: undefined };
 
 /**
- * Reads a connection's ClientHello, split into any records and reads. Anything else, or a malformed
- * one, yields no server name; TLS itself refuses it.
+ * Reads a connection's ClientHello, however it is split into records and chunks. Anything else, or
+ * a malformed one, yields no server name; TLS itself refuses it.
  */
 export class ClientHelloReader {
   readonly #message = new ByteCollector();
   readonly #header = new Uint8Array(RECORD_HEADER_BYTES);
   #headerBytes = 0;
-  /** Of the record that is being read. */
+  /** Bytes left in the current record. */
   #recordBytesLeft = 0;
-  /** Where the next vector of the message, or behind all of them the next extension, begins. */
+  /** The start of the message's next vector, and after the vectors of the next extension. */
   #offset = HANDSHAKE_HEADER_BYTES + FIXED_BYTES;
   #vectorsRead = 0;
 
-  /** Undefined while the server's name may still come. */
+  /** Undefined while a server name may still arrive. */
   push(bytes: Uint8Array): ClientHello | undefined {
     const isHandshake = this.#collect(bytes);
-    // A record of another kind behind a whole ClientHello is ordinary: early data and ChangeCipherSpec follow it at once.
+    // Early data and ChangeCipherSpec legitimately follow a complete ClientHello at once.
     return this.#read() ?? (isHandshake ? undefined : NAMELESS);
   }
 
-  /** Takes what handshake records hold; false where a record of another kind begins. */
+  /** Collects the content of handshake records; false at a record of another kind. */
   #collect(bytes: Uint8Array): boolean {
     for (let at = 0; at < bytes.length; ) {
       if (this.#recordBytesLeft > 0) {
@@ -74,11 +77,11 @@ export class ClientHelloReader {
       if (this.#offset + lengthBytes > end) return NAMELESS;
       if (this.#offset + lengthBytes > hello.byteLength) return undefined;
       const length = lengthBytes === 1 ? (hello[this.#offset] as number) : readUint16(hello, this.#offset);
-      // The length of all extensions stands behind the last vector.
+      // The total length of the extensions follows the last vector.
       const isLast = this.#vectorsRead === VECTORS.length - 1;
       this.#offset += lengthBytes + length + (isLast ? EXTENSIONS_LENGTH_BYTES : 0);
     }
-    // Type and length of each.
+    // Each extension starts with type and length, 2 bytes each.
     while (this.#offset + 4 <= end) {
       if (this.#offset + 4 > hello.byteLength) return undefined;
       const start = this.#offset + 4;
@@ -94,7 +97,7 @@ export class ClientHelloReader {
   }
 }
 
-/** Of a list that holds one name, as every client writes it: the length of all, type, length, name. */
+/** Reads a list with one name, as every client writes it: the list's length, type, length, name. */
 function hostNameIn(list: Uint8Array): string | undefined {
   if (list.byteLength < 5 || list[2] !== HOST_NAME) return undefined;
   const name = list.subarray(5, 5 + readUint16(list, 3));

@@ -4,17 +4,21 @@ import { type HeaderLines, headerValues, tokenList } from "./header-lines.ts";
 export const BEARER_SUBPROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
 export type BearerSubprotocol =
-  /** Token and other protocols; the latter replace the header, so that no upstream and no log sees the token. */
+  /**
+   * The token and the other protocols. Replace the header with the latter, so that no upstream and
+   * no log sees the token.
+   */
   | { readonly type: "token"; readonly token: string; readonly protocols: readonly string[] }
   | { readonly type: "none" }
-  /** kube-apiserver's words. They never contain the token. */
+  /** kube-apiserver's message. It never contains the token. */
   | { readonly type: "invalid"; readonly message: string };
 
 const BASE64URL = /^[A-Za-z0-9_-]*$/;
 
 /**
- * Finds the bearer token among the offered subprotocols, over all lines, by the rules of kube-apiserver
- * (`authentication/request/websocket`). Ask only for WebSocket requests that no other credential has authenticated.
+ * Finds the bearer token among the offered subprotocols, in all lines, by kube-apiserver's rules
+ * (`authentication/request/websocket`). Call it only for WebSocket requests without another valid
+ * credential.
  */
 export function parseBearerSubprotocol(lines: HeaderLines): BearerSubprotocol {
   let token: string | undefined;
@@ -30,13 +34,16 @@ export function parseBearerSubprotocol(lines: HeaderLines): BearerSubprotocol {
     token = decodeUtf8(bytes);
     if (token === undefined) return invalid("invalid base64.bearer.authorization token");
   }
-  // An empty token is no credential: kube-apiserver goes on as if none had been offered.
+  // An empty token is not a credential: kube-apiserver continues as if none was offered.
   if (token === undefined || token === "") return { type: "none" };
   if (protocols.length === 0) return invalid("missing additional subprotocol");
   return { type: "token", token, protocols };
 }
 
-/** The offer without bearer subprotocols, valid or not: what may be forwarded, echoed or logged. */
+/**
+ * The offer without bearer subprotocols, valid or not. Only this may be forwarded, echoed or
+ * logged.
+ */
 export function withoutBearerSubprotocols(protocols: readonly string[]): string[] {
   return protocols.filter((protocol) => !protocol.startsWith(BEARER_SUBPROTOCOL_PREFIX));
 }
@@ -45,7 +52,7 @@ function invalid(message: string): BearerSubprotocol {
   return { type: "invalid", message };
 }
 
-/** Go's RawURLEncoding: no padding, and like it lenient about the unused bits of the last character. */
+/** Go's RawURLEncoding: no padding; like Go, ignores the last character's unused bits. */
 function decodeBase64Url(text: string): Uint8Array | undefined {
   if (!BASE64URL.test(text) || text.length % 4 === 1) return undefined;
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));

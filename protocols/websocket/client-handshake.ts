@@ -2,16 +2,16 @@ import { firstHeaderValue, type HeaderLines, hasToken, headerValues } from "./he
 
 export interface HandshakeResponse {
   readonly status: number;
-  /** The reason phrase of the status line, "" when there is none. */
+  /** The status line's reason phrase; "" if it has none. */
   readonly statusText: string;
   readonly rawHeaders: HeaderLines;
 }
 
-/** What we sent, to judge the answer by. */
+/** The parts of our request that the response must match. */
 export interface ClientOffer {
-  /** The accept value that belongs to the key we sent. */
+  /** The accept value for the key we sent. */
   readonly accept: string;
-  /** The subprotocols we offered; none of them in an answer is a failure, unless there were none. */
+  /** The subprotocols we offered. If there are any, a response without one fails. */
   readonly protocols: readonly string[];
 }
 
@@ -22,8 +22,9 @@ export type ClientHandshake =
   | { readonly ok: false; readonly reason: HandshakeFailure; readonly message: string };
 
 /**
- * Judges a server's answer as client-go does (gorilla's dialer, then its own check of the subprotocol). `message` has
- * client-go's words; every failure is one that makes kubectl fall back to SPDY, because an HTTP response was read.
+ * Checks a response like client-go (gorilla's dialer, then its own check of the subprotocol).
+ * `message` has client-go's words. kubectl falls back to SPDY on every one of these failures,
+ * because an HTTP response was read.
  */
 export function checkClientHandshake(response: HandshakeResponse, offer: ClientOffer): ClientHandshake {
   const { status, rawHeaders } = response;
@@ -34,11 +35,12 @@ export function checkClientHandshake(response: HandshakeResponse, offer: ClientO
   if (firstHeaderValue(rawHeaders, "Sec-WebSocket-Accept") !== offer.accept)
     return badHandshake("accept", response);
 
-  // gorilla accepts some answers here. We offer no extension, so RFC 6455 section 4.1 makes every one a failure.
+  // gorilla accepts some of these. We offer no extension, so RFC 6455 section 4.1 makes each one a
+  // failure.
   if (headerValues(rawHeaders, "Sec-WebSocket-Extensions").some((value) => value !== "")) {
     return { ok: false, reason: "extension", message: "websocket: invalid compression negotiation" };
   }
-  // x/net answers with an empty line when no subprotocol was offered: the same as no line.
+  // x/net sends an empty line if no subprotocol was offered; it counts as no line.
   const subprotocol = firstHeaderValue(rawHeaders, "Sec-WebSocket-Protocol");
   const isExpected =
     offer.protocols.includes(subprotocol) || (offer.protocols.length === 0 && subprotocol === "");
@@ -49,19 +51,19 @@ export function checkClientHandshake(response: HandshakeResponse, offer: ClientO
 }
 
 /**
- * client-go's text of a failed upgrade, as kubectl prints it. `body` is the answer's, when it is not a Kubernetes Status;
- * of a Status, pass its message as `cause`.
+ * client-go's message for a failed upgrade, as kubectl prints it. `body` is the response's body,
+ * unless that is a Kubernetes Status; then pass the Status' message as `cause`.
  */
 export function upgradeFailureText(cause: string, body?: string): string {
   return `unable to upgrade streaming request: ${cause}${body === undefined ? "" : `: ${body}`}`;
 }
 
 function badHandshake(reason: HandshakeFailure, { status, statusText }: HandshakeResponse): ClientHandshake {
-  // Go's Response.Status: code, a space, and the phrase even if that is empty.
+  // Go's Response.Status: code, a space, and the phrase, even an empty one.
   return { ok: false, reason, message: `websocket: bad handshake (${status} ${statusText})` };
 }
 
-/** Go's %q for what a header can carry. */
+/** Go's %q, for characters that a header can contain. */
 function quoted(value: string): string {
   return `"${value.replace(/["\\]/g, "\\$&")}"`;
 }

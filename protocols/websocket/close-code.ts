@@ -1,6 +1,6 @@
 import type { ProtocolError, ProtocolErrorCode } from "../protocol-error.ts";
 
-/** The close codes of RFC 6455, section 7.4.1, that are sent or told apart here. */
+/** The close codes of RFC 6455, section 7.4.1, that Sluice sends or distinguishes. */
 export const CLOSE = {
   NORMAL: 1000,
   GOING_AWAY: 1001,
@@ -14,7 +14,10 @@ export const CLOSE = {
   INTERNAL_ERROR: 1011,
 } as const;
 
-/** What `onClose` reports, and `encodeClose` takes, for a Close frame without a body. Never on the wire itself. */
+/**
+ * `onClose` reports this, and `encodeClose` accepts it, for a Close frame without a body. Never on
+ * the wire itself.
+ */
 export const NO_CLOSE_CODE = 1005;
 
 /**
@@ -34,7 +37,9 @@ const closeCodes: Partial<Record<ProtocolErrorCode, number>> = {
   "message-too-large": CLOSE.TOO_BIG,
 };
 
-/** The close code that tells the peer why it was refused: 1007, 1008 or 1009, and 1002 (protocol error) for the rest. */
+/**
+ * The close code for a refused peer: 1007, 1008 or 1009, and 1002 (protocol error) for the rest.
+ */
 export function closeCodeOf(error: ProtocolError): number {
   return closeCodes[error.code] ?? CLOSE.PROTOCOL_ERROR;
 }

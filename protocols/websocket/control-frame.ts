@@ -13,8 +13,8 @@ import { applyMask } from "./mask.ts";
 const CODE_BYTES = 2;
 
 /**
- * A whole Ping, Pong or Close frame; masked when a key is given (a client's). The payload is copied, not changed. Throws
- * RangeError beyond 125 bytes: the payload is ours, or a Ping's that was within the limit.
+ * A complete Ping, Pong or Close frame, masked if a key is given (a client's). Copies the payload.
+ * Throws RangeError beyond 125 bytes, which only a caller's mistake can cause.
  */
 export function encodeControlFrame(opcode: number, payload: Uint8Array, maskKey?: number): Uint8Array {
   const payloadBytes = payload.length;
@@ -35,9 +35,9 @@ export function encodeControlFrame(opcode: number, payload: Uint8Array, maskKey?
 }
 
 /**
- * A whole Close frame. A reason beyond 123 bytes of UTF-8 is cut between characters: it often is an upstream's error
- * text, and no text may keep us from closing. 1005 gives a frame without body, which is how to echo one. Throws
- * RangeError for any other code that may not be on the wire.
+ * A complete Close frame. Truncates a reason beyond 123 bytes of UTF-8 between characters: it is
+ * often an upstream's error, and must not keep us from closing. 1005 gives a frame without a body,
+ * which echoes one. Throws RangeError for any other code that may not be on the wire.
  */
 export function encodeClose(code: number, reason: string, maskKey?: number): Uint8Array {
   if (code === NO_CLOSE_CODE) return encodeControlFrame(OPCODE.CLOSE, new Uint8Array(0), maskKey);
@@ -54,7 +54,10 @@ export interface CloseReason {
   readonly reason: string;
 }
 
-/** Reads an unmasked Close body. Throws ProtocolError: a code that may not be sent, a reason that is not UTF-8. */
+/**
+ * Reads an unmasked Close body. Throws ProtocolError for an invalid code and for a reason that is
+ * not UTF-8.
+ */
 export function decodeClose(payload: Uint8Array): CloseReason {
   if (payload.length === 0) return { code: NO_CLOSE_CODE, reason: "" };
   const code = readUint16(payload, 0);

@@ -17,7 +17,7 @@ export interface WebSocketFrameHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
   onPing(payload: Uint8Array): void;
   onPong(payload: Uint8Array): void;
-  /** The peer's Close; later bytes are ignored. `code` is 1005 when the frame had no body. */
+  /** The peer's Close; later bytes are ignored. `code` is 1005 if the frame has no body. */
   onClose(code: number, reason: string): void;
 }
 
@@ -39,7 +39,7 @@ export class WebSocketFrameDecoder {
   #isInPayload = false;
   #payloadBytesLeft = 0;
   #maskPhase = 0;
-  /** A control payload that a chunk cuts in two is the one thing that is assembled: at most 125 bytes. */
+  /** A control payload that a chunk cuts in two; nothing else is assembled. At most 125 bytes. */
   #cutControl: Uint8Array | undefined;
 
   #isInMessage = false;
@@ -62,8 +62,9 @@ export class WebSocketFrameDecoder {
   }
 
   /**
-   * Throws ProtocolError, after the handler has had everything before the offence; `closeCodeOf` says how to close. After
-   * that, and after a Close frame, pushed bytes are ignored. A handler must not push into the decoder that calls it.
+   * Throws ProtocolError after the handler received everything before the fault; `closeCodeOf`
+   * gives the close code. After that, and after a Close frame, pushed bytes are ignored. A handler
+   * must not push into the decoder that calls it.
    */
   push(chunk: Uint8Array): void {
     let at = 0;
@@ -77,7 +78,7 @@ export class WebSocketFrameDecoder {
     }
   }
 
-  /** True when no frame has been begun, or the decoder is over. A message may still be unfinished. */
+  /** True if no frame has started, or the decoder is over. A message may still be incomplete. */
   get isBetweenFrames(): boolean {
     return this.#isOver || (!this.#isInPayload && this.#frame.isComplete);
   }
@@ -108,7 +109,8 @@ export class WebSocketFrameDecoder {
     this.#messageBytes += this.#payloadBytesLeft;
 
     const { maxFrameBytes, maxMessageBytes, maxFragments } = this.#limits;
-    // 2^53 and beyond, where RFC 6455's forbidden top bit is, exceeds every limit: `Infinity` means 2^53 - 1 here.
+    // A length of 2^53 or more (RFC 6455 forbids its top bit) exceeds every limit: `Infinity` means
+    // 2^53 - 1 here.
     if (this.#payloadBytesLeft > Math.min(maxFrameBytes, Number.MAX_SAFE_INTEGER)) {
       throw new ProtocolError("frame-too-large", `a frame announces more than ${maxFrameBytes} bytes`);
     }
@@ -130,7 +132,7 @@ export class WebSocketFrameDecoder {
     return end;
   }
 
-  /** Hands out a part; the frame is complete when no payload is left. */
+  /** Delivers a part; the frame is complete when no payload is left. */
   #deliver(part: Uint8Array): void {
     if (isControlOpcode(this.#frame.opcode)) {
       const payload = this.#wholeControl(part);

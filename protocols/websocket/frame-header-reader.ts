@@ -15,14 +15,16 @@ import {
   RSV_BITS,
 } from "./frame-header.ts";
 
-/** The header of the frame that is being read, from chunks cut anywhere. The fields are those of the last whole header. */
+/**
+ * Reads a frame's header from chunks cut anywhere. The fields describe the last complete header.
+ */
 export class FrameHeaderReader {
   opcode = 0;
   isFinal = false;
   payloadBytes = 0;
-  /** 0 where nothing is masked. */
+  /** 0 if the frame is not masked. */
   maskKey = 0;
-  /** Nothing of the next header has been read. */
+  /** The next header has not started. */
   isComplete = true;
   readonly #expectsMask: boolean;
   readonly #header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
@@ -33,7 +35,10 @@ export class FrameHeaderReader {
     this.#expectsMask = expectsMask;
   }
 
-  /** Returns the index behind what it took. Throws ProtocolError at what no receiver accepts, as soon as two bytes show it. */
+  /**
+   * Returns the index after the bytes it read. Throws ProtocolError for an invalid frame as soon as
+   * two bytes show it.
+   */
   read(chunk: Uint8Array, start: number, isInMessage: boolean): number {
     const header = this.#header;
     let at = start;
@@ -66,16 +71,17 @@ export class FrameHeaderReader {
   }
 }
 
-/** Refuses what the first two bytes of a frame already give away, so that no frame is waited for in vain. */
+/** Refuses a frame by its first two bytes, so that we never wait for the rest of an invalid one. */
 function checkFrameStart(first: number, second: number, expectsMask: boolean, isInMessage: boolean): void {
-  // No extension is negotiated, so these bits have no meaning (RFC 6455 section 5.2).
+  // No extension is negotiated, so these bits are undefined (RFC 6455 section 5.2).
   if ((first & RSV_BITS) !== 0) throw malformed("a reserved bit is set");
 
   const opcode = first & OPCODE_BITS;
   if (isControlOpcode(opcode)) checkControl(opcode, (first & FIN_BIT) !== 0, second & LENGTH_BITS);
   else checkData(opcode, isInMessage);
 
-  // RFC 6455 section 5.1: a client masks, a server does not, and each closes when the other gets it wrong.
+  // RFC 6455 section 5.1: clients mask, servers do not, and each side closes on the other's
+  // mistake.
   const isMasked = (second & MASK_BIT) !== 0;
   if (isMasked !== expectsMask) {
     throw malformed(isMasked ? "a server's frame is masked" : "a client's frame is not masked");

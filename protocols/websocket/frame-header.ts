@@ -16,11 +16,11 @@ export const OPCODE_BITS = 0x0f;
 export const MASK_BIT = 0x80;
 export const LENGTH_BITS = 0x7f;
 
-/** The fixed start of every header, which says how long the header is. */
+/** The fixed start of every header, which determines the header's length. */
 export const FRAME_START_BYTES = 2;
 /** The longest header: start, 64-bit length, masking key. */
 export const MAX_FRAME_HEADER_BYTES = 14;
-/** RFC 6455 section 5.5: a control frame fits in the 7-bit length, and is never fragmented. */
+/** RFC 6455 section 5.5: a control frame fits in the 7-bit length and is never fragmented. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 125;
 
 /** The data opcodes are 0 to 7, the control opcodes 8 to 15 (RFC 6455 section 5.2). */
@@ -32,7 +32,7 @@ const LENGTH_IS_16_BITS = 126;
 const LENGTH_IS_64_BITS = 127;
 const MASK_KEY_BYTES = 4;
 
-/** Header length in bytes (2 to 14) that a header's second byte announces. */
+/** The header's length in bytes (2 to 14), from its second byte. */
 export function frameHeaderBytes(secondByte: number): number {
   const length = secondByte & LENGTH_BITS;
   const extendedBytes = length === LENGTH_IS_16_BITS ? 2 : length === LENGTH_IS_64_BITS ? 8 : 0;
@@ -40,8 +40,9 @@ export function frameHeaderBytes(secondByte: number): number {
 }
 
 /**
- * Payload length in bytes of a complete header. A length that was not encoded minimally is accepted. Lengths of 2^53 and
- * more come out rounded, but never below 2^53: the caller's limit refuses them, and with them the forbidden top bit.
+ * The payload length of a complete header. Accepts lengths that are not minimal. Lengths of 2^53
+ * and more are rounded, but never below 2^53, so the caller's limit refuses them and with them the
+ * forbidden top bit.
  */
 export function payloadBytesOf(header: Uint8Array): number {
   const length = (header[1] as number) & LENGTH_BITS;
@@ -52,7 +53,10 @@ export function payloadBytesOf(header: Uint8Array): number {
   return length;
 }
 
-/** Writes the header of an unmasked frame (a server's) and returns its bytes: 2, 4 or 10. The target must have room. */
+/**
+ * Writes the header of an unmasked frame (a server's) and returns its length: 2, 4 or 10 bytes. The
+ * target must have room.
+ */
 export function writeFrameHeader(
   target: Uint8Array,
   offset: number,
@@ -64,8 +68,9 @@ export function writeFrameHeader(
 }
 
 /**
- * Writes the header of a masked frame (a client's) and returns its bytes: 6, 8 or 14. `maskKey` is 32 bits, the first
- * byte on the wire highest, and has to be unpredictable (RFC 6455 section 5.3); `applyMask` masks the payload.
+ * Writes the header of a masked frame (a client's) and returns its length: 6, 8 or 14 bytes.
+ * `maskKey` is 32 bits, the first byte on the wire highest, and must be unpredictable (RFC 6455
+ * section 5.3); `applyMask` masks the payload.
  */
 export function writeMaskedFrameHeader(
   target: Uint8Array,

@@ -12,18 +12,21 @@ export interface FrameWalkerHandler {
    */
   onPayload(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void;
   onMessageEnd(): void;
-  /** A Close frame begins, of which nothing was passed yet. */
+  /** A Close frame starts; none of it was forwarded yet. */
   onCloseStart(): void;
-  /** 1005 where the Close frame has no body. */
+  /** 1005 if the Close frame has no body. */
   onClose(code: number): void;
-  /** A whole PING. The payload, unmasked, is the handler's to keep. */
+  /** A complete PING. The handler may keep the payload, which is unmasked. */
   onPing(payload: Uint8Array): void;
   /**
    * Bytes of the pushed chunk that go on to the other side, behind the events in them: all but PING and PONG frames, which end here. They
    * are the chunk itself where it holds none of those.
    */
   onPass(bytes: Uint8Array): void;
-  /** The sender stands between two frames, and what it sent before was passed: once after `awaitBoundary`. */
+  /**
+   * The sender is between two frames, and all earlier bytes were forwarded. Called once after
+   * `awaitBoundary`.
+   */
   onBoundary(): void;
 }
 
@@ -43,39 +46,39 @@ export class WebSocketFrameWalker {
   #closeCode = 0;
   #ping: Uint8Array | undefined;
   #pingBytes = 0;
-  /** The frame at hand is a PING or a PONG. */
+  /** The current frame is a PING or a PONG. */
   #isHeartbeat = false;
   #isBoundaryDue = false;
-  /** Where in the chunk at hand the bytes begin that were not passed on yet. */
+  /** The start of the current chunk's bytes that were not forwarded yet. */
   #passStart = 0;
 
-  /** `role`: the receiver's, as of the decoder. A server's frames come masked. */
+  /** `role`: the receiver's, as in the decoder. A server receives masked frames. */
   constructor(role: WebSocketRole, handler: FrameWalkerHandler) {
     this.#frame = new FrameHeaderReader(role === "server");
     this.#handler = handler;
   }
 
-  /** No frame has been begun. */
+  /** No frame has started. */
   get isBetweenFrames(): boolean {
     return this.#payloadBytesLeft === 0 && this.#frame.isComplete;
   }
 
-  /** A data message has been begun: its last frame has not ended. */
+  /** A data message has started; its last frame has not ended. */
   get isInMessage(): boolean {
     return this.#isInMessage;
   }
 
-  /** How much of the chunk that was pushed last is settled; the rest belongs to a refused frame. */
+  /** How much of the last chunk is settled; the rest belongs to a refused frame. */
   get passedBytes(): number {
     return this.#passStart;
   }
 
-  /** Asks for `onBoundary`; to be called where the sender is within a frame. */
+  /** Requests `onBoundary`. Call it while the sender is inside a frame. */
   awaitBoundary(): void {
     this.#isBoundaryDue = true;
   }
 
-  /** Throws ProtocolError at what no receiver accepts, whose bytes were not passed; nothing may be pushed after that. */
+  /** Throws ProtocolError for an invalid frame and forwards none of it. Push nothing after that. */
   push(chunk: Uint8Array): void {
     let at = 0;
     this.#passStart = 0;
@@ -87,7 +90,7 @@ export class WebSocketFrameWalker {
     this.#passUpTo(chunk, at);
   }
 
-  /** The first byte of a frame says already whether it goes on. */
+  /** The first byte of a frame already tells whether it is forwarded. */
   #startFrame(chunk: Uint8Array, at: number): void {
     if (this.#isBoundaryDue) this.#reachBoundary(chunk, at);
     // With other bits the header is malformed.

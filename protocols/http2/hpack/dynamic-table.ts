@@ -1,9 +1,12 @@
-/** RFC 7541 section 4.1: what an entry counts besides its name and value. */
+/** RFC 7541 section 4.1: every entry counts this many bytes more than its name and value. */
 export const ENTRY_OVERHEAD_BYTES = 32;
 
 export type HeaderEntry = readonly [name: string, value: string];
 
-/** The entries that a peer's encoder asked to be remembered, newest first. Texts are latin1: a character is a byte. */
+/**
+ * The entries that the peer's encoder added, newest first. Strings are latin1: one character a
+ * byte.
+ */
 export class DynamicTable {
   readonly #entries: HeaderEntry[] = [];
   #bytes = 0;
@@ -18,7 +21,7 @@ export class DynamicTable {
     return this.#entries[index];
   }
 
-  /** One that is larger than the table empties it. */
+  /** An entry larger than the table empties it. */
   add(entry: HeaderEntry): void {
     const bytes = bytesOf(entry);
     this.#evictTo(this.#maxBytes - bytes);

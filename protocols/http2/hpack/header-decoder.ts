@@ -5,18 +5,23 @@ import { decodeHuffman } from "./huffman.ts";
 import { latin1 } from "./latin1.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
-/** The size that both sides begin with, and the most that a peer's encoder may take: we announce no other. */
+/**
+ * The initial size, and the largest that a peer's encoder may use, because we announce no other.
+ */
 const TABLE_BYTES = 4_096;
 
-/** Header blocks of one connection, in the order in which they come (RFC 7541). Texts are latin1: a character is a byte. */
+/**
+ * Decodes a connection's header blocks in order of arrival (RFC 7541). Strings are latin1: one
+ * character a byte.
+ */
 export class HeaderDecoder {
   readonly #table = new DynamicTable(TABLE_BYTES);
   #bytes: Uint8Array = new Uint8Array(0);
   #at = 0;
 
   /**
-   * The fields of a whole block. Throws Http2Error: COMPRESSION_ERROR, or "header-list-too-large" once they count more than
-   * `maxListBytes`.
+   * The fields of a whole block. Throws Http2Error: COMPRESSION_ERROR, or "header-list-too-large"
+   * if they exceed `maxListBytes`.
    */
   decode(block: Uint8Array, maxListBytes: number): HeaderEntry[] {
     this.#bytes = block;
@@ -35,7 +40,7 @@ export class HeaderDecoder {
     return fields;
   }
 
-  /** Undefined for what is no field but a new size of the table. */
+  /** Undefined for a table size update, which is not a field. */
   #next(isFirst: boolean): HeaderEntry | undefined {
     const byte = this.#bytes[this.#at] as number;
     if (byte >= 0x80) return this.#entryAt(this.#integer(7));
@@ -69,7 +74,7 @@ export class HeaderDecoder {
     const prefix = this.#byte() & mask;
     if (prefix < mask) return prefix;
     let value = prefix;
-    // Four bytes more are 2^28: longer than all that may be indexed or sent.
+    // Four more bytes give 2^28, more than any valid index or length.
     for (let shift = 0; shift < 28; shift += 7) {
       const byte = this.#byte();
       value += (byte & 0x7f) << shift;

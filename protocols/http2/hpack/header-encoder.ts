@@ -1,7 +1,7 @@
 import type { HeaderEntry } from "./dynamic-table.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
-/** `name\0value` and `name` to their first index. */
+/** Maps `name\0value` and `name` to their first index. */
 const indexOfEntry = new Map<string, number>();
 const indexOfName = new Map<string, number>();
 for (const [at, [name, value]] of STATIC_TABLE.entries()) {
@@ -10,8 +10,8 @@ for (const [at, [name, value]] of STATIC_TABLE.entries()) {
 }
 
 /**
- * A header block that leaves the peer's dynamic table alone, so that it can be made once and sent on many connections. Names are in
- * lower case; texts are latin1: a character is a byte.
+ * A header block that does not use the peer's dynamic table, so one block serves many connections.
+ * Names are lower case; strings are latin1: one character a byte.
  */
 export function encodeHeaderBlock(fields: readonly HeaderEntry[]): Uint8Array {
   const bytes: number[] = [];

@@ -1,6 +1,9 @@
 import { latin1 } from "./latin1.ts";
 
-/** Bits of each byte's code, and of the end-of-string's (RFC 7541 appendix B). The code is canonical: lengths say it all. */
+/**
+ * Bits in each byte's code and in the end-of-string code (RFC 7541 appendix B). The code is
+ * canonical, so the lengths define it.
+ */
 const CODE_BITS = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28,
   28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7,
@@ -13,16 +16,19 @@ const CODE_BITS = [
   25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
 ] as const;
 
-/** Of the shortest code. */
+/** The length of the shortest code. */
 const MIN_CODE_BITS = 5;
 const END_OF_STRING = 256;
-/** A leaf holds LEAF + its symbol; an inner node the index of its first child, behind which the second lies. */
+/**
+ * A leaf is LEAF + its symbol; an inner node is the index of its first child, and the second
+ * follows it.
+ */
 const LEAF = 0x4000;
 const tree = buildTree();
 
 /**
- * Huffman-coded text, each byte a character. Undefined for what no encoder makes: an end-of-string within, or a rest that is not the
- * beginning of one or is a byte long (RFC 7541 section 5.2).
+ * Decodes Huffman-coded text, one character a byte. Undefined for an end-of-string inside the text,
+ * or for padding that is 8 bits or longer or not all ones (RFC 7541 section 5.2).
  */
 export function decodeHuffman(bytes: Uint8Array, start: number, end: number): string | undefined {
   const text = textOf(end - start);
@@ -51,7 +57,7 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
   return isRestOnes && restBits < 8 ? latin1(text, 0, length) : undefined;
 }
 
-/** What short texts are decoded into: memory of their own would cost more than decoding does. */
+/** Short texts share this buffer: allocating one each would cost more than decoding. */
 const shortText = new Uint8Array(1_024);
 
 function textOf(codedBytes: number): Uint8Array {

@@ -1,7 +1,9 @@
-/** Arguments of one call; more of them than this may not fit on the stack. */
+/** Call arguments live on the stack; more than this many may not fit. */
 const PART_BYTES = 1_024;
 
-/** Each byte a character, as one flat text: adding them one by one leaves a heap of halves behind. */
+/**
+ * One flat string, one character a byte. Appending characters one by one would build a deep rope.
+ */
 export function latin1(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
   for (let at = start; at < end; at += PART_BYTES) {
@@ -10,7 +12,7 @@ export function latin1(bytes: Uint8Array, start: number, end: number): string {
   return text;
 }
 
-/** Typed arrays are numbers' lists to `apply`, whatever its type says. */
+/** `apply` accepts typed arrays, although its type does not. */
 function numbersOf(bytes: Uint8Array, start: number, end: number): number[] {
   return bytes.subarray(start, end) as unknown as number[];
 }

@@ -21,7 +21,7 @@ export type ControlFrame =
   | HeadersFrame
   | WindowUpdateFrame;
 
-/** Payload of each type: exactly so long, or at least. */
+/** The exact or minimum payload length of each type. */
 const PAYLOAD_BYTES: ReadonlyMap<number, { bytes: number; isExact: boolean; name: ControlFrame["type"] }> =
   new Map([
     [FRAME_TYPE.SYN_STREAM, { bytes: SYN_STREAM_FIXED_BYTES, isExact: false, name: "SYN_STREAM" }],
@@ -34,10 +34,10 @@ const PAYLOAD_BYTES: ReadonlyMap<number, { bytes: number; isExact: boolean; name
     [FRAME_TYPE.WINDOW_UPDATE, { bytes: WINDOW_UPDATE_BYTES, isExact: true, name: "WINDOW_UPDATE" }],
   ]);
 
-/** Judges a control frame by its header alone, before anything is allocated for its payload. */
+/** Checks a control frame's header before anything is allocated for its payload. */
 export function checkControlHeader(type: number, payloadBytes: number, limits: SpdyLimits): ControlFrameType {
   const expected = PAYLOAD_BYTES.get(type);
-  // NOOP (5) and CREDENTIAL (10) end the session in spdystream, too.
+  // spdystream also ends the session over NOOP (5) and CREDENTIAL (10).
   if (expected === undefined) throw new ProtocolError("malformed-frame", `a control frame of type ${type}`);
   if (payloadBytes > limits.maxControlFrameBytes) {
     throw new ProtocolError("frame-too-large", `${expected.name} of ${payloadBytes} bytes`);

@@ -10,7 +10,7 @@ import { CONTROL_BIT, FRAME_HEADER_BYTES, type FRAME_TYPE, SPDY_VERSION } from "
 
 export type ControlFrameType = (typeof FRAME_TYPE)[keyof typeof FRAME_TYPE];
 
-/** A control frame with its header written and a payload of zeros. */
+/** A control frame with a complete header and a zeroed payload. */
 export function allocateControlFrame(
   type: ControlFrameType,
   flags: number,
@@ -25,7 +25,7 @@ export function allocateControlFrame(
   return frame;
 }
 
-/** A control frame without flags whose payload is two 32-bit words. */
+/** A control frame without flags and with a payload of two 32-bit words. */
 export function encodeTwoWords(type: ControlFrameType, first: number, second: number): Uint8Array {
   const frame = allocateControlFrame(type, 0, 8);
   writeUint32(frame, FRAME_HEADER_BYTES, first);
@@ -33,7 +33,7 @@ export function encodeTwoWords(type: ControlFrameType, first: number, second: nu
   return frame;
 }
 
-/** spdystream, too, ends the session over flags on PING, GOAWAY and WINDOW_UPDATE, which define none. */
+/** PING, GOAWAY and WINDOW_UPDATE define no flags; spdystream, too, ends the session over any. */
 export function requireNoFlags(name: string, flags: number): void {
   if (flags !== 0) throw new ProtocolError("malformed-frame", `${name} with flags ${flags}`);
 }

@@ -2,11 +2,14 @@ import { readUint32 } from "../../bytes/index.ts";
 import { FRAME_TYPE, LOW_31_BITS } from "../constants.ts";
 import { encodeTwoWords, requireNoFlags } from "./control-layout.ts";
 
-/** The session is over (SPDY/3 section 2.6.6). No graceful drain here: spdystream stops reading when it sees one. */
+/**
+ * Ends the session (SPDY/3 section 2.6.6). There is no graceful drain: spdystream stops reading at
+ * a GOAWAY.
+ */
 export interface GoAwayFrame {
   readonly type: "GOAWAY";
   readonly lastGoodStreamId: number;
-  /** One of `GOAWAY`, or a number that we do not know. */
+  /** One of `GOAWAY`, or an unknown number. */
   readonly status: number;
 }
 

@@ -9,7 +9,7 @@ export interface HeadersFrame {
   readonly streamId: number;
   /** The sender will send no DATA after it. */
   readonly fin: boolean;
-  /** Empty when the decoder was told to skip header blocks. */
+  /** Empty if the decoder skips header blocks. */
   readonly headers: SpdyHeaders;
 }
 

@@ -7,7 +7,7 @@ import { encodeTwoWords, requireStreamId } from "./control-layout.ts";
 export interface RstStreamFrame {
   readonly type: "RST_STREAM";
   readonly streamId: number;
-  /** One of `RST`, or a number that we do not know; never 0. */
+  /** One of `RST`, or an unknown number; never 0. */
   readonly status: number;
 }
 

@@ -10,7 +10,10 @@ export interface SettingsEntry {
   readonly value: number;
 }
 
-/** Configuration of the connection (SPDY/3 section 2.6.4). No Kubernetes peer sends one, and none heeds it. */
+/**
+ * Connection settings (SPDY/3 section 2.6.4). Kubernetes' peers never send them and ignore received
+ * ones.
+ */
 export interface SettingsFrame {
   readonly type: "SETTINGS";
   readonly entries: readonly SettingsEntry[];
@@ -22,7 +25,7 @@ export interface SettingsFrame {
 export const SETTINGS_FIXED_BYTES = 4;
 const ENTRY_BYTES = 8;
 
-/** The frame's own flags (CLEAR_SETTINGS) are ignored: nothing is kept that could be cleared. */
+/** Ignores the frame's own flags (CLEAR_SETTINGS), because no setting is ever stored. */
 export function decodeSettings(payload: Uint8Array, limits: SpdyLimits): SettingsFrame {
   const count = readUint32(payload, 0);
   if (count > limits.maxSettingsEntries) {

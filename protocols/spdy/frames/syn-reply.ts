@@ -3,13 +3,13 @@ import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS } from "../constants.
 import type { SpdyHeaders } from "../header-block.ts";
 import { allocateControlFrame, requireStreamId } from "./control-layout.ts";
 
-/** Accepts a stream (SPDY/3 section 2.6.2). Kubernetes' servers always send it without headers. */
+/** Accepts a stream (SPDY/3 section 2.6.2). Kubernetes' servers never put headers in it. */
 export interface SynReplyFrame {
   readonly type: "SYN_REPLY";
   readonly streamId: number;
   /** The sender will send no DATA after it. */
   readonly fin: boolean;
-  /** Empty when the decoder was told to skip header blocks. */
+  /** Empty if the decoder skips header blocks. */
   readonly headers: SpdyHeaders;
 }
 

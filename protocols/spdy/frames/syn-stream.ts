@@ -7,13 +7,13 @@ import { allocateControlFrame, requireStreamId } from "./control-layout.ts";
 export interface SynStreamFrame {
   readonly type: "SYN_STREAM";
   readonly streamId: number;
-  /** 0 for an independent stream, which all of Kubernetes' are. */
+  /** 0 for an independent stream; Kubernetes uses no others. */
   readonly associatedStreamId: number;
   /** 0 (first) to 7 (last). */
   readonly priority: number;
   /** The opener will send no DATA. */
   readonly fin: boolean;
-  /** The other side may send none. */
+  /** The other side may send no DATA. */
   readonly unidirectional: boolean;
   readonly headers: SpdyHeaders;
 }

@@ -5,7 +5,7 @@ import { encodeTwoWords, requireNoFlags } from "./control-layout.ts";
 /** Would grant more bytes to send (SPDY/3.1 section 2.6.8). Kubernetes' peers have no flow control: see the README. */
 export interface WindowUpdateFrame {
   readonly type: "WINDOW_UPDATE";
-  /** 0 is the whole session. */
+  /** 0 names the whole session. */
   readonly streamId: number;
   readonly deltaBytes: number;
 }
