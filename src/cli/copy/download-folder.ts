@@ -102,23 +102,27 @@ class Unpacking {
     const archive = extract({ filenameEncoding: "latin1" });
     this.#entries = 0;
     this.#headerBytes = 0;
+    let problem: Error | undefined;
+    // The archive may end with its header, before what it asks for is done.
+    let last = Promise.resolve();
     archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
-      this.#entry(header, stream).then(
-        () => next(),
-        (error: Error) => archive.destroy(error),
-      );
+      last = this.#entry(header, stream);
+      last.then(next, (error: Error) => {
+        problem ??= error;
+        archive.destroy(error);
+      });
     });
     // What tar-stream makes is written and read as Node's streams are, without being of their classes.
     const bytes = new PassThrough({ highWaterMark: BUFFER_BYTES });
     const unpacked = pipeline(bytes, (chunks) => this.#bounded(chunks), archive as unknown as Writable);
     unpacked.catch(() => {});
-    let problem: Error | undefined;
     // Also where the pipeline has let go of it already.
     archive.on("error", (error: Error) => {
       problem ??= error;
     });
     try {
       const { shell, signal } = this.#options;
+      const streams = { stdout: bytes, signal };
       const done = this.#canExclude
         ? [...this.#hashes.keys()]
             // A line feed would end the pattern, and its rest leave out something else.
@@ -126,13 +130,10 @@ class Unpacking {
             .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
             .join("")
         : "";
+      const stdin = bytesInput(Buffer.from(done, "latin1"));
       const result = await (done === ""
-        ? shell.script(PACK, [source.path], { stdout: bytes, signal })
-        : shell.script(PACK_REST, [source.path], {
-            stdin: bytesInput(Buffer.from(done, "latin1")),
-            stdout: bytes,
-            signal,
-          }));
+        ? shell.script(PACK, [source.path], streams)
+        : shell.script(PACK_REST, [source.path], { ...streams, stdin }));
       if (result.exitCode !== 0 && done !== "" && this.#entries === 0) {
         // Busybox may have been built without -X: everything is sent again then.
         this.#canExclude = false;
@@ -143,12 +144,13 @@ class Unpacking {
         throw remoteFailure(result);
       bytes.end();
       await unpacked;
+      await last;
       for (const name of changed ?? []) this.#suspect(safeName(name));
     } catch (error) {
-      // An entry that came later would count as one of the next attempt.
+      // An entry that came later would count as one of the next attempt, or make the staging folder again.
       bytes.destroy();
       archive.destroy();
-      await unpacked.catch(() => {});
+      await Promise.allSettled([unpacked, last]);
       // The archive itself: a header that is too long, wrong or cut off.
       if (problem !== undefined && !isOwn(problem)) {
         throw new CopyError("remote", `the container's archive cannot be read: ${problem.message}`, {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { fuzzTargets } from "../../support/fuzz/targets.ts";
 
 interface Step {
   readonly uses?: string;
@@ -10,7 +11,12 @@ interface Step {
 interface Job {
   readonly needs?: string | readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly strategy?: { readonly matrix: { readonly include?: readonly Readonly<Record<string, string>>[] } };
+  readonly strategy?: {
+    readonly matrix: {
+      readonly include?: readonly Readonly<Record<string, string>>[];
+      readonly target?: readonly string[];
+    };
+  };
   readonly permissions?: object;
   readonly steps: readonly Step[];
   readonly container?: { readonly image: string };
@@ -30,6 +36,11 @@ it("ci runs .ci/run for each change, in the image that the Dockerfile names", ()
   const [, image] = /^ARG NODE_IMAGE=(.*)$/m.exec(readFileSync(new URL("Dockerfile", root), "utf8")) ?? [];
   expect(jobs.run?.container?.image).toBe(image);
   expect(statSync(new URL(".ci/run", root)).mode & 0o111).not.toBe(0);
+});
+
+it("each night every fuzz target is searched", () => {
+  const { jobs } = parse(readFileSync(new URL("fuzz.yaml", folder), "utf8")) as Workflow;
+  expect(jobs.search?.strategy?.matrix.target?.toSorted()).toEqual(Object.keys(fuzzTargets).toSorted());
 });
 
 describe("the release's container image", () => {

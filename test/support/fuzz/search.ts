@@ -54,7 +54,7 @@ export async function search(
     const kept: Buffer[] = [];
     for (const input of batch) {
       if (fresh.size === 0) break;
-      target.run(Buffer.from(input));
+      await target.run(Buffer.from(input));
       const before = fresh.size;
       for (const block of await takeBlocks()) fresh.delete(block);
       if (fresh.size < before) kept.push(input);
@@ -63,13 +63,13 @@ export async function search(
   };
   const deadline = performance.now() + seconds * 1_000;
   let inputs = 0;
-  for (const input of known) target.run(Buffer.from(input));
+  for (const input of known) await target.run(Buffer.from(input));
   for (const block of await takeBlocks()) seen.add(block);
   while (performance.now() < deadline && inputs < maxInputs) {
     const batch = Array.from({ length: INPUTS_PER_LOOK }, () => mutated(known, target.words, random));
     for (const input of batch) {
       inputs += 1;
-      const error = failureOf(target, Buffer.from(input));
+      const error = await failureOf(target, Buffer.from(input));
       if (error !== undefined) return { inputs, blocks: seen.size, interesting, finding: { input, error } };
     }
     if (inputs >= maxInputs) break;
@@ -82,9 +82,9 @@ export async function search(
   return { inputs, blocks: seen.size, interesting, finding: undefined };
 }
 
-function failureOf(target: FuzzTarget, input: Buffer): unknown {
+async function failureOf(target: FuzzTarget, input: Buffer): Promise<unknown> {
   try {
-    target.run(input);
+    await target.run(input);
     return undefined;
   } catch (error) {
     return error ?? new Error("threw nothing");

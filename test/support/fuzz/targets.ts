@@ -11,11 +11,14 @@ import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { Recorder as Http1Recorder } from "../../unit/protocols/http1/recorder.ts";
 import { binaryHeader, tlv, withChecksum } from "../protocols/proxy-protocol/binary-header.ts";
 import { Recorder as WebSocketRecorder } from "../protocols/websocket/recorder.ts";
+import { archiveOf, archiveRecord } from "./archives.ts";
+import { http2Conversation, http2Events, http2Frames } from "./http2-events.ts";
+import { unpacksSafely } from "./unpacks.ts";
 
 /** Something that reads bytes of strangers. */
 export interface FuzzTarget {
   /** Throws for a finding: an error that is not the format's own, or other results when the bytes come in other parts. */
-  run(bytes: Buffer): void;
+  run(bytes: Buffer): void | Promise<void>;
   /** Pieces of the format, which mutations put in whole. */
   readonly words: readonly string[];
   /** Where a search begins when the corpus is empty. */
@@ -49,6 +52,26 @@ const WEBSOCKET_WORDS = [
   "\x88\x02\x03\xe8",
   "\x82\x7e\x01\x00",
 ];
+/** Records of test/support/fuzz/archives.ts: what a folder holds, and what planted entries look like. */
+const TAR_RECORDS = [
+  archiveRecord("5", "./"),
+  archiveRecord("0", "./a/file", { content: "content" }),
+  archiveRecord("0", "./large", { flags: 32, content: "0123456789".repeat(12) }),
+  archiveRecord("1", "./second", { link: "./a/file" }),
+  archiveRecord("2", "./link", { link: "../../outside" }),
+  archiveRecord("0", "./link/kept", { content: "changed" }),
+  archiveRecord("0", "../../outside/kept", { content: "changed" }),
+  archiveRecord("0", "n".repeat(120), { flags: 8, content: "long" }),
+  archiveRecord("0", "./p", { flags: 16, content: "pax" }),
+  archiveRecord("x", "pax", { content: "11 size=-1\n" }),
+  archiveRecord("5", "./d", { size: 135 }),
+  archiveRecord("0", "./odd", { size: 128, content: "short" }),
+  archiveRecord("6", "./\x1b[2Jpipe"),
+];
+const TAR_SEEDS = TAR_RECORDS.map((record) => latin1(`\0${record}`)).concat([
+  latin1(`\0${TAR_RECORDS.slice(0, 5).join("")}`),
+  Buffer.concat([Buffer.of(1), archiveOf(latin1(`\0${TAR_RECORDS[0]}${TAR_RECORDS[1]}`))]),
+]);
 const INET = [203, 0, 113, 9, 127, 0, 0, 1, 1, 2, 3, 4];
 const PROXY_SEEDS = [
   withChecksum(0x21, 0x11, INET),
@@ -86,6 +109,16 @@ export const fuzzTargets: Readonly<Record<string, FuzzTarget>> = {
     run: cutAnywhere(spdyEvents),
     words: SPDY_WORDS,
     seeds: [latin1(SPDY_WORDS.join(""))],
+  },
+  http2: {
+    run: cutAnywhere(http2Events),
+    words: http2Frames.map((frame) => Buffer.from(frame).toString("latin1")),
+    seeds: [http2Conversation],
+  },
+  tar: {
+    run: (bytes) => unpacksSafely(archiveOf(bytes), 64 + 97 * ((bytes.at(-1) ?? 0) % 16)),
+    words: [...TAR_RECORDS, "../", "/", "\0", "\x0f./a/file"],
+    seeds: TAR_SEEDS,
   },
   proxy: {
     run: cutAnywhere(proxyHeader),

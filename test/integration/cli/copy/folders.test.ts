@@ -102,6 +102,24 @@ describe("downloadFolder", () => {
     expect(readdirSync(path.join(folder, "out"))).toEqual(["dir"]);
   });
 
+  it("waits for the last entry of an archive that has no end blocks", async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `${"deep/".repeat(30)}${index}`);
+    for (const name of names) {
+      const archive = await archiveOf({ name, content: "" });
+      await unpack(archive.subarray(0, archive.length - 1_024));
+      expect(readFileSync(path.join(folder, "out", name), "utf8")).toBe("");
+    }
+    expect(readdirSync(folder)).toEqual(["out"]);
+  });
+
+  it("leaves nothing where the last entry fails after the archive's end", async () => {
+    const archive = await archiveOf({ name: "a", content: "" }, { name: "a/b", content: "" });
+    await expect(unpack(archive.subarray(0, archive.length - 1_024))).rejects.toMatchObject({
+      code: "local",
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
   it("an archive that ends early, is none, or whose program fails, is an error, and leaves nothing", async () => {
     const whole = await archiveOf({ name: "file", content: "x".repeat(5_000) });
     await expect(unpack(whole.subarray(0, 3_000))).rejects.toThrow();
