@@ -5,23 +5,23 @@ import type { Plan } from "./plan.ts";
 import type { SessionTimeouts } from "./session.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
-/** A session that may go ahead, and the way it takes. Each leg adds what it needs to dial. */
+/** An admitted session and its plan. Each leg adds the fields that it needs to dial. */
 export interface Admission {
   readonly user: RequestUser;
   readonly request: StreamingRequest;
-  /** The upstream by the name that operators know: a node's, or an API server's authority. */
+  /** The upstream's name, as operators know it: a node's, or an API server's authority. */
   readonly node: string;
   readonly plan: Plan;
   readonly policy: AppliedPolicy;
   readonly trace?: RequestTrace | undefined;
 }
 
-/** By which rule a session goes ahead, and the reason that its user gave. */
+/** The rule that admitted a session, and the reason that its user gave. */
 export interface AppliedPolicy extends GrantedSession {
   readonly reason: string;
 }
 
-/** The times of a session under the rule that let it in. */
+/** The session's timeouts under the rule that admitted it. */
 export function timesOf({ rule }: Pick<AppliedPolicy, "rule">, timeouts: SessionTimeouts): SessionTimeouts {
   const { idleTimeoutMs = Number.POSITIVE_INFINITY, maxDurationMs = timeouts.maxDurationMs } = rule ?? {};
   return {

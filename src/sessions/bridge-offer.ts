@@ -9,7 +9,10 @@ import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "../../protocols/remotecom
 import { type HeaderList, headerValues } from "../http/header-list.ts";
 import type { StreamingRequest, Subresource } from "./streaming-request.ts";
 
-/** What a client whose protocol ends at a bridge gets to speak, or the refusal in the words of Kubernetes' own servers. */
+/**
+ * The protocol for a client whose protocol ends at a bridge, or a refusal worded as Kubernetes' own
+ * servers word it.
+ */
 export type BridgedProtocol =
   | { readonly ok: true; readonly protocol: string }
   | {
@@ -19,12 +22,12 @@ export type BridgedProtocol =
       readonly body: string;
     };
 
-/** What we offer, as a client, to an upstream that only passes WebSocket. */
+/** The protocol that the gateway, as a client, offers to an upstream that accepts only WebSocket. */
 export function upstreamProtocolOf(subresource: Subresource): string {
   return subresource === "portforward" ? tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL) : "v5.channel.k8s.io";
 }
 
-/** The first of the client's offers that is known; "" is a WebSocket without a subprotocol, which is the oldest form. */
+/** The client's first known offer; "" is a WebSocket without a subprotocol, the oldest form. */
 export function bridgedProtocolOf({ subresource, offer, headers, ports }: StreamingRequest): BridgedProtocol {
   const isPortForward = subresource === "portforward";
   if (offer.transport === "spdy") {
@@ -34,7 +37,7 @@ export function bridgedProtocolOf({ subresource, offer, headers, ports }: Stream
   const offered = offer.transport === "websocket" ? offer.protocols : [];
   const tunnels = tunnelOffers(offered).map(({ subprotocol }) => subprotocol);
   if (isPortForward && tunnels.length === 0) {
-    // The query as a kubelet would get it.
+    // Parsed as a kubelet would parse the same query.
     const parsed = parsePortsQuery(ports.length === 0 ? [] : [ports.join(",")]);
     if (!parsed.ok) return { ok: false, status: 400, headers: [], body: `${parsed.reason}\n` };
   }
@@ -43,11 +46,11 @@ export function bridgedProtocolOf({ subresource, offer, headers, ports }: Stream
     ? [...tunnels, ...LEGACY_SUBPROTOCOLS]
     : CRI_WEBSOCKET_VERSIONS;
   const protocol = offered.find((name) => known.includes(name));
-  // golang.org/x/net/websocket answers so, without a word.
+  // golang.org/x/net/websocket answers 403 with an empty body.
   return protocol === undefined ? { ok: false, status: 403, headers: [], body: "" } : { ok: true, protocol };
 }
 
-/** k8s.io/streaming's negotiation. */
+/** Negotiates as k8s.io/streaming does. */
 function spdyProtocolOf(
   offered: readonly string[],
   accepted: readonly string[],

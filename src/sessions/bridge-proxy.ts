@@ -17,15 +17,15 @@ import { ForwardEndObserver } from "./observers/end-observer.ts";
 import type { StreamingSession } from "./session.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
-/** A client whose protocol ends here, and what decides how it is carried on. */
+/** A client whose protocol ends at the gateway, and the parameters of its bridge. */
 export interface BridgedSession {
   readonly request: StreamingRequest;
-  /** What was agreed with the client; "" for a WebSocket without a subprotocol. */
+  /** The protocol agreed with the client; "" for a WebSocket without a subprotocol. */
   readonly protocol: string;
   readonly webSocketLimits: WebSocketLimits;
 }
 
-/** Carries the session over an upstream that switched to WebSocket v5, or to the tunnel. */
+/** Carries the session to an upstream that switched to WebSocket v5 or to the tunnel. */
 export function startBridge(
   session: BridgedSession,
   downstream: UpgradedConnection,
@@ -50,7 +50,8 @@ export function startBridge(
     );
   }
   if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, limits.spdy, life);
-  // Only the name of the tunnel differs, and both handshakes are done: the frames are the same.
+  // Old and new tunnel differ only in name. After the handshakes the frames are the same, so a relay
+  // suffices.
   if (tunnelOffers([protocol]).length > 0) {
     const ends = new ForwardEndObserver("");
     return new Relay(downstream, upstream, life, {
@@ -70,7 +71,7 @@ function commandClient(
   life: SessionLifecycle,
   limits: Limits,
 ): CommandClient {
-  // Without a subprotocol the channels are those of v1.
+  // Without a subprotocol the client speaks v1.
   const version = isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io";
   const options = { version, requested: request.streams };
   if (request.offer.transport !== "spdy") {

@@ -3,10 +3,10 @@ import { Relay } from "./carriers/relay.ts";
 import type { GatewayContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 
-/** What a forwarded upgrade needs of the gateway. */
+/** The gateway's parts that a forwarded upgrade needs. */
 export type ForwardingContext = Pick<GatewayContext, "clock" | "sessions" | "timeouts" | "bandwidth">;
 
-/** Carries a forwarded upgrade that is no exec, attach or port-forward of ours. */
+/** Carries a forwarded upgrade that is not an exec, attach or port-forward. */
 export function carryForwarded(
   downstream: UpgradedConnection,
   upstream: UpgradedConnection,

@@ -5,15 +5,18 @@ import type { Admission } from "./admission.ts";
 import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
-/** A client whose upgrade request can be answered with a 101. */
+/** A validated upgrade request, ready for its 101. */
 export interface ClientHandshake {
-  /** What a client that is bridged speaks from here on; "" for a WebSocket without a subprotocol. */
+  /** The protocol agreed with a bridged client; "" for a WebSocket without a subprotocol. */
   readonly protocol: string;
-  /** The lines of the 101 that chooses this protocol. Only for clients whose protocol ends here. */
+  /** The headers of a 101 that chooses this protocol. Only for clients whose protocol ends at the gateway. */
   switchTo(protocol: string): HeaderList;
 }
 
-/** The upgrade request itself is wrong. Answered in plain text, as Go's servers answer it; the message is the body. */
+/**
+ * The upgrade request itself is invalid. Answered in plain text, as Go's servers do; the message is
+ * the body.
+ */
 export class HandshakeRefusal extends Error {
   override readonly name = "HandshakeRefusal";
   readonly status: number;
@@ -27,7 +30,7 @@ export class HandshakeRefusal extends Error {
 }
 
 /**
- * Checks the client's upgrade where the gateway itself answers it; a request that is passed through is judged by the node.
+ * Validates the client's upgrade if the gateway answers it; with pass-through the node validates it.
  * Throws HandshakeRefusal.
  */
 export function checkClientHandshake({

@@ -1,7 +1,10 @@
 import { badRequest } from "../api/status.ts";
 import { type HeaderList, hasHeader, headerValues, listElements } from "../http/header-list.ts";
 
-/** What the client would like to switch to. `unsupported`: it asks for an upgrade that no streaming route speaks. */
+/**
+ * The protocols that the client offers to switch to. `unsupported`: an upgrade that no streaming route
+ * supports.
+ */
 export type ClientOffer =
   | { readonly transport: "websocket"; readonly protocols: readonly string[] }
   | { readonly transport: "spdy"; readonly protocols: readonly string[] }
@@ -31,7 +34,7 @@ export function clientOfferOf(headers: HeaderList): ClientOffer {
   return { transport: "unsupported", upgrade };
 }
 
-/** Throws StatusError 400 for an upgrade to something else than a session's protocols, and for one with a body. */
+/** Throws StatusError 400 for an upgrade to any other protocol, and for an upgrade with a body. */
 export function requireCarriableUpgrade({
   offer,
   headers,
@@ -45,7 +48,7 @@ export function requireCarriableUpgrade({
   if (hasBody(headers)) throw badRequest("an upgrade request cannot have a body");
 }
 
-/** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */
+/** The gateway would take body bytes for the session's first ones. No Kubernetes client sends a body. */
 function hasBody(headers: HeaderList): boolean {
   const lengths = headerValues(headers, "content-length");
   return hasHeader(headers, "transfer-encoding") || lengths.some((length) => !/^0+$/.test(length));

@@ -22,7 +22,7 @@ import type { OwnerConnection } from "./resumable/owner-connection.ts";
 import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** All that a request's steps need, put together once by app.ts. */
+/** Everything that the steps of a request need. app.ts builds it once. */
 export interface GatewayContext {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
@@ -33,18 +33,18 @@ export interface GatewayContext {
   readonly audit?: AuditLog | undefined;
   readonly cluster: Cluster;
   /**
-   * Reads a pod and its node, which no watch has brought yet, into the cluster; undefined where
-   * nothing is missing. Rejects with StatusError. Absent: the cluster knows everything.
+   * Loads a pod and its node that no watch has delivered yet; undefined if the cluster knows both.
+   * Rejects with StatusError. Absent: the cluster knows everything.
    */
   readonly lookUp?: ((namespace: string, pod: string) => Promise<void> | undefined) | undefined;
   readonly gates: FeatureGates;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly kubelet: KubeletOptions;
-  /** What nodes were seen to do. */
+  /** Observed behaviour of nodes. */
   readonly nodes: KnownNodes;
   readonly clock: SessionClock;
-  /** Absent: sessions are as fast as both of their sides. */
+  /** Absent: no bandwidth limit. */
   readonly bandwidth?: Bandwidth | undefined;
   readonly sessions: Sessions;
   /** Absent: no session outlives its connection. */
@@ -57,26 +57,29 @@ export interface GatewayContext {
   readonly tracing?: Tracing | undefined;
 }
 
-/** The other replicas of the gateway, as far as sessions are concerned. */
+/** The gateway's other replicas, as sessions use them. */
 export interface SessionPeers {
-  /** The connection to the replica of that id, which owns a session; undefined: too many are relayed already. */
+  /**
+   * Starts a relay to the replica with this id, which owns a session; undefined: too many relays are
+   * open.
+   */
   startRelay(replica: string): OwnerRelay | undefined;
 }
 
-/** The way to another replica, and a place among those that are relayed: until the connection closes, or `end`. */
+/** A relay's connection to another replica. It counts against the limit until it closes, or until `end`. */
 export interface OwnerRelay extends OwnerConnection {
   end(): void;
 }
 
-/** What runs a session that was admitted, on every leg. */
+/** The parts that running an admitted session needs, on every leg. */
 export type SessionRunContext = Pick<
   GatewayContext,
   "bandwidth" | "clock" | "limits" | "logger" | "metrics" | "policy" | "resumable" | "sessions" | "timeouts"
 >;
 
-/** The configured rules, and the counts that its limits are about. */
+/** The configured rules, and the counters for their limits. */
 export interface GatewayPolicy {
-  /** Replaced when the configuration is read again; a session keeps what it was let in by. */
+  /** Replaced on reload. A session keeps the rule that admitted it. */
   rules: readonly PolicyRule[];
   readonly quotas: Quotas;
 }
@@ -85,12 +88,12 @@ export interface KubeletOptions {
   readonly preferredAddressTypes: readonly string[];
   readonly defaultKubeletPort: number;
   /**
-   * Where to dial a node: its checked address and port, and the TLS for kubelets. Rejects when the
-   * address is refused or cannot be found.
+   * The endpoint of a node: its checked address and port, with the TLS for kubelets. Rejects if the
+   * address is forbidden or cannot be resolved.
    */
   endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
-  /** How it is dialled, where that is not directly; as `dial`. */
+  /** Dials through an egress proxy, with `dial`'s signature. Absent: nodes are dialled directly. */
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
-  /** The same for sessions, from spare connections; `onSpare` is called where it gives one of those. */
+  /** Connects sessions, from spare connections if there is one; then it calls `onSpare` first. */
   readonly connectSession?: SpareConnections["connect"];
 }

@@ -5,7 +5,7 @@ import type { IncomingStreaming } from "./incoming-request.ts";
 import { wantsNewProtocol } from "./plan.ts";
 import type { StreamingPath } from "./streaming-request.ts";
 
-/** What is decided about a request; a refusal is counted, logged and thrown on. */
+/** Runs `decide`; counts, logs and rethrows a refusal. */
 export async function countingRefusals<Decided>(
   path: StreamingPath,
   incoming: IncomingStreaming,

@@ -3,43 +3,44 @@ import type { PeerCertificates, RequestSource } from "../access/authn/authentica
 import type { HeaderList } from "../http/header-list.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 
-/** What was learned of a request before it was refused. */
+/** What the gateway had learned about a request when it refused it. */
 export interface RequestNotes {
-  /** The name of the user it is for, once that is known. */
+  /** The request's user, once known. */
   user?: string;
   /** The name of the impersonating caller. */
   requestedBy?: string;
-  /** Its refusal has its line in the log. */
+  /** The refusal has been logged. */
   isLogged?: boolean;
 }
 
-/** A request as it came from the wire, whichever event of the HTTP server brought it. */
+/** A request from the HTTP server, independent of the server event that delivered it. */
 export interface IncomingStreaming {
   readonly method: string;
   readonly url: URL;
-  /** As it came, for upstreams that it is forwarded to. */
+  /** The raw request target, for upstreams that get the forwarded request. */
   readonly target: string;
   readonly headers: HeaderList;
   readonly peer?: PeerCertificates | undefined;
-  /** Of the connection. */
+  /** The address of the connection's peer. */
   readonly remoteAddress: string;
-  /** Whose turns it takes before its user is known. */
+  /** The source whose fair share the request uses until its user is known. */
   readonly source?: RequestSource | undefined;
   /**
-   * Takes a place of the user, or of an address whose user `isUnknown`. Resolves, once, with what makes
-   * it another user's; rejects with StatusError 429. Absent: nothing is counted.
+   * Acquires a place for the user, or for an address while the user `isUnknown`. Resolves with a
+   * function that moves the place to another user; rejects with StatusError 429. Absent: nothing is
+   * counted.
    */
   readonly admit?:
     | ((name: string, isUnknown?: boolean) => Promise<((newName: string) => void) | undefined>)
     | undefined;
-  /** The client's own address first, then those of the proxies that are trusted to tell it. */
+  /** The client's address, then those of the trusted proxies that reported it. */
   readonly sourceAddresses?: readonly string[];
-  /** The connection is that of a proxy of ours. */
+  /** The peer is a trusted proxy. */
   readonly isPeerTrusted?: boolean;
-  /** What the log says of a refusal. */
+  /** Fields for the log line of a refusal. */
   readonly notes?: RequestNotes | undefined;
-  /** The audit record of this request; absent when nothing is recorded. */
+  /** The request's audit record; absent: auditing is off. */
   readonly trail?: AuditTrail | undefined;
-  /** Absent: it is not traced. */
+  /** Absent: the request is not traced. */
   readonly trace?: RequestTrace | undefined;
 }

@@ -7,43 +7,58 @@ import type { SessionObserver } from "./observers/session-observer.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingPath, Subresource } from "./streaming-request.ts";
 
-/** What differs between the API server's, the kubelet's and the agent's sessions, for one request. The steps are run-session.ts's. */
+/**
+ * The steps that differ between sessions of the API server, the kubelet and the agent. run-session.ts
+ * runs them.
+ */
 export interface Leg<A extends Admission = Admission> {
   readonly path: StreamingPath;
-  /** The user, authorization, the request, its target and plan. Throws StatusError. */
+  /**
+   * Authenticates and authorizes the user, parses the request, finds its target and plans. Throws
+   * StatusError.
+   */
   admit(incoming: IncomingStreaming): Promise<A>;
   /**
-   * Asks the upstream for the session, by the admission's plan. Throws StatusError where there is no answer, or none that can be used, and
-   * UpstreamError "aborted" when the client left meanwhile.
+   * Requests the session from the upstream by the admission's plan. Throws StatusError if the upstream
+   * gives no usable answer, and UpstreamError "aborted" if the client left.
    */
   dial(admission: A, signal: AbortSignal): Promise<UpgradeResponse>;
-  /** The upstream switched protocols; the result sees the session. */
+  /** Called when the upstream has switched protocols. The returned observer sees the session. */
   switched?(admission: A): SessionObserver | undefined;
-  /** Absent: one plan is all. */
+  /** Absent: there is no second plan. */
   readonly fallback?: Fallback<A> | undefined;
-  /** Absent: no session is resumed here. */
+  /** Absent: sessions cannot be resumed here. */
   readonly resumption?: ResumptionRules<A> | undefined;
 }
 
-/** Another plan behind a refusal. An upstream that refuses an upgrade has begun nothing, so nothing happens twice. */
+/**
+ * A second plan after a refusal. It is safe: an upstream that refuses an upgrade has not started the
+ * command.
+ */
 export interface Fallback<A extends Admission> {
-  /** What is left behind this plan; undefined: it was the last. Pure. */
+  /** The next plan; undefined: `plan` was the last. Pure. */
   planAfter(plan: Plan, subresource: Subresource): Plan | undefined;
-  /** The session by the next plan; undefined where the refusal is not about the path, and stands. Throws StatusError. */
+  /**
+   * The session under the next plan; undefined if the refusal is not about the protocol. Throws
+   * StatusError.
+   */
   replan(admission: A, nextPlan: Plan, refusal: Refusal): A | undefined;
-  /** The upstream took the next plan. `admission` and `refusal` are the first ones. */
+  /** The upstream accepted the next plan. `admission` and `refusal` are those of the first. */
   fellBack(admission: A, refusal: Refusal): void;
 }
 
-/** An answer with the beginning of its body (which is whole again), or the error for the client where there was none. */
+/**
+ * The upstream's answer with the beginning of its body (still readable in full), or, without an
+ * answer, the error for the client.
+ */
 export type Refusal =
   | { readonly answer: RefusedUpgrade; readonly text: string }
   | { readonly answer?: undefined; readonly error: StatusError };
 
-/** What is checked again when a session is resumed. Both throw StatusError. */
+/** Checks to repeat when a session is resumed. Both throw StatusError. */
 export interface ResumptionRules<A extends Admission> {
-  /** The user, authorized to open sessions at this path. */
+  /** Authenticates the user and authorizes sessions at this path. */
   authorize(incoming: IncomingStreaming): Promise<UserInfo>;
-  /** What else was decided when the session began, and may be decided otherwise by now. */
+  /** Repeats the other decisions from the session's start, which may differ by now. */
   reauthorize?(admission: A, user: UserInfo): void;
 }

@@ -9,43 +9,43 @@ import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 import type { RunningSession, SessionInfo, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";
 
-/** The warning comes this long before a limit ends the session, or half of the limit where that is less. */
+/** A limit's warning comes this long before the end, or at half of a shorter limit. */
 export const WARN_BEFORE_MS = 60_000;
 
-/** The end of a session that failed in this process. */
+/** The message for a session that failed because of an exception in this process. */
 const INTERNAL_ERROR = "the gateway failed to carry the session";
 
-/** What the sessions of a process share. */
+/** Shared by a process's sessions. */
 export interface SessionEnvironment {
   readonly clock: SessionClock;
   readonly sessions: Pick<Sessions, "add" | "delete">;
-  /** Absent: as fast as both sides take it. */
+  /** Absent: no bandwidth limit. */
   readonly bandwidth?: Bandwidth | undefined;
 }
 
-/** What is notified of a session. Each method is called once. */
+/** Is notified of a session's end. Each method is called once. */
 export interface SessionOwner {
-  /** Absent: no list shows the session. */
+  /** Absent: session lists do not show it. */
   readonly info?: SessionInfo | undefined;
-  /** Nothing is carried any more. Sockets may still be draining. */
+  /** Nothing is carried any more, but sockets may still be draining. */
   onOver?: (() => void) | undefined;
-  /** With or after `onOver`: a completed session's outcome is known when its client has all of it. */
+  /** Called with or after `onOver`: a session counts as completed only once its client has everything. */
   onReport?(report: SessionReport): void;
 }
 
 /**
- * The life of one session: its counts, its limits, its place at the clock and in the list, its
- * containment, and one end with its cause. Nothing here is called for a chunk.
+ * The life of one session: counts, limits, clock and list entries, containment of exceptions, and one
+ * end with a cause. No method here is called for each chunk.
  */
 export class SessionLifecycle implements Ticking, RunningSession {
   /** Upstream to downstream, so far. */
   downstreamBytes = 0;
   /** Downstream to upstream, so far. */
   upstreamBytes = 0;
-  /** Nothing is carried any more. */
+  /** True once nothing is carried any more. */
   isOver = false;
   readonly timeouts: SessionTimeouts;
-  /** By the session clock. */
+  /** By the session clock, in milliseconds. */
   readonly startedMs: number;
   readonly observers: SessionObservers;
   readonly #environment: SessionEnvironment;
@@ -85,7 +85,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
   }
 
   /**
-   * Begins the session. An exception in a socket's callback or in a tick ends this session alone: by
+   * Begins the session. An exception in a socket's callback or in a tick ends only this session: through
    * its own `end`, which its client sees, or, if that throws, by breaking both connections.
    */
   carry(sockets: readonly Duplex[], begin: (life: SessionLifecycle) => StreamingSession): void {
@@ -114,7 +114,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
     }
   }
 
-  /** Since when nothing moved, by the clock's last tick: the hot path only adds. */
+  /** Milliseconds without traffic, measured by ticks: the hot path only adds bytes. */
   idleForMs(nowMs: number): number {
     const bytes = this.downstreamBytes + this.upstreamBytes;
     if (bytes !== this.#seenBytes) {
@@ -124,14 +124,14 @@ export class SessionLifecycle implements Ticking, RunningSession {
     return nowMs - this.#lastMovedMs;
   }
 
-  /** Ends the session from outside; its client gets the failure in its own protocol. */
+  /** Ends the session from outside. Its client gets the failure in its own protocol. */
   cut(cause: CauseOfOurs, message: string): void {
     contain("session", () => this.#session?.end(cause, message), this.#failed);
   }
 
   /**
-   * The session is over; a later end is none. A completed one is reported when its client has all of
-   * it. `downstream`: absent where it is known to. `isResultSent`: see whenTaken.
+   * Ends the session; later calls do nothing. A completed one is reported once its client has all.
+   * `downstream`: absent if the client is known to have it. `isResultSent`: see whenTaken.
    */
   end(end: SessionEnd, downstream: Duplex | undefined, isResultSent?: () => boolean): void {
     if (this.isOver) return;
@@ -145,7 +145,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
     whenTaken(downstream, settle, isResultSent);
   }
 
-  /** The idle limit and, where policy sets one, the total duration. Each warns once before it ends the session. */
+  /** Applies the idle limit and policy's maximum duration. Each warns once before it ends the session. */
   #checkLimits(session: StreamingSession, nowMs: number): void {
     const { idleMs, maxDurationMs = Number.POSITIVE_INFINITY } = this.timeouts;
     const idleLeftMs = idleMs - this.idleForMs(nowMs);
@@ -162,7 +162,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
     }
   }
 
-  /** A session that moves again is warned again the next time. */
+  /** After new traffic the next idle period warns again. */
   #warnOfIdle(session: StreamingSession, leftMs: number, warningMs: number): void {
     const isDue = leftMs <= warningMs;
     if (isDue && !this.#hasWarnedOfIdle)

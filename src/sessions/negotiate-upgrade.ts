@@ -6,23 +6,23 @@ import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./
 import type { Fallback, Leg, Refusal } from "./leg.ts";
 import type { Plan } from "./plan.ts";
 
-/** A session by one plan: what was decided, and how its client's upgrade is answered. */
+/** An admitted session under one plan, and the handshake for its client. */
 export interface PlannedSession<A extends Admission = Admission> {
   readonly admission: A;
   readonly handshake: ClientHandshake;
 }
 
-/** What an upstream answered, and to which plan. */
+/** An upstream's answer, and the plan that it answers. */
 export interface UpstreamHandshake<A extends Admission = Admission> extends PlannedSession<A> {
   readonly response: UpgradeResponse;
 }
 
-/** Refusals that matter here are a sentence, or a Status. */
+/** Relevant refusals are short: a sentence, or a Status. */
 const PEEK = { maxBytes: 4 * 1024, timeoutMs: 1_000 };
 
 /**
- * Requests the session from the upstream, and by the next plan if it refused the first because of its
- * path; the client has no answer yet. Throws what `Leg.dial` throws.
+ * Requests the session from the upstream, and again by the next plan if it refused the first because
+ * of its protocol. The client has no answer yet. Throws as `Leg.dial` does.
  */
 export async function negotiateUpgrade<A extends Admission>(
   leg: Leg<A>,
@@ -62,7 +62,7 @@ async function dialTwice<A extends Admission>(
     refusal.answer?.body.destroy();
     return second;
   } catch (error) {
-    // The client's own handshake is wrong, or the upstream is gone meanwhile: what it said first is the better answer.
+    // The client's own handshake is invalid, or the upstream has died since: its first answer says more.
     if (error instanceof HandshakeRefusal || error instanceof StatusError)
       return refusedBy(first, refusal, error);
     refusal.answer?.body.destroy();
@@ -70,7 +70,7 @@ async function dialTwice<A extends Admission>(
   }
 }
 
-/** The error as an answer for the client. Throws any other, e.g. that the client left. */
+/** The error to answer the client with. Rethrows any other error, such as that the client left. */
 function statusErrorOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   throw error;
@@ -82,7 +82,10 @@ async function refusalOf(taken: UpstreamHandshake | StatusError): Promise<Refusa
   return { answer: refused, text };
 }
 
-/** Throws `error`, or the refusal's own, where the first plan had no answer to pass on. */
+/**
+ * Returns the first plan's refusal, or, if there was no answer to pass on, throws `error` or the
+ * refusal's error.
+ */
 function refusedBy<A extends Admission>(
   first: PlannedSession<A>,
   refusal: Refusal,
@@ -92,7 +95,10 @@ function refusedBy<A extends Admission>(
   return { ...first, response: refusal.answer };
 }
 
-/** Clients fall back themselves and show the second refusal; a hop's own page says less than an API server's Status. */
+/**
+ * Picks the more helpful refusal. Clients fall back too and show the second one; a hop's error page
+ * says less than an API server's Status.
+ */
 async function clearerOf<A extends Admission>(
   first: PlannedSession<A>,
   refusal: Refusal,

@@ -5,9 +5,8 @@ import type { PendingClient } from "./pending-client.ts";
 import type { Plan } from "./plan.ts";
 
 /**
- * Passes on a node's refusal (400 or more): as it is to pass-through and tunnel, as a Status to
- * clients of the API server's protocols, since client-go shows a Status' message and anything else
- * raw.
+ * Passes on a node's refusal (400 or above): unchanged for pass-through and tunnel, otherwise as a
+ * Status, because client-go shows a Status' message but any other body raw.
  */
 export async function passRefusalOn(
   refused: RefusedUpgrade,
@@ -20,7 +19,7 @@ export async function passRefusalOn(
   await copyRefusal(refused, socket);
 }
 
-/** The refusal as the Status that it holds, or that holds its text. */
+/** The Status in the refusal's body, or a new Status with the body's text. */
 export async function refusalErrorOf(refused: RefusedUpgrade, maxBodyBytes: number): Promise<StatusError> {
   return statusErrorOf(refused.status, await textOf(refused, maxBodyBytes));
 }
@@ -31,7 +30,7 @@ function statusErrorOf(code: number, text: string): StatusError {
   return genericError(code, text.trim() || `the node refused the session with status code ${code}`);
 }
 
-/** The beginning of the body; a body that breaks off tells what it told. */
+/** The beginning of the body. If the body breaks off, the part that came is used. */
 async function textOf({ body }: RefusedUpgrade, maxBodyBytes: number): Promise<string> {
   const parts: Buffer[] = [];
   let length = 0;
@@ -42,7 +41,7 @@ async function textOf({ body }: RefusedUpgrade, maxBodyBytes: number): Promise<s
       if (length >= maxBodyBytes) break;
     }
   } catch {
-    // The status line has said what matters.
+    // The status line is enough.
   }
   body.destroy();
   return Buffer.concat(parts).subarray(0, maxBodyBytes).toString("utf8");

@@ -1,12 +1,12 @@
 import type { Duplex } from "node:stream";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 
-/** Largest burst a client may send before it is answered; more waits in the kernel. */
+/** Limit for bytes that a client sends before its answer. Further bytes wait in the kernel. */
 const MAX_EARLY_BYTES = 64 * 1024;
 
 /**
- * A client whose upgrade has not been answered. Notices when it leaves, so that no node is dialled for
- * it, and keeps the few bytes that it may send early.
+ * A client that waits for the answer to its upgrade. Notices when the client leaves, so that no node
+ * is dialled for it, and buffers bytes that it sends early.
  */
 export class PendingClient {
   readonly socket: Duplex;
@@ -14,25 +14,25 @@ export class PendingClient {
   readonly #early: Uint8Array[] = [];
   #earlyBytes = 0;
 
-  /** `head` is what the HTTP parser had read beyond the request. */
+  /** `head`: bytes that the HTTP parser read beyond the request. */
   constructor(socket: Duplex, head: Uint8Array) {
     this.socket = socket;
-    // A client that half-closes may still be owed its output. HTTPS servers do not allow it by themselves.
+    // A client that half-closes may still get output. HTTPS servers do not set this themselves.
     socket.allowHalfOpen = true;
     if (head.byteLength > 0) this.#keep(head);
     socket.on("data", this.#keep);
     socket.on("end", this.#gone);
     socket.on("close", this.#gone);
-    // Without a listener an ECONNRESET would end the process; `close` follows and says the same.
+    // Without a listener an ECONNRESET would end the process; `close` follows anyway.
     socket.on("error", ignore);
   }
 
-  /** Aborted when the client went away. */
+  /** Aborted when the client leaves. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Hands the socket over, paused, with what it sent early. */
+  /** Returns the socket, paused, and the bytes that arrived early. */
   release(): UpgradedConnection {
     this.socket.off("data", this.#keep);
     this.socket.off("end", this.#gone);

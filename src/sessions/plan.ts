@@ -3,20 +3,20 @@ import type { NodeCapability, WebSocketPath } from "../nodes/node-capability.ts"
 import type { ClientOffer } from "./client-offer.ts";
 import type { Subresource } from "./streaming-request.ts";
 
-/** The gates that decide about paths, as booleans so that the decision stays a pure function. */
+/** The feature gates that affect plans, as booleans, so that planning stays a pure function. */
 export interface PlanGates {
   readonly TranslateStreamCloseWebsocketRequests: boolean;
   readonly PortForwardWebsockets: boolean;
   readonly ExtendWebSocketsToKubelet: boolean;
 }
 
-/** How the bytes of a session travel, and why. `reason` is data: `sluice explain`, logs and tests print it. */
+/** How a session's bytes travel, and why. `reason` is data: `sluice explain`, logs and tests print it. */
 export interface Plan {
   readonly kind: "pass-through" | "translate" | "tunnel" | "bridge";
   readonly reason: PlanReason;
 }
 
-/** Every reason, with the sentence that `sluice explain` prints. */
+/** Every reason, with the sentence for `sluice explain`. */
 export const PLAN_REASONS = {
   "node-speaks-websocket":
     "the node declares ExtendWebSocketsToKubelet, so the client's own protocol reaches it",
@@ -49,10 +49,13 @@ export const PLAN_REASONS = {
 
 export type PlanReason = keyof typeof PLAN_REASONS;
 
-/** Why the API server has to carry a session, so that its admission is asked (docs/decisions/0044-admission-on-connect.md). */
+/**
+ * Why a session must pass through the API server, whose admission then decides
+ * (docs/decisions/0044-admission-on-connect.md).
+ */
 export type AdmissionReason = Extract<PlanReason, `admission-${string}`>;
 
-/** The client's own protocol reaches the API server, which speaks them all. Pure. */
+/** The API server supports every client protocol, so the client's own passes through. Pure. */
 export function planThroughApiServer(reason: AdmissionReason): Plan {
   return { kind: "pass-through", reason };
 }
@@ -61,14 +64,17 @@ export function isThroughApiServer({ reason }: Plan): boolean {
   return reason.startsWith("admission-");
 }
 
-/** The way that fails on its own when the client's own protocol passes through for this subresource. */
+/**
+ * Pass-through of WebSocket commands and of tunnels fails independently: which of the two this
+ * subresource uses.
+ */
 export function webSocketPathOf(subresource: Subresource): WebSocketPath {
   return subresource === "portforward" ? "tunnel" : "command";
 }
 
 /**
- * Chooses the path: what the client offers x what is held of the node x gates. Pure, and the whole decision.
- * Only offers that can be carried reach it: "websocket" or "spdy".
+ * Plans a session from the client's offer, the node's known capabilities, and the gates. Pure. The
+ * offer must be "websocket" or "spdy".
  */
 export function planFor(
   subresource: Subresource,
@@ -97,20 +103,23 @@ export function planFor(
   };
 }
 
-/** What is left when the node refuses the first plan because of its path; undefined where that was the last. Pure. */
+/** The next plan if the node refuses `plan` because of its protocol; undefined if there is none. Pure. */
 export function planAfter(plan: Plan, subresource: Subresource): Plan | undefined {
   const isTaken = plan.reason === "node-speaks-websocket" || plan.reason === "node-held-to-websocket";
   return isTaken ? overSpdy(subresource, "node-failed-at-websocket") : undefined;
 }
 
-/** Whether the upstream is asked for v5 or the tunnel, which another Sluice there can make resumable. Older protocols stay as they came. */
+/**
+ * True if the plan requests v5 or the tunnel, which an upstream Sluice can make resumable. Older
+ * protocols stay unchanged.
+ */
 export function asksForNewProtocol({ kind, reason }: Plan): boolean {
   return kind === "bridge" || (kind === "pass-through" && NEW_PROTOCOL_REASONS.includes(reason));
 }
 
 /**
- * The same decision in front of a container runtime's streaming server, as the kubelet takes it: with its gate off, the client's protocol
- * reaches the runtime, which refuses the new ones. Pure.
+ * Plans for a container runtime's streaming server, as the kubelet does: with its gate off, the
+ * client's protocol reaches the runtime, which refuses the new ones. Pure.
  */
 export function planForRuntime(
   subresource: Subresource,
@@ -124,8 +133,8 @@ export function planForRuntime(
 }
 
 /**
- * The same decision where nothing but WebSocket v5 and the tunnel reaches the upstream: an L7 hop that refuses SPDY stands before it. No
- * gate can make another way of it. Pure.
+ * Plans for an upstream behind an L7 hop that refuses SPDY: only WebSocket v5 and the tunnel reach it,
+ * whatever the gates say. Pure.
  */
 export function planForWebSocketOnly(subresource: Subresource, offer: ClientOffer): Plan {
   if (offer.transport !== "websocket") return { kind: "bridge", reason: "spdy-over-websocket-hop" };
@@ -144,19 +153,19 @@ const NEW_PROTOCOL_REASONS: readonly PlanReason[] = [
 const CLIENT_SPEAKS_SPDY: Plan = { kind: "pass-through", reason: "client-speaks-spdy" };
 const RUNTIME_SPEAKS_IT: Plan = { kind: "pass-through", reason: "runtime-speaks-it" };
 
-/** What KEP-4006 brought: WebSocket v5 for commands, the tunnel for port-forward. */
+/** The protocols of KEP-4006: WebSocket v5 for commands, the tunnel for port-forward. */
 function hasNewProtocol(subresource: Subresource, protocols: readonly string[]): boolean {
   return subresource === "portforward"
     ? tunnelOffers(protocols).length > 0
     : protocols.includes("v5.channel.k8s.io");
 }
 
-/** The request offers what KEP-4006 brought, whatever becomes of it. */
+/** True if the request offers a protocol of KEP-4006, whether or not the plan uses it. */
 export function wantsNewProtocol(subresource: Subresource, offer: ClientOffer): boolean {
   return offer.transport === "websocket" && hasNewProtocol(subresource, offer.protocols);
 }
 
-/** KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped. */
+/** KEP-4006 calls the tunnel v2.portforward.k8s.io, but kubelets know only the name that shipped. */
 function isKnownToNodes(subresource: Subresource, protocols: readonly string[]): boolean {
   return subresource !== "portforward" || protocols.some(isShippedTunnelName);
 }

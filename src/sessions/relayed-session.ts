@@ -12,15 +12,15 @@ import { CommandEndObserver, type EndObserver, ForwardEndObserver } from "./obse
 import type { SessionObservers } from "./observers/session-observers.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
-/** How a session that passes through is understood, by what both sides agreed on. */
+/** How to decode a pass-through session, given the protocol that both sides agreed on. */
 export interface PassThrough {
   readonly ends: EndObserver;
-  /** Of a command: see RelayedSession. */
+  /** For commands: see RelayedSession. */
   readonly closesBehindResult: boolean;
   decoderFor(observers: SessionObservers): PassThroughDecoder;
 }
 
-/** `answer`: the lines of the node's 101. */
+/** `answer`: the headers of the node's 101. */
 export function passThroughOf(
   { offer, subresource, ports }: Pick<StreamingRequest, "offer" | "subresource" | "ports">,
   answer: HeaderList,
@@ -29,7 +29,7 @@ export function passThroughOf(
   const isSpdy = offer.transport === "spdy";
   const protocol = headerValue(answer, isSpdy ? "x-stream-protocol-version" : "sec-websocket-protocol") ?? "";
   if (subresource !== "portforward") {
-    // Without a header the version is v1's, and so are the channels without a subprotocol.
+    // Without the header, or without a subprotocol, the version is v1.
     const version: RemoteCommandVersion = isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io";
     const ends = new CommandEndObserver(version, isSpdy ? "spdy" : "websocket");
     return {

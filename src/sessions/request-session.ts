@@ -13,8 +13,9 @@ import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumab
 import type { UpstreamRequest } from "./upstream-request.ts";
 
 /**
- * Requests the session. A 101 to another protocol is refused: no raw pipe without a validated 101
- * (CVE-2018-1002105); our own WebSocket handshake is checked whole. Throws UpstreamError.
+ * Requests the session. Refuses a 101 to another protocol: no raw pipe without a validated 101
+ * (CVE-2018-1002105). Also validates the answer to the gateway's own WebSocket handshake. Throws
+ * UpstreamError.
  */
 export async function requestSession(
   endpoint: UpstreamEndpoint,

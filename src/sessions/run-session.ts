@@ -17,8 +17,9 @@ import { type SessionProxy, sessionProxyFor } from "./session-proxy.ts";
 import { SessionRecord } from "./session-record.ts";
 
 /**
- * The life of a session, on every leg. A step refuses by StatusError or HandshakeRefusal. The upstream
- * is dialled before the 101: a refusal stays HTTP, and kubectl falls back to SPDY.
+ * Runs a session on any leg. Each step refuses by StatusError or HandshakeRefusal. It dials the
+ * upstream before it sends the 101, so that a refusal is an HTTP answer and kubectl falls back to
+ * SPDY.
  */
 export async function runSession<A extends Admission>(
   leg: Leg<A>,
@@ -34,7 +35,7 @@ export async function runSession<A extends Admission>(
   const startedMs = gateway.clock.now();
   incoming.trace?.rename(leg.path.subresource);
   const admission = await countingRefusals(leg.path, incoming, gateway, () => leg.admit(incoming));
-  // From here on the session's record logs how it goes.
+  // From here on the session record logs the outcome.
   if (incoming.notes !== undefined) incoming.notes.isLogged = true;
   const record = new SessionRecord(admission, startedMs, gateway, incoming.trail);
   try {
@@ -55,7 +56,7 @@ export async function runSession<A extends Admission>(
   }
 }
 
-/** The client's 101, and the bytes. Both leave in one write. */
+/** Answers the client's upgrade and carries the session. The 101 and the first bytes leave in one write. */
 function answerAndCarry<A extends Admission>(
   { resumption }: Leg<A>,
   admission: A,

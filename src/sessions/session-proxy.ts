@@ -20,9 +20,9 @@ import { passThroughOf } from "./relayed-session.ts";
 import type { StreamingSession } from "./session.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
 
-/** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
+/** Both sides have switched protocols: answers the client's upgrade, then carries the bytes by the plan. */
 export interface SessionProxy {
-  /** The lines of the client's 101. */
+  /** The headers of the client's 101. */
   readonly headers: HeaderList;
   readonly statusMessage?: string;
   readonly upstream: Duplex;
@@ -30,10 +30,10 @@ export interface SessionProxy {
   start(downstream: UpgradedConnection, life: SessionLifecycle): StreamingSession;
 }
 
-/** An upstream that switched. */
+/** An upstream that switched protocols. */
 export type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUpgrade };
 
-/** Throws a StatusError, and closes the node's connection, when the node chose something that cannot be carried. */
+/** If the node chose something that cannot be carried, closes its connection and throws a StatusError. */
 export function sessionProxyFor(
   { admission, handshake, response }: AgreedUpstream,
   observer: SessionObserver | undefined,
@@ -77,7 +77,7 @@ export function sessionProxyFor(
             {
               requested: admission.request.streams,
               upstreamVersion,
-              // A node's clients are API servers and kubectl, which know the kubelet's texts.
+              // A node's clients are API servers and kubectl, which know the kubelet's wording.
               rewritesStatus: admission.plan.reason === "runtime-speaks-spdy",
               webSocketLimits,
               spdyLimits: limits.spdy,
@@ -123,7 +123,7 @@ export function sessionProxyFor(
   }
 }
 
-/** The observers of a session, whatever carries it: a new one is a line here. `observer`: the leg's. */
+/** A session's observers, on every carrier: add a new one here. `observer`: the leg's own. */
 function observersFor({ policy }: Admission, observer: SessionObserver | undefined): SessionObserver[] {
   return [
     ...(policy.portRefusal === undefined ? [] : [new PortRules(policy.portRefusal)]),
@@ -131,7 +131,10 @@ function observersFor({ policy }: Admission, observer: SessionObserver | undefin
   ];
 }
 
-/** The SPDY protocol that the upstream chose, which must be one that it was offered. Throws a StatusError, as client-go words it. */
+/**
+ * The SPDY protocol that the upstream chose. Throws a StatusError, worded as client-go's, if the
+ * gateway did not offer it.
+ */
 function chosenStreamProtocol(response: SwitchedUpgrade, admission: Admission): string {
   const offered = offeredStreamProtocols(admission);
   const chosen = headerValue(response.rawHeaders, "x-stream-protocol-version")?.trim() ?? "";
@@ -151,7 +154,10 @@ const SWITCHING_HEADERS: ReadonlySet<string> = new Set([
   "x-stream-protocol-version",
 ]);
 
-/** Of a node's 101 the lines that the protocols need; a cookie or a policy of a node's would be the gateway's to a browser. */
+/**
+ * Keeps only the headers of the node's 101 that the protocols need. A browser would attribute a node's
+ * cookie or policy to the gateway.
+ */
 function switchingHeaders(headers: HeaderList): HeaderList {
   return headers.filter(([name]) => SWITCHING_HEADERS.has(name.toLowerCase()));
 }

@@ -13,8 +13,8 @@ import type { SessionReport, StreamingSession } from "./session.ts";
 import type { SessionInfo } from "./sessions.ts";
 
 /**
- * What operators see of one session: its place, metrics, and a log line at its start and at its end.
- * No command line, header or payload is recorded.
+ * One session as operators see it: its place, its metrics, and a log line at its start and end. It
+ * records no command line, header or payload.
  */
 export class SessionRecord implements SessionOwner {
   #admission: Admission;
@@ -22,10 +22,10 @@ export class SessionRecord implements SessionOwner {
   readonly #gateway: SessionRunContext;
   readonly #startedMs: number;
   readonly #trail: AuditTrail | undefined;
-  /** Of the places that it holds. */
+  /** Release the session's places. */
   readonly #releases: (() => void)[] = [];
   #span: TraceSpan | undefined;
-  /** It was refused, or runs. */
+  /** True once the session was refused or has started. */
   #isSettled = false;
 
   constructor(admission: Admission, startedMs: number, gateway: SessionRunContext, trail?: AuditTrail) {
@@ -59,7 +59,7 @@ export class SessionRecord implements SessionOwner {
     return this.#info;
   }
 
-  /** Acquires a place; throws a StatusError 429 or 503 when there is none. */
+  /** Acquires a place; throws a StatusError 429 or 503 if none is free. */
   async acquirePlace(): Promise<void> {
     const { user, namespace } = this.#info;
     this.#releases.push(this.#gateway.sessions.admit());
@@ -67,21 +67,21 @@ export class SessionRecord implements SessionOwner {
     if (releaseQuota !== undefined) this.#releases.push(releaseQuota);
   }
 
-  /** Another plan than the first was taken. */
+  /** Records a plan other than the first. */
   planned(admission: Admission): void {
     if (admission.plan === this.#admission.plan) return;
     this.#admission = admission;
     this.#info = { ...this.#info, plan: admission.plan };
   }
 
-  /** The node refused; the client has its answer. */
+  /** The node refused the session, and the client has its answer. */
   refused(status: number): void {
     this.#notStarted(status, "the node refused the session");
     this.#trail?.complete({ code: status });
     this.#admission.trace?.end(status);
   }
 
-  /** The session never came to be. */
+  /** The session could not start. */
   failed(error: unknown): void {
     const code = error instanceof StatusError ? error.code : 500;
     const hasLeft = error instanceof UpstreamError && error.code === "aborted";
@@ -89,7 +89,10 @@ export class SessionRecord implements SessionOwner {
     this.#notStarted(code, reason, error instanceof CircuitOpenError ? "debug" : "warn");
   }
 
-  /** Both upgrades are done, the client's with this code: from here on the session's lifecycle reports how it ends. */
+  /**
+   * Both upgrades are done, the client's with this status. From here on the session's lifecycle reports
+   * its end.
+   */
   start(
     answered: 101 | 200,
     sockets: readonly Duplex[],
@@ -173,7 +176,7 @@ export class SessionRecord implements SessionOwner {
   }
 }
 
-/** How the session ended, on the last event of its request. */
+/** Records on the request's last audit event how the session ended. */
 export function annotateEnd(
   trail: AuditTrail | undefined,
   { endedBy, cause, code, downstreamBytes, upstreamBytes }: SessionReport,
@@ -183,6 +186,6 @@ export function annotateEnd(
   trail?.annotate("sluice.dev/end-code", String(code));
   trail?.annotate("sluice.dev/downstream-bytes", String(downstreamBytes));
   trail?.annotate("sluice.dev/upstream-bytes", String(upstreamBytes));
-  // The code of the answer; how the session ended stands in the annotations.
+  // The event has the answer's code; the annotations say how the session ended.
   trail?.complete({});
 }

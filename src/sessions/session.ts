@@ -3,8 +3,8 @@ import type { Ticking } from "../net/session-clock.ts";
 import type { CauseOfOurs, SessionEnd } from "./session-end.ts";
 
 /**
- * The outcome of a session. Byte counts are payload, without framing, where the session is translated; relays and tunnels count what they
- * carry.
+ * A session's outcome. Translated sessions count payload without framing; relays and tunnels count the
+ * bytes that they carry.
  */
 export interface SessionReport extends SessionEnd {
   /** Upstream to downstream. */
@@ -13,19 +13,22 @@ export interface SessionReport extends SessionEnd {
   readonly upstreamBytes: number;
 }
 
-/** A session that is being carried. Its lifecycle ticks it, may end it early, and is notified once when it is over. */
+/** A running session. Its lifecycle ticks it, may end it early, and is told once when it is over. */
 export interface StreamingSession extends Ticking {
-  /** Ends it now, truthfully: the client never takes what it has for a success. */
+  /** Ends the session now. The client must not take the partial output for a success. */
   end(cause: CauseOfOurs, message: string): void;
-  /** Writes what comes before a limit ends it. Absent: a warning has no place among the bytes. */
+  /** Writes the warning before a limit ends the session. Absent: the protocol has no place for one. */
   warn?(message: string): void;
 }
 
 /** All in milliseconds. */
 export interface SessionTimeouts extends LingerTimes {
-  /** Nothing in either direction for this long ends the session. Heartbeats count only where frames are not looked at. */
+  /**
+   * A session without traffic in either direction for this long ends. Heartbeats count only if the
+   * frames are not decoded.
+   */
   readonly idleMs: number;
-  /** The session ends this long after its start, whatever moves. Absent: never. */
+  /** The session ends this long after its start, even with traffic. Absent: never. */
   readonly maxDurationMs?: number | undefined;
   /** The upstream has this long to accept the streams of an exec or attach. */
   readonly streamCreationMs: number;

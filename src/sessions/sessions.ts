@@ -5,10 +5,13 @@ import type { Subresource } from "./streaming-request.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 
-/** Of a session through a proxy subresource: the API server finds the node, and bytes pass through unread. */
+/**
+ * The plan of a session through a proxy subresource: the API server finds the node, and the bytes pass
+ * undecoded.
+ */
 export const PROXIED = { kind: "proxied", reason: "proxy-subresource" } as const;
 
-/** What is known of a session from the moment it is admitted. */
+/** The facts about a session, from its admission on. */
 export interface SessionInfo {
   readonly id: string;
   readonly subresource: Subresource;
@@ -16,30 +19,33 @@ export interface SessionInfo {
   readonly pod: string;
   readonly node: string;
   readonly user: string;
-  /** The user whose credentials came, where that one impersonates. */
+  /** The authenticated user, if that user impersonates another. */
   readonly requestedBy?: string;
   readonly plan: Plan | typeof PROXIED;
   readonly startedAt: Date;
 }
 
-/** A session that is being carried. */
+/** A session that is running. */
 export interface RunningSession {
-  /** Absent: a forwarded upgrade that is no exec, attach or port-forward; it ends with the others, and no list shows it. */
+  /**
+   * Absent for a forwarded upgrade that is not an exec, attach or port-forward: it ends with the others,
+   * and no list shows it.
+   */
   readonly info?: SessionInfo | undefined;
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   cut(cause: CauseOfOurs, message: string): void;
 }
 
-/** Is notified of sessions that lists show, so that another process can report those that this one takes with it. */
+/** Is notified of listed sessions, so that another process can report their ends if this one dies. */
 export interface SessionWatcher {
   began(info: SessionInfo): void;
   over(id: string): void;
 }
 
 /**
- * Every session of this process: admits them up to a bound, lists them, ends them. A place is acquired before the upstream is dialled and
- * released when the session is over, or refused.
+ * All sessions of this process: admits them up to a limit, lists them, ends them. A place is acquired
+ * before the upstream is dialled, and released when the session ends or is refused.
  */
 export class Sessions {
   readonly #maxSessions: number;
@@ -53,12 +59,15 @@ export class Sessions {
     this.#maxSessions = maxSessions;
   }
 
-  /** `watcher`: of the sessions that begin from now on. */
+  /** `watcher` hears of sessions that begin from now on. */
   watch(watcher: SessionWatcher | undefined): void {
     this.#watcher = watcher;
   }
 
-  /** Acquires a place, or throws a StatusError: 503 while draining, 429 at the limit. The result releases it, once. */
+  /**
+   * Acquires a place, or throws a StatusError: 503 while draining, 429 at the limit. Call the result
+   * once to release it.
+   */
   admit(): () => void {
     if (this.#isDraining) throw serviceUnavailable("the gateway is shutting down");
     if (this.#admitted >= this.#maxSessions) {
@@ -83,7 +92,7 @@ export class Sessions {
     if (this.#running.delete(session) && session.info !== undefined) this.#watcher?.over(session.info.id);
   }
 
-  /** Admitted sessions, those that are still being set up included. */
+  /** The number of admitted sessions, including those that have not started yet. */
   get size(): number {
     return this.#admitted;
   }
@@ -92,20 +101,20 @@ export class Sessions {
     return this.#isDraining;
   }
 
-  /** For /debug/sessions: no command line, no header, no payload. */
+  /** For /debug/sessions. Contains no command line, header or payload. */
   list(): (SessionInfo & { downstreamBytes: number; upstreamBytes: number })[] {
     return Array.from(this.#running).flatMap(({ info, downstreamBytes, upstreamBytes }) =>
       info === undefined ? [] : [{ ...info, downstreamBytes, upstreamBytes }],
     );
   }
 
-  /** Admits no session any more. Resolves when the last one is over. */
+  /** Admits no new sessions. Resolves when the last one has ended. */
   drain(): Promise<void> {
     this.#isDraining = true;
     return this.#admitted === 0 ? Promise.resolve() : new Promise((resolve) => this.#emptied.push(resolve));
   }
 
-  /** Ends what still runs; each client gets a failure in its own protocol. */
+  /** Ends the running sessions. Each client gets a failure in its own protocol. */
   endAll(message: string): void {
     for (const session of [...this.#running]) session.cut("shutdown", message);
   }

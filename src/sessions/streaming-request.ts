@@ -8,35 +8,35 @@ import { type ClientOffer, clientOfferOf } from "./client-offer.ts";
 
 export type Subresource = "exec" | "attach" | "portforward";
 
-/** Which pod a streaming URL names. */
+/** The pod that a streaming URL names. */
 export interface StreamingPath {
   readonly namespace: string;
   readonly pod: string;
   readonly subresource: Subresource;
 }
 
-/** A streaming request, parsed once; nothing behind it reads the URL again. */
+/** A streaming request, parsed once. Later steps do not read the URL again. */
 export interface StreamingRequest extends StreamingPath {
   readonly method: string;
-  /** As it came, for non-resource purposes such as audit; holds the command line. */
+  /** The raw path and query, for audit and the like. Contains the command line. */
   readonly path: string;
   readonly container: string | undefined;
   readonly command: readonly string[];
   readonly streams: RequestedStreams;
-  /** Only the legacy WebSocket port-forward names its ports in the URL. */
+  /** Only legacy WebSocket port-forward names its ports in the URL. */
   readonly ports: readonly number[];
   readonly offer: ClientOffer;
-  /** Why the user wants the session; empty when no reason was given. */
+  /** The user's reason for the session; empty if none was given. */
   readonly reason: string;
   readonly headers: HeaderList;
   readonly remoteAddress: string;
-  /** What the peer says of earlier hops may travel on. */
+  /** The peer is trusted to report earlier hops. */
   readonly isPeerTrusted: boolean;
 }
 
 const STREAMING_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/(exec|attach|portforward)\/?$/;
 
-/** The pod and subresource that a path names, or undefined when it is no streaming path. Segments are percent-decoded. */
+/** The pod and subresource in a path, percent-decoded; undefined if it is not a streaming path. */
 export function matchStreamingPath(pathname: string): StreamingPath | undefined {
   const match = STREAMING_PATH.exec(pathname);
   if (match === null) return undefined;
@@ -46,20 +46,24 @@ export function matchStreamingPath(pathname: string): StreamingPath | undefined 
   return { namespace, pod, subresource: match[3] as Subresource };
 }
 
-/** Reads options, offer and headers. Throws a StatusError 400 for what the API server refuses when it decodes them. */
+/**
+ * Parses options, offer and headers. Throws a StatusError 400 for values that the API server's decoder
+ * refuses.
+ */
 export function parseStreamingRequest(
   path: StreamingPath,
   request: { method: string; url: URL; headers: HeaderList; remoteAddress: string; isPeerTrusted?: boolean },
 ): StreamingRequest {
   const query = request.url.searchParams;
   if (query.has("dryRun")) throw badRequest("dryRun is not supported");
-  // Container runtimes refuse it with 500. Decoded, another command would run than the one that is audited.
+  // Container runtimes answer 500 to it. If it were decoded, the command that runs would differ from the
+  // audited one.
   const unreadable = nonUtf8Parameter(request.url);
   if (unreadable !== undefined)
     throw badRequest(`the query parameter ${goQuote(unreadable)} is not valid UTF-8`);
   const isExec = path.subresource === "exec";
   return {
-    // Spelt out: a spread in front costs as much as all the rest.
+    // Spelt out: a leading spread costs as much as everything else here.
     namespace: path.namespace,
     pod: path.pod,
     subresource: path.subresource,
@@ -85,7 +89,10 @@ export function parseStreamingRequest(
   };
 }
 
-/** Kubernetes' query booleans: absent, "0" and "false" are false, everything else is true, the first value counts. */
+/**
+ * Kubernetes' query booleans: absent, "0" and "false" are false, any other value is true. The first
+ * value counts.
+ */
 function flagOf(query: URLSearchParams, name: string): boolean {
   const value = query.get(name);
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
@@ -93,7 +100,7 @@ function flagOf(query: URLSearchParams, name: string): boolean {
 
 const MAX_UINT16 = 65_535;
 
-/** As kube-apiserver 1.37 reads it: an unsigned number of 16 bits, in its words. */
+/** Parses like kube-apiserver 1.37: an unsigned 16-bit number, with its error texts. */
 function parsePortOption(text: string): number {
   const isNumber = /^\d+$/.test(text);
   if (isNumber && Number(text) <= MAX_UINT16) return Number(text);
@@ -104,7 +111,7 @@ function parsePortOption(text: string): number {
 function decodeSegment(segment: string | undefined): string | undefined {
   try {
     const decoded = decodeURIComponent(segment ?? "");
-    // A decoded slash or dot segment would name another object than the one that was authorised.
+    // A decoded slash or dot segment would name another object than the authorized one.
     return /[/\\]|^\.{1,2}$/.test(decoded) ? undefined : decoded;
   } catch {
     return undefined;

@@ -7,12 +7,12 @@ import {
 } from "../api/status.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
 
-/** The failure in kube-apiserver's words; the kubelet has the same for its runtime. */
+/** The failure as kube-apiserver words it; the kubelet words a runtime's failure the same way. */
 export function dialingError({ code, message }: UpstreamError): StatusError {
   return genericError(500, code === "dial-failed" ? `error dialing backend: ${message}` : message);
 }
 
-/** The answer in place of an upstream's that gave none; `upstream` is what it is. */
+/** The answer to the client if the upstream gave none; `upstream` names it. */
 export function forwardingError(error: UpstreamError, upstream = "the API server"): StatusError {
   const text = `error trying to reach ${upstream}: ${error.message}`;
   if (error.code === "upgrade-refused" || error.code === "invalid-request") return badRequest(error.message);

@@ -14,22 +14,28 @@ import { upstreamProtocolOf } from "./bridge-offer.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
-/** What is sent to a kubelet, or to the streaming server of its runtime, to open a session. */
+/** A request that opens a session at a kubelet or at a runtime's streaming server. */
 export interface UpstreamRequest {
   readonly method: string;
   /** Path and query, encoded for the wire. */
   readonly path: string;
   readonly headers: HeaderList;
-  /** What a good 101 switches to. */
+  /** The protocol that a valid 101 must switch to. */
   readonly upgrade: "websocket" | "SPDY/3.1";
-  /** Where we are the client of a WebSocket ourselves: what its answer is judged by. */
+  /** Validates the answer if the gateway itself is the WebSocket client. */
   readonly webSocket?: WebSocketRequest | undefined;
 }
 
-/** v1 is never offered: its failures are lost (a Go client takes them for exit code 0). No SPDY server speaks v5. */
+/**
+ * v1 is never offered, because its failures are lost: a Go client takes them for exit code 0. No SPDY
+ * server supports v5.
+ */
 const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io"];
 
-/** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
+/**
+ * Headers about the client's own connection. Extensions are not forwarded, since compression would
+ * change relayed bytes.
+ */
 const CLIENT_ONLY_HEADERS = [
   "host",
   "content-length",
@@ -37,7 +43,10 @@ const CLIENT_ONLY_HEADERS = [
   "sluice-reason",
   RESUME_HEADER.toLowerCase(),
 ];
-/** What our own request says in their place. Versions that the client wrote would be offered in our name. */
+/**
+ * Headers that the gateway's own request sets. The client's values would offer its versions in the
+ * gateway's name.
+ */
 const REPLACED_HEADERS = [
   "sec-websocket-protocol",
   "sec-websocket-key",
@@ -46,8 +55,8 @@ const REPLACED_HEADERS = [
 ];
 
 /**
- * Builds the request that opens the session at `path`, with the client's headers as far as the plan lets them through, and with its
- * credentials where `keepsIdentity`: to an API server.
+ * Builds the request that opens the session at `path`, with the client's headers as the plan allows.
+ * `keepsIdentity`: also with its credentials, for an API server.
  */
 export function upstreamRequestFor(
   request: StreamingRequest,
@@ -106,7 +115,10 @@ function streamProtocols(admission: Pick<Admission, "request" | "plan">): Header
   return offeredStreamProtocols(admission).map((version) => ["X-Stream-Protocol-Version", version]);
 }
 
-/** The SPDY protocols that our own request offers, by the plan; none where the client's request passes through. */
+/**
+ * The SPDY protocols that the gateway's own request offers under this plan; none if the client's
+ * request passes through.
+ */
 export function offeredStreamProtocols({
   request,
   plan,
@@ -116,7 +128,10 @@ export function offeredStreamProtocols({
   return [...new Set(tunnelOffers(request.offer.protocols).map(({ spdyProtocol }) => spdyProtocol))];
 }
 
-/** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */
+/**
+ * The client's headers without identity and hop-by-hop headers (including those that Connection
+ * lists), plus its address.
+ */
 function forwardedHeaders(request: StreamingRequest, keepsIdentity = false): HeaderLine[] {
   const lines = withoutHopByHop(request.headers);
   const kept = withoutHeaders(keepsIdentity ? lines : withoutIdentity(lines), CLIENT_ONLY_HEADERS)
@@ -125,7 +140,7 @@ function forwardedHeaders(request: StreamingRequest, keepsIdentity = false): Hea
   return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });
 }
 
-/** Resumption is agreed between us and the client alone. */
+/** The gateway and the client agree on resumption without the upstream. */
 function withoutResumption(line: HeaderLine): HeaderLine | undefined {
   const [name, value] = line;
   if (name.toLowerCase() !== "sec-websocket-protocol" || !value.includes(RESUME_PROTOCOL)) return line;

@@ -1,12 +1,12 @@
 import type { Duplex } from "node:stream";
 import { queuedBytesOf } from "../net/linger.ts";
 
-/** What a read, or a write, says of a connection that its peer has reset. */
+/** Error codes of reads and writes on a connection that the peer has reset. */
 const RESETS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 /**
- * Calls back once: true when the peer ended, or reset, behind all that was written, or behind the
- * result (`isResultSent`): clients exit with it, which resets with a farewell unread, or unsent.
+ * Calls back once: true if the peer ended or reset after it had taken everything or the result
+ * (`isResultSent`). Clients exit with the result, which resets if a farewell is unread or unsent.
  */
 export function whenTaken(
   socket: Duplex,
@@ -32,7 +32,7 @@ export function whenTaken(
   };
   const closed = (): void => {
     const error = socket.errored as NodeJS.ErrnoException | null;
-    // Only the end of the connection is refused then: all data was taken.
+    // After all data was taken, only the shutdown itself fails.
     const isAllTaken = socket.writableFinished || error?.syscall === "shutdown";
     finished((isAllTaken && (error !== null || hasPeerEnded)) || (isReset() && isResultSent()));
   };

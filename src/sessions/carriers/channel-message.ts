@@ -2,7 +2,7 @@ import { channelByte, encodeBase64, type RemoteCommandSpec } from "../../../prot
 import { OPCODE } from "../../../protocols/websocket/index.ts";
 import type { WebSocketConnection } from "./websocket-connection.ts";
 
-/** Sends one message for a channel: binary, or text where the subprotocol is a base64 one. */
+/** Sends a message on a channel: as text for base64 subprotocols, otherwise as binary. */
 export function sendChannelMessage(
   webSocket: WebSocketConnection,
   framing: Pick<RemoteCommandSpec, "isBase64">,

@@ -1,7 +1,10 @@
-/** The runtime must end the session this soon after its status and its last output; containerd does so at once. */
+/**
+ * The upstream must end the session this soon after the status and the last output; containerd does so
+ * at once.
+ */
 const AFTER_STATUS_MS = 10_000;
 
-/** Watches for an upstream that has said how its command ended, and then does not end the session. */
+/** Detects an upstream that has reported its command's status and does not end the session. */
 export class CloseTimeout {
   #sinceMs = Number.POSITIVE_INFINITY;
   #seenBytes = 0;
@@ -10,7 +13,10 @@ export class CloseTimeout {
     this.#sinceMs = nowMs;
   }
 
-  /** To be asked at every tick. `bytes`: of output so far. `isHeldUp`: a slow client keeps us from reading, so nothing can come. */
+  /**
+   * Call at each tick. `bytes`: the output so far. `isHeldUp`: a slow client stops the gateway from
+   * reading, so the upstream is not late.
+   */
   isDue(nowMs: number, bytes: number, isHeldUp: boolean): boolean {
     if (!Number.isFinite(this.#sinceMs)) return false;
     if (bytes !== this.#seenBytes || isHeldUp) this.#sinceMs = nowMs;

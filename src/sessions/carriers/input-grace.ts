@@ -2,12 +2,15 @@ import type { Duplex } from "node:stream";
 import type { SessionClock } from "../../net/session-clock.ts";
 
 /**
- * A client that closes properly has sent all of its input: protocols before v5 have no other end of it.
- * Its command has this long to take the input and to end, before the node's connection is.
+ * Before v5 a client can end stdin only by closing the connection. After a proper close the command
+ * has this long to read its input and finish, before the gateway closes the node's connection.
  */
 export const INPUT_GRACE_MS = 10_000;
 
-/** Calls `leave` when the node has not ended its connection in that time. Its output is read meanwhile, and dropped. */
+/**
+ * Calls `leave` if the node has not ended its connection in time. Meanwhile its output is read and
+ * dropped.
+ */
 export function leaveBehindInput(node: Duplex, clock: SessionClock, leave: () => void): void {
   const untilMs = clock.now() + INPUT_GRACE_MS;
   const ticking = {

@@ -1,19 +1,31 @@
 import type { Feed } from "../../net/feed.ts";
 import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
 
-/** A node that was read and sent nothing for so long has nothing queued: systems send again, after 200 ms, what found no room. */
+/**
+ * A node that sent nothing for this long while it was read has nothing queued: kernels retry a full
+ * receiver within 200 ms.
+ */
 export const DRAINED_MS = 250;
-/** Input waits no longer for what a node has queued. */
+/** Input is held at most this long. */
 export const MAX_INPUT_HOLD_MS = 1_000;
-/** The same in a terminal, whose user waits for the answer to a key. */
+/** The limit for a terminal, whose user waits for the echo of each key. */
 export const MAX_TERMINAL_HOLD_MS = 200;
-/** So much output behind the client's last input is no answer to it: the command may have ended behind more. */
+/**
+ * Output beyond this, since the client's last input, is not a reply to that input: the status may be
+ * queued after it.
+ */
 export const BULK_OUTPUT_BYTES: number = 512 * 1024;
 
-/** A larger piece of input belongs to a stream of it, which is not held, nor what follows within this time. */
+/**
+ * Larger pieces belong to a bulk transfer, which is not held; nor is any input within STREAM_MS after
+ * one.
+ */
 export const MAX_HELD_PIECE_BYTES: number = 8 * 1024;
 const STREAM_MS = 5_000;
-/** Turns of the event loop in which nothing came: a source pauses for one after each 256 KiB. */
+/**
+ * Turns of the event loop without output before the queue counts as empty: a source pauses for one
+ * after each 256 KiB.
+ */
 const QUIET_TURNS = 3;
 
 interface Held {
@@ -22,8 +34,9 @@ interface Held {
 }
 
 /**
- * Holds input that comes behind much output until what the node has queued was read. With the status
- * in it, the node's socket is closed, and input would take output back (kubernetes#142376).
+ * Holds input that follows much output until the node's queue has been read. If the status is in that
+ * queue, the node has closed its socket, and new input would discard the output
+ * (kubernetes/kubernetes#142376).
  */
 export class InputHold {
   readonly #ahead: ReadAhead;
@@ -31,7 +44,7 @@ export class InputHold {
   readonly #hasResult: () => boolean;
   readonly #maxHoldMs: number;
   #held: Held[] = [];
-  /** Of output since input went on, or since it is held. */
+  /** Output bytes since the last input was passed, or since the hold began. */
   #outputBytes = 0;
   #heardMs = 0;
   #quietTurns = 0;
@@ -39,7 +52,10 @@ export class InputHold {
   #sinceMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `client`: what reads the input. `hasResult`: the node has said how its command ended. */
+  /**
+   * `client`: the feed that reads the input. `hasResult`: whether the node has reported the command's
+   * result.
+   */
   constructor(ahead: ReadAhead, client: Feed, isTerminal: boolean, hasResult: () => boolean) {
     this.#ahead = ahead;
     this.#client = client;
@@ -47,7 +63,7 @@ export class InputHold {
     this.#maxHoldMs = isTerminal ? MAX_TERMINAL_HOLD_MS : MAX_INPUT_HOLD_MS;
   }
 
-  /** Calls `send` now, or later with a copy, or never, where the command has ended. In the order of the calls. */
+  /** Calls `send` now, or later with a copy, in call order. Does not call it if the command ends first. */
   pass(send: (bytes: Uint8Array) => void, bytes: Uint8Array): void {
     if (bytes.byteLength > MAX_HELD_PIECE_BYTES) {
       this.#streamedMs = performance.now();
@@ -64,7 +80,7 @@ export class InputHold {
     this.#held.push({ send, bytes: Uint8Array.from(bytes) });
   }
 
-  /** So much was read from the node, and is written to the client. */
+  /** Counts bytes that were read from the node and written to the client. */
   heard(bytes: number): void {
     this.#outputBytes += bytes;
     if (this.#timer === undefined) {
@@ -76,13 +92,13 @@ export class InputHold {
     else if (this.#outputBytes >= READ_AHEAD_BYTES || this.#ahead.isExhausted) this.flush();
   }
 
-  /** What is held goes on. */
+  /** Sends the held input. */
   flush(): void {
     this.#end();
     for (const { send, bytes } of this.#held.splice(0)) send(bytes);
   }
 
-  /** What is held means nothing any more. */
+  /** Discards the held input. */
   drop(): void {
     this.#held = [];
     this.#end();
@@ -120,7 +136,7 @@ export class InputHold {
       this.#quietTurns = 0;
       this.#timer = setTimeout(this.#look, DRAINED_MS - quietMs);
     } else if (this.#quietTurns < QUIET_TURNS) {
-      // A process that was busy has not read what came meanwhile.
+      // If the process was busy, output may have arrived that it has not read yet.
       this.#quietTurns += 1;
       setImmediate(this.#look);
     } else {

@@ -1,10 +1,10 @@
 /**
- * A node that was read from within this time may have closed its socket behind queued output. Any byte
- * of ours is then answered with a reset, which takes that output back (kubernetes/kubernetes#142376).
+ * A node that sent something this recently may have closed its socket with output still queued. Any
+ * byte sent to it then causes a reset, which discards that output (kubernetes/kubernetes#142376).
  */
 export const NODE_SILENCE_MS = 5_000;
 
-/** Knows when a node has nothing queued, so that a heartbeat cannot harm. */
+/** Tracks whether a node's queue is empty, so that a heartbeat is safe. */
 export class NodeSilence {
   #sinceMs: number;
   #hasHeard = false;
@@ -13,12 +13,15 @@ export class NodeSilence {
     this.#sinceMs = nowMs;
   }
 
-  /** Something was read from the node. */
+  /** Bytes were read from the node. */
   heard(): void {
     this.#hasHeard = true;
   }
 
-  /** To be asked at every tick. `isHeldUp`: the node's output is not read, or not taken by the client. */
+  /**
+   * Call at each tick. `isHeldUp`: the gateway does not read the node's output, or the client does not
+   * take it.
+   */
   isQuiet(nowMs: number, isHeldUp: boolean): boolean {
     if (this.#hasHeard || isHeldUp) this.#sinceMs = nowMs;
     this.#hasHeard = false;

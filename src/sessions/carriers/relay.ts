@@ -12,23 +12,26 @@ import { type CauseOfOurs, endOf, type SessionEnd } from "../session-end.ts";
 import { InputHold } from "./input-hold.ts";
 import { NodeSilence } from "./node-silence.ts";
 
-/** A session that the gateway ends within a frame of the node's waits so long for the frame's end. */
+/**
+ * If the gateway ends a session in the middle of a node's frame, it waits this long for the rest of
+ * the frame.
+ */
 export const BOUNDARY_WAIT_MS = 2_000;
 
-/** How a relay knows what it carries. */
+/** How a relay understands the bytes that it passes. */
 export interface RelayedSession {
-  /** Decodes it for the lifecycle's observers. Absent: bytes are bytes. */
+  /** Decodes the bytes for the lifecycle's observers. Absent: the bytes are opaque. */
   readonly decoder?: PassThroughDecoder | undefined;
-  /** Knows from the decoder how the session ends. Absent: the node's FIN completes it. */
+  /** Learns from the decoder how the session ends. Absent: the node's FIN completes it. */
   readonly ends?: EndObserver | undefined;
-  /** The node closes its socket behind its result, with output queued. Absent: it does not. */
+  /** True if the node closes its socket after its result while output is still queued. */
   readonly closesBehindResult?: boolean | undefined;
   readonly isTerminal?: boolean | undefined;
 }
 
 /**
- * Passes bytes through; heartbeats end here. A client's FIN ends its input only; the node's ends the session behind all its output, where
- * kube-apiserver cuts the tail.
+ * Passes bytes through, except heartbeats. A client's FIN ends only its input. The node's FIN ends the
+ * session after all its output; kube-apiserver cuts the tail there.
  */
 export class Relay implements StreamingSession {
   readonly #downstream: Duplex;
@@ -41,7 +44,7 @@ export class Relay implements StreamingSession {
   #downstreamEndedMs: number | undefined;
   #lastNodeBeatMs: number;
   #lastClientBeatMs: number;
-  /** An end that waits for the end of a frame. */
+  /** An end that waits until the present frame is complete. */
   #pending: { readonly end: SessionEnd; readonly message: string; readonly untilMs: number } | undefined;
   #isResultWritten = false;
   #isResultSent = false;
@@ -101,7 +104,7 @@ export class Relay implements StreamingSession {
     }
     this.#hasPassedOutput = false;
     const end = this.#decoder.fromNode(chunk, this.#passDownstream);
-    // The answer to a heartbeat of ours is no traffic.
+    // An answer to the gateway's own heartbeat is not traffic.
     if (this.#hasPassedOutput) this.#life.downstreamBytes += chunk.byteLength;
     this.#hold?.heard(chunk.byteLength);
     if (this.#pending !== undefined) this.#cut(this.#pending.end, this.#pending.message);
@@ -144,12 +147,15 @@ export class Relay implements StreamingSession {
     else this.#hold.pass(this.#writeUpstream, bytes);
   };
 
-  /** Behind the node's result nothing of the client's means anything, and its bytes could still do harm. */
+  /**
+   * After the node's result, client bytes are useless and could cause a reset that discards queued
+   * output.
+   */
   readonly #writeUpstream = (bytes: Uint8Array): void => {
     if (this.#upstream.writable && this.#ends?.hasResult !== true) this.#upstream.write(bytes);
   };
 
-  /** A client that does not read gets one answer, to its newest PING, when it reads again. */
+  /** A client that does not read gets one answer, to its newest PING, once it reads again. */
   #answerClient(): void {
     if (this.#life.isOver || this.#downstream.writableNeedDrain) return;
     const answer = this.#decoder?.answerClient?.();
@@ -178,7 +184,7 @@ export class Relay implements StreamingSession {
     if (this.#downstream.writable) this.#downstream.write(beat);
   }
 
-  /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */
+  /** The node's FIN ends a streaming session: the client gets all of the output, then a FIN. */
   #upstreamEnded(): void {
     if (this.#life.isOver || this.#cutPending()) return;
     const end = this.#nodeEnd("the node ended the connection");
@@ -201,7 +207,7 @@ export class Relay implements StreamingSession {
     return endOf(this.#downstreamEndedMs === undefined ? "completed" : "client-gone", how);
   }
 
-  /** The client has no more input; the node may still have output. */
+  /** The client has no more input, but the node may still send output. */
   #downstreamEnded(): void {
     if (this.#life.isOver) return;
     this.#downstreamEndedMs = this.#life.clock.now();
@@ -211,7 +217,8 @@ export class Relay implements StreamingSession {
   }
 
   /**
-   * A killed client's kernel sends FIN, too: without this, sessions with a silent node would add up.
+   * A killed client's kernel sends FIN, too. Without this check, its sessions with a silent node would
+   * pile up.
    */
   #isAbandoned(nowMs: number): boolean {
     if (this.#downstreamEndedMs === undefined) return false;
@@ -219,7 +226,7 @@ export class Relay implements StreamingSession {
     return silentMs >= this.#life.timeouts.lingerIdleMs;
   }
 
-  /** A client that has its result goes as it likes. */
+  /** A client that has its result may close in any way. */
   #clientBroke(how: string): void {
     if (this.#life.isOver) return;
     const isAllSent = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
@@ -230,14 +237,14 @@ export class Relay implements StreamingSession {
     this.#downstream.destroy();
   }
 
-  /** The session may not go on. `message`: for the client, which gets it behind the node's frame at hand. */
+  /** Ends the session early. `message` goes to the client after the node's present frame. */
   #cut(end: SessionEnd, message: string = end.message): void {
     if (this.#life.isOver) return;
     if (this.#decoder?.stop?.() ?? true) this.#cutNow(end, message);
     else this.#pending ??= { end, message, untilMs: this.#life.clock.now() + BOUNDARY_WAIT_MS };
   }
 
-  /** The end of the frame never comes. */
+  /** The rest of the frame will not come: ends the session without it. */
   #cutPending(): boolean {
     if (this.#pending === undefined) return false;
     this.#cutNow(this.#pending.end, this.#pending.message);
@@ -256,7 +263,7 @@ export class Relay implements StreamingSession {
       this.#ends?.hasResult ||
       this.#decoder?.hasNodeLeft
     ) {
-      // The status is on its way already; breaking the connection now would take it back.
+      // The status is already on its way. Breaking the connection now would discard it.
       this.#lingerBoth();
     } else {
       this.#upstream.destroy();
@@ -264,7 +271,7 @@ export class Relay implements StreamingSession {
     }
   }
 
-  /** A failure can be reported in the session's own protocol. */
+  /** True if the session's protocol can report a failure to the client. */
   get #reportsFailures(): boolean {
     return this.#decoder?.failureFrame !== undefined;
   }
@@ -274,7 +281,7 @@ export class Relay implements StreamingSession {
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
   }
 
-  /** `hasAll`: the client took everything before it left. */
+  /** `hasAll`: the client had taken everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
     this.#hold?.drop();
     this.#life.end(end, hasAll ? undefined : this.#downstream, () => this.#isResultSent);

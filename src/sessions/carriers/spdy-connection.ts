@@ -12,7 +12,7 @@ import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import { NodeSilence } from "./node-silence.ts";
 
-/** How a SPDY connection ended: `isClean` when the peer said GOAWAY or closed, otherwise it broke. */
+/** How a SPDY connection ended. `isClean`: the peer sent GOAWAY or closed; otherwise the connection broke. */
 export interface SpdyConnectionEnd {
   readonly isClean: boolean;
   readonly isProtocolError: boolean;
@@ -24,20 +24,23 @@ export interface SpdyConnectionOptions {
   readonly limits: SpdyLimits;
   readonly lingerTimes: LingerTimes;
   readonly clock: SessionClock;
-  /** PING the peer this often, in milliseconds; 0 never. */
+  /** Interval of PINGs to the peer, in milliseconds; 0: none. */
   readonly pingIntervalMs: number;
-  /** Bytes that may wait for a peer that sends but does not read, before the connection is given up. */
+  /** Bytes that may wait for a peer that sends but does not read. Beyond this the connection is closed. */
   readonly maxQueuedBytes: number;
 }
 
 export interface SpdyConnectionHandler {
-  /** The peer opened a stream; see SpdySessionHandler.onStream. Absent: every stream is refused. */
+  /** The peer opened a stream (see SpdySessionHandler.onStream). Absent: every stream is refused. */
   onStream?(stream: SpdyStream): SpdyStreamHandler | number;
-  /** Nothing more arrives, once. Every open stream has been told before. Never called after our own `finish`. */
+  /**
+   * Called once, when nothing more arrives and after every open stream's own end. Never called after
+   * `finish`.
+   */
   onEnd(end: SpdyConnectionEnd): void;
 }
 
-/** One SPDY/3.1 session over a socket whose upgrade is done: joins the pure session to the socket and the clock. */
+/** One SPDY/3.1 session over an upgraded socket. Connects the pure session to the socket and the clock. */
 export class SpdyConnection {
   readonly #socket: Duplex;
   readonly #handler: SpdyConnectionHandler;
@@ -74,12 +77,15 @@ export class SpdyConnection {
     return this.#socket;
   }
 
-  /** Our GOAWAY, and all before it, was handed to the system. */
+  /** True once the kernel has taken our GOAWAY and everything before it. */
   get hasSentGoAway(): boolean {
     return this.#hasSentGoAway;
   }
 
-  /** Decodes a chunk read from the socket. A protocol error ends the connection: the peer cannot be understood any more. */
+  /**
+   * Decodes a chunk from the socket. A protocol error ends the connection, since later bytes cannot be
+   * decoded.
+   */
   receive(chunk: Uint8Array): void {
     if (this.#isOver) return;
     this.#silence.heard();
@@ -104,7 +110,10 @@ export class SpdyConnection {
     return this.#session.openStream(headers, handler);
   }
 
-  /** Heartbeat, to be called about once a second: to a node only when it has been silent while it was read. */
+  /**
+   * Sends heartbeats; call about once a second. A node gets them only after it was silent while it was
+   * read.
+   */
   tick(nowMs: number): void {
     const { pingIntervalMs, role } = this.#options;
     const isQuiet = this.#silence.isQuiet(nowMs, this.#socket.isPaused());
@@ -115,11 +124,11 @@ export class SpdyConnection {
   }
 
   /**
-   * Sends GOAWAY behind everything else, and lets the peer read all of it. Within a chunk it waits for
-   * the rest: the server's own GOAWAY may be in it, and a write to its closed socket brings a RST.
+   * Sends GOAWAY last, and lets the peer read everything. Within a chunk it waits for the rest of that
+   * chunk: the server's own GOAWAY may be in it, and writing to its closed socket causes a RST.
    */
   finish(): void {
-    // A handler that is notified of the end may finish the connection at once.
+    // A handler may call `finish` while it is told of the end.
     if (this.#isReceiving && !this.#isOver) {
       this.#isFinishing = true;
       return;
@@ -132,8 +141,8 @@ export class SpdyConnection {
   }
 
   /**
-   * The same without GOAWAY: the session has no client any more. containerd 2 ends the command of a
-   * connection that just ends, and lets it run for ever behind a GOAWAY.
+   * Ends without GOAWAY, because the client has left. containerd 2 stops the command when its connection
+   * just ends, but lets it run forever after a GOAWAY.
    */
   leave(): void {
     this.#isOver = true;
@@ -149,7 +158,8 @@ export class SpdyConnection {
     if (!this.#socket.writable) return;
     if (this.#isSayingGoAway) this.#socket.write(bytes, this.#saidGoAway);
     else this.#socket.write(bytes);
-    // Payload stops at the high-water mark (feed.ts); only answers to a flood of PINGs can pass this bound.
+    // Payload stops at the high-water mark (feed.ts), so only answers to a flood of PINGs can exceed this
+    // limit.
     if (this.#socket.writableLength > this.#options.maxQueuedBytes) {
       this.#socket.destroy(new Error("the peer sends but does not read"));
     }

@@ -28,23 +28,24 @@ import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-c
 
 export interface TranslatorOptions {
   readonly requested: RequestedStreams;
-  /** What the upstream chose; its error stream speaks text up to v3 and Status JSON from v4. */
+  /** The version that the upstream chose. Its error stream is text up to v3, and Status JSON from v4. */
   readonly upstreamVersion: RemoteCommandVersion;
-  /** The upstream's Status is rewritten as a kubelet's translator does (docs/decisions/0002-status-verbatim.md). */
+  /**
+   * Rewrites the upstream's Status as a kubelet's translator does (docs/decisions/0002-status-
+   * verbatim.md).
+   */
   readonly rewritesStatus?: boolean;
   readonly webSocketLimits: WebSocketLimits;
   readonly spdyLimits: SpdyLimits;
   readonly maxQueuedBytes: number;
-  /** The process is the container's own: it does not end with this session's input, and is not waited for. */
+  /** The process is the container's own: it outlives this session's input, so nothing waits for it to end. */
   readonly isAttach?: boolean;
 }
 
 /**
- * Carries one exec or attach: `v5.channel.k8s.io` over WebSocket downstream, SPDY/3.1 streams upstream (KEP-4006).
- *
- * Both upgrades are done when it starts. Payload goes from one framing into the other in the parts in which it is
- * read. The end is the upstream's word: its status is passed on as it came, after all output, then Close 1000; an
- * upstream that ends without one becomes a Failure that says so, never silence, which clients take for exit code 0.
+ * Carries one exec or attach: `v5.channel.k8s.io` over WebSocket downstream, SPDY/3.1 streams upstream
+ * (KEP-4006). The upstream decides the end: its status follows all output unchanged, then Close 1000.
+ * If it ends without a status, the client gets a Failure: clients take silence for exit code 0.
  */
 export class Translator implements StreamingSession {
   readonly #options: TranslatorOptions;
@@ -125,7 +126,7 @@ export class Translator implements StreamingSession {
 
   #start(downstream: UpgradedConnection, upstream: UpgradedConnection): void {
     const { requested, upstreamVersion } = this.#options;
-    // The first message names the first output channel and carries nothing (wsstream does it, and clients wait for it).
+    // Like wsstream, sends an empty message on the first output channel; clients wait for it.
     downstream.socket.cork();
     const first = requested.stdout ? CHANNEL.STDOUT : requested.stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
     this.#webSocket.sendMessage(first, NOTHING);
@@ -165,11 +166,11 @@ export class Translator implements StreamingSession {
           if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#life.clock.now());
           if (fin) this.#errorStreamEnded(true);
         },
-        // RST after the status is how Kubernetes' servers end the error stream.
+        // Kubernetes' servers end the error stream by a RST after the status.
         onEnd: (end) => this.#errorStreamEnded(end.type === "reset"),
       };
     }
-    // What the upstream says on stdin or resize means nothing; their end comes with the process's.
+    // Upstream data on stdin or resize has no meaning. Both streams end with the process.
     return { onReply, onData: () => {}, onEnd: () => {} };
   }
 
@@ -177,7 +178,7 @@ export class Translator implements StreamingSession {
     return {
       onReply,
       onData: (part, fin) => {
-        // Never an empty message: client-go fails on one (reference client: "read stream id: EOF").
+        // client-go fails on an empty message ("read stream id: EOF").
         if (part.byteLength > 0) {
           this.#life.downstreamBytes += part.byteLength;
           this.#life.observers.data(channel === CHANNEL.STDOUT ? STDOUT : STDERR, "node", part);
@@ -189,7 +190,10 @@ export class Translator implements StreamingSession {
     };
   }
 
-  /** Channels that only the server writes, unknown ones and those not asked for are dropped, as wsstream drops them. */
+  /**
+   * Like wsstream, drops data on unknown channels, unrequested ones, and those that only the server
+   * writes.
+   */
   #fromClient(channel: number, part: Uint8Array): void {
     if (part.byteLength === 0) return;
     if (channel === CHANNEL.STDIN) {
@@ -198,7 +202,7 @@ export class Translator implements StreamingSession {
       this.#hold.pass(this.#writeStdin, part);
     } else if (channel === CHANNEL.RESIZE) {
       this.#life.observers.data(RESIZE, "client", part);
-      // Without a TTY there is no resize stream; the reference hangs on the second size then.
+      // Without a TTY there is no resize stream. The reference hangs there on the second size.
       this.#hold.pass(this.#writeResize, part);
     }
   }
@@ -248,7 +252,7 @@ export class Translator implements StreamingSession {
   }
 
   #clientEnded(end: WebSocketEnd): void {
-    // What was accepted is still delivered: stdin ends after it, and the connection lingers until the node closes.
+    // Delivers the accepted input, then ends stdin. The connection lingers until the node closes.
     this.#hold.flush();
     this.#finishStdin();
     this.#over(clientEnd(end));
@@ -258,14 +262,14 @@ export class Translator implements StreamingSession {
     else leave();
   }
 
-  /** Only at a terminal: other output stays as the command wrote it. */
+  /** Warns only at a terminal: other output must stay as the command wrote it. */
   warn(message: string): void {
     const { tty, stdout } = this.#options.requested;
     if (!tty || !stdout) return;
     this.#webSocket.sendMessage(CHANNEL.STDOUT, terminalWarning(message));
   }
 
-  /** All output is passed on: now the status, then Close. */
+  /** All output has been passed on: sends the status, then Close. */
   #finish(): void {
     if (!this.#life.isOver) this.#conclude(this.#result.conclude());
   }
@@ -276,12 +280,12 @@ export class Translator implements StreamingSession {
 
   #conclude({ status, end }: Conclusion): void {
     this.#over(end);
-    // In one write: a client that exits with the status was handed all of it.
+    // One write: a client that exits once it has the status then has received all of it.
     this.#webSocket.socket.cork();
     this.#webSocket.sendMessage(CHANNEL.ERROR, status);
     this.#webSocket.close(CLOSE.NORMAL, "");
     this.#webSocket.socket.uncork();
-    // Cut by us, the command must not run on: see leave().
+    // The gateway ended the session, so the command must stop, too (see SpdyConnection.leave).
     if (end.cause === "completed") this.#spdy.finish();
     else this.#spdy.leave();
   }

@@ -15,8 +15,8 @@ import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-c
 const ENDED = "the node ended the connection";
 
 /**
- * Carries a port-forward: SPDY/3.1 in WebSocket messages downstream, the same bytes upstream. One read
- * leaves as one message; messages have no meaning. PINGs of both sides end here.
+ * Carries port-forward: SPDY/3.1 in WebSocket messages downstream, the same bytes upstream. Message
+ * boundaries mean nothing: each read becomes one message. PINGs of both sides end here.
  */
 export class Tunnel implements StreamingSession {
   readonly #upstream: UpgradedConnection["socket"];
@@ -127,7 +127,10 @@ export class Tunnel implements StreamingSession {
     this.#upstreamEnded(CLOSE.INTERNAL_ERROR, this.#ends.nodeEnd(message));
   }
 
-  /** Everything the upstream sent is written already; the close code says whether that was all. */
+  /**
+   * Everything from the upstream has been written. The close code tells the client whether it is
+   * complete.
+   */
   #upstreamEnded(closeCode: number, end: SessionEnd): void {
     if (this.#life.isOver) return;
     this.#over(end);

@@ -24,7 +24,10 @@ import type { SessionClock } from "../../net/session-clock.ts";
 import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
 
-/** How a WebSocket ended. `isClean`: the peer sent a Close frame; otherwise the connection broke, or we did not understand it. */
+/**
+ * How a WebSocket ended. `isClean`: the peer sent Close; otherwise the connection broke, or the peer's
+ * frames were malformed.
+ */
 export interface WebSocketEnd {
   readonly isClean: boolean;
   readonly isProtocolError: boolean;
@@ -32,7 +35,7 @@ export interface WebSocketEnd {
   readonly reason: string;
 }
 
-/** What it means for a session that its client's WebSocket ended so. */
+/** The session's end if its client's WebSocket ended this way. */
 export function clientEnd({ isClean, isProtocolError, code, reason }: WebSocketEnd): SessionEnd {
   if (isProtocolError)
     return faultOf("client", "protocol-error", `the client sent malformed WebSocket: ${reason}`);
@@ -41,29 +44,28 @@ export function clientEnd({ isClean, isProtocolError, code, reason }: WebSocketE
 
 export interface WebSocketConnectionHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
-  /** The peer ended or broke the connection, once. Never called after our own `close`. */
+  /** Called once when the peer ends or breaks the connection. Never called after `close`. */
   onEnd(end: WebSocketEnd): void;
 }
 
 export interface WebSocketConnectionOptions {
-  /** Ours. A client masks what it sends. */
+  /** This side's role. A client masks its frames. */
   readonly role: WebSocketRole;
   readonly limits: WebSocketLimits;
   readonly lingerTimes: LingerTimes;
   readonly clock: SessionClock;
-  /** PING the peer when it was not pinged for this long, in milliseconds. Keeps load balancers' idle timers away. */
+  /** PING a peer that was not pinged for this long, in milliseconds. Stops load balancers' idle timers. */
   readonly pingIntervalMs: number;
   /**
-   * Interval of unsolicited PONGs, in milliseconds. client-go's 61 s read deadline moves by PONGs
-   * only, and a session that is held up by backpressure would die without them.
+   * Interval of unsolicited PONGs, in milliseconds. Only PONGs extend client-go's read deadline of 61 s,
+   * so without them it would end a session that backpressure holds up.
    */
   readonly pongIntervalMs: number;
 }
 
 /**
- * One end of a WebSocket (RFC 6455). Messages pass in parts, never assembled. Senders watch
- * `writableNeedDrain`; while the peer does not read, only its newest PING is remembered (section
- * 5.5.3).
+ * One end of a WebSocket (RFC 6455). Passes messages on in parts. Senders check `writableNeedDrain`;
+ * while the peer does not read, only its newest PING is remembered (section 5.5.3).
  */
 export class WebSocketConnection {
   readonly #socket: Duplex;
@@ -110,12 +112,12 @@ export class WebSocketConnection {
     return this.#isOver;
   }
 
-  /** Our Close, and all before it, was handed to the system. */
+  /** True once the kernel has taken our Close and everything before it. */
   get hasSentClose(): boolean {
     return this.#hasSentClose;
   }
 
-  /** Decodes a chunk read from the socket. The chunk is unmasked in place. A protocol error ends the connection. */
+  /** Decodes a chunk from the socket and unmasks it in place. A protocol error ends the connection. */
   receive(chunk: Uint8Array): void {
     if (this.#isOver) return;
     this.#silence.heard();
@@ -130,8 +132,8 @@ export class WebSocketConnection {
   }
 
   /**
-   * Sends one message as a single frame: `prefix` (a channel byte, absent in tunnels) and `payload`. A client masks the payload where it
-   * lies: it is the connection's from here on.
+   * Sends one message as a single frame: `prefix` (a channel byte, absent in tunnels), then `payload`. A
+   * client masks the payload in place, so the caller must not use it again.
    */
   sendMessage(prefix: number | undefined, payload: Uint8Array, opcode: number = OPCODE.BINARY): void {
     if (this.#isOver || !this.#socket.writable) return;
@@ -152,7 +154,10 @@ export class WebSocketConnection {
     if (payload.byteLength > 0) this.#socket.write(payload);
   }
 
-  /** Heartbeats, to be called about once a second; a node gets them, and its answers, only while it is silent (NodeSilence). */
+  /**
+   * Sends heartbeats; call about once a second. A node gets heartbeats and answers only while it is
+   * silent (NodeSilence).
+   */
   tick(nowMs: number): void {
     if (this.#isOver) return;
     const isQuiet = this.#silence.isQuiet(nowMs, this.#socket.isPaused());
@@ -165,14 +170,14 @@ export class WebSocketConnection {
     if (nowMs - this.#lastPongMs >= this.#options.pongIntervalMs) this.#sendPong(NOTHING);
   }
 
-  /** Sends Close after everything sent so far, then lets the peer read all of it (see linger.ts). */
+  /** Sends Close after everything else, then lets the peer read all of it (see linger.ts). */
   close(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#sendCloseAndLinger(code, reason);
   }
 
-  /** Breaks the connection without a Close frame: the peer must not take what it has for complete. */
+  /** Breaks the connection without Close, so that the peer does not take its data for complete. */
   abort(): void {
     this.#isOver = true;
     destroySocket(this.#socket);

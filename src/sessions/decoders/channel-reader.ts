@@ -2,7 +2,10 @@ import { Base64Decoder, type ChannelFraming } from "../../../protocols/remotecom
 
 const ZERO_DIGIT = 0x30;
 
-/** Finds the channels of one side's messages: the first byte names it, in whichever frame it is. Unlike ChannelDemux it checks nothing. */
+/**
+ * Reads the channels of one side's messages. The first byte names the channel, in whichever frame it
+ * comes. Unlike ChannelDemux it validates nothing.
+ */
 export class ChannelReader {
   readonly #isBase64: boolean;
   readonly #isWanted: (channel: number) => boolean;
@@ -12,7 +15,10 @@ export class ChannelReader {
   #isSeen = false;
   #base64: Base64Decoder | undefined;
 
-  /** `isWanted`: asked at each message; the payload of others is not looked at. `see`: never an empty part. */
+  /**
+   * `isWanted`: called for each message; other channels' payload is skipped. `see`: its part is never
+   * empty.
+   */
   constructor(
     { isBase64 }: Pick<ChannelFraming, "isBase64">,
     isWanted: (channel: number) => boolean,
@@ -28,7 +34,7 @@ export class ChannelReader {
     this.#isSeen = false;
   }
 
-  /** Throws ProtocolError for what is no base64. */
+  /** Throws ProtocolError for invalid base64. */
   payload(chunk: Uint8Array, start: number, end: number): void {
     let at = start;
     if (this.#isChannelDue) {

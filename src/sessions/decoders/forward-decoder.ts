@@ -20,8 +20,8 @@ interface OpenStream {
 }
 
 /**
- * A port-forward over SPDY, of a tunnel or not. Without an observer of streams it reads headers of frames, for GOAWAY; otherwise it inflates
- * the client's header blocks as well.
+ * Decodes a port-forward over SPDY, plain or in a tunnel. Without a stream observer it reads only
+ * frame headers, to find GOAWAY; with one it also inflates the client's header blocks.
  */
 export class ForwardDecoder implements PassThroughDecoder {
   readonly isSpdy = true;
@@ -65,7 +65,7 @@ export class ForwardDecoder implements PassThroughDecoder {
     if (observers.needsNodeStreams) this.#nodeFrames = this.#decoderOf("node", limits);
   }
 
-  /** Some observer needs the client's bytes as they are: a tunnel has to unmask them. */
+  /** True if an observer needs the client's bytes unmasked, which a tunnel then has to do. */
   get decodesClient(): boolean {
     return this.#clientFrames !== undefined;
   }
@@ -101,13 +101,16 @@ export class ForwardDecoder implements PassThroughDecoder {
     return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
   }
 
-  /** Of a tunnel that passes through: its own frames hold those of SPDY, so that no heartbeat can be taken out. */
+  /**
+   * For a tunnel that passes through. WebSocket frames wrap the SPDY frames, so heartbeats cannot be
+   * removed.
+   */
   readNode(chunk: Uint8Array): SessionEnd | undefined {
     this.#nodeWalker.push(chunk);
     return this.#decodeNode(chunk);
   }
 
-  /** The same of the client's: the bytes of `chunk` from `start` to `end`, masked or not. See FrameWalker. */
+  /** The same for the client's bytes in `chunk` from `start` to `end`, masked or not. See FrameWalker. */
   walkClient(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void {
     this.#clientWalker.push(chunk, start, end, maskKey, maskPhase);
   }
@@ -133,7 +136,7 @@ export class ForwardDecoder implements PassThroughDecoder {
     }
   }
 
-  /** Neither side means anything without the streams of the client's. */
+  /** Without the client's streams neither side can be decoded. */
   #stop(): void {
     this.#clientFrames?.stop();
     this.#nodeFrames?.stop();
@@ -183,14 +186,14 @@ export class ForwardDecoder implements PassThroughDecoder {
     if (fin) this.#ended(streamId, open, "client");
   }
 
-  /** A stream that both sides have ended is forgotten. */
+  /** Forgets a stream once both sides have ended it. */
   #ended(streamId: number, open: OpenStream, side: Side): void {
     this.#notifyEnd(open.stream, side);
     if (open.endedBy !== undefined) this.#streams.delete(streamId);
     open.endedBy = side;
   }
 
-  /** Clients end their side of an error stream as they open it; that means nothing. */
+  /** Clients end their side of an error stream as they open it, so that end is not reported. */
   #notifyEnd(stream: SessionStream, side: Side): void {
     if (side === "node" || stream.type === "data") this.#observers.streamEnd(stream, side);
   }

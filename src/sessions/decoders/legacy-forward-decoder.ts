@@ -5,11 +5,14 @@ import type { SessionObservers } from "../observers/session-observers.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
 
-/** A port-forward of WebSocket clients before the tunnel: two channels for each port of the request, which were allowed with it. */
+/**
+ * Decodes a WebSocket port-forward from before the tunnel: two channels for each port in the request,
+ * which authorization has covered.
+ */
 export class LegacyForwardDecoder extends WebSocketDecoder {
   readonly #client: ChannelReader;
   readonly #node: ChannelReader;
-  /** Of each channel of the node's: what is yet to come of the port that leads it. */
+  /** Each node channel begins with its port number: how many of those bytes are still to come. */
   readonly #prefixBytesLeft: number[];
   readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
 

@@ -3,30 +3,42 @@ import type { SessionEnd } from "../session-end.ts";
 export type Pass = (bytes: Uint8Array) => void;
 
 /**
- * Decodes what passes through a relay, for observers, and keeps no view of it. PINGs and their answers end here: a byte that meets a
- * node's closed socket takes its queued output back.
+ * Decodes a relay's bytes for observers, and keeps no view of them. PINGs and their answers end here,
+ * because a byte sent to a node's closed socket discards the output that the node has queued.
  */
 export interface PassThroughDecoder {
-  /** SPDY's heartbeats keep a session from being idle, as at the reference; WebSocket's do not. */
+  /** SPDY heartbeats keep a session from being idle, as at the reference. WebSocket heartbeats do not. */
   readonly isSpdy?: boolean | undefined;
-  /** Passes the chunk on, in pieces, behind what it tells observers, and without heartbeats. An end refuses it. */
+  /**
+   * Notifies observers, then passes the chunk on in pieces, without heartbeats. If it returns an end,
+   * the session is refused.
+   */
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined;
-  /** The same. Behind a call of `answerClient` that gave nothing it passes that answer as well, between two frames. */
+  /**
+   * The same for the node. If `answerClient` had to wait for the end of a frame, its answer is passed
+   * here.
+   */
   fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined;
-  /** The answer to the client's newest PING, once, if the node's bytes stand between two frames. */
+  /** The answer to the client's newest PING, once, if the node's bytes are between two frames. */
   answerClient?(): Uint8Array | undefined;
-  /** The answer to the node's newest PING, once, if the client's bytes stand between two frames. */
+  /** The answer to the node's newest PING, once, if the client's bytes are between two frames. */
   answerNode?(): Uint8Array | undefined;
-  /** Heartbeats of ours, each at such a place; undefined elsewhere, and where the protocol has none for that side. */
+  /**
+   * A heartbeat of the gateway's own, between two frames; undefined within a frame, or if the protocol
+   * has none for that side.
+   */
   beatClient?(): Uint8Array | undefined;
   beatNode?(): Uint8Array | undefined;
   /**
-   * The bytes that report a failure to the client, and end the session in its protocol, where the node
-   * reported nothing; undefined where they cannot follow what was passed.
+   * Bytes that report a failure to the client in the session's protocol, and end the session, if the
+   * node reported nothing; undefined if they cannot follow the bytes already passed.
    */
   failureFrame?(message: string, end: SessionEnd): Uint8Array | undefined;
-  /** Passes nothing of the node's behind the frame at hand. True: that is over, or the node's bytes have no frames. */
+  /**
+   * Stops passing the node's bytes after its present frame. True: that frame is complete, or the bytes
+   * have no frames.
+   */
   stop?(): boolean;
-  /** The node's farewell was passed to the client: nothing may follow it. */
+  /** The client has received the node's farewell (Close or GOAWAY): nothing may follow it. */
   readonly hasNodeLeft?: boolean | undefined;
 }

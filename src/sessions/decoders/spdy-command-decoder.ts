@@ -29,8 +29,8 @@ const STREAMS: Readonly<Record<string, SessionStream>> = {
 };
 
 /**
- * An exec or attach over SPDY. The node's bytes are cut between frames, so that a failure can be
- * reported: client-go takes an error stream that ends empty for exit code 0.
+ * Decodes an exec or attach over SPDY. It cuts the node's bytes between frames, so that it can report
+ * a failure: client-go takes an error stream that ends empty for exit code 0.
  */
 export class SpdyCommandDecoder implements PassThroughDecoder {
   readonly isSpdy = true;
@@ -111,14 +111,14 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
       this.#splitter.push(chunk);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      // What the splitter holds is lost with it, so nothing that follows could be understood.
+      // The splitter's buffered bytes are lost, so later bytes cannot be decoded.
       this.#isOpaque = true;
       return faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`);
     }
     return undefined;
   }
 
-  /** What was passed to the client always ends with a whole frame. */
+  /** The client's bytes always end with a whole frame, so the answer can follow at any time. */
   answerClient(): Uint8Array | undefined {
     return this.#isOpaque ? undefined : this.#pings.answerClient();
   }
@@ -133,7 +133,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
 
   failureFrame(message: string): Uint8Array | undefined {
     const streamId = this.#errorStreamId;
-    // Clients drop DATA on a stream without a reply; their own time-out reports a failure then.
+    // Clients drop DATA on a stream without a reply; their own timeout then reports the failure.
     if (streamId === undefined || !this.#isReplied || this.#isOpaque || this.#ends.hasStatus)
       return undefined;
     const status = specOf(this.#version).hasStatusJson

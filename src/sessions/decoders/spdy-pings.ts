@@ -1,20 +1,23 @@
 import { encodePing } from "../../../protocols/spdy/index.ts";
 
-/** PINGs of a client that does not read its answers; those past it stay unanswered. */
+/** Most PINGs that are remembered for a client that does not read; further ones get no answer. */
 export const MAX_OWED_PINGS = 64;
 
-/** The heartbeats of a SPDY connection that passes through, none of which does: a client's ids are odd, a node's even. */
+/**
+ * Answers and sends the PINGs of a SPDY connection that passes through; none is forwarded. A client's
+ * ids are odd, a node's even.
+ */
 export class SpdyPings {
   readonly #clientPings: number[] = [];
   #nodePing: number | undefined;
   #lastBeat = -1;
 
-  /** An even id answers a PING of the node's, which the client was never sent. */
+  /** Ignores even ids: they answer a node's PING, and the client never receives one. */
   fromClient(id: number): void {
     if (isOdd(id) && this.#clientPings.length < MAX_OWED_PINGS) this.#clientPings.push(id);
   }
 
-  /** An odd id answers a heartbeat of ours. */
+  /** Ignores odd ids: they answer the gateway's own heartbeats. */
   fromNode(id: number): void {
     if (!isOdd(id)) this.#nodePing = id;
   }
@@ -28,7 +31,7 @@ export class SpdyPings {
     return Buffer.concat(this.#clientPings.splice(0).map((id) => encodePing({ type: "PING", id })));
   }
 
-  /** Its newest PING alone: it was not sent anything for seconds. */
+  /** Answers only the newest PING: answers wait until the node has been silent for seconds. */
   answerNode(): Uint8Array | undefined {
     const id = this.#nodePing;
     this.#nodePing = undefined;

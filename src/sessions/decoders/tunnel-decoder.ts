@@ -4,7 +4,7 @@ import type { SessionObservers } from "../observers/session-observers.ts";
 import { ForwardDecoder } from "./forward-decoder.ts";
 import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
 
-/** A port-forward over SPDY inside of WebSocket messages. The node's farewell is its Close frame. */
+/** Decodes a port-forward over SPDY inside WebSocket messages. The node's farewell is its Close frame. */
 export class TunnelDecoder extends WebSocketDecoder {
   readonly #inner: ForwardDecoder;
   readonly #seeClient = (bytes: Uint8Array): void => this.refuse(this.#inner.decodeClient(bytes));

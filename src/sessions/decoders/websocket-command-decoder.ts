@@ -22,13 +22,13 @@ import type { SessionObservers } from "../observers/session-observers.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
 
-/** An exec or attach over WebSocket, in any version. */
+/** Decodes an exec or attach over WebSocket, in any version. */
 export class WebSocketCommandDecoder extends WebSocketDecoder {
   readonly #version: RemoteCommandVersion;
   readonly #ends: CommandEndObserver;
   readonly #client: ChannelReader;
   readonly #node: ChannelReader;
-  /** Of the client's present message, on the channel CLOSE. */
+  /** Bytes of the client's present message on channel CLOSE. */
   #closeBytes = 0;
   #hasStdinEnded = false;
   readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
@@ -58,7 +58,10 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     );
   }
 
-  /** Stdin ends once; a malformed message may come in parts, each of which begins like a CLOSE. */
+  /**
+   * Reports the end of stdin once. Only a message's first byte counts, since a malformed message may
+   * come in several parts.
+   */
   #seeClose(part: Uint8Array): void {
     const isFirstByte = this.#closeBytes === 0 && part.byteLength > 0;
     this.#closeBytes += part.byteLength;
@@ -107,7 +110,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   }
 }
 
-/** The frame of a server's message for a channel, where no connection of ours frames it. */
+/** Encodes a server's message for a channel as a frame, without a WebSocketConnection. */
 function encodeChannelMessage(
   framing: Pick<RemoteCommandSpec, "isBase64">,
   channel: number,

@@ -16,14 +16,17 @@ import type { SessionObservers } from "../observers/session-observers.ts";
 import type { SessionEnd } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
-/** Ends a message whose last frame never comes. */
+/** Ends a message whose last frame will not come. */
 const LAST_FRAGMENT: Uint8Array = Uint8Array.of(0x80, 0);
 const SCRATCH_BYTES = 64 * 1024;
 
-/** One for all sessions: a view of it is good for one call. */
+/** Shared by all sessions. A view of it is valid for one call. */
 let scratch: Uint8Array | undefined;
 
-/** The frames of both sides of a WebSocket. What a side sends is read until it is no WebSocket; the other goes on. */
+/**
+ * Decodes both sides' WebSocket frames. If one side stops being valid WebSocket, only the other is
+ * decoded further.
+ */
 export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected readonly observers: SessionObservers;
   readonly #client: WebSocketFrameWalker;
@@ -33,10 +36,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #refusal: SessionEnd | undefined;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
-  /** The payloads of PINGs that are not answered yet: of each side the newest (RFC 6455 section 5.5.3). */
+  /** The newest unanswered PING of each side (RFC 6455 section 5.5.3). */
   #clientPing: Uint8Array | undefined;
   #nodePing: Uint8Array | undefined;
-  /** Nothing of the node's is passed behind the frame at hand, or any more. */
+  /** Stopping: the node's bytes pass until the end of its present frame. Stopped: none pass. */
   #isStopping = false;
   #isStopped = false;
   #isCutInMessage = false;
@@ -83,9 +86,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     });
   }
 
-  /** A message of the client begins. */
+  /** Called when a message of the client begins. */
   protected abstract clientMessage(): void;
-  /** Masked as on the wire: see `seeUnmasked`. */
+  /** The bytes are masked, as on the wire: see `seeUnmasked`. */
   protected abstract clientPayload(
     chunk: Uint8Array,
     start: number,
@@ -96,12 +99,15 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected abstract nodeMessage(): void;
   protected abstract nodePayload(chunk: Uint8Array, start: number, end: number): void;
 
-  /** The message that reports a failure before our Close frame; undefined where there is none, or the node's has begun. */
+  /**
+   * The message that reports a failure before Close; undefined if the protocol has none, or the node has
+   * begun its own.
+   */
   protected failureMessage(_message: string): Uint8Array | undefined {
     return undefined;
   }
 
-  /** A session without such a message has its reason in the Close frame. */
+  /** If the protocol has no failure message, the Close frame gives the reason. */
   protected closeFor({ cause, message }: SessionEnd): Uint8Array {
     const code =
       cause === "refused" || cause === "protocol-error"
@@ -138,7 +144,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return encodeControlFrame(OPCODE.PONG, payload, nextMaskKey());
   }
 
-  /** A PONG, which moves client-go's deadline though its PINGs wait behind input, and a PING. */
+  /**
+   * Sends PONG as well as PING: only PONGs extend client-go's deadline, and its own PINGs may wait
+   * behind input.
+   */
   beatClient(): Uint8Array | undefined {
     if (!this.#canReadNode || !this.#node.isBetweenFrames) return undefined;
     const beats = [OPCODE.PONG, OPCODE.PING].map((opcode) => encodeControlFrame(opcode, NOTHING));
@@ -170,14 +179,14 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     this.#isCutInMessage = this.#node.isInMessage;
   }
 
-  /** A client would take the end of a command without a Status for exit code 0. */
+  /** Sends a missing Status before Close, since a client takes an end without one for exit code 0. */
   #beforeClose(): void {
     if (this.#isStopped || this.#node.isInMessage) return;
     const missing = this.missingStatus();
     if (missing !== undefined) this.#passDown(missing);
   }
 
-  /** What has to come before the node's Close frame, and did not. */
+  /** The Status that should precede the node's Close frame and did not come. */
   protected missingStatus(): Uint8Array | undefined {
     return undefined;
   }
@@ -192,7 +201,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return payload === undefined ? undefined : encodeControlFrame(OPCODE.PONG, payload);
   }
 
-  /** Whether this side can still be read. What cannot be is passed on as it is, unless an observer refuses it. */
+  /**
+   * Returns whether this side is still decodable. Undecodable bytes pass unchanged unless an observer
+   * refuses them.
+   */
   #walk(side: Side, walker: WebSocketFrameWalker, canRead: boolean, chunk: Uint8Array, pass: Pass): boolean {
     if (this.#refusal !== undefined && !this.#isStopping) return canRead;
     if (!canRead) {
@@ -215,7 +227,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 }
 
-/** Calls `see` with copies of the bytes of `chunk` from `start` to `end`, unmasked, in order; the chunk stays as it is. */
+/**
+ * Calls `see` with unmasked copies of the bytes in `chunk` from `start` to `end`, in order. Does not
+ * change the chunk.
+ */
 export function seeUnmasked(
   chunk: Uint8Array,
   start: number,

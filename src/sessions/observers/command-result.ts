@@ -10,7 +10,7 @@ import {
 import { endOf, type SessionEnd } from "../session-end.ts";
 import { JsonObjectEnd } from "./json-object-end.ts";
 
-/** A runtime's status is a few hundred bytes; the command line in it may be long. */
+/** A runtime's status is a few hundred bytes, plus the command line, which may be long. */
 export const MAX_STATUS_BYTES: number = 64 * 1024;
 
 export interface Conclusion {
@@ -20,8 +20,8 @@ export interface Conclusion {
 }
 
 /**
- * Turns the upstream's error stream into the Status that a v4/v5 client expects. A v4 Status passes
- * byte for byte, or is rewritten as Kubernetes' translator does: failures are wrapped once more.
+ * Turns the upstream's error stream into the Status that v4 and v5 clients expect. A v4 Status passes
+ * byte for byte, or is rewritten as Kubernetes' translator does, which wraps failures once more.
  */
 export class CommandResult {
   readonly #version: RemoteCommandVersion;
@@ -39,8 +39,8 @@ export class CommandResult {
   }
 
   /**
-   * Copies the part: it may wait long for the last output, and must not hold the chunk it came in. What
-   * follows a whole JSON object is none of the Status, wherever reads cut them apart.
+   * Copies the part, so that it does not keep its chunk in memory while the last output is pending.
+   * Ignores bytes after the first complete JSON object, wherever reads split it.
    */
   receive(part: Uint8Array): void {
     if (this.#isWhole) return;
@@ -55,24 +55,25 @@ export class CommandResult {
     this.#byteLength += own.byteLength;
   }
 
-  /** True when a whole Status has arrived; text versions cannot tell. */
+  /** True once a complete Status has arrived. Always false for text versions, which do not mark their end. */
   get isComplete(): boolean {
     if (!this.#isWhole) return false;
     const outcome = outcomeOf(this.#version, this.#bytes());
     return outcome.type === "failure" ? outcome.status !== undefined : outcome.type !== "missing";
   }
 
-  /** `isOrderly`: the upstream ended the error stream itself, by FIN or RST, rather than the connection. */
+  /** `isOrderly`: the upstream ended the error stream itself, by FIN or RST; the connection did not break. */
   end(isOrderly: boolean): void {
     this.#isOrderly = isOrderly;
   }
 
-  /** `unsaid`: how the upstream ended, where it did so without a status. */
+  /** `unsaid`: how the upstream ended, for the case that it sent no status. */
   conclude(unsaid: string = "the node ended the session without a status"): Conclusion {
     if (this.#isOversized)
       return failedBy(endOf("upstream-failed", "the node sent a status that is too large"));
     const bytes = this.#bytes();
-    // Up to v3 success is an empty error stream; only its orderly end tells it from a node that died.
+    // Up to v3 an empty error stream means success. Only its orderly end distinguishes success from a node
+    // that died.
     if (this.#isText && bytes.byteLength === 0 && this.#isOrderly)
       return completed(encodeStatus(successStatus()));
     const outcome = outcomeOf(this.#version, bytes);
@@ -88,7 +89,7 @@ export class CommandResult {
         );
       case "failure": {
         const isKept = !this.#isText && !this.#isRewritten && outcome.status !== undefined;
-        // What is no Status is told as one: clients show nothing else well.
+        // Text that is not a Status is wrapped in one, since clients show nothing else well.
         const status = isKept ? bytes : encodeStatus(internalErrorStatus(outcome.message));
         return {
           status,
@@ -123,7 +124,7 @@ function completed(status: Uint8Array): Conclusion {
   return { status, end: endOf("completed", "the command ended") };
 }
 
-/** A session that ends without the upstream's word: by us, or because a leg failed. */
+/** The conclusion of a session that the gateway ended, or that failed on one side before a status came. */
 export function failedBy(end: SessionEnd): Conclusion {
   return { status: encodeStatus(internalErrorStatus(end.message)), end };
 }

@@ -3,35 +3,38 @@ import { endOf, type SessionEnd } from "../session-end.ts";
 import { CommandResult } from "./command-result.ts";
 import type { SessionObserver } from "./session-observer.ts";
 
-/** How the sides of a session announce that they end it, in the framing of what carries it: Close frames, GOAWAY, the end of a connection. */
+/**
+ * Receives each side's announcement that it ends the session: a Close frame, GOAWAY, or the end of the
+ * connection.
+ */
 export interface Farewells {
   clientLeft(how: string): void;
-  /** `isOrderly`: it was no failure. `how`: where the framing has a reason. */
+  /** `isOrderly`: not a failure. `how`: the reason, if the framing carries one. */
   nodeLeft(isOrderly: boolean, how?: string): void;
 }
 
-/** Knows how a session that passes through ends, and which side ended it. */
+/** Finds out how a pass-through session ended, and which side ended it. */
 export abstract class EndObserver implements SessionObserver, Farewells {
   readonly isRequired = true;
   #clientLeft: string | undefined;
   #nodeLeft: { readonly isOrderly: boolean; readonly how: string | undefined } | undefined;
-  /** The client said its farewell behind the node's result, or the node's own: it has everything. */
+  /** The client said farewell after the node's result or farewell, so it has everything. */
   hasAcknowledged = false;
 
-  /** The node has reported how the session ended. */
+  /** True if the node has reported how the session ended. */
   abstract get hasResult(): boolean;
-  /** The node has begun to report it: nothing may be reported in its place. */
+  /** True if the node has begun that report; the gateway must not report anything in its place. */
   abstract get hasStatus(): boolean;
-  /** `how` the node's connection ended is all there is where it reported nothing. */
+  /** The outcome. `how` the node's connection ended decides if the node reported nothing. */
   protected abstract judge(how: string, isOrderly: boolean): SessionEnd;
 
-  /** Behind the node's result, or its farewell, this is no more than the answer to it. */
+  /** After the node's result or farewell, the client's farewell only answers it. */
   clientLeft(how: string): void {
     if (this.hasResult || this.#nodeLeft !== undefined) this.hasAcknowledged = true;
     else this.#clientLeft ??= how;
   }
 
-  /** The client ended the session before the node did. */
+  /** True if the client ended the session before the node did. */
   get hasClientLeft(): boolean {
     return this.#clientLeft !== undefined;
   }
@@ -48,14 +51,14 @@ export abstract class EndObserver implements SessionObserver, Farewells {
     return this.#nodeLeft?.isOrderly === true;
   }
 
-  /** The outcome if the session is over now; `how`: the way in which the node's connection ended. */
+  /** The outcome if the session ends now; `how`: how the node's connection ended. */
   nodeEnd(how: string): SessionEnd {
     if (this.#clientLeft !== undefined) return endOf("client-gone", this.#clientLeft);
     return this.judge(this.#nodeLeft?.how ?? how, this.hasNodeLeftOrderly);
   }
 }
 
-/** An exec or attach: its end is the status that the node reports. */
+/** Exec and attach end with the status that the node reports. */
 export class CommandEndObserver extends EndObserver {
   readonly #isText: boolean;
   readonly #isResetFirst: boolean;
@@ -67,7 +70,7 @@ export class CommandEndObserver extends EndObserver {
   constructor(version: RemoteCommandVersion, transport: "spdy" | "websocket") {
     super();
     this.#isText = !specOf(version).hasStatusJson;
-    // v1 servers reset the error stream before the command begins.
+    // v1 servers reset the error stream before the command starts.
     this.#isResetFirst = transport === "spdy" && version === "channel.k8s.io";
     this.#result = new CommandResult(version);
   }
@@ -86,7 +89,7 @@ export class CommandEndObserver extends EndObserver {
     if (!this.#hasResult) this.#hasResult = this.#result.isComplete;
   }
 
-  /** Before v4 success is an error stream that ends empty. */
+  /** Before v4, an error stream that ends empty means success. */
   onStatusEnd(): void {
     this.#isStatusEnded = true;
     if (!this.#isText) return;
@@ -100,11 +103,11 @@ export class CommandEndObserver extends EndObserver {
   }
 }
 
-/** A port-forward: Kubernetes' peers say GOAWAY, or close with 1000, before they end it; a killed one sends nothing. */
+/** Port-forwards end properly with GOAWAY or Close 1000. A killed peer sends neither. */
 export class ForwardEndObserver extends EndObserver {
   readonly #expected: string;
 
-  /** `expected`: the farewell that the node owes, for the log; "" where another one has been read. */
+  /** `expected`: the farewell that the node owes, for the log; "" if another decoder reads it. */
   constructor(expected: "GOAWAY" | "") {
     super();
     this.#expected = expected;

@@ -1,6 +1,6 @@
 import type { SessionObserver } from "./session-observer.ts";
 
-/** Whether the first message of a node is output, or a failure, in its own words. */
+/** A node's first message: output, or a failure with the node's text. */
 export type FirstMessage = { readonly kind: "output" } | { readonly kind: "failure"; readonly text: string };
 
 /** A node's Status is a few hundred bytes. */
@@ -11,8 +11,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Looks at a v5 session that passes through until its first message. Kubelets answer 101 before they
- * reach their runtime; a failure to do so is the first message, on the error channel.
+ * Watches a v5 pass-through session until the node's first message. Kubelets answer 101 before they
+ * reach their runtime; if they cannot reach it, that message is a failure on the error channel.
  */
 export class FirstMessageObserver implements SessionObserver {
   readonly isRequired = false;
@@ -38,7 +38,7 @@ export class FirstMessageObserver implements SessionObserver {
     this.#statusBytes += part.byteLength;
     const isOther = this.#status[0]?.[0] !== OPENING_BRACE || this.#statusBytes > MAX_STATUS_BYTES;
     if (isOther) this.#finish({ kind: "output" });
-    // Joined and parsed once, however many parts it comes in.
+    // Joined and parsed once, even if it comes in many parts.
     else if (this.#end.isIn(part)) this.#finish(messageOf(Buffer.concat(this.#status).toString("utf8")));
   }
 
@@ -50,7 +50,7 @@ export class FirstMessageObserver implements SessionObserver {
   }
 }
 
-/** Looks for the brace that closes a JSON object, part by part. */
+/** Finds the brace that closes a JSON object, part by part. */
 class ObjectEnd {
   #depth = 0;
   #isInText = false;
@@ -73,7 +73,10 @@ class ObjectEnd {
   }
 }
 
-/** A command that ends without output has run, whatever its exit code: only a Status without one is a failure before it. */
+/**
+ * A command that ended without output did run, whatever its exit code. Only a Status without an exit
+ * code means that it did not start.
+ */
 function messageOf(text: string): FirstMessage {
   try {
     const { status, reason, message } = JSON.parse(text) as Record<string, unknown>;

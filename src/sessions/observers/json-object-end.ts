@@ -4,14 +4,20 @@ const BACKSLASH = 0x5c;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** Finds where a JSON object ends in bytes that come in parts, each read once. It checks nothing else of the JSON. */
+/**
+ * Finds the end of a JSON object in bytes that arrive in parts, reading each byte once. Does not
+ * validate the JSON.
+ */
 export class JsonObjectEnd {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
   #isOther = false;
 
-  /** The index behind the object's last brace; undefined where it is not in this part, or there is no object. */
+  /**
+   * The index after the object's last brace; undefined if this part does not contain it, or the bytes
+   * are not an object.
+   */
   endIn(part: Uint8Array): number | undefined {
     for (let at = 0; at < part.length && !this.#isOther; at++) {
       if (this.#endsWith(part[at] as number)) return at + 1;

@@ -4,15 +4,15 @@ import type { RunningSession } from "../sessions.ts";
 
 export type Side = "client" | "node";
 
-/** A stream of a session, by what it means: over WebSocket it is a channel. */
+/** A session's stream, named by its meaning. Over WebSocket it is a channel. */
 export interface SessionStream {
   readonly type: "stdin" | "stdout" | "stderr" | "resize" | "data" | "error";
-  /** Of a port-forward: the connection that the stream belongs to, and its port as the client wrote it. */
+  /** For port-forwards: the stream's connection, and the port as the client wrote it. */
   readonly connection?: string | undefined;
   readonly port?: string | undefined;
 }
 
-/** What an observer knows of its session, and may do to it. */
+/** An observer's view of its session. */
 export type ObservedSession = Pick<RunningSession, "info" | "cut">;
 
 export const STDIN: SessionStream = { type: "stdin" };
@@ -20,7 +20,7 @@ export const STDOUT: SessionStream = { type: "stdout" };
 export const STDERR: SessionStream = { type: "stderr" };
 export const RESIZE: SessionStream = { type: "resize" };
 
-/** The streams of a legacy port-forward, by channel. */
+/** A legacy port-forward's streams, indexed by channel. */
 export function legacyStreams(ports: readonly number[]): readonly SessionStream[] {
   return ports.flatMap((port, index) =>
     (["data", "error"] as const).map((type) => ({ type, connection: String(index), port: String(port) })),
@@ -28,33 +28,45 @@ export function legacyStreams(ports: readonly number[]): readonly SessionStream[
 }
 
 /**
- * Sees one session, read-only, on every carrier. Events of one side come in the order of its bytes,
- * before those are passed on; the two sides have no order. Nothing follows `onEnd`.
+ * Sees one session, read-only, on every carrier. One side's events come in byte order, before the
+ * bytes are passed on; the two sides are not ordered. Nothing follows `onEnd`.
  */
 export interface SessionObserver {
-  /** What a required observer throws ends the session; another one is detached, and the session continues. */
+  /**
+   * An exception in a required observer ends the session. Any other observer is detached, and the
+   * session continues.
+   */
   readonly isRequired: boolean;
-  /** The sides whose payload `onData` is shown. Absent: none, and a session that passes through is decoded by its headers only. */
+  /**
+   * The sides whose payload `onData` gets. Absent: none; a pass-through session is then decoded by its
+   * headers only.
+   */
   readonly payload?: "node" | "both" | undefined;
-  /** True: it needs no further event. */
+  /** True: it needs no more events. */
   readonly isDone?: boolean | undefined;
-  /** First, and once. `info` has the user and the target; `cut` ends the session later on. */
+  /** Called first, once. `info` names the user and the target; `cut` can end the session later. */
   onBegin?(session: ObservedSession): void;
-  /** A client of a port-forward opened a stream, or named another port for it. The result refuses the session: nothing is passed on. */
+  /**
+   * A port-forward's client opened a stream, or changed a stream's port. A returned end refuses the
+   * session, and nothing is passed on.
+   */
   onStream?(stream: SessionStream): SessionEnd | undefined;
   /**
-   * Payload of a stream, never empty; the "error" stream of a command is `onStatus`. `part` is valid
-   * during the call, and must not be written to.
+   * A stream's payload, never empty; a command's "error" stream goes to `onStatus`. `part` is valid
+   * during the call only. Do not write to it.
    */
   onData?(stream: SessionStream, from: Side, part: Uint8Array): void;
-  /** A side has no more for this stream: stdin, or the streams of a port-forward. Not every protocol has it. */
+  /** A side has ended stdin or a port-forward stream. Not every protocol can signal it. */
   onStreamEnd?(stream: SessionStream, from: Side): void;
-  /** A piece of what the node reports on the error stream of an exec or attach: a Status in JSON, or text before v4. */
+  /** A piece of the node's report on an exec's or attach's error stream: a JSON Status, or text before v4. */
   onStatus?(part: Uint8Array): void;
   /** The node ended the error stream properly, or closed the session with 1000. */
   onStatusEnd?(): void;
-  /** No more of this side can be decoded. The result refuses the session; otherwise it continues, unseen. */
+  /**
+   * This side can no longer be decoded. A returned end refuses the session; otherwise it continues
+   * unobserved.
+   */
   onUndecodable?(side: Side, message: string): SessionEnd | undefined;
-  /** The session is over. Last, and once. */
+  /** Called last, once, when the session is over. */
   onEnd?(report: SessionReport): void;
 }

@@ -4,12 +4,12 @@ import type { SessionReport } from "../session.ts";
 import type { SessionEnd } from "../session-end.ts";
 import type { ObservedSession, SessionObserver, SessionStream, Side } from "./session-observer.ts";
 
-/** The observers of one session. Carriers and decoders notify it; each observer is contained. */
+/** The observers of one session. Carriers and decoders notify it; it contains each observer's exceptions. */
 export class SessionObservers {
-  /** Some observer is shown the client's payload, or the node's. */
+  /** An observer wants the client's payload, or the node's. */
   showsClient = false;
   showsNode = false;
-  /** Some observer is notified of streams that the client opens, or of the ends of streams. */
+  /** An observer wants to know about opened streams, or about ended ones. */
   showsStreams = false;
   showsEnds = false;
   #observers: readonly SessionObserver[] = [];
@@ -19,12 +19,12 @@ export class SessionObservers {
     this.#attach(observers);
   }
 
-  /** The node's frames must be told apart by stream. */
+  /** True if the decoder must tell the node's frames apart by stream. */
   get needsNodeStreams(): boolean {
     return this.showsNode || this.showsEnds;
   }
 
-  /** Streams must be known as the client opens them. */
+  /** True if the decoder must track the streams that the client opens. */
   get needsStreams(): boolean {
     return this.showsStreams || this.needsNodeStreams;
   }
@@ -89,7 +89,7 @@ export class SessionObservers {
     return end;
   }
 
-  /** Nothing is carried any more: only the report is to come. */
+  /** Nothing is carried any more: only the report follows. */
   over(): void {
     this.#isOver = true;
     this.showsClient = this.showsNode = this.showsStreams = this.showsEnds = false;
@@ -105,7 +105,7 @@ export class SessionObservers {
     }
   }
 
-  /** For events that are rare: one of payload makes no closure. */
+  /** For rare events. Payload events avoid this closure. */
   #notify(event: (observer: SessionObserver) => void): void {
     if (this.#isOver) return;
     for (const observer of this.#observers) {
@@ -137,5 +137,5 @@ export class SessionObservers {
   }
 }
 
-/** Of sessions that nothing observes. */
+/** For sessions without observers. */
 export const NO_OBSERVERS: SessionObservers = new SessionObservers([]);

@@ -6,23 +6,26 @@ import type { ReplicaName } from "./replica-name.ts";
 import { ResumableSessions } from "./resumable-sessions.ts";
 import { SessionOwner } from "./session-owner.ts";
 
-/** Processes that are one gateway with this one: connections of one client reach several, each of which knows only its own sessions. */
+/**
+ * The other processes of this gateway on this machine. A client's connections may reach any of them,
+ * and each knows only its own sessions.
+ */
 export interface Siblings {
-  /** How many, this one included. */
+  /** The number of processes, including this one. */
   readonly processes: number;
-  /** Where they meet: a folder that only they may enter. */
+  /** The folder of their sockets. Only the gateway's user may enter it. */
   readonly socketFolder: string;
 }
 
-/** Other processes that may own a session that is resumed here. */
+/** Other processes that may own a session that a client resumes here. */
 export interface OtherOwners {
-  /** Absent: this process is the only one of its machine. */
+  /** Absent: this process is the only one on its machine. */
   readonly siblings?: Siblings | undefined;
   /** Absent: this machine is the only one. */
   readonly replica?: ReplicaName | undefined;
 }
 
-/** The sessions that may be resumed; undefined where the configuration says that there are none. */
+/** The registry of resumable sessions; undefined if the configuration turns resumption off. */
 export function buildResumption(
   { resumption, timeouts }: Pick<GatewayConfiguration, "resumption" | "timeouts">,
   { clock, metrics, logger }: { clock: SessionClock; metrics: Metrics; logger: Logger },
@@ -31,7 +34,7 @@ export function buildResumption(
   if (!resumption.enabled) return undefined;
   const count = siblings?.processes ?? 1;
   return new ResumableSessions({
-    // Each process has its share, so that all together hold no more than one alone would.
+    // Each process gets a share, so that together they stay within the configured limits.
     settings: {
       ...resumption,
       maxSessions: Math.ceil(resumption.maxSessions / count),

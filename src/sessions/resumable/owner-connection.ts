@@ -1,23 +1,23 @@
 import { connect, type Socket } from "node:net";
 import type { DialOptions } from "../../net/dial.ts";
 
-/** How another process, which owns a session, is reached. */
+/** How to reach another process, which owns a session. */
 export interface OwnerConnection {
-  /** As `dial`. Rejects with OwnerGoneError, ENOENT or ECONNREFUSED where there is no such process any more. */
+  /** As `dial`. Rejects with OwnerGoneError, ENOENT or ECONNREFUSED if the process no longer exists. */
   connect(options: DialOptions): Promise<Socket>;
-  /** Of its response, in milliseconds. */
+  /** The response timeout, in milliseconds. */
   readonly responseMs: number;
 }
 
-/** No process of that name is part of the gateway any more. */
+/** The gateway no longer has a process of this name. */
 export class OwnerGoneError extends Error {}
 
-/** A process of this machine. */
+/** Connects to a process on this machine. */
 export function atSocket(socketPath: string, responseMs: number): OwnerConnection {
   return { connect: () => connectTo(socketPath), responseMs };
 }
 
-/** Rejects with the system's own error. */
+/** Rejects with the system's error. */
 function connectTo(socketPath: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path: socketPath, allowHalfOpen: true });

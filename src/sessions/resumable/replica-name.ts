@@ -1,33 +1,36 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** A session's name is 16 bytes: replica 4, process 3, number 4, MAC 5. */
+/** A session's name has 16 bytes: replica 4, process 3, number 4, MAC 5. */
 const REPLICA_BYTES = 4;
 const PROCESS_BYTES = 3;
 const NUMBER_BYTES = 4;
 const SIGNED_BYTES: number = REPLICA_BYTES + PROCESS_BYTES + NUMBER_BYTES;
 const NAME_BYTES = 16;
-/** Behind it no second name has the same signed bytes. */
+/** The session number wraps here; until then every name is unique. */
 const NUMBERS = 2 ** 32;
 
-/** What a session's name says of its owner. */
+/** The owner that a session's name encodes. */
 export interface NamedOwner {
   readonly replica: string;
   readonly process: string;
 }
 
-/** Keys that all replicas have; the first signs. */
+/** Keys that all replicas share. The first one signs. */
 export interface SessionKeys {
   readonly current: readonly [Buffer, ...Buffer[]];
 }
 
-/** A replica's id: new at each start, so an address that another replica got later is not its own. */
+/**
+ * A new replica id for each start, so that a replica that reuses an address is not taken for the
+ * previous one.
+ */
 export function newReplicaId(): string {
   return randomBytes(REPLICA_BYTES).toString("hex");
 }
 
 /**
- * One process of one replica, as the names of its sessions have it. All replicas sign with one key, so a
- * name that a client made up is never dialled for. No name holds an address.
+ * Names sessions after one process of one replica. All replicas share the signing keys, so they never
+ * dial for a name that a client made up. No name contains an address.
  */
 export class ReplicaName {
   readonly id: string;
@@ -35,7 +38,7 @@ export class ReplicaName {
   readonly #keys: SessionKeys;
   #number: number = randomBytes(NUMBER_BYTES).readUInt32BE();
 
-  /** `id`: of `newReplicaId`, the same for all processes of the replica. `keys` may be replaced. */
+  /** `id`: from `newReplicaId`, the same for all processes of the replica. `keys` may be replaced. */
   constructor(id: string, keys: SessionKeys) {
     this.id = id;
     this.#keys = keys;
@@ -51,7 +54,7 @@ export class ReplicaName {
     return name.toString("base64url");
   }
 
-  /** Undefined: none of the keys signed the name. */
+  /** Undefined if none of the keys signed the name. */
   read(session: string): NamedOwner | undefined {
     const name = Buffer.from(session, "base64url");
     if (name.byteLength !== NAME_BYTES) return undefined;

@@ -29,9 +29,9 @@ import { isProven } from "./resume-proof.ts";
 import { RESUME_HEARTBEAT } from "./resuming-client.ts";
 import type { SessionOwner } from "./session-owner.ts";
 
-/** Wrong proofs that a session looks at before it makes its owner wait. */
+/** After this many wrong proofs a session refuses further attempts, its owner's included, for a while. */
 export const MAX_WRONG_PROOFS = 8;
-/** How long after the last of them. */
+/** The length of that pause, counted from the last wrong proof. */
 export const WRONG_PROOF_PAUSE_MS = 10_000;
 
 export interface ResumableSessionsOptions {
@@ -40,18 +40,18 @@ export interface ResumableSessionsOptions {
   readonly lingerTimes: LingerTimes;
   readonly metrics: ResumptionMetrics;
   readonly logger: Logger;
-  /** This process among several that are one gateway; absent: it is alone. */
+  /** This process among the gateway's processes; absent: it is the only one. */
   readonly owner?: SessionOwner | undefined;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
-/** What else was decided when a session began, and may be decided otherwise for its user now. Throws StatusError. */
+/** Repeats decisions from the session's start that may differ for its user by now. Throws StatusError. */
 export type Reauthorize = (user: UserInfo) => void;
 
-/** A session that may be resumed, its user, and its proof. */
+/** A resumable session, with the user and the key that a resumption must match. */
 interface HeldSession {
   readonly owner: UserInfo;
-  /** At which it was opened. */
+  /** The path at which it was opened. */
   readonly path: string;
   readonly reauthorize: Reauthorize;
   readonly key: string;
@@ -61,24 +61,24 @@ interface HeldSession {
   lastWrongMs: number;
 }
 
-/** The server agrees to make a session resumable. */
+/** The server's agreement to make a session resumable. */
 export interface AgreedResumption {
-  /** The lines of the 101 that say so. */
+  /** The headers of the 101, including the agreement. */
   readonly headers: HeaderList;
-  /** To be called when that 101 has been written: the leg in the place of the connection's. */
+  /** Call once that 101 has been written. The result replaces the connection. */
   start(downstream: UpgradedConnection): UpgradedConnection;
 }
 
 /**
- * The sessions of this process that can be resumed. Bounded in number and in held bytes, which are
- * reserved when a session begins; beyond that a session is not resumable.
+ * This process's resumable sessions. Limits their number and their buffers, which are reserved when a
+ * session begins; beyond the limits a session is served without resumption.
  */
 export class ResumableSessions {
   readonly #options: ResumableSessionsOptions;
-  /** Clients that come back reach another process, which passes them on to this one. */
+  /** True when clients that reconnect reach another process, which proxies them to this one. */
   returnsElsewhere = false;
   readonly #held = new Map<string, HeldSession>();
-  /** Sessions of ours with nodes, of which we are the client; undefined while the node is asked. */
+  /** Sessions with nodes, in which the gateway is the client; undefined until the node has answered. */
   readonly #upstream = new Map<object, ResumableSocket | undefined>();
 
   constructor(options: ResumableSessionsOptions) {
@@ -86,12 +86,12 @@ export class ResumableSessions {
     options.metrics.observe(() => this.counts);
   }
 
-  /** This process by the names of its sessions; undefined: it is alone. */
+  /** This process, as its sessions' names encode it; undefined: it is the only one. */
   get owner(): SessionOwner | undefined {
     return this.#options.owner;
   }
 
-  /** What a session may hold, in each direction. */
+  /** Bytes that a session may buffer in each direction. */
   get windowBytes(): number {
     return this.#options.settings.windowBytes;
   }
@@ -105,8 +105,8 @@ export class ResumableSessions {
   }
 
   /**
-   * Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be.
-   * `reauthorize`: asked at each resumption.
+   * Agrees if the client offered resumption and there is room; undefined: the session is not resumable.
+   * `answer`: the plain 101. `reauthorize`: called at each resumption.
    */
   agree(
     { user, request }: Pick<Admission, "user" | "request">,
@@ -120,7 +120,7 @@ export class ResumableSessions {
     const { settings, metrics } = this.#options;
     const windowBytes = Math.min(settings.windowBytes, asked.windowBytes);
     const protocol = headerValue(answer, "Sec-WebSocket-Protocol")?.trim() ?? "";
-    // A window of a few bytes would be a session of a few bytes per round trip.
+    // A tiny window would limit the session to that many bytes for each round trip.
     const isSensible = windowBytes >= MIN_WINDOW_BYTES && protocol !== "";
     if (!isSensible || !this.#hasRoom()) {
       metrics.offered(isSensible ? "no-room" : "not-sensible");
@@ -139,8 +139,8 @@ export class ResumableSessions {
   }
 
   /**
-   * The session to resume. Throws StatusError and leaves it as it is: 410 unknown, 403 another user or
-   * path, a wrong or used proof, policy, 429 too many wrong proofs, 409 missing bytes.
+   * Finds the session to resume. Throws StatusError and leaves the session unchanged: 410 unknown; 403
+   * other user or path, wrong or reused proof, policy; 429 too many wrong proofs; 409 missing bytes.
    */
   claim(resumption: Resumption, user: UserInfo, path: string): ResumableSocket {
     try {
@@ -156,7 +156,7 @@ export class ResumableSessions {
     }
   }
 
-  /** The refusal of a resumption whose session no process owns. */
+  /** The refusal of a resumption if no process owns its session. */
   unknown(user: UserInfo, path: string): StatusError {
     return this.#refused(unknownSession(), user, path);
   }
@@ -167,8 +167,8 @@ export class ResumableSessions {
   }
 
   /**
-   * Takes room for a session of ours with a node that may agree to resume it; undefined where there is none. The result is to be called
-   * with the socket that came of it, or with nothing.
+   * Reserves room for a session with a node that may agree to resumption; undefined if there is none.
+   * Call the result with the session's socket, or without one to release the room.
    */
   admitUpstream(): ((socket?: Duplex) => void) | undefined {
     if (!this.#hasRoom()) return undefined;
@@ -184,12 +184,12 @@ export class ResumableSessions {
     };
   }
 
-  /** A session of ours with a node lost its connection ("lost") or has another one ("resumed"). */
+  /** A session with a node lost its connection ("lost") or has a new one ("resumed"). */
   upstreamChanged(event: "lost" | "resumed"): void {
     this.#options.metrics.upstream(event);
   }
 
-  /** Ends the sessions that wait for a connection: none will be accepted any more. */
+  /** Ends the sessions that wait for a connection, since none will be accepted any more. */
   expireDetached(message: string): void {
     for (const { socket } of [...this.#held.values()]) if (socket.isAway) socket.expire(message);
   }
@@ -258,7 +258,7 @@ export class ResumableSessions {
 
 const MIN_WINDOW_BYTES = 4 * 1024;
 
-/** Why a resumption is refused; a closed list, it is a metric label. */
+/** Why a resumption was refused. A closed list: it is a metric label. */
 type RefusedResult = "unknown" | "identity" | "path" | "tries" | "proof" | "offset";
 
 class Refusal extends Error {
@@ -280,7 +280,7 @@ function refused(result: RefusedResult, reason: string): Refusal {
   return new Refusal(result, forbidden("", "", `the session cannot be resumed: ${reason}`));
 }
 
-/** The resumption that a request asks for; undefined where it asks for a session of its own. */
+/** The resumption that a request asks for; undefined if it asks for a new session. */
 export function resumptionIn(headers: HeaderList): Resumption | undefined {
   const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
   if (asked?.type !== "resumption") return undefined;

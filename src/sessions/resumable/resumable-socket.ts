@@ -4,30 +4,33 @@ import { poisonFreed } from "../../net/freed-memory.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connection.ts";
 
-/** A client whose connection ended once it had been sent everything is waited for so long, in milliseconds, and not for the whole window. */
+/**
+ * If the connection ended after the client had been sent everything, the session waits only this long,
+ * in milliseconds, rather than for the whole window.
+ */
 export const COMPLETED_WINDOW_MS = 10_000;
 const READ_AHEAD_BYTES = 16 * 1024;
 
 export interface ResumableSocketOptions extends ResumeConnectionOptions {
-  /** What may be on its way unacknowledged, and so be held here, in either direction. */
+  /** Limit for unacknowledged bytes, which are buffered here, in each direction. */
   readonly windowBytes: number;
-  /** How long it waits for its next connection, in milliseconds. */
+  /** How long the session waits for its next connection, in milliseconds. */
   readonly windowMs: number;
-  /** The connection is gone; `attach` brings the next one. */
+  /** The connection ended; `attach` brings the next one. */
   onDetached?(reason: string): void;
-  /** It was destroyed, for whatever reason. */
+  /** Called when the socket is destroyed, for any reason. */
   onOver?(end: ResumableEnd): void;
 }
 
 /**
- * "completed": both sides finished, and know it; "ended": either side destroyed it; "expired": no
- * connection within the window; "protocol-error": the peer's.
+ * "completed": both sides finished and know it; "ended": either side destroyed it; "expired": no new
+ * connection within the window; "protocol-error": by the peer.
  */
 export type ResumableEnd = "completed" | "ended" | "expired" | "protocol-error";
 
 /**
- * A socket that outlives its connections (protocols/resume). Output is held until the peer has it,
- * unread input up to the window: the connection is always read, and its silence means that it is dead.
+ * A socket that outlives its connections (protocols/resume). Buffers output until the peer has it, and
+ * unread input up to the window. It always reads, so silence means a dead connection.
  */
 export class ResumableSocket extends Duplex {
   readonly #options: ResumableSocketOptions;
@@ -46,7 +49,7 @@ export class ResumableSocket extends Duplex {
   #end: ResumableEnd = "ended";
 
   constructor(options: ResumableSocketOptions) {
-    // Small: what was received and not read is better kept in the window, where small pieces are put together.
+    // Kept small: the window is the better buffer for unread input, because it joins small pieces.
     super({ readableHighWaterMark: READ_AHEAD_BYTES });
     this.#options = options;
     this.#detachedMs = options.clock.now();
@@ -63,45 +66,48 @@ export class ResumableSocket extends Duplex {
       onAbort: (_code, reason) => this.#fail("ended", reason),
       onFreed: (memory) => poisonFreed(memory),
     });
-    // Its user may listen as well, but need not.
+    // The socket's user need not listen for errors.
     this.on("error", () => {});
     options.clock.add(this);
   }
 
-  /** What a resumption tells the peer. It does not move while no connection is there. */
+  /** The received bytes, as a resumption reports them to the peer. Constant while there is no connection. */
   get received(): number {
     return this.#session.received;
   }
 
-  /** No connection is there; one may come. */
+  /** True while there is no connection and one may still come. */
   get isAway(): boolean {
     const { isOver, isComplete } = this.#session;
     return this.#connection === undefined && !this.destroyed && !isOver && !isComplete;
   }
 
-  /** The process need not live for it: see `unref`. */
+  /** True if this socket does not keep the process alive: see `unref`. */
   get isUnreferenced(): boolean {
     return this.#isUnreferenced;
   }
 
-  /** Written, and not yet known to be with the peer: `writableLength` counts only what there was no room for. */
+  /**
+   * Bytes written and not yet acknowledged by the peer. `writableLength` counts only those that did not
+   * fit into the window.
+   */
   get undeliveredBytes(): number {
     return this.#session.unacknowledgedBytes;
   }
 
-  /** All that it holds, in both directions. */
+  /** Bytes buffered in both directions. */
   get heldBytes(): number {
     return this.#held.byteLength + this.#session.unacknowledgedBytes;
   }
 
-  /** False: that peer lacks what is gone, or claims what never was. */
+  /** False if the peer lacks bytes that are no longer buffered, or claims bytes that were never sent. */
   canAttach(peerReceived: number): boolean {
     return !this.destroyed && this.#session.canAttach(peerReceived);
   }
 
   /**
-   * Resumes over a connection whose peer has received so much; the present one is dropped. Only where
-   * `canAttach` allows it.
+   * Replaces the connection by one whose peer has received `peerReceived` bytes. Call only if
+   * `canAttach` returns true.
    */
   attach(leg: UpgradedConnection, peerReceived: number): void {
     this.detach();
@@ -121,7 +127,7 @@ export class ResumableSocket extends Duplex {
     connection.start();
   }
 
-  /** Lets go of the connection, so that nothing of it comes any more: what was received stands still. */
+  /** Drops the connection, so that it delivers nothing more and `received` stays constant. */
   detach(): void {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -139,12 +145,12 @@ export class ResumableSocket extends Duplex {
     }
   }
 
-  /** No connection will come any more. */
+  /** Ends the session, because no new connection will come. */
   expire(reason: string): void {
     this.#fail("expired", reason);
   }
 
-  /** As a socket's: the process need not live for it. */
+  /** Like a socket's `unref`: the session does not keep the process alive. */
   unref(): this {
     this.#isUnreferenced = true;
     this.#connection?.unref();
@@ -190,8 +196,8 @@ export class ResumableSocket extends Duplex {
   }
 
   /**
-   * Mostly passed on at once; what is not read is copied, so that small pieces do not hold the large
-   * chunks they came in.
+   * Usually passes the part on at once. Unread parts are copied, so that small pieces do not keep their
+   * large chunks in memory.
    */
   #received(part: Uint8Array): void {
     if (this.destroyed) return;
@@ -249,7 +255,7 @@ export class ResumableSocket extends Duplex {
     const { role, windowMs } = this.#options;
     const mayBeDone = role === "server" && this.#session.hasFinished && !connection.wasSilent;
     this.#windowMs = mayBeDone ? Math.min(windowMs, COMPLETED_WINDOW_MS) : windowMs;
-    // Nothing is owed any more: whatever has not been read here yet can be.
+    // Neither side owes anything. Input that is still unread stays readable.
     if (this.#session.isComplete) return;
     if (isFinal) this.#fail(this.#session.isOver ? "protocol-error" : "ended", reason);
     else this.#options.onDetached?.(reason);
@@ -262,7 +268,7 @@ export class ResumableSocket extends Duplex {
       this.destroy(new Error(reason));
       return;
     }
-    // All that the peer had to say is here, and can still be read; it takes nothing any more.
+    // All of the peer's input has arrived and stays readable, but the peer accepts no more output.
     this.#session.abort(ABORT.ENDED, reason);
     this.detach();
     this.#writeOn();

@@ -26,13 +26,19 @@ import { agreementOf, isFinalStatus, isReset, offerLine, resumingSocket } from "
 
 export interface ResumableUpgradeOptions {
   readonly clock: SessionClock;
-  /** What this side has memory for, in each direction; `OFFERED_WINDOW_BYTES` unless given. */
+  /** Bytes that this side can buffer in each direction; default `OFFERED_WINDOW_BYTES`. */
   readonly windowBytes?: number | undefined;
-  /** The request's lines for a later attempt, where credentials may have been renewed; the same ones unless given. */
+  /**
+   * Returns request headers for a later attempt, since credentials may have been renewed; default: the
+   * first ones.
+   */
   readonly renewHeaders?: (() => Promise<HeaderList>) | undefined;
-  /** Is told when the connection is lost, and when the session goes on, in a sentence without secrets. */
+  /**
+   * Called when the connection is lost and when the session resumes, with a sentence that contains no
+   * secrets.
+   */
   note?(text: string): void;
-  /** The same for those that count. */
+  /** The same events, for counters. */
   onChange?(event: "lost" | "resumed"): void;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
@@ -40,8 +46,8 @@ export interface ResumableUpgradeOptions {
 const WEBSOCKET_LINES = ["sec-websocket-version", "sec-websocket-key", "sec-websocket-protocol"];
 
 /**
- * `requestUpgrade` for a WebSocket, which must name its subprotocols. Where the upstream agrees
- * (protocols/resume), the socket outlives its connections, and the answer looks plain. Throws
+ * Like `requestUpgrade`, for a WebSocket, which must name its subprotocols. If the upstream agrees
+ * (protocols/resume), the socket outlives its connections. The answer looks plain. Throws
  * UpstreamError.
  */
 export async function requestResumableUpgrade(
@@ -100,7 +106,7 @@ function resumable(
 async function redial(request: UpgradeRequest, line: HeaderLine) {
   const webSocket = newWebSocketRequest([RESUME_PROTOCOL]);
   const kept = withoutHeaders(request.headers, WEBSOCKET_LINES);
-  // Without its query: a server that is no Sluice would find no command to run a second time.
+  // Without the query a server that is not a Sluice finds no command to run a second time.
   const [path = ""] = request.path.split("?");
   const headers = [...kept, ...webSocketRequestLines(webSocket), line];
   const response = await requestUpgrade({ ...request, path, headers });

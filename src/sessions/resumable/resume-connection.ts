@@ -20,27 +20,36 @@ import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 
-/** Our frames carry 64 KiB; a larger one was merged by an intermediary. */
+/** Each side sends frames of up to 64 KiB. Only an intermediary merges them into larger ones. */
 const LIMITS = { maxFrameBytes: 1024 * 1024, maxMessageBytes: 4 * 1024 * 1024, maxFragments: 1024 };
 
 export interface ResumeConnectionHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean): void;
-  /** The connection is of no use any more, once; never after `close` or `abandon`. `isFinal`: another one would not help either. */
+  /**
+   * Called once when the connection is unusable; never after `close` or `abandon`. `isFinal`: a new
+   * connection would not help.
+   */
   onGone(reason: string, isFinal: boolean): void;
 }
 
 export interface ResumeConnectionOptions {
-  /** Our side: a client masks what it sends. */
+  /** This side's role. A client masks its frames. */
   readonly role: "client" | "server";
   readonly clock: SessionClock;
   readonly lingerTimes: LingerTimes;
-  /** A PING this often, in milliseconds. Both sides send them, so that both hear something. */
+  /** Interval of PINGs, in milliseconds. Both sides send them, so that each hears from the other. */
   readonly pingIntervalMs: number;
-  /** A peer of which nothing was heard for this long is gone, in milliseconds. Nothing that we do keeps it from being heard. */
+  /**
+   * A peer that sent nothing for this long, in milliseconds, is dead. The gateway always reads, so it
+   * cannot miss bytes.
+   */
   readonly silenceMs: number;
 }
 
-/** One of the connections of a resumable session: a WebSocket whose binary messages are resume frames. It is always read. */
+/**
+ * One connection of a resumable session: a WebSocket whose binary messages are resume frames. It is
+ * always read.
+ */
 export class ResumeConnection {
   readonly #socket: Duplex;
   readonly #head: Uint8Array;
@@ -76,12 +85,12 @@ export class ResumeConnection {
     );
   }
 
-  /** It was given up because nothing came, and not ended by the peer or a hop. */
+  /** True if the connection was dropped because of silence, and not ended by the peer or a hop. */
   get wasSilent(): boolean {
     return this.#wasSilent;
   }
 
-  /** Starts reading; nothing is delivered before. */
+  /** Starts reading. Delivers nothing before that. */
   start(): void {
     const socket = this.#socket;
     socket.on("data", this.#receive);
@@ -93,14 +102,14 @@ export class ResumeConnection {
     if (!this.#isOver) socket.resume();
   }
 
-  /** Sends one message. The header is copied, the payload is not. */
+  /** Sends one message. Copies the header, but not the payload. */
   send(header: Uint8Array, payload: Uint8Array = NOTHING): void {
     if (this.#isOver || !this.#socket.writable) return;
     if (this.#options.role === "client") this.#sendMasked(header, payload);
     else this.#sendPlain(header, payload);
   }
 
-  /** All that is sent until `uncork` leaves together. */
+  /** Collects everything that is sent until `uncork`, and sends it together. */
   cork(): void {
     this.#socket.cork();
   }
@@ -118,27 +127,27 @@ export class ResumeConnection {
       this.#gone("nothing was heard of the peer for too long", false);
       return;
     }
-    // A peer that is being sent data hears of us as it is.
+    // A peer that gets data needs no PING.
     if (nowMs - this.#lastPingMs < this.#options.pingIntervalMs || this.#socket.writableNeedDrain) return;
     this.#lastPingMs = nowMs;
     this.#sendControl(OPCODE.PING, NOTHING);
   }
 
-  /** Sends Close 1000, after everything else: the session will not be resumed. */
+  /** Sends Close 1000 last: the session will not be resumed. */
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#closeWith(CLOSE.NORMAL, "");
   }
 
-  /** Lets go of the connection at once: another one is in its place. */
+  /** Drops the connection at once, because a new one replaces it. */
   abandon(): void {
     this.#isOver = true;
     this.#release();
     this.#socket.destroy();
   }
 
-  /** The process need not live for this connection. */
+  /** This connection no longer keeps the process alive. */
   unref(): void {
     (this.#socket as { unref?: () => void }).unref?.();
   }
@@ -212,7 +221,7 @@ export class ResumeConnection {
     this.#socket.write(encodeControlFrame(opcode, payload, maskKey));
   }
 
-  /** Only 1000 comes from the peer itself: proxies that restart send 1001 and 1012 in its place. */
+  /** Only 1000 comes from the peer itself. Restarting proxies send 1001 and 1012 in its place. */
   #closedByPeer(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -13,57 +13,63 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ResumableSocket } from "./resumable-socket.ts";
 import { proofOf } from "./resume-proof.ts";
 
-/** What this side has memory for, in each direction. */
+/** Bytes that this side can buffer in each direction. */
 export const OFFERED_WINDOW_BYTES: number = 1024 * 1024;
-/** A server may not make us hold more than this, nor wait longer. */
+/** Upper limit for the window that a server may set. */
 const MAX_WINDOW_SECONDS = 24 * 3_600;
 const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
-/** So long a server is tried that accepts connections and breaks each off unanswered: its process is gone, and the session with it. */
+/**
+ * How long to retry while a server accepts connections and breaks each one without an answer. After
+ * this its process has died, and the session with it.
+ */
 export const BROKEN_OFF_MS = 10_000;
 
-/** Both sides send a PING this often, and give a connection up that was silent for so long, in milliseconds. */
+/** Both sides PING this often and drop a connection after this much silence, in milliseconds. */
 export const RESUME_HEARTBEAT = { pingIntervalMs: 5_000, silenceMs: 15_000 } as const;
 
-/** A WebSocket upgrade's answer. */
+/** The answer to a WebSocket upgrade. */
 export interface AnsweredUpgrade extends UpgradedConnection {
   readonly responseHeaders: HeaderList;
 }
 
 export interface ResumingClientOptions {
   readonly clock: SessionClock;
-  /** The same upgrade once more, with this line, and `RESUME_PROTOCOL` as the only subprotocol. */
+  /** Repeats the upgrade with this header, and with `RESUME_PROTOCOL` as the only subprotocol. */
   redial(line: HeaderLine, signal: AbortSignal): Promise<AnsweredUpgrade>;
-  /** Whether it is no use to try again after this. */
+  /** True if another attempt would not help after this error. */
   isFinal(error: unknown): boolean;
-  /** Whether the server, or what stands before it, took the connection and ended it without an answer. */
+  /** True if the server, or a hop before it, accepted the connection and ended it without an answer. */
   isBrokenOff?(error: unknown): boolean;
-  /** Notes of what happens, for the user. */
+  /** Called with notes for the user. */
   note?(text: string): void;
-  /** The same for those that count. */
+  /** The same events, for counters. */
   onChange?(event: "lost" | "resumed"): void;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
-/** The line that offers a server to make the session resumable. */
+/** The header that offers resumption to a server. */
 export function offerLine(windowBytes: number = OFFERED_WINDOW_BYTES): HeaderLine {
   return [RESUME_HEADER, encodeOffer({ windowBytes })];
 }
 
-/** Answers to a resumption that another try will not change: the session is gone, or another's, or not understood. */
+/**
+ * Answers to a resumption that a retry will not change: the session is gone, belongs to another user,
+ * or the request is not understood.
+ */
 const FINAL_STATUSES: readonly number[] = [400, 403, 405, 409, 410];
 
 export function isFinalStatus(status: number): boolean {
   return FINAL_STATUSES.includes(status);
 }
 
-/** A server that refuses connections says "refused". */
+/** A reset connection, as opposed to a refused one, whose message says "refused". */
 export function isReset({ message }: Error): boolean {
   return message.endsWith("connection reset by peer");
 }
 
-/** What the server agreed to; undefined where it makes no sense, or is more than was offered. */
+/** The server's agreement; undefined if it is invalid or exceeds the offer. */
 export function agreementOf(
   responseHeaders: HeaderList,
   offeredProtocols: readonly string[],
@@ -78,7 +84,7 @@ export function agreementOf(
 
 /**
  * The client's end of a resumable session: a socket that lasts until the server releases the session.
- * A resumption offers no protocol for which another server would start a second command.
+ * It resumes with one subprotocol that no other server accepts, so that none starts a second command.
  */
 export function resumingSocket(
   first: UpgradedConnection,
@@ -154,7 +160,7 @@ export function resumingSocket(
   return socket;
 }
 
-/** The server agreed to resume, and its answer contradicts what this side knows. */
+/** The server agreed to resume, but its answer contradicts this side's state. */
 class ResumptionError extends Error {
   override readonly name = "ResumptionError";
 }

@@ -2,20 +2,26 @@ import { randomBytes } from "node:crypto";
 import path from "node:path";
 import type { ReplicaName } from "./replica-name.ts";
 
-/** 6 bytes and the session's other 10: base64url of both together is that of each, one behind the other. */
+/**
+ * A name is 6 bytes of owner and 10 of session. Base64url encodes 6 bytes as 8 characters, so the two
+ * parts can be encoded separately.
+ */
 const OWNER_BYTES = 6;
 const REST_BYTES = 10;
 const OWNER_CHARACTERS = 8;
 
-/** Which other processes may own a session. */
+/** Which other processes may own sessions. */
 export interface SessionOwnerOptions {
-  /** Where the sockets of this machine's processes are; no other user may enter it. Absent: this process is the only one. */
+  /**
+   * The folder of this machine's process sockets, which no other user may enter. Absent: this process is
+   * the only one.
+   */
   readonly socketFolder?: string | undefined;
-  /** Absent: no other machine is part of the gateway. */
+  /** Absent: the gateway has no other replicas. */
   readonly replica?: ReplicaName | undefined;
 }
 
-/** Where the owner of a session is. "nowhere": its name was not made by this gateway. */
+/** Where a session's owner runs. "nowhere": this gateway did not make the name. */
 export type SessionPlace =
   | { readonly at: "here" }
   | { readonly at: "sibling"; readonly socketPath: string }
@@ -23,8 +29,8 @@ export type SessionPlace =
   | { readonly at: "nowhere" };
 
 /**
- * One process of a gateway, as the owner of resumable sessions. A session's name begins with its
- * owner's; neither is secret, the proof of a resumption is.
+ * One process of a gateway, as an owner of resumable sessions. A session's name begins with its
+ * owner's name. Neither is secret; the proof of a resumption is.
  */
 export class SessionOwner {
   readonly #name: string;
@@ -37,17 +43,17 @@ export class SessionOwner {
     this.#name = replica?.process ?? randomBytes(OWNER_BYTES).toString("base64url");
   }
 
-  /** Where the other processes of this machine ask it; undefined where there are none. */
+  /** The socket on which other processes of this machine reach it; undefined if there are none. */
   get socketPath(): string | undefined {
     return this.#folder && socketPathOf(this.#folder, this.#name);
   }
 
-  /** A name for a session that it will hold: 16 bytes, base64url. */
+  /** A name for a new session of this process: 16 bytes, base64url. */
   newSession(): string {
     return this.#replica?.newSession() ?? this.#name + randomBytes(REST_BYTES).toString("base64url");
   }
 
-  /** Where the session's owner is asked. `session`: 22 characters of base64url. */
+  /** Where to find the session's owner. `session`: 22 characters of base64url. */
   placeOf(session: string): SessionPlace {
     const replica = this.#replica;
     let owner = session.slice(0, OWNER_CHARACTERS);

@@ -16,12 +16,12 @@ import type { GatewayContext } from "../context.ts";
 import type { IncomingStreaming } from "../incoming-request.ts";
 import type { PendingClient } from "../pending-client.ts";
 
-/** A resumption as it came: to this process, or through another one. */
+/** A resumption, received by this process or proxied by another one. */
 export type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;
 
 /**
- * Resumes a session of this process. A connection that it still has is dropped: the client knows the
- * newer one. Throws StatusError (see `ResumableSessions.claim`) and HandshakeRefusal.
+ * Resumes a session of this process. If it still has a connection, drops it, since the client knows
+ * the newer one. Throws StatusError (see `ResumableSessions.claim`) and HandshakeRefusal.
  */
 export function attachToHeld(
   resumption: Resumption,
@@ -33,7 +33,8 @@ export function attachToHeld(
   const key = webSocketKeyOf({ method, headers });
   if (resumable === undefined) throw resourceExpired("sessions are not resumed here");
   const socket = resumable.claim(resumption, user, url.pathname);
-  // From here on nothing of the old connection counts, so that the answer is still true when the client has it.
+  // Ignores the old connection from here on, so that the offset in the answer is still right when the
+  // client reads it.
   socket.detach();
   const lines: HeaderLine[] = [
     ["Upgrade", "websocket"],
@@ -49,7 +50,7 @@ export function attachToHeld(
   trail?.complete({ code: switchedStatusOf(leg.socket) });
 }
 
-/** Throws HandshakeRefusal for what is no WebSocket request. */
+/** Throws HandshakeRefusal if the request is not a WebSocket handshake. */
 export function webSocketKeyOf({ method, headers }: Pick<IncomingStreaming, "method" | "headers">): string {
   const handshake = checkServerHandshake({ method, rawHeaders: flatHeaders(headers) });
   if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);

@@ -1,15 +1,15 @@
 import type { UserInfo } from "../../access/user-info.ts";
 import { type HeaderLine, type HeaderList, headerValue } from "../../http/header-list.ts";
 
-/** Base64url of the user as JSON. */
+/** The value is base64url of the user as JSON. */
 const CALLER_HEADER = "Sluice-Caller";
 
-/** Names to the owner the user that resumes the session. */
+/** Tells the owner which user resumes the session. */
 export function callerLine(user: UserInfo): HeaderLine {
   return [CALLER_HEADER, Buffer.from(JSON.stringify(user)).toString("base64url")];
 }
 
-/** The user that another process of the gateway named; undefined where it named none. Throws SyntaxError. */
+/** The user that another process of the gateway sent; undefined if it sent none. Throws SyntaxError. */
 export function callerIn(headers: HeaderList): UserInfo | undefined {
   const caller = headerValue(headers, CALLER_HEADER);
   if (caller === undefined) return undefined;

@@ -15,7 +15,7 @@ import { attachToHeld, type ResumedRequest } from "./attach-to-held.ts";
 import { callerIn } from "./caller-line.ts";
 import { resumeSession } from "./resume-session.ts";
 
-/** Of a request between processes: a user may be in many groups. */
+/** Limit for requests between processes: a user may be in many groups. */
 const MAX_HEAD_BYTES = 1024 * 1024;
 
 type OwnerContext = Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">;
@@ -26,8 +26,8 @@ export function ownerServerBounds({ timeouts }: Pick<OwnerContext, "timeouts">):
 }
 
 /**
- * Takes resumptions that other processes of this gateway have authorized; the proof is checked here.
- * For a socket that only they can reach. Not yet listening.
+ * Accepts resumptions that other processes of this gateway have authorized, and checks their proofs.
+ * Only those processes may be able to reach its socket. Not yet listening.
  */
 export function createOwnerServer(gateway: OwnerContext, responder: Responder): Server {
   return createHttp1Server(ownerServerBounds(gateway), {
@@ -45,7 +45,10 @@ export function createOwnerServer(gateway: OwnerContext, responder: Responder): 
   });
 }
 
-/** From another replica: this one's sessions alone, of whichever process; it is not handed on to a third one. */
+/**
+ * Accepts a resumption from another replica, for a session of any process of this one. It is not
+ * forwarded to a third replica.
+ */
 export function takeFromReplica(
   request: IncomingMessage,
   socket: Duplex,

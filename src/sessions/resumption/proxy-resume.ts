@@ -22,14 +22,14 @@ import { callerLine } from "./caller-line.ts";
 
 const NO_ANSWER = "the process that owns the session does not answer";
 
-/** What passing a resumption on needs of the gateway. */
+/** The gateway's parts that proxying a resumption needs. */
 export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
   readonly resumable: ResumableSessions;
 };
 
 /**
- * Resumes a session of another process: authorized here, requested there, then relayed. Throws the
- * owner's StatusError, 410 or 503 where it has none, and UpstreamError "aborted".
+ * Resumes another process's session: authorizes it here, requests it there, then relays. Throws the
+ * owner's StatusError, 410 without an owner, 503 without its answer, and UpstreamError "aborted".
  */
 export async function proxyResume(
   owner: OwnerConnection,
@@ -71,15 +71,13 @@ export async function proxyResume(
   }
   const downstream = withReusedReads(client.release());
   answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
-  // The session's limits are its owner's.
+  // The owner applies the session's own limits.
   const unlimited = { ...timeouts, idleMs: Number.POSITIVE_INFINITY };
   carryForwarded(downstream, response, { clock, sessions, timeouts: unlimited }, {});
   trail?.complete({ code: switchedStatusOf(downstream.socket) });
 }
 
-/**
- * A process that ended removes its socket; one that was killed leaves a file without a listener.
- */
+/** A process that ended normally removed its socket. A killed one leaves a file without a listener. */
 function isGone(error: unknown): boolean {
   if (error instanceof OwnerGoneError) return true;
   const cause = error instanceof UpstreamError ? error.cause : error;

@@ -13,8 +13,8 @@ type ResumingContext = Pick<
 >;
 
 /**
- * Resumes a session over this connection, for an authorized user; one of another process is proxied to
- * it. Throws StatusError (`ResumableSessions.claim`, `proxyResume`) and HandshakeRefusal.
+ * Resumes a session over this connection, for an authorized user. Proxies to the process that owns it.
+ * Throws StatusError (`ResumableSessions.claim`, `proxyResume`) and HandshakeRefusal.
  */
 export async function resumeSession(
   resumption: Resumption,

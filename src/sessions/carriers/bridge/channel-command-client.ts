@@ -20,8 +20,8 @@ import type {
 } from "./command-client.ts";
 
 /**
- * An exec or attach over one of the WebSocket protocols before v5, of which we are the server. They have no end of stdin: it ends with
- * the connection (kubernetes/kubernetes#89899).
+ * The server side of exec and attach over WebSocket protocols before v5. These cannot close stdin: it
+ * ends with the connection (kubernetes/kubernetes#89899).
  */
 export class ChannelCommandClient implements CommandClient {
   readonly socket: Duplex;
@@ -66,7 +66,10 @@ export class ChannelCommandClient implements CommandClient {
     return this.#webSocket.hasSentClose;
   }
 
-  /** The first message names the first output channel and carries nothing: it tells the client that the channels are open. */
+  /**
+   * Sends an empty message on the first output channel, which tells the client that the channels are
+   * open.
+   */
   start(): void {
     const { stdout, stderr } = this.#options.requested;
     const first = stdout ? CHANNEL.STDOUT : stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
@@ -99,7 +102,10 @@ export class ChannelCommandClient implements CommandClient {
     this.#webSocket.close(CLOSE.NORMAL, "");
   }
 
-  /** Channels that only the server writes, unknown ones and those not asked for are dropped, as wsstream drops them. */
+  /**
+   * Like wsstream, drops data on unknown channels, unrequested ones, and those that only the server
+   * writes.
+   */
   #received(channel: number, part: Uint8Array): void {
     const { stdin, tty } = this.#options.requested;
     if (part.byteLength === 0) return;

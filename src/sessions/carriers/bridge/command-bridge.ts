@@ -17,17 +17,17 @@ import { V5Upstream } from "./v5-upstream.ts";
 
 export interface CommandBridgeOptions {
   readonly webSocketLimits: WebSocketLimits;
-  /** Whether stdout is a terminal's, where a warning may be written. */
+  /** True if stdout is a terminal, where a warning may be written. */
   readonly hasTerminal: boolean;
-  /** The process is the container's own: it does not end with this session's input, and is not waited for. */
+  /** The process is the container's own: it outlives this session's input, so nothing waits for it to end. */
   readonly isAttach?: boolean;
-  /** The client's end of the session, on `downstream`'s socket. */
+  /** Builds the client's end of the session on `downstream`'s socket. */
   clientOf(handler: CommandClientHandler): CommandClient;
 }
 
 /**
- * Carries an exec or attach between a client without v5 and a v5 upstream, whose output waits until
- * the client has opened its streams. An upstream that ends without a status becomes a Failure.
+ * Carries exec and attach between a client without v5 and a v5 upstream. Output waits until the client
+ * has opened its streams. An upstream that ends without a status becomes a Failure.
  */
 export class CommandBridge implements StreamingSession {
   readonly #client: CommandClient;
@@ -124,7 +124,10 @@ export class CommandBridge implements StreamingSession {
       this.#client.sendOutput("stdout", terminalWarning(message));
   }
 
-  /** Behind the command's status its input means nothing, and could still do harm. */
+  /**
+   * Drops input after the command's status: the process no longer reads it, and a late write can reset
+   * the connection.
+   */
   readonly #sendInput = (part: Uint8Array): void => {
     if (!this.#hasResult) this.#upstream.sendInput(part);
   };
@@ -156,14 +159,14 @@ export class CommandBridge implements StreamingSession {
     downstream.uncork();
   }
 
-  /** Output is not read before the client can take it, but a broken connection is noticed at once. */
+  /** Output waits until the client is ready, but a broken upstream is noticed at once. */
   #upstreamEnded(conclusion: Conclusion): void {
     if (this.#life.isOver) return;
     if (this.#client.isReady) this.#conclude(conclusion);
     else this.#early = conclusion;
   }
 
-  /** What was accepted is still delivered: stdin ends after it. */
+  /** Delivers the accepted input before stdin ends. */
   #clientEnded(end: SessionEnd, endsInput: boolean): void {
     if (this.#life.isOver) return;
     this.#hold.flush();
@@ -183,7 +186,7 @@ export class CommandBridge implements StreamingSession {
     this.#upstream.leave();
   }
 
-  /** All output is passed on: now the status, then the end. */
+  /** All output has been passed on: sends the status, then ends the session. */
   #conclude({ end, status }: Conclusion): void {
     this.#over(end);
     this.#client.finish(status);

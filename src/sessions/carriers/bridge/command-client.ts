@@ -5,40 +5,40 @@ import type { SessionEnd } from "../../session-end.ts";
 export type OutputStream = "stdout" | "stderr";
 
 export interface CommandClientHandler {
-  /** All that was asked for has been opened, once: output may be sent. */
+  /** Called once, when the client has opened every requested stream: output may be sent. */
   onReady(): void;
-  /** Never empty; a view of what was received. */
+  /** `part` is never empty. It is a view of received bytes. */
   onInput(part: Uint8Array): void;
   onInputEnd(): void;
-  /** A piece of the JSON values of the resize stream; never without a terminal. */
+  /** A piece of the resize stream's JSON. Called only for a terminal. */
   onResize(part: Uint8Array): void;
   /**
-   * The client ended or broke the connection, once. Never after `finish`. `endsInput`: it closed
-   * properly, in a protocol that has no other end of input.
+   * Called once if the client ends or breaks the connection, but not after `finish`. `endsInput`: the
+   * client closed properly, in a protocol that ends stdin only with the connection.
    */
   onEnd(end: SessionEnd, endsInput?: boolean): void;
 }
 
-/** What the client asked for, and in which protocol. */
+/** The client's protocol version, and the streams that it requested. */
 export interface CommandClientOptions {
   readonly version: RemoteCommandVersion;
   readonly requested: RequestedStreams;
 }
 
-/** The client's end of an exec or attach, in whichever protocol it speaks. */
+/** The client's end of an exec or attach, in any protocol. */
 export interface CommandClient {
   readonly socket: Duplex;
   readonly isReady: boolean;
-  /** Behind `finish`: the status was handed to the system. */
+  /** True after `finish` once the kernel has taken the status. */
   readonly hasSentStatus: boolean;
-  /** To be called once, before anything is received. */
+  /** Call once, before `receive`. */
   start(): void;
   receive(chunk: Uint8Array): void;
   tick(nowMs: number): void;
-  /** Not before it is ready. The part is not empty. */
+  /** Call only once the client is ready. `part` must not be empty. */
   sendOutput(stream: OutputStream, part: Uint8Array): void;
-  /** The status, a JSON Status, in the client's protocol; then the end, after all output. */
+  /** Sends the status, as JSON, in the client's protocol, then ends the session. Call after all output. */
   finish(status: Uint8Array): void;
-  /** The end without a status: the client is gone. */
+  /** Ends without a status, because the client has left. */
   leave(): void;
 }

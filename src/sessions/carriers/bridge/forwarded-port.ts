@@ -1,22 +1,25 @@
 import type { SpdyStream, SpdyStreamHandler, StreamEnd } from "../../../../protocols/spdy/index.ts";
 
-/** A node ends both streams of a pair together; one that forgets the error stream is not waited for. */
+/**
+ * Nodes end both streams of a pair together. If the error stream stays open, the pair ends after this
+ * time.
+ */
 const AFTER_DATA_MS = 10_000;
 
-/** What the connection to a port does to the client's two channels. */
+/** Sends to the client's two channels for a port. */
 export interface PortChannels {
-  /** Never empty. */
+  /** `part` is never empty. */
   sendData(part: Uint8Array): void;
-  /** Never empty. */
+  /** `text` is never empty. */
   sendError(text: Uint8Array): void;
-  /** Before either is sent: what the node sent itself. */
+  /** Called with the node's own bytes before they are sent. */
   observeData(type: "data" | "error", part: Uint8Array): void;
   observeEnd(type: "data" | "error"): void;
-  /** Milliseconds of the session's clock. */
+  /** The session clock's time in milliseconds. */
   now(): number;
 }
 
-/** One connection to a port of the pod: a pair of SPDY streams that is over when the node has ended both. */
+/** One connection to a pod's port, over a pair of SPDY streams. It is over when the node has ended both. */
 export class ForwardedPort {
   readonly #port: number;
   readonly #channels: PortChannels;
@@ -50,7 +53,7 @@ export class ForwardedPort {
         if (fin) this.#dataEnded();
       },
       onEnd: ({ type }: StreamEnd) => {
-        // The session's end is the session's to tell.
+        // When the whole session ends, the bridge reports that.
         if (type === "reset") this.#dataEnded();
       },
     };
@@ -76,17 +79,17 @@ export class ForwardedPort {
     this.#data = data;
   }
 
-  /** What comes behind the end of the connection is dropped, as by the target itself. */
+  /** Drops data after the target has closed the connection, as the target itself would. */
   write(part: Uint8Array): void {
     this.#data?.write(part);
   }
 
-  /** The client is gone. */
+  /** The client has left. */
   finish(): void {
     this.#data?.finish();
   }
 
-  /** The connection is lost, and not by the target's will. */
+  /** The connection broke before the target closed it. */
   fail(message: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -104,7 +107,7 @@ export class ForwardedPort {
     }
   }
 
-  /** A channel has no end of its own and the client no other word for it: the target's end is the connection's. */
+  /** A channel cannot be half-closed: when the target ends its side, the whole connection ends. */
   #dataEnded(): void {
     if (this.#isOver) return;
     this.#channels.observeEnd("data");

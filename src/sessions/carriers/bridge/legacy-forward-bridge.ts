@@ -20,7 +20,7 @@ import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-
 import { ForwardedPort } from "./forwarded-port.ts";
 
 export interface LegacyForwardOptions {
-  /** In the order of the request: port i has the channels 2i (data) and 2i + 1 (errors). */
+  /** In request order: port i uses channels 2i (data) and 2i + 1 (errors). */
   readonly ports: readonly number[];
   readonly isBase64: boolean;
   readonly webSocketLimits: WebSocketLimits;
@@ -28,8 +28,8 @@ export interface LegacyForwardOptions {
 }
 
 /**
- * Carries legacy port-forward, two channels for each port, as SPDY streams in a tunnel. Each port is
- * one connection, opened at once; the WebSocket ends when all have ended.
+ * Carries legacy port-forward, with two channels for each port, as SPDY streams in a tunnel. It opens
+ * one connection to each port at once; the WebSocket ends when all of them have ended.
  */
 export class LegacyForwardBridge implements StreamingSession {
   readonly #framing: ChannelFraming;
@@ -142,7 +142,7 @@ export class LegacyForwardBridge implements StreamingSession {
     return forwarded;
   }
 
-  /** Odd channels carry errors to the client; nothing is read from them, nor from channels of no port. */
+  /** Ignores error channels, which only the server writes, and channels without a port. */
   #fromClient(channel: number, part: Uint8Array): void {
     const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
     if (port === undefined || part.byteLength === 0 || this.#life.isOver) return;
@@ -163,7 +163,10 @@ export class LegacyForwardBridge implements StreamingSession {
       this.#breakOff(endOf("upstream-lost", "the node ended the session"), CLOSE.INTERNAL_ERROR);
   }
 
-  /** Frames that one read caused leave in one message: a copy, which is masked. */
+  /**
+   * Sends the frames that one read caused as one message. They are copied, because masking changes them
+   * in place.
+   */
   #flush(): void {
     if (this.#unsent.length === 0) return;
     const parts = this.#unsent;
@@ -178,7 +181,7 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#tunnel.close(CLOSE.NORMAL, "");
   }
 
-  /** What was accepted is still delivered, and ends there. */
+  /** Delivers the accepted data, then ends every port. */
   #clientEnded(end: WebSocketEnd): void {
     if (this.#life.isOver) return;
     this.#over(clientEnd(end));

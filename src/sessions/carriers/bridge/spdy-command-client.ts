@@ -16,8 +16,8 @@ import type {
 } from "./command-client.ts";
 
 /**
- * An exec or attach over SPDY/3.1, v1 to v4, of which we are the server. Nothing is sent before the client has opened its streams: Go's
- * client loses what arrives together with the 101.
+ * The server side of exec and attach over SPDY/3.1, v1 to v4. It sends nothing until the client has
+ * opened its streams, because Go's client loses bytes that arrive with the 101.
  */
 export class SpdyCommandClient implements CommandClient {
   readonly socket: Duplex;
@@ -82,7 +82,7 @@ export class SpdyCommandClient implements CommandClient {
     const error = this.#streams.get("error");
     error?.write(statusPayload(this.#options.version, status));
     error?.finish();
-    // Clients read these to their end, too.
+    // Clients read these streams to their end as well.
     this.#streams.get("stdin")?.finish();
     this.#streams.get("resize")?.finish();
     this.#connection.finish();
@@ -93,7 +93,7 @@ export class SpdyCommandClient implements CommandClient {
     this.#connection.leave();
   }
 
-  /** What was not asked for is answered and dropped, as runtimes do it: clients wait for the answer. */
+  /** Replies to unrequested streams and drops their data, as runtimes do: clients wait for the reply. */
   #opened(stream: SpdyStream): SpdyStreamHandler {
     const type = this.#expected.find((name) => name === stream.headers.get("streamtype"));
     if (type === undefined || this.#streams.has(type)) return IGNORED;

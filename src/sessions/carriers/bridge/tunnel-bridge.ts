@@ -16,8 +16,8 @@ import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.
 const LEFT = "the client ended the session";
 
 /**
- * Carries a port-forward: bare SPDY/3.1 downstream, its bytes in WebSocket messages upstream, one for
- * each read. A tunnel cannot be half-closed: a client's FIN ends it.
+ * Carries port-forward between plain SPDY/3.1 downstream and WebSocket messages upstream; each read
+ * becomes one message. A tunnel cannot be half-closed, so the client's FIN ends it.
  */
 export class TunnelBridge implements StreamingSession {
   readonly #downstream: Duplex;
@@ -104,7 +104,7 @@ export class TunnelBridge implements StreamingSession {
     if (answer !== undefined) this.#passDown(answer);
   }
 
-  /** Close 1000 is the upstream's proper end; after anything else the client must not take what it has for all. */
+  /** Only Close 1000 is a proper end. After any other, the client must not take its data for complete. */
   #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
     if (isClean && code === CLOSE.NORMAL) {
       this.#over(

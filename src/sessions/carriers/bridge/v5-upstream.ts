@@ -10,17 +10,17 @@ import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.
 import type { OutputStream } from "./command-client.ts";
 
 export interface V5UpstreamHandler {
-  /** Never empty. */
+  /** `part` is never empty. */
   onOutput(stream: OutputStream, part: Uint8Array): void;
-  /** A piece of the Status; behind the last one the end should follow. */
+  /** A piece of the Status. After the last piece the upstream should end the session. */
   onStatus(part: Uint8Array, isComplete: boolean): void;
   /** The upstream closed with 1000. */
   onStatusEnd(): void;
-  /** The upstream has ended, in whatever way, once. Never after `leave`. */
+  /** Called once when the upstream ends, for any reason. Never called after `leave`. */
   onEnd(conclusion: Conclusion): void;
 }
 
-/** The upstream's end of an exec or attach over WebSocket `v5.channel.k8s.io`, of which we are the client. */
+/** The client side of an exec or attach over WebSocket `v5.channel.k8s.io`. */
 export class V5Upstream {
   readonly #webSocket: WebSocketConnection;
   readonly #handler: V5UpstreamHandler;
@@ -34,7 +34,7 @@ export class V5Upstream {
     { clock, timeouts }: SessionLifecycle,
   ) {
     this.#handler = handler;
-    // A server's 255 means nothing to a client: it is an unknown channel.
+    // A server cannot close a channel with 255, so to a client 255 is an unknown channel.
     const demux = new ChannelDemux(
       { isBase64: false, hasClose: false },
       { onChannelData: (channel, part) => this.#received(channel, part), onChannelClose: () => {} },
@@ -70,7 +70,7 @@ export class V5Upstream {
     this.#webSocket.tick(nowMs);
   }
 
-  /** The part is masked where it lies. */
+  /** Masks `part` in place. */
   sendInput(part: Uint8Array): void {
     if (!this.#hasEndedInput) this.#webSocket.sendMessage(CHANNEL.STDIN, part);
   }
@@ -81,19 +81,19 @@ export class V5Upstream {
     this.#webSocket.sendMessage(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
   }
 
-  /** A piece of the JSON values of the resize stream. */
+  /** Sends a piece of the resize stream's JSON. */
   resize(part: Uint8Array): void {
     this.#webSocket.sendMessage(CHANNEL.RESIZE, part);
   }
 
-  /** What the upstream has said so far decides; nothing more is awaited of it. */
+  /** Ends the session now, with the outcome that the upstream has reported so far. */
   conclude(): Conclusion {
     this.#webSocket.close(CLOSE.NORMAL, "");
     return this.#result.conclude();
   }
 
   /**
-   * The client is gone, or the session may not continue: the command's input ends, and so does the
+   * Ends the command's input and the session, because the client has left or the gateway ends the
    * session.
    */
   leave(): void {
@@ -111,7 +111,7 @@ export class V5Upstream {
     }
   }
 
-  /** Nothing follows a status, so it counts however the connection ended behind it. */
+  /** A complete status is the last message, so it counts even if the connection breaks after it. */
   #concludedBy({ isClean, isProtocolError, code, reason }: WebSocketEnd): Conclusion {
     if (isProtocolError && !this.#result.isComplete)
       return failedBy(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
@@ -121,7 +121,7 @@ export class V5Upstream {
   }
 }
 
-/** Refuses what client-go, too, refuses of a server. */
+/** Rejects messages that client-go rejects from a server. */
 function checkMessage(part: Uint8Array, isWhole: boolean, isText: boolean): void {
   if (isText) throw new ProtocolError("malformed-message", "a text message");
   if (isWhole && part.byteLength === 0) throw new ProtocolError("malformed-message", "an empty message");
