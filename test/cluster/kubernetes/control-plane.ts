@@ -116,6 +116,8 @@ export async function startControlPlane(
       "leader-elect": "false",
       ...(user === "controller-manager" && {
         "service-account-private-key-file": credentials.file("service-accounts.key"),
+        "cluster-signing-cert-file": credentials.file("ca.crt"),
+        "cluster-signing-key-file": credentials.file("ca.key"),
         "root-ca-file": credentials.file("ca.crt"),
         "use-service-account-credentials": "true",
         // autoscaling.test.ts waits for it.
