@@ -31,8 +31,10 @@ afterEach(async () => {
 });
 
 async function writeAll(notAfter: Date): Promise<void> {
-  const ca = await issueCertificate({ commonName: "authority" }, undefined, { notAfter });
-  const client = await issueCertificate({ commonName: "client" }, authority, { notAfter });
+  // Long-lived, so that the bound is 30 days.
+  const validity = { notBefore: new Date(notAfter.getTime() - 365 * DAY_MS), notAfter };
+  const ca = await issueCertificate({ commonName: "authority" }, undefined, validity);
+  const client = await issueCertificate({ commonName: "client" }, authority, validity);
   files.write("ca.crt", ca.cert);
   files.write("client.crt", client.cert);
   files.write("client.key", client.key);
