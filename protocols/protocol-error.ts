@@ -18,10 +18,7 @@ export type ProtocolErrorCode =
   | "invalid-utf8"
   | "too-many-fragments";
 
-/**
- * The peer violated the protocol. The decoder that threw this is finished and must get no more
- * bytes.
- */
+/** The peer violated the protocol. The decoder that threw this is finished and must get no more bytes. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
   readonly code: ProtocolErrorCode;

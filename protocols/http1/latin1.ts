@@ -7,9 +7,7 @@ export type TextOf<Chunk extends Uint8Array> = (bytes: Chunk, start: number, end
 // Call arguments live on the stack.
 const CHARACTERS_AT_ONCE = 4096;
 
-/**
- * Plain ECMAScript; a platform may pass a faster conversion, see `ResponseDecoderOptions.textOf`.
- */
+/** Plain ECMAScript; a platform may pass a faster conversion, see `ResponseDecoderOptions.textOf`. */
 export function latin1Text(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
   for (let at = start; at < end; at += CHARACTERS_AT_ONCE) {

@@ -31,9 +31,7 @@ export class MalformedResponse extends ProtocolError {
   readonly #found: string | readonly string[];
   readonly #separator: string;
 
-  /**
-   * `found` is the peer's text, one character a byte; several texts if lines contradict each other.
-   */
+  /** `found` is the peer's text, one character a byte; several texts if lines contradict each other. */
   constructor(
     message: string,
     found: string | readonly string[] = [],

@@ -12,10 +12,7 @@ import { SectionReader } from "./section-reader.ts";
 export interface ResponseHandler<Chunk extends Uint8Array = Uint8Array> {
   /** A 1xx response other than 101, before the final one. */
   onInterim(head: ResponseHead): void;
-  /**
-   * The final response. After a 101 the connection stops speaking HTTP, and `push` leaves the rest
-   * alone.
-   */
+  /** The final response. After a 101 the connection stops speaking HTTP, and `push` leaves the rest alone. */
   onHead(head: ResponseHead, delivery: ResponseDelivery): void;
   /** A part of the body: a slice of the pushed chunk, never empty. */
   onBody(part: Chunk): void;
@@ -173,9 +170,7 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 }
 
-/**
- * Another protocol's first message may contain no line end, and its server waits for our answer.
- */
+/** Another protocol's first message may contain no line end, and its server waits for our answer. */
 function refuseForeign(begun: string): void {
   if (begun.charCodeAt(0) < 0x20 && foreignProtocolOf(begun) !== undefined)
     throw new MalformedResponse("malformed HTTP response", begun);

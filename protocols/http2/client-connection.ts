@@ -12,9 +12,7 @@ import { ReceiveWindow } from "./receive-window.ts";
 import { checkFields, type HeaderFields, type ResponseHead, readResponseHead } from "./response-fields.ts";
 import { SendWindow } from "./send-window.ts";
 
-/**
- * Events of a connection. Byte arrays are valid only during the call; head and fields stay valid.
- */
+/** Events of a connection. Byte arrays are valid only during the call; head and fields stay valid. */
 export interface ClientConnectionHandler {
   /** Every SETTINGS frame of the server. The first proves that it speaks HTTP/2. */
   onSettings(): void;
@@ -65,9 +63,7 @@ export class ClientConnection {
   #stream: OpenStream | undefined;
   #lastStreamId = -1;
 
-  /**
-   * `send` takes bytes for the socket, in order; the bytes from one `push` may be written together.
-   */
+  /** `send` takes bytes for the socket, in order; the bytes from one `push` may be written together. */
   constructor(
     handler: ClientConnectionHandler,
     send: (bytes: Uint8Array) => void,

@@ -3,10 +3,7 @@ export const CLIENT_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /** Length, type, flags, stream. */
 export const FRAME_HEADER_BYTES = 9;
-/**
- * The protocol's defaults: every peer accepts them until it announces others (RFC 9113 section
- * 6.5.2).
- */
+/** The protocol's defaults: every peer accepts them until it announces others (RFC 9113 section 6.5.2). */
 export const DEFAULT_MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;

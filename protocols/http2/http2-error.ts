@@ -11,10 +11,7 @@ export type Http2Fault =
   /** Header fields exceed our limit. */
   | "header-list-too-large";
 
-/**
- * The peer violated the protocol. The object that threw this is finished and must get no more
- * bytes.
- */
+/** The peer violated the protocol. The object that threw this is finished and must get no more bytes. */
 export class Http2Error extends Error {
   override readonly name = "Http2Error";
   readonly fault: Http2Fault;

@@ -2,10 +2,7 @@ export type ParsedPort =
   | { readonly ok: true; readonly port: number }
   | { readonly ok: false; readonly reason: string };
 
-/**
- * 1..65535 in decimal digits. A refusal quotes `quoted`, in the words of Go's strconv and of
- * Kubernetes.
- */
+/** 1..65535 in decimal digits. A refusal quotes `quoted`, in the words of Go's strconv and of Kubernetes. */
 export function parsePort(text: string, quoted: string = text): ParsedPort {
   const problem = problemOf(text);
   if (problem !== undefined) {

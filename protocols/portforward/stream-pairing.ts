@@ -20,9 +20,7 @@ export interface PendingPair<Stream> {
 export type PairingResult<Stream> =
   | { readonly type: "waiting" }
   | { readonly type: "paired"; readonly pair: StreamPair<Stream> }
-  /**
-   * Send `text` on the pending pair's error stream, if there is one. The new stream is rejected.
-   */
+  /** Send `text` on the pending pair's error stream, if there is one. The new stream is rejected. */
   | { readonly type: "duplicate"; readonly text: string; readonly pending: PendingPair<Stream> };
 
 interface Waiting<Stream> {

@@ -29,10 +29,7 @@ export function tunnelSubprotocolOf(spdyProtocol: string): string {
   return TUNNEL_PREFIX + spdyProtocol;
 }
 
-/**
- * Kubernetes' API servers and kubelets accept this name for a tunnel: `SPDY/3.1+`, a protocol,
- * `.k8s.io`.
- */
+/** Kubernetes' API servers and kubelets accept this name for a tunnel: `SPDY/3.1+`, a protocol, `.k8s.io`. */
 export function isShippedTunnelName(subprotocol: string): boolean {
   return subprotocol.startsWith(TUNNEL_PREFIX) && subprotocol.endsWith(KUBERNETES_SUFFIX);
 }

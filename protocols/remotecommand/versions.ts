@@ -8,9 +8,7 @@ export interface RemoteCommandSpec {
   readonly isBase64: boolean;
   /** SPDY has a resize stream. Over WebSocket, channel 4 exists in every version. */
   readonly hasResize: boolean;
-  /**
-   * The error stream carries one JSON Status; otherwise it carries text, and nothing at success.
-   */
+  /** The error stream carries one JSON Status; otherwise it carries text, and nothing at success. */
   readonly hasStatusJson: boolean;
   /** A client may close a channel with [255, channel]. */
   readonly hasClose: boolean;

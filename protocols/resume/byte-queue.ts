@@ -37,9 +37,7 @@ export class ByteQueue {
     return this.#byteLength;
   }
 
-  /**
-   * Copies the bytes; `visit` receives each piece of the copy, in order, none longer than 64 KiB.
-   */
+  /** Copies the bytes; `visit` receives each piece of the copy, in order, none longer than 64 KiB. */
   append(bytes: Uint8Array, visit?: (view: Uint8Array) => void): void {
     for (let at = 0; at < bytes.byteLength; ) {
       const block = this.#roomyBlock();

@@ -21,9 +21,7 @@ const MAX_ABORT_BYTES = TYPE_BYTES + 1 + MAX_REASON_BYTES;
 
 /** The longest header that we write: DATA's. */
 export const MAX_HEADER_BYTES: number = DATA_HEADER_BYTES;
-/**
- * The most payload we put in one DATA frame. We accept longer frames, as far as the window allows.
- */
+/** The most payload we put in one DATA frame. We accept longer frames, as far as the window allows. */
 export const MAX_DATA_BYTES: number = 64 * 1024;
 
 /** Why a side ended the session by force. */
@@ -170,10 +168,7 @@ export class ResumeFrameDecoder {
   }
 }
 
-/**
- * The header's length, judged by its first `known` bytes; an ABORT header extends to the message's
- * end.
- */
+/** The header's length, judged by its first `known` bytes; an ABORT header extends to the message's end. */
 function headerBytesOf(header: Uint8Array, known: number): number {
   if (known === 0) return TYPE_BYTES;
   switch (header[0]) {

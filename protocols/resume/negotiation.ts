@@ -23,10 +23,7 @@ export interface Offer {
 
 /** The response of a server that agrees. */
 export interface Agreement {
-  /**
-   * The subprotocol inside the frames: the one that the server would have chosen without
-   * resumption.
-   */
+  /** The subprotocol inside the frames: the one that the server would have chosen without resumption. */
   readonly protocol: string;
   /** Names the session: 16 random bytes, base64url. Not a secret. */
   readonly session: string;

@@ -57,9 +57,7 @@ export class ResumeSession {
   readonly #decoder: ResumeFrameDecoder;
   readonly #header = new Uint8Array(MAX_HEADER_BYTES);
   readonly #replay: ByteQueue;
-  /**
-   * Offsets of our direction: acknowledged by the peer, written, and the end of the peer's window.
-   */
+  /** Offsets of our direction: acknowledged by the peer, written, and the end of the peer's window. */
   #acknowledged = 0;
   #written = 0;
   #limit: number;
@@ -161,10 +159,7 @@ export class ResumeSession {
     if (isDue) this.acknowledge();
   }
 
-  /**
-   * False if the peer lacks bytes that we no longer store, or acknowledges bytes that we never
-   * sent.
-   */
+  /** False if the peer lacks bytes that we no longer store, or acknowledges bytes that we never sent. */
   canAttach(peerReceived: number): boolean {
     const sent = this.#written + (this.#hasFinished ? 1 : 0);
     return !this.#isOver && peerReceived >= this.#acknowledged && peerReceived <= sent;
@@ -211,9 +206,7 @@ export class ResumeSession {
     this.#handler.send(this.#header.subarray(0, bytes), undefined);
   }
 
-  /**
-   * Ends the session by force. Unacknowledged bytes may be lost; a connected peer gets an ABORT.
-   */
+  /** Ends the session by force. Unacknowledged bytes may be lost; a connected peer gets an ABORT. */
   abort(code: AbortCode, reason: string): void {
     if (this.#isOver) return;
     const isAttached = this.#isAttached;

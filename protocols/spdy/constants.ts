@@ -8,9 +8,7 @@ export const CONTROL_BIT = 0x80;
 export const LOW_31_BITS = 0x7fff_ffff;
 export const MAX_STREAM_ID = 0x7fff_ffff;
 
-/**
- * Control and DATA frames share this layout: 4 bytes of type or stream id, 1 of flags, 3 of length.
- */
+/** Control and DATA frames share this layout: 4 bytes of type or stream id, 1 of flags, 3 of length. */
 export const FRAME_HEADER_BYTES = 8;
 export const DATA_HEADER_BYTES = FRAME_HEADER_BYTES;
 /** The maximum of a frame's 24-bit length. */

@@ -14,10 +14,7 @@ const SYNC_FLUSH_TAIL = 0x0000_ffff;
 /** The size of zlib's output pieces: Kubernetes' blocks inflate to only 30 to 100 bytes. */
 const INFLATE_CHUNK_BYTES = 1024;
 
-/**
- * Inflates one direction's header blocks. Give it every block in order, even those of refused
- * streams.
- */
+/** Inflates one direction's header blocks. Give it every block in order, even those of refused streams. */
 export class HeaderDecompressor {
   readonly #maxHeaderBlockBytes: number;
   /** undefined until the first block, whose zlib header defines the initial window. */
@@ -27,10 +24,7 @@ export class HeaderDecompressor {
     this.#maxHeaderBlockBytes = maxHeaderBlockBytes;
   }
 
-  /**
-   * Throws `malformed-header-block`, or `header-block-too-large` without inflating beyond the
-   * limit.
-   */
+  /** Throws `malformed-header-block`, or `header-block-too-large` without inflating beyond the limit. */
   decompress(block: Uint8Array): Uint8Array {
     const isFirst = this.#window === undefined;
     const window = this.#window ?? startOf(block);

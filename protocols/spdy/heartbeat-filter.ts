@@ -3,9 +3,7 @@ import { CONTROL_BIT, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
 import { PING_BYTES } from "./frames/ping.ts";
 
 export interface HeartbeatFilterHandler {
-  /**
-   * Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed as it is.
-   */
+  /** Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed as it is. */
   onBytes(bytes: Uint8Array): void;
   /** A PING, or the answer to one; the parity of its id tells which. */
   onPing(id: number): void;

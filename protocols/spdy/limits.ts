@@ -2,10 +2,7 @@ import { MAX_PAYLOAD_BYTES } from "./constants.ts";
 
 /** Memory bounds for one SPDY connection. Each is checked before the memory is allocated. */
 export interface SpdyLimits {
-  /**
-   * Payload of a control frame, which must be assembled. Larger: `frame-too-large`, and the session
-   * ends.
-   */
+  /** Payload of a control frame, which must be assembled. Larger: `frame-too-large`, and the session ends. */
   readonly maxControlFrameBytes: number;
   /**
    * Payload of a DATA frame. It is never buffered, so this only bounds how long one stream can
@@ -18,9 +15,7 @@ export interface SpdyLimits {
   readonly maxHeaders: number;
   /** Entries of one SETTINGS frame (`too-many-settings`). */
   readonly maxSettingsEntries: number;
-  /**
-   * Concurrent streams in a session. Further streams get RST REFUSED_STREAM; the session continues.
-   */
+  /** Concurrent streams in a session. Further streams get RST REFUSED_STREAM; the session continues. */
   readonly maxStreams: number;
 }
 

@@ -99,9 +99,7 @@ export class SpdySession {
     this.#end();
   }
 
-  /**
-   * Throws Error if the session is over, after goAway(), and after 2^30 streams, when ids run out.
-   */
+  /** Throws Error if the session is over, after goAway(), and after 2^30 streams, when ids run out. */
   openStream(
     headers: SpdyHeaders | readonly (readonly [string, string])[],
     handler: SpdyStreamHandler,

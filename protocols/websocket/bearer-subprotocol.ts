@@ -40,10 +40,7 @@ export function parseBearerSubprotocol(lines: HeaderLines): BearerSubprotocol {
   return { type: "token", token, protocols };
 }
 
-/**
- * The offer without bearer subprotocols, valid or not. Only this may be forwarded, echoed or
- * logged.
- */
+/** The offer without bearer subprotocols, valid or not. Only this may be forwarded, echoed or logged. */
 export function withoutBearerSubprotocols(protocols: readonly string[]): string[] {
   return protocols.filter((protocol) => !protocol.startsWith(BEARER_SUBPROTOCOL_PREFIX));
 }

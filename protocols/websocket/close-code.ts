@@ -37,9 +37,7 @@ const closeCodes: Partial<Record<ProtocolErrorCode, number>> = {
   "message-too-large": CLOSE.TOO_BIG,
 };
 
-/**
- * The close code for a refused peer: 1007, 1008 or 1009, and 1002 (protocol error) for the rest.
- */
+/** The close code for a refused peer: 1007, 1008 or 1009, and 1002 (protocol error) for the rest. */
 export function closeCodeOf(error: ProtocolError): number {
   return closeCodes[error.code] ?? CLOSE.PROTOCOL_ERROR;
 }

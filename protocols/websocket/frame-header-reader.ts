@@ -15,9 +15,7 @@ import {
   RSV_BITS,
 } from "./frame-header.ts";
 
-/**
- * Reads a frame's header from chunks cut anywhere. The fields describe the last complete header.
- */
+/** Reads a frame's header from chunks cut anywhere. The fields describe the last complete header. */
 export class FrameHeaderReader {
   opcode = 0;
   isFinal = false;

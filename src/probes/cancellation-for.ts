@@ -1,9 +1,9 @@
-/** The cancellation of an operation. */
+/** Something that can be cancelled. */
 export interface Cancellable {
   cancel(): void;
 }
 
-/** Where it is known as long as it runs. What is added too late is cancelled at once. */
+/** Cancels its members when the signal aborts. Cancels a member that is added too late at once. */
 export interface Cancellation {
   add(member: Cancellable): void;
   delete(member: Cancellable): void;
@@ -47,7 +47,10 @@ class SignalledRuns implements Cancellation {
   }
 }
 
-/** One run that is cancelled by itself, where making a signal for each would cost more than the rest of its book-keeping. */
+/**
+ * A run with its own cancellation. An AbortSignal per run would cost more than the rest of its
+ * bookkeeping.
+ */
 export class CancellableRun implements Cancellation, Cancellable {
   #member: Cancellable | undefined;
   #isCancelled = false;

@@ -1,17 +1,17 @@
 import type { ProbeSocket } from "./probe-socket.ts";
 
-/** Go's net/http closes a second after a GOAWAY, Node at once. */
+/** After a GOAWAY, Go's net/http closes a second later, Node at once. */
 export const MAX_LINGER_MS = 1_500;
-/** Connections of one thread that wait at once; one more resets the oldest. */
+/** Waiting connections per thread; one more resets the oldest. */
 export const MAX_LINGERING = 1_024;
 
-/** When each is reset at the latest (ms of `performance.now()`), in that order. */
+/** The latest reset time of each connection (ms of `performance.now()`), in ascending order. */
 const lingering = new Map<ProbeSocket, number>();
 let isSweepDue = false;
 
 /**
- * Closes a connection with a whole answer after the server did, so that the server keeps TIME_WAIT. A server that has
- * not closed within `MAX_LINGER_MS` is reset (decision 9).
+ * Closes a connection after the server does, so that the server keeps TIME_WAIT. Resets a server
+ * that has not closed within `MAX_LINGER_MS` (decision 9).
  */
 export function closeAfterServer(socket: ProbeSocket): void {
   const finish = (): void => {

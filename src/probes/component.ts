@@ -15,21 +15,21 @@ import type { ProbeState } from "./worker/probe-state.ts";
 import { TimerWheel } from "./worker/timer-wheel.ts";
 
 export interface ProbeParts extends PodProbeParts, UpstreamProbeParts {
-  /** Where replicas elect the one that probes pods; absent: there is no live API. */
+  /** The live API, in which replicas elect the one that probes pods; absent without a live API. */
   readonly live?: BuiltCluster["live"];
-  /** Of this replica, the same for all of its processes. */
+  /** This replica's id, the same in all of its processes. */
   readonly replicaId?: string | undefined;
 }
 
 export interface BuiltProbes {
-  /** Of a streaming gateway, by name. */
+  /** Whether a streaming gateway with this name is healthy. */
   isGatewayHealthy(name: string): boolean;
-  /** Of our nodes' pods, for `/debug/probes`. */
+  /** The probes of our nodes' pods, for `/debug/probes`. */
   listProbes(): readonly ProbeState[];
   stop(): void | Promise<void>;
 }
 
-/** Everything that is probed: our nodes' pods, the nodes, the gateways. All share one timer. */
+/** Starts all probes: of our nodes' pods, of nodes, and of gateways. All share one timer. */
 export function buildProbes(configuration: GatewayConfiguration, parts: ProbeParts): Promise<BuiltProbes> {
   return Started.building((started) => buildIn(started, configuration, parts));
 }
@@ -57,7 +57,7 @@ async function buildIn(
   const podProbes = hasNodes
     ? started.add(probePodsOnce(configuration, parts, wheel, runProbe), (it) => it.stop())
     : undefined;
-  // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
+  // Probes dial directly, so they would judge a node by another route than its sessions take.
   if (nodes !== undefined && parts.kubelet.connect === undefined)
     started.add(probeNodes(nodes, parts, wheel, runProbe), (stop) => stop());
   return {
@@ -67,7 +67,7 @@ async function buildIn(
   };
 }
 
-/** By this gateway, or by one of its replicas at a time. */
+/** Probes pods in this gateway, or in one of its replicas at a time. */
 function probePodsOnce(
   configuration: GatewayConfiguration,
   { live, replicaId, ...parts }: ProbeParts,

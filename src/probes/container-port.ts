@@ -2,8 +2,8 @@ import { goQuote } from "../api/go-json.ts";
 import type { ContainerPort } from "../api/objects.ts";
 
 /**
- * The number of a probe's port: a name of a container port, else a decimal. Throws Error in the
- * kubelet's words; such a probe errs, does not fail, and restarts nothing.
+ * The number of a probe's port: the name of a container port, else a decimal. Throws Error in the
+ * kubelet's words; such a probe counts as an error, not a failure, and restarts nothing.
  */
 export function resolveContainerPort(
   port: number | string,

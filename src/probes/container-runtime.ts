@@ -3,12 +3,15 @@ import { RuntimeError } from "../cri/runtime-error.ts";
 import { CommandTimeoutError, type RunCommand } from "./exec-probe.ts";
 import type { RestartRequest } from "./pods/restart.ts";
 
-/** `containerd://<id>` as the API has it, to the runtime's own id. */
+/** Strips the scheme from the API's `containerd://<id>`. */
 export function runtimeIdOf(containerId: string): string {
   return containerId.replace(/^[a-z0-9.-]+:\/\//, "");
 }
 
-/** Runs probes' commands by the runtime's ExecSync, stdout before stderr. A limit of the runtime's is in whole seconds. */
+/**
+ * Runs probe commands with the runtime's ExecSync; stdout comes before stderr. The runtime's own
+ * time limit is in whole seconds.
+ */
 export function commandsIn(runtime: Pick<CriRuntime, "execSync">, containerId: string): RunCommand {
   return async (command, { timeoutMs }) => {
     try {

@@ -8,15 +8,15 @@ export interface ElectedPodProbes {
   readonly settings: Omit<LeaderElectionSettings, "leaderElect">;
   readonly live: NonNullable<BuiltCluster["live"]>;
   readonly logger: Logger;
-  /** Of this replica, the same for the worker that probes and its successor. */
+  /** This replica's id, the same for the worker that probes and its successor. */
   readonly replicaId?: string | undefined;
-  /** Probes from now on. Nothing may be written once `mayWrite` is false. */
+  /** Starts probing. Writes nothing once `mayWrite` is false. */
   readonly probe: (mayWrite: () => boolean) => BuiltPodProbes;
 }
 
 /**
- * Probes of pods by one of several replicas, which holds a Lease. What the last one wrote to pods stays until the next one has
- * results: nothing becomes unready because a replica died.
+ * Probes pods in one of several replicas, the one that owns a Lease. Pods keep the last prober's
+ * results until the next one has its own: no pod becomes unready because a replica died.
  */
 export function electPodProbes({
   settings,
@@ -32,7 +32,7 @@ export function electPodProbes({
     void probes?.stop();
     probes = undefined;
   };
-  // Before the pods are listed there is nothing to probe.
+  // There is nothing to probe until the pods are listed.
   void live.known.then(() => {
     if (isStopped) return;
     election.start({

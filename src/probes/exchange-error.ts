@@ -1,9 +1,9 @@
 import { goDialErrorText } from "../net/go-dial-error.ts";
 
-/** A connection or an exchange failed; the message is worded as Go words it, because the kubelet's Events quote it. */
+/** A connection or an exchange failed. The message uses Go's words, because the kubelet's Events quote it. */
 export class ExchangeError extends Error {
   override readonly name = "ExchangeError";
-  /** A new connection may well be answered: Go's HTTP/2 client tries again by itself. */
+  /** A new connection may succeed: Go's HTTP/2 client retries by itself. */
   readonly isRetryable: boolean;
 
   constructor(message: string, options: ErrorOptions & { isRetryable?: boolean } = {}) {
@@ -12,14 +12,14 @@ export class ExchangeError extends Error {
   }
 }
 
-/** The time was over first. */
+/** The time limit passed first. */
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
 /**
  * Go's text for a broken socket: `read tcp LOCAL->REMOTE: read: connection reset by peer` once
- * connected, for writes too. Before that `route` is undefined and `address` was dialled.
+ * connected, even for writes. Before that, `route` is undefined and the text names `address`.
  */
 export function brokenText(error: Error, route: string | undefined, address: string): string {
   const { code, syscall } = error as NodeJS.ErrnoException;

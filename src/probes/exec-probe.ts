@@ -7,8 +7,8 @@ export interface CommandOutcome {
 }
 
 /**
- * Runs a command in the probed container. Rejects with CommandTimeoutError when it did not end in time, and with anything else
- * when the runtime could not run it or lost it.
+ * Runs a command in the probed container. Rejects with CommandTimeoutError at the time limit, and
+ * with another error if the runtime could not run the command or lost it.
  */
 export type RunCommand = (
   command: readonly string[],
@@ -18,7 +18,7 @@ export type RunCommand = (
 export class CommandTimeoutError extends Error {
   override readonly name = "CommandTimeoutError";
 
-  /** In the words of the kubelet's runtime client. */
+  /** Uses the words of the kubelet's runtime client. */
   constructor(command: readonly string[]) {
     super(`command "${command.join(" ")}" timed out`);
   }
@@ -27,11 +27,14 @@ export class CommandTimeoutError extends Error {
 export interface ExecOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** The kubelet's gate ExecProbeTimeout, on unless said otherwise; off: a time-out says nothing about the container. */
+  /**
+   * The kubelet's gate ExecProbeTimeout, on by default. When it is off, a time-out says nothing
+   * about the container.
+   */
   readonly failsOnTimeout?: boolean | undefined;
 }
 
-/** Judges a command by its exit code. What the runtime could not do is an error, no verdict. */
+/** Judges a command by its exit code. A failure of the runtime is an error, not a verdict. */
 export async function probeExec(
   command: readonly string[],
   run: RunCommand,

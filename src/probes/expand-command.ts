@@ -5,8 +5,8 @@ export interface EnvironmentEntry {
 }
 
 /**
- * `$(NAME)` in a probe's command, from the container's literal `env` values only, as the kubelet does it: `$$(NAME)` stays as
- * `$(NAME)`, and a name that is not there stays as it was written.
+ * Expands `$(NAME)` in a probe's command like the kubelet, from the container's literal `env`
+ * values only. `$$(NAME)` becomes `$(NAME)`; an unknown name stays as written.
  */
 export function expandCommand(
   command: readonly string[],
@@ -17,7 +17,7 @@ export function expandCommand(
     if (typeof name === "string") values.set(name, typeof value === "string" ? value : "");
   }
   return command.map((argument) => {
-    // Behind the last `)` no `$(` is closed: it is not looked for.
+    // No `$(` can close after the last `)`, so the search stops there.
     const end = argument.lastIndexOf(")") + 1;
     const expanded = argument
       .slice(0, end)

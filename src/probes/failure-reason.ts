@@ -1,6 +1,9 @@
 import type { ProbeResult } from "./probe-result.ts";
 
-/** What texts of probes contain, and the words for the log: the texts quote bodies, outputs, paths and host names, which no log may hold. */
+/**
+ * Maps patterns in probe messages to words for the log. The messages quote bodies, outputs, paths
+ * and host names, which must not reach a log.
+ */
 const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/connection refused/, "connection refused"],
   [/no such host/, "no such host"],
@@ -13,16 +16,16 @@ const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/\bEOF\b/, "the server closed the connection"],
 ];
 
-/** The TLS alerts of servers that ask for a certificate and get none: of TLS 1.3, and of Go's TLS 1.2. */
+/** The TLS alerts of servers that require a client certificate: TLS 1.3's, and Go's at TLS 1.2. */
 const NO_CERTIFICATE = /certificate required|bad certificate/;
 
-/** Why a probe failed, in words that hold nothing of what was sent or answered; undefined where there is nothing to say. */
+/** Why a probe failed, in words that quote neither request nor response; undefined if no reason is known. */
 export function failureReasonOf(
   { wire, message, error, result }: ProbeResult,
   isCommand: boolean,
 ): string | undefined {
   if (result === "Success" && error === undefined) return undefined;
-  // A command's output decides nothing, and may be anything.
+  // A command's output can contain anything and decides nothing.
   if (isCommand) {
     if (error !== undefined) return "the command could not be run";
     return /timed out/.test(message) ? "the command timed out" : "the command's exit code is not 0";

@@ -5,16 +5,19 @@ import { Http2Link } from "./http2/http2-link.ts";
 import { openSocket } from "./open-socket.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
 
-/** What answers at a port, found out by trying. */
+/** The kind of server at a port, found by trying protocols. */
 export type ServerKind =
   | { readonly speaks: "nothing"; readonly reason: string }
   | { readonly speaks: "tls"; readonly alpn: "h2" | "other" }
   | { readonly speaks: "h2c" | "http/1.1" | "unknown" };
 
-/** For each of the up to four connections. */
+/** Applies to each of up to four connections. */
 const ATTEMPT_TIMEOUT_MS = 1_000;
 
-/** Tries TCP, TLS, HTTP/2 with prior knowledge and HTTP/1.1 one after the other. For diagnosis by people, not for workers. */
+/**
+ * Tries TCP, TLS, HTTP/2 with prior knowledge and HTTP/1.1, one after the other. Users call it to
+ * diagnose; workers do not.
+ */
 export async function identifyServer(host: string, port: number): Promise<ServerKind> {
   try {
     await attempt(async (deadline) => (await openSocket({ host, port }, deadline)).destroy());

@@ -2,14 +2,14 @@ import type { ProbeHandler } from "../api/probe-objects.ts";
 import type { ServerKind } from "./identify-server.ts";
 import type { ProbeResult } from "./probe-result.ts";
 
-/** What is known of a probe that did not succeed. */
+/** A probe that did not succeed, and its diagnosis so far. */
 export interface FailedProbe {
   readonly handler: ProbeHandler;
   readonly result: ProbeResult;
   readonly server: ServerKind;
 }
 
-/** The classic mistakes, one sentence each; undefined where none of them fits. */
+/** Describes the classic mistakes, one sentence each; undefined if none fits. */
 export function likelyCause({ handler, result, server }: FailedProbe): string | undefined {
   if (handler.exec !== undefined) return causeOfExec(result);
   if (server.speaks === "nothing") return causeOfNothing(server.reason);
@@ -73,7 +73,10 @@ function causeOfStatus(status: number | undefined): string | undefined {
   return status >= 500 ? "The server answered and says itself that it is not healthy." : undefined;
 }
 
-/** TLS alerts of servers that get no certificate; OpenSSL's at TLS 1.2 has other causes too. */
+/**
+ * TLS alerts of servers that require a client certificate; at TLS 1.2 OpenSSL's alert has other
+ * causes too.
+ */
 const NO_CERTIFICATE = /certificate required|bad certificate|handshake failure/;
 
 function causeOfGrpc(

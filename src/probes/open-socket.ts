@@ -4,13 +4,13 @@ import type { WireFacts } from "./probe-result.ts";
 import { ProbeSocket, type SocketTarget } from "./probe-socket.ts";
 
 /**
- * A connected socket owned by the caller, which must `hear` it synchronously. Rejects with ExchangeError, or
- * with DeadlineError; nothing stays open then.
+ * Returns a connected socket; the caller owns it and must call `hear` synchronously. Rejects with
+ * ExchangeError or DeadlineError and then leaves nothing open.
  */
 export function openSocket(target: SocketTarget, deadline: ProbeDeadline): Promise<ProbeSocket> {
   const { port } = target;
   if (deadline.reason !== undefined) return Promise.reject(new DeadlineError());
-  // Node throws for such a port; Go's dialler has these words.
+  // Node throws for such a port; the text is from Go's dialler.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     return Promise.reject(new ExchangeError(`dial tcp: address ${port}: invalid port`));
   }
@@ -33,7 +33,7 @@ export function openSocket(target: SocketTarget, deadline: ProbeDeadline): Promi
   });
 }
 
-/** What a TLS connection shows of its peer. */
+/** Notes the peer's TLS certificate. */
 export function noteCertificate(socket: ProbeSocket, wire: WireFacts): void {
   const { certificate } = socket;
   if (certificate !== undefined) wire.certificate = certificate;

@@ -15,23 +15,32 @@ import type { RunProbe } from "./run-probe.ts";
 import type { ProbeState } from "./worker/probe-state.ts";
 import type { TimerWheel } from "./worker/timer-wheel.ts";
 
-/** The node leg: where its containers are. */
+/** The node whose containers are probed. */
 export interface ProbedNode {
   readonly nodeName: string;
   readonly runtime: CriRuntime;
 }
 
 export interface PodProbeParts {
-  /** Its pods are probed when `podProbes` names it: containers by the runtime's word, exec and restarts by the runtime. */
+  /**
+   * Probes its pods if `podProbes` names it. The runtime reports its containers, runs exec probes
+   * and restarts.
+   */
   readonly node?: ProbedNode | undefined;
   readonly store: ClusterStore;
-  /** Writes to a live cluster, whose controllers see to the endpoints; absent: the store is all there is. */
+  /**
+   * Writes to a live cluster, whose controllers update the endpoints; absent: the store is the only
+   * state.
+   */
   readonly publishStatus?: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
-  /** Where Events about containers go, whole; absent: only the log has them, summed up. */
+  /** Receives Events about containers in full; absent: only the log gets them, summarized. */
   readonly events?: Pick<EventRecorder, "record"> | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Another process has probed before: what it found of pods, as their statuses have it, counts until there are verdicts. */
+  /**
+   * Another process probed before: its results, in the pods' statuses, count until there are new
+   * verdicts.
+   */
   readonly isSuccessor?: boolean;
 }
 
@@ -41,7 +50,7 @@ export interface BuiltPodProbes {
   stop(): void | Promise<void>;
 }
 
-/** Probes the containers of the pods on the nodes that `podProbes` names. */
+/** Probes the containers of pods on the nodes that `podProbes` names. */
 export function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
   { store, metrics, logger, node, publishStatus, events, isSuccessor }: PodProbeParts,
@@ -64,7 +73,7 @@ export function probePods(
     },
     userAgentVersion: CLAIMED_KUBERNETES_MINOR,
     series: (labels) => metrics.probes.series(labels),
-    // The whole text quotes bodies and outputs, which no log may hold.
+    // The full text quotes bodies and outputs, which must not reach a log.
     onEvent: (pod, container, event) => {
       const { namespace, name } = pod.metadata;
       const { reason, cause, summary } = event;
@@ -94,7 +103,10 @@ export function probePods(
   };
 }
 
-/** Conditions of the pod, and of its addresses in EndpointSlices: they decide which pods get traffic. */
+/**
+ * Writes the pod's conditions, and its addresses' conditions in EndpointSlices. They decide which
+ * pods get traffic.
+ */
 export function publishToStore(store: ClusterStore, pod: Pod, status: PodStatus): void {
   const { resourceVersion: _, ...metadata } = pod.metadata;
   const { namespace = "" } = metadata;

@@ -1,12 +1,12 @@
 import type { Cancellation } from "./cancellation-for.ts";
 
-/** Why a probe's time is over: its own limit, or cancellation. */
+/** Why a probe must stop: its time limit, or cancellation. */
 export type DeadlineReason = "deadline" | "cancelled";
 
-/** Node takes a longer time for none at all. */
+/** Node treats a longer timer as 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** One time limit over everything that a probe does: looking up, dialling, redirects, headers and body. */
+/** One time limit over everything a probe does: lookup, dial, redirects, headers and body. */
 export class ProbeDeadline {
   readonly #endMs: number;
   readonly #cancellation: Cancellation | undefined;
@@ -18,7 +18,8 @@ export class ProbeDeadline {
   constructor(timeoutMs: number, cancellation?: Cancellation) {
     this.#endMs = performance.now() + timeoutMs;
     this.#cancellation = cancellation;
-    // Where this process was late, answers may lie in the kernel unread: timers run before sockets are read, immediates after.
+    // If this process was late, answers may wait unread in the kernel: timers run before sockets
+    // are read, immediates after.
     this.#timer = setTimeout(
       () => setImmediate(() => this.#finish("deadline")),
       Math.min(timeoutMs, MAX_TIMER_MS),
@@ -31,7 +32,7 @@ export class ProbeDeadline {
     this.#finish("cancelled");
   }
 
-  /** Undefined while there is time left. */
+  /** Undefined while time is left. */
   get reason(): DeadlineReason | undefined {
     return this.#reason;
   }
@@ -40,14 +41,14 @@ export class ProbeDeadline {
     return this.#reason === undefined ? Math.max(0, this.#endMs - performance.now()) : 0;
   }
 
-  /** Calls once when the time is over, later than now in any case; the returned function takes the listener back. */
+  /** Calls the listener once when the time is over, never synchronously. The returned function removes it. */
   onOver(listener: () => void): () => void {
     if (this.#reason !== undefined) queueMicrotask(listener);
     else this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves after that long, or when the time is over. */
+  /** Resolves after the delay, or when the time is over. */
   sleep(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
       const forget = this.onOver(() => {
@@ -61,7 +62,7 @@ export class ProbeDeadline {
     });
   }
 
-  /** The probe is done: no timer is left. */
+  /** The probe has ended; clears the timer. */
   end(): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);

@@ -1,34 +1,40 @@
-/** Warning counts as Success, and Unknown without an error as Failure; both are told apart in Events only. */
+/** Warning counts as Success, and Unknown without an error as Failure; only Events distinguish them. */
 export type ProbeVerdict = "Success" | "Warning" | "Failure" | "Unknown";
 
 export interface ProbeResult {
   readonly result: ProbeVerdict;
-  /** The kubelet's text, as its Events quote it: a body, a reason, or nothing. At most 10 KiB, reasons aside. */
+  /**
+   * The kubelet's text, as its Events quote it: a body, a reason, or nothing. At most 10 KiB,
+   * except for reasons.
+   */
   readonly message: string;
-  /** Set where the probe could not be carried out or judged: such a round is thrown away, and tried again at once. */
+  /** Set if the probe could not run or be judged. The worker discards such a round and retries at once. */
   readonly error?: string;
   readonly wire: WireFacts;
 }
 
-/** What was seen on the wire, for diagnosis. Never part of a result. */
+/** Observations on the wire, for diagnosis. Never part of a result. */
 export interface WireFacts {
-  /** The protocol that was really spoken, once it was known. */
+  /** The protocol that the server really spoke, once known. */
   protocol?: "tcp" | "http/1.1" | "h2c" | "h2";
-  /** The last answer's HTTP status. */
+  /** The last response's HTTP status. */
   status?: number;
   /** The gRPC status code's name. */
   grpcStatus?: string;
   /** The server's unverified certificate: subject and expiry. */
   certificate?: string;
-  /** Why the last attempt to connect to a gRPC server failed, in Go's words: the message states the deadline only. */
+  /**
+   * Go's words for the last failed connection to a gRPC server; the message itself names only the
+   * deadline.
+   */
   lastAttempt?: string;
-  /** `grpc.mode: TLS` was asked for, and its gate is off. */
+  /** The probe has `grpc.mode: TLS`, but the gate is off. */
   isModeIgnored?: true;
-  /** Hosts and ports of the redirects that were followed. */
+  /** Hosts and ports of the followed redirects. */
   redirects?: string[];
 }
 
-/** As much of a body, or of a command's output, as the kubelet keeps. */
+/** The kubelet keeps this much of a body, or of a command's output. */
 export const MAX_OUTPUT_BYTES = 10 * 1024;
 
 export function success(message: string, wire: WireFacts): ProbeResult {
@@ -43,7 +49,7 @@ export function failure(message: string, wire: WireFacts): ProbeResult {
   return { result: "Failure", message, wire };
 }
 
-/** The round says nothing about the container. `result` is only ever shown. */
+/** The round says nothing about the container. `result` is only displayed. */
 export function errored(
   error: string,
   wire: WireFacts = {},

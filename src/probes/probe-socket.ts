@@ -6,55 +6,55 @@ import { containEvents, settleFault } from "../observability/faults.ts";
 import { brokenText } from "./exchange-error.ts";
 
 export interface SocketTarget {
-  /** A name or an IP address, the latter without brackets. */
+  /** A name or an IP address; IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
-  /** The protocols that are offered in TLS; absent: plain TCP. The certificate is not verified. */
+  /** The protocols to offer in TLS; absent: plain TCP. The certificate is not verified. */
   readonly alpn?: readonly string[] | undefined;
 }
 
-/** The listener of a socket's events: first its opener, then its protocol. */
+/** Receives a socket's events: first its opener, then its protocol. */
 export interface SocketHearer {
-  /** Connected, in TLS with a handshake. */
+  /** Connected; with TLS, after the handshake. */
   onOpen(): void;
   /** The chunk may be overwritten when the call returns. */
   onData(chunk: Buffer): void;
-  /** No more comes. May be said twice. */
+  /** No more bytes follow. May be called twice. */
   onEnd(): void;
   onError(error: Error): void;
 }
 
 const CONNECT_OPTIONS = {
-  /** Long enough for a slow address, so that a healthy one does not lose against an unreachable one. */
+  /** Gives a slow but healthy address enough time before an unreachable one is tried. */
   autoSelectFamilyAttemptTimeout: 1_000,
 };
 
 /**
- * What all plain sockets are read into: a read is looked at, and what is kept of it copied, before the next one. Node would take 64 KiB
- * anew for each answer of some hundred bytes.
+ * All plain sockets read into this buffer. Each read is processed, and copied if needed, before the
+ * next one. Node would allocate 64 KiB for each answer of some hundred bytes.
  */
 const readMemory = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** Parsing the system's authorities takes milliseconds, and nothing is verified by them here. */
+/** Cached: parsing the system's authorities takes milliseconds, although nothing is verified here. */
 let secureContext: SecureContext | undefined;
 
 const NOBODY: SocketHearer = { onOpen: ignore, onData: ignore, onEnd: ignore, onError: ignore };
 
 /**
- * One connection of a probe, plain or TLS, never proxied. Socket listeners are set once and delegate
- * to the current listener: replacing them costs as much as the probe's own I/O.
+ * One connection of a probe, plain or TLS, never proxied. Socket listeners are set once and
+ * delegate to the current listener: replacing them costs as much as the probe's own I/O.
  */
 export class ProbeSocket {
-  /** What carries the bytes; TLS replaces it. */
+  /** Carries the bytes; TLS replaces it. */
   #socket: Socket;
   readonly #tcp: Socket;
   readonly #address: string;
   readonly #hasFixedAddress: boolean;
   #hearer: SocketHearer;
-  /** `LOCAL->REMOTE`, once it is known. */
+  /** `LOCAL->REMOTE`, once known. */
   #route: string | undefined;
 
-  /** Begins to connect. `port` is one that exists. */
+  /** Starts to connect. `port` must be valid. */
   constructor(target: SocketTarget, hearer: SocketHearer) {
     const { host, port, alpn } = target;
     this.#address = joinHostPort(host, port);
@@ -65,7 +65,7 @@ export class ProbeSocket {
     this.#listenTo(this.#tcp);
   }
 
-  /** From now on that one is told. */
+  /** Sets the receiver of all further events. */
   hear(hearer: SocketHearer): void {
     this.#hearer = hearer;
   }
@@ -74,17 +74,17 @@ export class ProbeSocket {
     this.#socket.write(bytes);
   }
 
-  /** Written, and not yet taken by the kernel. */
+  /** Bytes written that the kernel has not accepted yet. */
   get unsentBytes(): number {
     return this.#socket.writableLength;
   }
 
-  /** What TLS agreed on; undefined for plain TCP, and where the server knows no ALPN. */
+  /** The protocol that TLS negotiated; undefined for plain TCP, and for a server without ALPN. */
   get alpnProtocol(): string | undefined {
     return (this.#socket as Partial<TLSSocket>).alpnProtocol || undefined;
   }
 
-  /** The server's certificate in a line; undefined for plain TCP. */
+  /** A one-line summary of the server's certificate; undefined for plain TCP. */
   get certificate(): string | undefined {
     const { subject, valid_to } = (this.#socket as Partial<TLSSocket>).getPeerCertificate?.() ?? {};
     if (subject === undefined) return undefined;
@@ -92,23 +92,23 @@ export class ProbeSocket {
     return `${names.join(", ") || "(no subject)"}, valid until ${valid_to}`;
   }
 
-  /** What Go says of an error of this socket. */
+  /** Go's text for an error of this socket. */
   textOf(error: Error): string {
     return brokenText(error, this.#route, this.#address);
   }
 
-  /** It no longer keeps the process alive. */
+  /** The socket no longer keeps the process alive. */
   unref(): void {
     this.#socket.unref();
   }
 
-  /** Closes it; no further events. */
+  /** Closes the socket; no further events. */
   destroy(): void {
     this.#hearer = NOBODY;
     this.#socket.destroy();
   }
 
-  /** The same by RST, where all that was written is sent: this side keeps no TIME_WAIT. */
+  /** Closes by RST if all bytes were sent, so that this side keeps no TIME_WAIT. */
   reset(): void {
     if (this.unsentBytes === 0) this.#tcp.resetAndDestroy();
     this.destroy();
@@ -124,7 +124,7 @@ export class ProbeSocket {
 
   readonly #onEnd = (): void => this.#hearer.onEnd();
 
-  /** An exception in the listener: that probe ends, and no other. */
+  /** A listener's exception ends its own probe only. */
   readonly #failed = (error: unknown): void => {
     const hearer = this.#hearer;
     this.destroy();
@@ -142,7 +142,7 @@ export class ProbeSocket {
     socket.onBreak = () => this.#noteRoute();
     socket.connect({ host, port, ...CONNECT_OPTIONS });
     return socket.on("connect", () => {
-      // Which of a name's addresses it is, a socket that broke no longer tells.
+      // A broken socket no longer knows which of the name's addresses it used.
       if (!this.#hasFixedAddress) this.#noteRoute();
       this.#hearer.onOpen();
     });
@@ -151,7 +151,7 @@ export class ProbeSocket {
   #connectTls(host: string, port: number, alpn: readonly string[]): Socket {
     const socket = connect({ host, port, ...CONNECT_OPTIONS }).setNoDelay();
     return socket.on("connect", () => {
-      // A handshake may break too, and then names both ends.
+      // A handshake may fail too, and its error names both ends.
       this.#noteRoute();
       this.#socket = this.#secure(host, alpn);
     });
@@ -174,19 +174,22 @@ export class ProbeSocket {
 
   #noteRoute(): void {
     const { localAddress = "", localPort = 0, remoteAddress, remotePort = 0 } = this.#socket;
-    // A peer that has reset the connection by now has no address any more.
+    // The peer may have reset the connection; then it has no address any more.
     const remote = remoteAddress === undefined ? this.#address : joinHostPort(remoteAddress, remotePort);
     this.#route ??= `${joinHostPort(localAddress, localPort)}->${remote}`;
   }
 }
 
-/** Read into `readMemory`; tells when it breaks, as long as it still knows its own address: asking each one would be two system calls. */
+/**
+ * Reads into `readMemory`. Reports a break while it still knows its own address: noting each
+ * socket's address would cost two system calls.
+ */
 class PlainSocket extends Socket {
   onBreak: () => void = ignore;
 
   constructor(onData: (chunk: Buffer) => void) {
     const options: SocketConstructorOpts & ConnectOpts & { readonly noDelay: boolean } = {
-      // Node's `connect` does not look at it.
+      // `connect` ignores it.
       noDelay: true,
       onread: {
         buffer: readMemory,

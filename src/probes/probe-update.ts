@@ -1,15 +1,18 @@
 import type { PodStatus } from "../api/objects.ts";
 
-/** What the worker that probes for all tells the others, when it changes. */
+/** A change that the probing worker sends to the others. */
 export type ProbeUpdate =
-  /** `status` undefined: the pod is gone. Only without a live cluster, which tells everybody by itself. */
+  /**
+   * `status` undefined: the pod was deleted. Sent only without a live cluster, which notifies every
+   * process itself.
+   */
   | {
       readonly kind: "pod";
       readonly namespace: string;
       readonly name: string;
       readonly status: PodStatus | undefined;
     }
-  /** Told again at every round that finds it dead. */
+  /** Repeated at every round that finds it dead. */
   | {
       readonly kind: "node" | "gateway";
       readonly name: string;
@@ -23,7 +26,7 @@ export function keyOfFinding(finding: ProbeUpdate): string {
     : `${finding.kind}/${finding.name}`;
 }
 
-/** Whether to keep it: upstreams that are gone or alive need no entry, because alive is the default. */
+/** Whether to store it. Deleted and healthy upstreams need no entry, because healthy is the default. */
 export function isLasting(finding: ProbeUpdate): boolean {
   return finding.kind === "pod" ? finding.status !== undefined : !finding.isHealthy;
 }

@@ -10,14 +10,17 @@ import { errored, type ProbeResult, type WireFacts } from "./probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
-/** `runProbe`, or something that has it run elsewhere. */
+/** `runProbe`, or a function that runs it elsewhere. */
 export type RunProbe = (
   handler: ProbeHandler,
   target: ProbeTarget,
   options: ProbeOptions,
 ) => Promise<ProbeResult>;
 
-/** Runs a probe once, as the kubelet does. Never rejects; every socket is closed when the promise is kept. Exec probes know `options.signal` only. */
+/**
+ * Runs a probe once, like the kubelet. Never rejects; every socket is closed when it resolves. Exec
+ * probes heed only `options.signal`.
+ */
 export async function runProbe(
   handler: ProbeHandler,
   target: ProbeTarget,
@@ -49,7 +52,7 @@ export async function runProbe(
     }
     return errored(`missing probe handler for ${target.name ?? target.host}`);
   } catch (error) {
-    // A port that does not exist, and nothing else: all that a server can do wrong is a result.
+    // Only an unknown port name throws; whatever a server does is a result.
     return errored((error as Error).message);
   } finally {
     deadline.end();

@@ -9,20 +9,24 @@ import { publishToStore } from "./pod-probes-component.ts";
 import { isLasting, keyOfFinding, type ProbeUpdate } from "./probe-update.ts";
 
 export interface RunningProbes extends BuiltProbes, Component {
-  /** What the process that probes for all has found. */
+  /** Applies the results of the process that probes for all. */
   learn(findings: readonly ProbeUpdate[]): void;
-  /** This process probes for all from now on. After another one (`isSuccessor`) what that one found counts until there are verdicts. */
+  /**
+   * This process probes for all from now on. With `isSuccessor` the earlier process's results count
+   * until there are new verdicts.
+   */
   begin(isSuccessor: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Probes of this process alone, from its start; or of one of several processes, which `share` their findings. */
+/** Starts the probes of a single process, or of one of several processes that `share` their results. */
 export async function startProbes(
   configuration: GatewayConfiguration,
   parts: ProbeParts,
   share: ((findings: readonly ProbeUpdate[]) => void) | undefined,
 ): Promise<RunningProbes> {
-  // Of several processes the one that probes for all goes on while it drains: no other one knows yet that it will end.
+  // With several processes, the one that probes continues while it drains: no other process knows
+  // yet that it will end.
   if (share !== undefined) return buildSharedProbes(configuration, parts, share);
   const probes = await buildProbes(configuration, parts);
   let stopped: Promise<void> | undefined;
@@ -33,7 +37,10 @@ export async function startProbes(
   return { ...probes, learn: () => {}, begin: async () => {}, drain: stop, stop };
 }
 
-/** Probes of one of several processes: another one's findings until it is this one's turn, its own from then on, told to the others. */
+/**
+ * Probes in one of several processes: uses another process's results until its turn, then probes
+ * and sends its own to the others.
+ */
 export function buildSharedProbes(
   configuration: GatewayConfiguration,
   parts: ProbeParts,
@@ -62,7 +69,7 @@ export function buildSharedProbes(
         wasHealthy: (kind, name) => !learned.isDead(kind, name),
       });
       stops.push(own.stop);
-      // A live cluster tells everybody by itself.
+      // A live cluster notifies every process itself.
       if (publishStatus === undefined) {
         const ours = new Set(configuration.podProbes.nodeNames);
         const isOurs = ({ spec }: Pod): boolean => ours.has(spec.nodeName ?? "");
@@ -79,7 +86,7 @@ export function buildSharedProbes(
 
 type PodFinding = Extract<ProbeUpdate, { readonly kind: "pod" }>;
 
-/** What another process has found, in the store and the nodes of this one. */
+/** Applies another process's results to this one's store and nodes. */
 class RemoteProbeResults {
   readonly #store: ClusterStore;
   readonly #nodes: Pick<KnownNodes, "reportProbe">;
@@ -90,12 +97,12 @@ class RemoteProbeResults {
   constructor(store: ClusterStore, nodes: Pick<KnownNodes, "reportProbe">) {
     this.#store = store;
     this.#nodes = nodes;
-    // Manifests that are read again bring statuses of their own.
+    // Manifests that are read again overwrite the statuses.
     this.#unsubscribe = store.subscribe(({ object }) => {
       if (object.kind !== "Pod") return;
       const { namespace = "", name } = object.metadata;
       const known = this.#pods.get(keyOfFinding({ kind: "pod", namespace, name, status: undefined }));
-      // A listener of the store's does not change it.
+      // A store listener must not change the store.
       if (known !== undefined && !isDeepStrictEqual(known.status, object.status)) {
         queueMicrotask(() => this.#applyAgain(known));
       }
@@ -125,7 +132,7 @@ class RemoteProbeResults {
     return [...this.#pods.values()];
   }
 
-  /** Nothing is written any more; what was learned stays known. */
+  /** Writes nothing more, and keeps the results. */
   stop(): void {
     this.#unsubscribe();
   }
@@ -141,7 +148,7 @@ class RemoteProbeResults {
   }
 }
 
-/** Tells what the store says of our pods: all at first, then what has changed in a turn of the event loop. */
+/** Sends our pods' statuses from the store: all at first, then each turn's changes. */
 function sharePodStatuses(
   store: ClusterStore,
   isOurs: (pod: Pod) => boolean,
@@ -166,7 +173,7 @@ function sharePodStatuses(
     if (findings.length > 0) share(findings);
   };
   const heard = (pod: Omit<PodFinding, "status">): void => {
-    // What probes make of a change is in the store before that.
+    // By then the probes have written their results of the change to the store.
     if (changed.size === 0) setImmediate(tell);
     changed.set(keyOfFinding({ ...pod, status: undefined }), pod);
   };

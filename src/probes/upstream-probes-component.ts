@@ -19,13 +19,13 @@ export interface UpstreamProbeParts {
   readonly nodes: Pick<KnownNodes, "reportProbe">;
   readonly kubelet: KubeletOptions;
   readonly logger: Logger;
-  /** What another process found of nodes and gateways; absent: all are alive. */
+  /** Another process's earlier results for nodes and gateways; absent: all count as healthy. */
   readonly wasHealthy?: ((kind: "node" | "gateway", name: string) => boolean) | undefined;
-  /** Tells what is found of nodes and gateways to other processes. */
+  /** Sends results for nodes and gateways to other processes. */
   readonly share?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
 }
 
-/** Every node of the cluster, as nodes come and go; verdicts go to the circuit breaker. */
+/** Probes every node of the cluster, also new ones; verdicts go to the circuit breaker. */
 export function probeNodes(
   probe: UpstreamProbe,
   { store, nodes, kubelet, logger, wasHealthy, share }: UpstreamProbeParts,
@@ -55,7 +55,7 @@ export function probeNodes(
               const endpoint = await kubelet.endpointOf(nodeEndpointOf(node, kubelet));
               return await run(runProbe, probe, endpoint, timeoutMs, signal);
             } catch (error) {
-              // A name or an address that is not to be dialled says nothing about the node.
+              // A name or address that must not be dialled says nothing about the node.
               return errored(error instanceof Error ? error.message : String(error));
             }
           },
@@ -66,7 +66,7 @@ export function probeNodes(
   const unsubscribe = store.subscribe(({ type, object }) => {
     if (object.kind !== "Node") return;
     refresh();
-    // It is no longer probed, and counts as alive when it comes back.
+    // A deleted node is no longer probed, and counts as healthy if it returns.
     if (type === "DELETED")
       share?.([{ kind: "node", name: object.metadata.name, isHealthy: true, reason: "" }]);
   });
@@ -77,7 +77,7 @@ export function probeNodes(
   };
 }
 
-/** The upstreams of streaming gateways. */
+/** Probes the upstreams of streaming gateways. */
 export async function probeGateways(
   probe: UpstreamProbe,
   { listeners }: GatewayConfiguration,

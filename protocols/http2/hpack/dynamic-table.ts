@@ -3,10 +3,7 @@ export const ENTRY_OVERHEAD_BYTES = 32;
 
 export type HeaderEntry = readonly [name: string, value: string];
 
-/**
- * The entries that the peer's encoder added, newest first. Strings are latin1: one character a
- * byte.
- */
+/** The entries that the peer's encoder added, newest first. Strings are latin1: one character a byte. */
 export class DynamicTable {
   readonly #entries: HeaderEntry[] = [];
   #bytes = 0;

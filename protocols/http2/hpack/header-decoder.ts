@@ -5,9 +5,7 @@ import { decodeHuffman } from "./huffman.ts";
 import { latin1 } from "./latin1.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
-/**
- * The initial size, and the largest that a peer's encoder may use, because we announce no other.
- */
+/** The initial size, and the largest that a peer's encoder may use, because we announce no other. */
 const TABLE_BYTES = 4_096;
 
 /**

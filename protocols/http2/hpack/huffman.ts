@@ -19,10 +19,7 @@ const CODE_BITS = [
 /** The length of the shortest code. */
 const MIN_CODE_BITS = 5;
 const END_OF_STRING = 256;
-/**
- * A leaf is LEAF + its symbol; an inner node is the index of its first child, and the second
- * follows it.
- */
+/** A leaf is LEAF + its symbol; an inner node is the index of its first child, and the second follows it. */
 const LEAF = 0x4000;
 const tree = buildTree();
 

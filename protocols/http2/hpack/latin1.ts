@@ -1,9 +1,7 @@
 /** Call arguments live on the stack; more than this many may not fit. */
 const PART_BYTES = 1_024;
 
-/**
- * One flat string, one character a byte. Appending characters one by one would build a deep rope.
- */
+/** One flat string, one character a byte. Appending characters one by one would build a deep rope. */
 export function latin1(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
   for (let at = start; at < end; at += PART_BYTES) {

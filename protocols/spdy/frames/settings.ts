@@ -10,10 +10,7 @@ export interface SettingsEntry {
   readonly value: number;
 }
 
-/**
- * Connection settings (SPDY/3 section 2.6.4). Kubernetes' peers never send them and ignore received
- * ones.
- */
+/** Connection settings (SPDY/3 section 2.6.4). Kubernetes' peers never send them and ignore received ones. */
 export interface SettingsFrame {
   readonly type: "SETTINGS";
   readonly entries: readonly SettingsEntry[];

@@ -12,11 +12,11 @@ import { encodeCheckRequest } from "./health-messages.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
 
-/** A call of grpc.health.v1.Health/Check, and what of its bytes is the same each time. */
+/** A call of grpc.health.v1.Health/Check. Keeps the bytes that are the same each time. */
 export class CheckRequest {
-  /** In its gRPC frame. */
+  /** The message in its gRPC frame. */
   readonly message: Uint8Array;
-  /** Of the server, `host:port`. */
+  /** The server's `host:port`. */
   readonly authority: string;
   readonly #block: Uint8Array;
   #start: { readonly timeoutMs: number; readonly bytes: Uint8Array } | undefined;
@@ -42,8 +42,8 @@ export class CheckRequest {
   }
 
   /**
-   * All that is said first on a connection; undefined for a message that is longer than a frame. Made once for each millisecond that is
-   * left, and nearly all calls of a probe have the same.
+   * All first bytes of a connection; undefined if the message exceeds a frame. Cached per remaining
+   * millisecond, which is the same for nearly all calls of a probe.
    */
   start(remainingMs: number): Uint8Array | undefined {
     if (this.message.length > DEFAULT_MAX_FRAME_BYTES) return undefined;
@@ -61,10 +61,13 @@ export class CheckRequest {
   }
 }
 
-/** Of grpc-timeout, which has eight digits at most (gRPC over HTTP/2, Timeout). */
+/** The maximum of grpc-timeout, which has at most eight digits (gRPC over HTTP/2, Timeout). */
 const MAX_TIMEOUT_VALUE = 99_999_999;
 
-/** grpc-timeout in its unit `m`: our own clock ends the call to the microsecond. */
+/**
+ * grpc-timeout in its unit `m`. Rounding is harmless, because our own clock ends the call to the
+ * microsecond.
+ */
 function wholeMs(milliseconds: number): number {
   return Math.min(MAX_TIMEOUT_VALUE, Math.max(1, Math.ceil(milliseconds)));
 }
@@ -76,7 +79,7 @@ interface PreparedRequest {
   readonly request: CheckRequest;
 }
 
-/** By action, which belongs to one pod and is never changed. */
+/** Keyed by action, which belongs to one pod and never changes. */
 const prepared = new WeakMap<GRPCAction, PreparedRequest>();
 
 export function checkRequestOf(

@@ -17,20 +17,23 @@ import {
 import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
 import type { CheckOutcome } from "./unary-answer.ts";
 
-/** gRPC's connection back-off: a second, then 1.6 times as long each time, give or take a fifth. */
+/** gRPC's connection back-off: one second, then 1.6 times as long each time, plus or minus a fifth. */
 const FIRST_BACKOFF_MS = 1_000;
 const BACKOFF_FACTOR = 1.6;
 const BACKOFF_JITTER = 0.2;
 
 export interface GrpcProbeOptions {
   readonly userAgent: string;
-  /** TLS that verifies nothing and shows no certificate (KEP-4939). */
+  /** TLS without verification and without a client certificate (KEP-4939). */
   readonly isTls: boolean;
   readonly timeoutMs: number;
   readonly deadline: ProbeDeadline;
 }
 
-/** grpc.health.v1.Health/Check. One deadline over dial and call; never an error: every outcome is Success or Failure. */
+/**
+ * Calls grpc.health.v1.Health/Check. One deadline covers dial and call. Never an error: every
+ * outcome is Success or Failure.
+ */
 export async function probeGrpc(
   action: GRPCAction,
   host: string,
@@ -48,8 +51,8 @@ export async function probeGrpc(
     wire.lastAttempt = reason;
   };
   try {
-    // Tries until the deadline, as grpc-go's blocking dial does: a refused connection, a wrong protocol and a missing certificate
-    // all look the same to it.
+    // Retries until the deadline, like grpc-go's blocking dial, which cannot tell apart a refused
+    // connection, a wrong protocol and a missing certificate.
     for (let backoffMs = FIRST_BACKOFF_MS; ; backoffMs *= BACKOFF_FACTOR) {
       const startMs = performance.now();
       const socket = await connect(
@@ -70,7 +73,7 @@ export async function probeGrpc(
   }
 }
 
-/** Undefined where that failed. Rejects with DeadlineError. */
+/** Undefined if the connection failed. Rejects with DeadlineError. */
 async function connect(
   target: SocketTarget,
   deadline: ProbeDeadline,

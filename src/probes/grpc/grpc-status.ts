@@ -34,7 +34,7 @@ export function grpcErrorText({ code, message }: GrpcStatus): string {
   return `rpc error: code = ${grpcCodeName(code)} desc = ${message}`;
 }
 
-/** The status in trailers, or in headers that are trailers at once; undefined where there is none. */
+/** The status in trailers, or in a trailers-only response's headers; undefined if there is none. */
 export function statusIn(fields: HeaderFields): GrpcStatus | undefined {
   const code = fieldOf(fields, "grpc-status");
   if (code === undefined) return undefined;
@@ -49,7 +49,10 @@ export function statusIn(fields: HeaderFields): GrpcStatus | undefined {
 
 const NO_STATUS = "malformed header: missing HTTP status";
 
-/** An answer that is no gRPC at all; undefined where it is. The code follows from HTTP's (gRPC's http-grpc-status-mapping). */
+/**
+ * A status for a response that is not gRPC; undefined for one that is. The code follows from HTTP's
+ * (gRPC's http-grpc-status-mapping).
+ */
 export function statusOfForeignAnswer({ status: httpStatus, fields }: ResponseHead): GrpcStatus | undefined {
   const contentType = fieldOf(fields, "content-type");
   const isGrpc = contentType !== undefined && /^application\/grpc(?:[+;]|$)/i.test(contentType);
@@ -93,7 +96,7 @@ export function statusOfReset(rstCode: number): GrpcStatus {
   };
 }
 
-/** grpc-message: percent-encoded UTF-8; what does not decode stays. */
+/** grpc-message is percent-encoded UTF-8; text that does not decode stays as it is. */
 function percentDecoded(message: string): string {
   if (message === "") return message;
   const bytes = message.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>

@@ -10,19 +10,19 @@ import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
 
 const DRAINING_TEXT = "the connection is draining";
 
-/** The server has not shown that it speaks HTTP/2: the caller may retry. */
+/** The server has not shown that it speaks HTTP/2, so the caller may retry. */
 export const NOT_CONNECTED = "not connected";
 
-/** Is told whether the server speaks HTTP/2, and what happened where it does not. */
+/** Hears whether the server speaks HTTP/2, and why not. */
 export interface ConnectionHearer {
   onConnected(): void;
   onUnconnected(reason: string): void;
 }
 
 /**
- * One unary grpc.health.v1.Health/Check on a new connection, which is closed in the end. Connected means that the server's SETTINGS
- * have come. The call goes along with the preface (RFC 9113 section 3.4), where grpc-go waits for them:
- * a server that never speaks HTTP/2 is not connected all the same. Rejects with DeadlineError only.
+ * One unary grpc.health.v1.Health/Check on a new connection, which is then closed. Connected means that SETTINGS
+ * arrived. grpc-go sends the call after them, we send it with the preface (RFC 9113 section 3.4). Rejects with
+ * DeadlineError only.
  */
 export function checkHealth(
   socket: ProbeSocket,
@@ -56,7 +56,7 @@ export function checkHealth(
     };
     const link = new Http2Link(socket, {
       onSettings: () => {
-        // A server may say that it takes no streams for now, and the call did not wait to hear it.
+        // The server may announce that it accepts no streams yet; the call was sent before that.
         const isClosed = link.maxConcurrentStreams === 0;
         if (isConnected) {
           if (calls === 0 && !isClosed) call();
@@ -84,7 +84,7 @@ export function checkHealth(
       onReset: (code) => {
         const isUntouched =
           code === ERROR_CODE.REFUSED_STREAM && answer?.hasStatus === false && goaway === undefined;
-        // What a server certainly did not process, grpc-go sends once more.
+        // Like grpc-go, retries once if the server certainly did not process the call.
         if (isUntouched && calls === 1) call();
         else settle(answer?.outcomeOfBreak(statusOfReset(code)) ?? { status: statusOfReset(code) });
       },

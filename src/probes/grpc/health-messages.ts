@@ -5,7 +5,7 @@ const SERVICE_FIELD = 0x0a; // field 1, length-delimited
 const STATUS_FIELD = 1;
 const MAX_VARINT_BYTES = 10;
 
-/** grpc.health.v1.HealthCheckRequest{service} in its gRPC frame: not compressed, length, message. */
+/** grpc.health.v1.HealthCheckRequest{service} in its gRPC frame: compression flag 0, length, message. */
 export function encodeCheckRequest(service: string): Buffer {
   const name = Buffer.from(service);
   const message =
@@ -16,7 +16,10 @@ export function encodeCheckRequest(service: string): Buffer {
   return frame;
 }
 
-/** The status's name, or its number where the enumeration has none. Throws Error for bytes that are no such message. */
+/**
+ * The status's name, or its number if the enumeration does not define it. Throws Error for bytes
+ * that are not such a message.
+ */
 export function decodeCheckResponse(message: Buffer): string {
   let status = 0n;
   for (let at = 0; at < message.length; ) {

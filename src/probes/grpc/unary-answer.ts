@@ -11,12 +11,12 @@ import {
 } from "./grpc-status.ts";
 import { decodeCheckResponse } from "./health-messages.ts";
 
-/** What grpc-go takes for one message. The answer is two bytes long. */
+/** grpc-go's maximum for one message. A normal answer is two bytes long. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 const FRAME_HEADER_BYTES = 5;
 
-/** The serving status's name, or why there is none. */
+/** The serving status's name, or the reason for its absence. */
 export type CheckOutcome =
   | { readonly servingStatus: string }
   | { readonly servingStatus?: undefined; readonly status: GrpcStatus };
@@ -24,21 +24,21 @@ export type CheckOutcome =
 const NO_TRAILERS = { code: INTERNAL, message: "server closed the stream without sending trailers" };
 const NO_STATUS = { code: UNKNOWN, message: "" };
 
-/** Collects what one unary call is answered with, in whatever order and shape it comes. */
+/** Collects the answer to one unary call, in any order and shape. */
 export class UnaryAnswer {
   readonly #answer = new ByteCollector();
   #status: GrpcStatus | undefined;
 
-  /** An outcome where the answer is no gRPC at all. */
+  /** Returns an outcome if the answer is not gRPC. */
   onHead(head: ResponseHead): CheckOutcome | undefined {
     const foreign = statusOfForeignAnswer(head);
     if (foreign !== undefined) return { status: foreign };
-    // Trailers-only answers carry their status here.
+    // A trailers-only answer carries its status here.
     this.#status = statusIn(head.fields);
     return undefined;
   }
 
-  /** An outcome once there is too much. The part is copied: it may be overwritten. */
+  /** Returns an outcome if the answer is too long. Copies the part, which may be overwritten. */
   onData(part: Uint8Array): CheckOutcome | undefined {
     const bytes = this.#answer.byteLength + part.length;
     if (bytes > MAX_MESSAGE_BYTES + FRAME_HEADER_BYTES) return { status: tooLarge(bytes) };
@@ -50,13 +50,13 @@ export class UnaryAnswer {
     this.#status ??= statusIn(fields);
   }
 
-  /** The stream is over; `isByData`: without trailers. */
+  /** The stream ended; `isByData`: without trailers. */
   outcome(isByData: boolean): CheckOutcome {
     const status = this.#status ?? (isByData ? NO_TRAILERS : NO_STATUS);
     return status.code === OK ? this.#decode() : { status };
   }
 
-  /** The stream broke off: only a status that was already there counts. */
+  /** The stream was reset: only a status that already arrived counts. */
   outcomeOfBreak(status: GrpcStatus): CheckOutcome {
     return this.#status === undefined ? { status } : this.outcome(false);
   }

@@ -6,7 +6,10 @@ import { BODY_DEADLINE_TEXT, type HttpReply } from "./http-reply.ts";
 import type { HttpRequest } from "./http-request.ts";
 import { Http1Response } from "./http1-response.ts";
 
-/** One GET, `Connection: close`. Rejects with ExchangeError or DeadlineError while there is no status yet; the socket is closed. */
+/**
+ * Sends one GET with `Connection: close` and closes the socket. Rejects with ExchangeError or
+ * DeadlineError before a status arrives.
+ */
 export function exchangeHttp1(
   socket: ProbeSocket,
   request: HttpRequest,

@@ -8,12 +8,12 @@ import type { ProbeSocket } from "../probe-socket.ts";
 import { BODY_DEADLINE_TEXT, BodyStart, type HttpReply } from "./http-reply.ts";
 import type { HttpRequest } from "./http-request.ts";
 
-/** Go's client tries these again on a new connection. */
+/** Go's client retries these on a new connection. */
 const RETRYABLE_CODES: ReadonlySet<number> = new Set([ERROR_CODE.REFUSED_STREAM, ERROR_CODE.PROTOCOL_ERROR]);
 
 /**
- * One GET over HTTP/2 with prior knowledge or ALPN, without fallback. Rejects with ExchangeError or
- * DeadlineError before there is a status; the connection is closed.
+ * Sends one GET over HTTP/2, by prior knowledge or ALPN, without fallback, and closes the
+ * connection. Rejects with ExchangeError or DeadlineError before a status arrives.
  */
 export function exchangeHttp2(
   socket: ProbeSocket,
@@ -90,7 +90,7 @@ export function exchangeHttp2(
   });
 }
 
-/** The server goes away without having looked at the request. */
+/** The server closes without having processed the request. */
 function unanswered(code: number): ExchangeError {
   if (code !== ERROR_CODE.NO_ERROR) {
     return new ExchangeError(`http2: Transport received GOAWAY from server ErrCode:${errorCodeName(code)}`);

@@ -6,14 +6,14 @@ import { HttpRequest } from "./http-request.ts";
 import { type ProbeHeaders, probeHeaders } from "./probe-headers.ts";
 import { type ProbeUrl, probeUrl } from "./probe-url.ts";
 
-/** One request of a probe: where it goes, and what it says. */
+/** One request of a probe: its destination and content. */
 export interface HttpHop {
   readonly url: ProbeUrl;
   readonly headers: ProbeHeaders;
   readonly request: HttpRequest;
 }
 
-/** Undefined headers are invalid: reported when the request is due, as in Go. */
+/** Undefined headers are invalid; like Go, the error is reported only when the request is due. */
 export interface FirstHop {
   readonly url: ProbeUrl;
   readonly hop: HttpHop | undefined;
@@ -26,10 +26,10 @@ interface PreparedHop extends FirstHop {
   readonly userAgent: string;
 }
 
-/** A probe asks the same each time: by action, which belongs to one pod and is never changed. */
+/** Caches requests by action, which belongs to one pod and never changes. */
 const prepared = new WeakMap<HTTPGetAction, PreparedHop>();
 
-/** Throws Error in the kubelet's words for a port or a path that is none. */
+/** Throws Error in the kubelet's words for an invalid port or path. */
 export function firstHop(
   action: HTTPGetAction,
   { host, containerPorts }: ProbeTarget,

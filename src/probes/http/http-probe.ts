@@ -14,7 +14,7 @@ import { isFollowed, type Redirect, refererOf, resolveRedirect } from "./redirec
 
 export interface HttpProbeOptions {
   readonly userAgent: string;
-  /** HTTP/2 with prior knowledge on plain TCP, and nothing else (KEP-5999). */
+  /** HTTP/2 with prior knowledge on plain TCP, without fallback (KEP-5999). */
   readonly isH2c: boolean;
   readonly deadline: ProbeDeadline;
 }
@@ -22,7 +22,10 @@ export interface HttpProbeOptions {
 const MAX_REDIRECTS = 10;
 const RETRY_MS = 1_000;
 
-/** GET, judged by the status. What the network or the server does wrong is a failure; what the probe itself says wrongly is an error. */
+/**
+ * Sends a GET and judges the status. A network or server fault is a failure; a fault in the probe's
+ * own definition is an error.
+ */
 export async function probeHttp(
   action: HTTPGetAction,
   target: ProbeTarget,
@@ -49,11 +52,12 @@ function verdictOf({ status, body, bodyError }: HttpReply, wire: WireFacts): Pro
   if (status >= 300 && status < 400)
     return warning(`Probe terminated redirects, Response body: ${body}`, wire);
   if (status >= 200 && status < 300) return success(body, wire);
-  // Never the body: it may hold what Events must not show (kubernetes/kubernetes#99425).
+  // Leaves out the body, which may contain secrets that Events must not show
+  // (kubernetes/kubernetes#99425).
   return failure(`HTTP probe failed with statuscode: ${status}`, wire);
 }
 
-/** An exchange failed while this URL was asked; Go's errors name it. */
+/** A failed exchange, with its URL for Go's error text. */
 class HopError extends Error {
   override readonly name = "HopError";
   readonly url: string;
@@ -64,7 +68,7 @@ class HopError extends Error {
   }
 }
 
-/** Redirects are followed while the host name stays the same; port and scheme may change. */
+/** Follows redirects while the host name stays the same; port and scheme may change. */
 async function followRedirects(
   first: HttpHop,
   options: HttpProbeOptions,
@@ -101,7 +105,10 @@ function redirectOf(location: string, from: ProbeUrl): Redirect {
   }
 }
 
-/** Go's HTTP/2 client tries what was certainly not processed again: at once, then slower and slower. */
+/**
+ * Like Go's HTTP/2 client, retries requests that were certainly not processed: at once, then slower
+ * and slower.
+ */
 async function exchangeAgain(hop: HttpHop, options: HttpProbeOptions, wire: WireFacts): Promise<HttpReply> {
   for (let waitMs = 0; ; waitMs = waitMs === 0 ? RETRY_MS : waitMs * 2) {
     if (waitMs > 0) await options.deadline.sleep(waitMs);
@@ -120,7 +127,7 @@ async function exchange(
 ): Promise<HttpReply> {
   if (url.refusal !== undefined) throw new ExchangeError(url.refusal);
   const isTls = url.scheme === "https";
-  // The kubelet's transport for h2c knows that one protocol only.
+  // The kubelet's h2c transport supports no other protocol.
   if (isTls && isH2c) throw new ExchangeError("http: no protocol in common with https");
   const alpn = isTls ? ["h2", "http/1.1"] : undefined;
   const socket = await openSocket({ host: url.host, port: url.port, alpn }, deadline);

@@ -7,7 +7,7 @@ import {
 import { goQuote } from "../../api/go-json.ts";
 import type { HeaderLines } from "./probe-headers.ts";
 
-/** These belong to one HTTP/1 connection; Go leaves them out too (RFC 9113 section 8.2.2). */
+/** These headers belong to one HTTP/1 connection; Go omits them too (RFC 9113 section 8.2.2). */
 const NOT_IN_HTTP2 = new Set([
   "connection",
   "proxy-connection",
@@ -16,7 +16,7 @@ const NOT_IN_HTTP2 = new Set([
   "upgrade",
 ]);
 
-/** One GET, and its bytes, which are made once. */
+/** One GET. Its bytes are built once. */
 export class HttpRequest {
   readonly #scheme: string;
   readonly #authority: string;
@@ -25,7 +25,7 @@ export class HttpRequest {
   #http1Text: string | undefined;
   #http2Start: Uint8Array | undefined;
 
-  /** `authority` is what Host or `:authority` says. */
+  /** `authority` becomes Host or `:authority`. */
   constructor(scheme: string, authority: string, requestTarget: string, headers: HeaderLines) {
     this.#scheme = scheme;
     this.#authority = authority;
@@ -36,13 +36,16 @@ export class HttpRequest {
   get http1Text(): string {
     if (this.#http1Text !== undefined) return this.#http1Text;
     const lines = this.#headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    // Go cuts a Host there.
+    // Go cuts a Host at a blank or slash.
     const host = this.#authority.split(/[ /]/, 1)[0];
     this.#http1Text = `GET ${this.#requestTarget} HTTP/1.1\r\nHost: ${host}\r\n${lines}Connection: close\r\n\r\n`;
     return this.#http1Text;
   }
 
-  /** All that is said on a connection of its own. Throws Error for what Go's HTTP/2 client refuses to send, in its words. */
+  /**
+   * All first bytes of the request's own connection. Throws Error in Go's words for a request that
+   * Go's HTTP/2 client refuses to send.
+   */
   get http2Start(): Uint8Array {
     if (this.#http2Start !== undefined) return this.#http2Start;
     const refusal = this.#http2Refusal();
@@ -60,7 +63,7 @@ export class HttpRequest {
     ];
     for (const [name, value] of this.#headers) {
       const key = name.toLowerCase();
-      // A text is sent as UTF-8, whose bytes the encoder takes as characters.
+      // The encoder takes one character a byte, so text becomes UTF-8 here.
       if (!NOT_IN_HTTP2.has(key)) fields.push([key, Buffer.from(value).toString("latin1")]);
     }
     return fields;

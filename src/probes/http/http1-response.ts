@@ -13,7 +13,10 @@ import { latin1Of } from "../../http/header-list.ts";
 import { ExchangeError } from "../exchange-error.ts";
 import { BodyStart, type HttpReply } from "./http-reply.ts";
 
-/** Status lines and headers of all responses of an exchange together, interim ones included. Go counts no lines. */
+/**
+ * Status lines and headers of all responses in an exchange, interim ones included. Go does not
+ * limit their number.
+ */
 export const MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 
 const LIMITS = {
@@ -23,7 +26,10 @@ const LIMITS = {
 };
 const MAX_QUOTED_BYTES = 256;
 
-/** Reads an HTTP/1 response as leniently as Go does, which decides about containers, and keeps the beginning of its body. */
+/**
+ * Parses an HTTP/1 response as leniently as Go, because the verdict decides about containers. Keeps
+ * the beginning of its body.
+ */
 export class Http1Response implements ResponseHandler<Buffer> {
   readonly #body = new BodyStart();
   readonly #decoder = new ResponseDecoder<Buffer>(this, {
@@ -33,7 +39,7 @@ export class Http1Response implements ResponseHandler<Buffer> {
   });
   #head: ResponseHead | undefined;
   #hasBytes = false;
-  /** No more of it is wanted. */
+  /** No more bytes are needed. */
   #isComplete = false;
   #isWhole = false;
 
@@ -48,7 +54,7 @@ export class Http1Response implements ResponseHandler<Buffer> {
     return this.#isComplete;
   }
 
-  /** Nothing of it is left to read. */
+  /** The whole response was read. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
@@ -57,7 +63,7 @@ export class Http1Response implements ResponseHandler<Buffer> {
     return this.#head !== undefined;
   }
 
-  /** The peer will send no more. Throws ExchangeError where that is too early for a status. */
+  /** The peer will send no more. Throws ExchangeError if no status has arrived. */
   end(): HttpReply {
     if (!this.#hasBytes) throw new ExchangeError("EOF");
     const isWhole = this.#isComplete || this.#read(() => this.#decoder.end());
@@ -101,12 +107,12 @@ export class Http1Response implements ResponseHandler<Buffer> {
   }
 }
 
-/** How Go words an answer that is no HTTP/1. */
+/** Go's words for an answer that is not HTTP/1. */
 function broken(reason: string): ExchangeError {
   return new ExchangeError(`net/http: HTTP/1.x transport connection broken: ${reason}`);
 }
 
-/** As Go's %q, of a text each of whose characters is a byte. */
+/** Go's %q, for text with one character a byte. */
 function quote(latin1: string): string {
   const shown = Buffer.from(latin1.slice(0, MAX_QUOTED_BYTES), "latin1");
   if (isUtf8(shown)) return goQuote(shown.toString());

@@ -4,9 +4,9 @@ import type { HTTPHeader } from "../../api/probe-objects.ts";
 export type HeaderLines = readonly (readonly [name: string, value: string])[];
 
 export interface ProbeHeaders {
-  /** Canonical names, repeated ones in their order; without Host and Connection. */
+  /** Canonical names, repeated ones in order; without Host and Connection. */
   readonly lines: HeaderLines;
-  /** What the Host header names; undefined: the address that is dialled. */
+  /** The Host header's value; undefined means the dialled address. */
   readonly host: string | undefined;
 }
 
@@ -14,12 +14,12 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
 const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/;
 
-/** Go's client writes these itself, or not at all. */
+/** Go's client writes these itself or drops them. */
 const NOT_SENT = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
 
 /**
- * The headers of a probe: those of the action, and User-Agent and Accept where it does not name them. An empty value takes
- * either away. Throws Error in Go's words for invalid names and values.
+ * The action's headers, plus User-Agent and Accept unless it names them. An empty value removes
+ * either. Throws Error in Go's words for invalid names and values.
  */
 export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): ProbeHeaders {
   const canonical = given.map(({ name, value }) => [canonicalName(name), value] as const);
@@ -31,7 +31,7 @@ export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): P
   const agent = first("User-Agent") ?? userAgent;
   const lines = canonical
     .filter(([name]) => !NOT_SENT.has(name) && name !== "User-Agent")
-    // Only the first Accept decides whether it is taken away.
+    // Only the first Accept decides whether it is removed.
     .filter(([name]) => name !== "Accept" || first("Accept") !== "")
     .map(([name, value]) => [name, value.trim()] as const);
   return {
@@ -44,7 +44,7 @@ export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): P
   };
 }
 
-/** `x-header-NAME` -> `X-Header-Name`; what is no token stays as it is. */
+/** `x-header-NAME` -> `X-Header-Name`; a name that is not a token stays as it is. */
 export function canonicalName(name: string): string {
   if (!TOKEN.test(name)) return name;
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());

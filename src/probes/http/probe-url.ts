@@ -1,22 +1,22 @@
 import { joinHostPort } from "../../net/go-dial-error.ts";
 
-/** Where one request of an HTTP probe goes. */
+/** The destination of one HTTP probe request. */
 export interface ProbeUrl {
   readonly scheme: string;
   /** Without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Of the request line, or `:path`. */
+  /** The request line's target, or `:path`. */
   readonly requestTarget: string;
-  /** As Go prints it in its errors. */
+  /** The URL as Go prints it in errors. */
   readonly text: string;
-  /** Set where Go's client refuses the URL before it dials. */
+  /** Set if Go's client refuses the URL before it dials. */
   readonly refusal?: string;
 }
 
 /**
- * The URL of an httpGet action. The path is parsed as a URL, so that it may hold a query; one that does not parse is taken
- * literally. Whatever else it names (a scheme, a host) gives way to the action's.
+ * The URL of an httpGet action. The path is parsed as a URL, so it may contain a query; one that
+ * does not parse is used literally. A scheme or host in it is ignored in favour of the action's.
  */
 export function probeUrl(scheme: string, host: string, port: number, path: string): ProbeUrl {
   const { user, opaque, pathname, query, fragment } = parseGoUrl(path) ?? {
@@ -55,7 +55,7 @@ const NOTHING: GoUrl = {
   fragment: undefined,
 };
 
-/** As much of Go's url.Parse as a probe's path can show; undefined where that fails. */
+/** The parts of Go's url.Parse that a probe's path can exercise; undefined if Go's fails. */
 function parseGoUrl(text: string): GoUrl | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
   if (/[\x00-\x1f\x7f]/.test(text)) return undefined;
@@ -72,7 +72,10 @@ function parseGoUrl(text: string): GoUrl | undefined {
   return { ...NOTHING, user, pathname: escapePath(path, false), query, fragment };
 }
 
-/** Go's EscapedPath: what may not stand in a path is escaped. In a literal path, `%` is such a character. */
+/**
+ * Go's EscapedPath: escapes characters that a path may not contain. In a literal path, `%` is one
+ * of them.
+ */
 function escapePath(path: string, isLiteral: boolean): string {
   const kept = isLiteral ? /[^A-Za-z0-9\-_.~$&+,/:;=@]/gu : /[^A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]/gu;
   return path.replace(kept, percentEncoded);

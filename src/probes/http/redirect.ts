@@ -4,18 +4,18 @@ import type { ProbeUrl } from "./probe-url.ts";
 
 export interface Redirect {
   readonly url: ProbeUrl;
-  /** A location without a scheme of its own keeps a Host header that was given. */
+  /** A location without a scheme keeps the given Host header. */
   readonly isRelative: boolean;
 }
 
 const FOLLOWED = new Set([301, 302, 303, 307, 308]);
 
-/** Go follows these, and only with a Location. */
+/** Go follows these statuses, but only with a Location. */
 export function isFollowed(status: number, location: string | undefined): location is string {
   return FOLLOWED.has(status) && location !== undefined && location !== "";
 }
 
-/** Throws Error in Go's words for a location that does not parse. */
+/** Throws Error in Go's words for an invalid location. */
 export function resolveRedirect(location: string, from: ProbeUrl): Redirect {
   const isRelative = !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(location);
   if (!URL.canParse(location, from.text)) {
@@ -43,7 +43,7 @@ export function resolveRedirect(location: string, from: ProbeUrl): Redirect {
   return { url, isRelative };
 }
 
-/** Go tells the next server where it was sent from, but not from https to http. */
+/** Go sends the next server a Referer, except from https to http. */
 export function refererOf(from: ProbeUrl, to: ProbeUrl): string | undefined {
   if (from.scheme === "https" && to.scheme === "http") return undefined;
   return from.text.replace(/#.*$/s, "").replace(/\/\/[^/@]*@/, "//");

@@ -2,7 +2,7 @@ import { errorCodeName, type Http2Error } from "../../../protocols/http2/index.t
 
 const TOO_LARGE = "http2: frame too large";
 
-/** How Go's HTTP/2 words what a server did wrong. A probe's request is the first stream. */
+/** Go's HTTP/2 words for a server's fault. A probe's request is always the first stream. */
 export function http2ErrorText({ fault, code, message }: Http2Error): string {
   switch (fault) {
     case "connection":
@@ -18,7 +18,7 @@ export function http2ErrorText({ fault, code, message }: Http2Error): string {
   }
 }
 
-/** What ended a probe's one stream. */
+/** Go's words for the end of the probe's only stream. */
 export function streamErrorText(code: number, reason: string): string {
   return `stream error: stream ID 1; ${errorCodeName(code)}${reason === "" ? "" : `; ${reason}`}`;
 }

@@ -10,21 +10,24 @@ import { closeAfterServer } from "../close-after-server.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
-/** What happens on a connection, and its end. */
+/** A connection's events and its end. */
 export interface Http2LinkHandler extends ClientConnectionHandler {
-  /** The connection is over before it was closed here; in Go's words. `isEof`: the server just ended it. */
+  /**
+   * The connection ended before we closed it; the text has Go's words. `isEof`: the server ended it
+   * without an error.
+   */
   onBroken(text: string, isEof: boolean): void;
 }
 
-/** No stream of the server's was taken, and nothing is wrong. */
+/** GOAWAY without an error, with no server stream accepted. */
 const GOAWAY_BYTES = encodeFrame(FRAME.GOAWAY, 0, 0, new Uint8Array(8));
 
-/** Answers to PINGs and SETTINGS that a server asks for and does not read. */
+/** Bound on our answers to PINGs and SETTINGS that the server does not read. */
 export const MAX_UNSENT_BYTES = 64 * 1024;
 
 /**
- * An HTTP/2 connection of one probe on a connected socket, plain or TLS. What is to be said together is one write: a server that wants
- * none of it hangs up after the first.
+ * One probe's HTTP/2 connection on a connected socket, plain or TLS. Sends related frames in one
+ * write, because a server that refuses them hangs up after the first.
  */
 export class Http2Link {
   readonly #socket: ProbeSocket;
@@ -33,7 +36,7 @@ export class Http2Link {
   #unsent: Uint8Array[] = [CLIENT_PREFACE_BYTES];
   #isOver = false;
 
-  /** Nothing is sent before `flush`. The socket belongs to the link from now on. */
+  /** Sends nothing before `flush`. The link owns the socket from now on. */
   constructor(socket: ProbeSocket, handler: Http2LinkHandler) {
     this.#socket = socket;
     this.#handler = handler;
@@ -54,19 +57,19 @@ export class Http2Link {
     return this.#connection.nextStreamId;
   }
 
-  /** Frames for stream `nextStreamId`; sent by `flush`, or when what is being read has been read. */
+  /** Queues frames for stream `nextStreamId`. `flush` sends them, or the end of the current read. */
   request(headers: Uint8Array, body?: Uint8Array): void {
     this.#connection.request(headers, body);
   }
 
-  /** The preface and the first request in one, as `encodeFirstRequest` makes it: what is sent first, and at once. */
+  /** Sends the preface and the first request from `encodeFirstRequest`, before anything else and at once. */
   begin(bytes: Uint8Array, bodyBytes = 0): void {
     this.#unsent = [];
     this.#connection.begin(bytes, bodyBytes);
     this.flush();
   }
 
-  /** Nothing more is told of the request that was made last. */
+  /** Reports no more events of the last request. */
   forget(): void {
     this.#connection.forget();
   }
@@ -81,7 +84,7 @@ export class Http2Link {
     if (this.#socket.unsentBytes > MAX_UNSENT_BYTES) this.#break("http2: too many control frames", false);
   }
 
-  /** The same after a whole answer: the server is asked to close first (RFC 9113 section 6.8). */
+  /** Closes after a complete answer, and asks the server to close first (RFC 9113 section 6.8). */
   leave(): void {
     if (this.#isOver) return;
     this.#unsent.push(GOAWAY_BYTES);
@@ -91,7 +94,7 @@ export class Http2Link {
     closeAfterServer(this.#socket);
   }
 
-  /** Nothing is told any more, and the connection is closed. */
+  /** Closes the connection and reports no more events. */
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -2,8 +2,8 @@ import type { Pod } from "../../api/objects.ts";
 import type { Endpoint, EndpointSlice } from "../../api/service-objects.ts";
 
 /**
- * The slice with the pod's readiness, as the endpoint slice controller writes it; the same object if
- * unchanged. With publishNotReadyAddresses every pod counts as ready.
+ * Puts the pod's readiness into the slice like the endpoint slice controller; returns the same
+ * object if nothing changes. With publishNotReadyAddresses every pod counts as ready.
  */
 export function withPodReadiness(
   slice: EndpointSlice,

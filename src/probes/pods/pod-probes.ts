@@ -12,7 +12,7 @@ import type { ProbeEvent } from "../worker/prober.ts";
 import type { TimerWheel } from "../worker/timer-wheel.ts";
 import { type RestartRequest, restartRequest } from "./restart.ts";
 
-/** Where pods come from; a Cluster is one. */
+/** The source of pods, e.g. a Cluster. */
 export interface PodSource {
   listPods(): readonly Pod[];
   subscribe(listener: (change: ObjectChange) => void): () => void;
@@ -20,13 +20,13 @@ export interface PodSource {
 
 export interface PodProbesOptions {
   readonly pods: PodSource;
-  /** The pods of the nodes that we front. */
+  /** Whether the pod is on a node that we front. */
   readonly isOurs: (pod: Pod) => boolean;
-  /** Publishes a pod's status. Called on changes only, and again until it succeeds at the next one. */
+  /** Publishes a pod's status. Called for changes only; a failed call is repeated with the next change. */
   readonly publish: (pod: Pod, status: PodStatus) => void | Promise<void>;
-  /** Ends a container, so that it is started anew; absent where the runtime is not ours. */
+  /** Ends a container so that it restarts; absent if the runtime is not ours. */
   readonly restart?: ((request: RestartRequest) => Promise<void>) | undefined;
-  /** How commands are run in a container; undefined: not at all. */
+  /** Runs commands in a container; undefined: no commands can run. */
   readonly runCommand?: ((containerId: string) => RunCommand) | undefined;
   readonly wheel: TimerWheel;
   readonly runProbe: RunProbe;
@@ -46,7 +46,7 @@ export class PodProbes {
   readonly #options: PodProbesOptions;
   readonly #manager: ProbeManager;
   readonly #pods = new Map<string, Pod>();
-  /** By pod uid. */
+  /** Keyed by pod uid. */
   readonly #reported = new Map<string, PodStatus>();
   readonly #startedAt = new Date().toISOString();
   readonly #stops: (() => void)[] = [];
@@ -108,15 +108,15 @@ export class PodProbes {
     this.#reported.clear();
   }
 
-  /** What the runtime knows of a pod's containers now: ids, states, the pod's IP. */
+  /** The runtime's view of a pod's containers: ids, states, the pod's IP. */
   reportStatus(podUid: string, status: PodStatus): void {
-    // A runtime may report unknown pods, and is queried again.
+    // Ignores unknown pods: a runtime may report them early and is queried again.
     if (!this.#pods.has(podUid) || isDeepStrictEqual(this.#reported.get(podUid), status)) return;
     this.#reported.set(podUid, status);
     this.#publishLater(podUid);
   }
 
-  /** Every probe that runs, and what came of it. */
+  /** Every running probe and its result. */
   list(): readonly ProbeState[] {
     return this.#manager.list();
   }
@@ -141,12 +141,15 @@ export class PodProbes {
     if (!this.#options.isOurs(pod)) return;
     const known = this.#pods.get(uid);
     this.#pods.set(uid, pod);
-    // Probes of a pod never change, but containers may be added.
+    // A pod's probes never change, but containers may be added.
     if (known?.spec !== pod.spec) this.#manager.addPod(pod);
     this.#publishLater(uid);
   }
 
-  /** Several results of one tick make one status; a listener of the store's is not called from within another. */
+  /**
+   * Collects the results of one tick into one status. Deferred, because a store listener must not
+   * trigger another.
+   */
   readonly #waiting = new Set<string>();
 
   #publishLater(uid: string): void {
@@ -185,7 +188,10 @@ export class PodProbes {
     restart(request).catch((error: unknown) => onProblem("a container could not be ended", error));
   }
 
-  /** The pod with what is known of its containers. One that a manifest says is running has no id: it gets one, new at each restart. */
+  /**
+   * The pod with its containers' known states. A container that only a manifest reports as running
+   * gets an id, and a new one at each restart.
+   */
   #viewOf(uid: string): Pod | undefined {
     const pod = this.#pods.get(uid);
     if (pod === undefined) return undefined;

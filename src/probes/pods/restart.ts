@@ -3,17 +3,17 @@ import { type ProbeKind, probeOf } from "../worker/probe-kind.ts";
 import { probedContainers } from "../worker/probe-manager.ts";
 import type { ProbeEvent } from "../worker/prober.ts";
 
-/** A container that its liveness or startup probe has given up. */
+/** A container whose liveness or startup probe failed too often. */
 export interface RestartRequest {
   readonly pod: Pod;
   readonly containerName: string;
   readonly containerId: string;
-  /** Seconds between asking it to end and ending it. */
+  /** Seconds between the request to end and the kill. */
   readonly gracePeriodSeconds: number;
   readonly event: ProbeEvent;
 }
 
-/** The kubelet never kills at once: a process may just be about to end. */
+/** The kubelet never kills at once, because a process may be about to end. */
 const MIN_GRACE_PERIOD_SECONDS = 2;
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 
@@ -38,7 +38,7 @@ export function restartRequest(
   };
 }
 
-/** The pod's that is being deleted, else the probe's own, else the pod's; never below two seconds. */
+/** The pod's deletion grace period, else the probe's, else the pod's; never below two seconds. */
 function gracePeriodOf(pod: Pod, containerName: string, kind: ProbeKind): number {
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
   const container = probedContainers(pod).find(({ name }) => name === containerName);

@@ -15,20 +15,20 @@ import {
   toThreadResult,
 } from "./thread-messages.ts";
 
-/** Some milliseconds of work. */
+/** Takes a few milliseconds. */
 const STARTS_PER_TURN = 32;
 
 if (parentPort === null) throw new Error("this is a thread's program");
 const port = parentPort;
 const known = new KnownProbes();
-/** By id: what waits, and what runs. */
+/** Waiting and running probes, by id. */
 const running = new Map<number, CancellableRun>();
 const queue = new StartQueue<ThreadRun>(STARTS_PER_TURN, begin, setImmediate);
 let done: ThreadResult[] = [];
 
 onFault((where, error) => {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  // Another error may carry what cannot be sent.
+  // Another error may have properties that cannot be cloned.
   port.postMessage({ where, error: Object.assign(new Error(message), { stack }) } satisfies ThreadFault);
 });
 
@@ -49,7 +49,7 @@ async function start([id, text]: ThreadRun): Promise<void> {
 
 function settle(id: number, result: ProbeResult): void {
   running.delete(id);
-  // All that was read in one turn of the loop is one message.
+  // Sends all results of one turn in one message.
   if (done.length === 0) setImmediate(answer);
   done.push(toThreadResult(id, result));
 }

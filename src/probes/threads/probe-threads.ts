@@ -10,11 +10,11 @@ import { described } from "./serialized-probe.ts";
 import { fromThreadResult, type ThreadAnswer, type ThreadFault, type ThreadRun } from "./thread-messages.ts";
 
 export interface ProbeThreadsOptions {
-  /** Threads at most; they are started as the rate of probes asks for them, and kept. 0: none. */
+  /** The most threads. They start as the probe rate rises, and stay. 0: none. */
   readonly maxThreads: number;
-  /** A thread that ended by itself, or could not be started. It is not replaced. */
+  /** A thread ended by itself, or could not start. It is not replaced. */
   readonly onProblem: (error: unknown) => void;
-  /** A second: see `PROBES_PER_THREAD`. */
+  /** Probes a second; see `PROBES_PER_THREAD`. */
   readonly probesPerThread?: number;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
@@ -25,8 +25,8 @@ export interface ProbeThreadsOptions {
 const RATE_WINDOW_MS = 1_000;
 
 /**
- * Runs probes, on this thread as long as they are few, and on others when they are many. Exec probes always run here: the runtime's client
- * does. Without threads left, everything does.
+ * Runs probes on this thread while they are few, and on others when they are many. Exec probes
+ * always run here, because the runtime's client is here. Without threads all run here.
  */
 export class ProbeThreads {
   readonly #options: ProbeThreadsOptions;
@@ -41,7 +41,7 @@ export class ProbeThreads {
     this.#windowStartMs = this.#now();
   }
 
-  /** As `runProbe`, never rejecting; of a success on another thread, what was on the wire is not told. */
+  /** Like `runProbe`, never rejects. A success on another thread carries no wire facts. */
   run(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): Promise<ProbeResult> {
     if (handler.exec !== undefined) return runProbe(handler, target, options);
     this.#countRate();
@@ -53,7 +53,7 @@ export class ProbeThreads {
     return this.#threads.length;
   }
 
-  /** Probes that run are errored. */
+  /** Running probes end in an error. */
   stop(): void {
     this.#mayStart = 0;
     for (const thread of this.#threads.splice(0)) thread.stop();
@@ -96,7 +96,7 @@ export class ProbeThreads {
 const PROGRAM = ownProgram("probe-thread", import.meta.url);
 const ENDED_TEXT = "the thread that probed has ended";
 
-/** One thread, and what it runs. What is asked in one turn of the loop is sent as one message. */
+/** One thread and its running probes. Sends the probes of one turn in one message. */
 class ProbeThread {
   readonly #worker: Worker;
   readonly #running = new Map<number, PendingRun>();
@@ -107,7 +107,7 @@ class ProbeThread {
 
   constructor(program: URL, onEnded: (error: unknown) => void) {
     this.#worker = new Worker(program);
-    // Between two probes nothing is to be kept alive for it.
+    // An idle thread does not keep the process alive.
     this.#worker.unref();
     this.#worker.on("message", (message: ThreadAnswer | ThreadFault) => {
       if ("where" in message) reportFault(message.where, message.error);
@@ -174,7 +174,7 @@ class ProbeThread {
   }
 }
 
-/** A probe waits for a thread. */
+/** A probe that waits for a thread. */
 class PendingRun implements Cancellable {
   readonly cancel: () => void;
   readonly #resolve: (result: ProbeResult) => void;
@@ -198,12 +198,12 @@ class PendingRun implements Cancellable {
 }
 
 /**
- * A thread that also counts is best left alone below this; above, it takes its share of probes to others. Probes a second. One
- * thread manages some 6,000 over HTTP where nothing else is to be done.
+ * Probes a second. Below this, a thread with other work runs probes itself; above, it hands its
+ * share to others. An otherwise idle thread manages some 6,000 over HTTP.
  */
 export const PROBES_PER_THREAD = 2_000;
 
-/** How many threads of their own probes are worth: none for few, one more for each `perThread` a second, `maxThreads` at most. */
+/** The number of extra threads for this rate: one per full `perThread`, `maxThreads` at most. */
 export function threadsFor(probesPerSecond: number, maxThreads: number, perThread: number): number {
   return Math.min(maxThreads, Math.floor(probesPerSecond / perThread));
 }

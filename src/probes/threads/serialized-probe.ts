@@ -1,17 +1,20 @@
 import type { ProbeHandler } from "../../api/probe-objects.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 
-/** What `runProbe` takes, as far as it can be sent. Never an exec probe. */
+/** The arguments of `runProbe` that can be sent to a thread. Never an exec probe. */
 export interface SerializedProbe {
   readonly handler: ProbeHandler;
   readonly target: Pick<ProbeTarget, "host" | "containerPorts" | "name">;
   readonly options: Pick<ProbeOptions, "timeoutMs" | "userAgentVersion" | "gates">;
 }
 
-/** What was said of a handler last. It belongs to one container, whose probe is the same until the pod has another address. */
+/**
+ * The last text for each handler. A handler belongs to one container, whose probe stays the same
+ * until the pod gets another address.
+ */
 const said = new WeakMap<ProbeHandler, { readonly probe: SerializedProbe; readonly text: string }>();
 
-/** A probe as a text, which is made once. Handlers, ports and gates are never changed. */
+/** Serializes a probe, and caches the text. Handlers, ports and gates never change. */
 export function described(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): string {
   const known = said.get(handler);
   if (known !== undefined && isSame(known.probe, target, options)) return known.text;
@@ -39,10 +42,10 @@ function isSame(before: SerializedProbe, target: ProbeTarget, options: ProbeOpti
   );
 }
 
-/** Probes that a thread knows by their texts: with what is made of them once, some 3 KB each. */
+/** A thread caches this many probes with their prepared requests, some 3 KB each. */
 export const MAX_KNOWN_PROBES = 20_000;
 
-/** Texts that were read already. With more of them than it may keep it begins anew. */
+/** Caches parsed texts. When full, it empties and starts over. */
 export class KnownProbes {
   readonly #maxProbes: number;
   readonly #probes = new Map<string, SerializedProbe>();
@@ -51,7 +54,7 @@ export class KnownProbes {
     this.#maxProbes = maxProbes;
   }
 
-  /** The same object for the same text, as long as it is known. */
+  /** Returns the same object for the same text while it is cached. */
   read(text: string): SerializedProbe {
     const known = this.#probes.get(text);
     if (known !== undefined) return known;

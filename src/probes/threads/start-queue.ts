@@ -9,7 +9,7 @@ export class StartQueue<Run> {
   #waiting: Run[] = [];
   #next = 0;
 
-  /** `later` calls back after what is ready to be read has been read: `setImmediate`. */
+  /** `later` calls back after the readable sockets were read: `setImmediate`. */
   constructor(perTurn: number, start: (run: Run) => void, later: (turn: () => void) => void) {
     this.#perTurn = perTurn;
     this.#start = start;

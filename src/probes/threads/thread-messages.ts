@@ -1,7 +1,10 @@
 import type { FaultPlace } from "../../observability/faults.ts";
 import type { ProbeResult, ProbeVerdict, WireFacts } from "../probe-result.ts";
 
-/** One probe for a thread. `probe` is what `described` says of it: texts are cheaper to send than objects, and known again when they return. */
+/**
+ * One probe for a thread. `probe` is the text from `described`: texts are cheaper to send than
+ * objects, and can be cached by value.
+ */
 export type ThreadRun = readonly [id: number, probe: string];
 
 /** To a thread: probes to run, and cancelled runs. */
@@ -10,10 +13,10 @@ export interface ThreadRequest {
   readonly cancelled: readonly number[];
 }
 
-/** From a thread: results by id. What was on the wire comes along where a cause is asked for: of what did not succeed. */
+/** From a thread: results by id. Unsuccessful ones include the wire facts, for diagnosis. */
 export type ThreadAnswer = readonly ThreadResult[];
 
-/** From a thread: a fault, to be counted and logged where the others are. */
+/** From a thread: a fault, which the main thread counts and logs. */
 export interface ThreadFault {
   readonly where: FaultPlace;
   readonly error: Error;

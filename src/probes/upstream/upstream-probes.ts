@@ -4,10 +4,10 @@ import type { ProbeTiming } from "../worker/probe-kind.ts";
 import { runRound } from "../worker/prober.ts";
 import type { TimerWheel, WheelEntry } from "../worker/timer-wheel.ts";
 
-/** Something behind us that is asked whether it is there. */
+/** An upstream with a health check. */
 export interface UpstreamTarget {
   readonly name: string;
-  /** One run; never rejects. */
+  /** Runs the check once; never rejects. */
   readonly attempt: (timeoutMs: number, signal: AbortSignal) => Promise<ProbeResult>;
 }
 
@@ -15,17 +15,17 @@ export interface UpstreamProbesOptions {
   readonly timing: ProbeTiming;
   readonly wheel: TimerWheel;
   /**
-   * Told when a target was found dead, at every further round that finds it dead, and once when it is back. `reason` is the kubelet's
-   * text.
+   * Called when a target is found dead, at every further round that finds it dead, and once when it
+   * recovers. `reason` is the kubelet's text.
    */
   readonly report: (name: string, isHealthy: boolean, reason: string) => void;
   /** False if an earlier prober found it dead; absent: not probed before. */
   readonly wasHealthy?: ((name: string) => boolean) | undefined;
-  /** In [0, 1): spreads targets over a period. */
+  /** Returns a number in [0, 1), to spread targets over a period. */
   readonly random?: () => number;
 }
 
-/** Watches over nodes or gateways: thresholds as for containers, and everybody is alive until shown otherwise. */
+/** Checks nodes or gateways with thresholds like containers'. A target is healthy until shown otherwise. */
 export class UpstreamProbes {
   readonly #options: UpstreamProbesOptions;
   readonly #watched = new Map<string, WatchedTarget>();
@@ -34,7 +34,7 @@ export class UpstreamProbes {
     this.#options = options;
   }
 
-  /** Exactly these from now on. Those that stay keep their counts. */
+  /** Replaces the targets. Targets that stay keep their counts. */
   setTargets(targets: readonly UpstreamTarget[]): void {
     const names = new Set(targets.map(({ name }) => name));
     for (const [name, watched] of this.#watched) {
@@ -109,7 +109,7 @@ class WatchedTarget {
     this.#run = isSuccess === this.#wasSuccess ? this.#run + 1 : 1;
     this.#wasSuccess = isSuccess;
     if (this.#run < (isSuccess ? timing.successThreshold : timing.failureThreshold)) return;
-    // Alive is not reported again: other dial failures count on their own.
+    // Repeated successes are not reported: dial failures count separately.
     const isNews = isSuccess !== this.isHealthy;
     this.isHealthy = isSuccess;
     if (isNews || !isSuccess) report(this.target.name, isSuccess, reason);

@@ -1,12 +1,15 @@
 import type { Condition, ContainerStatus, Pod, PodStatus } from "../../api/objects.ts";
 
-/** What probes say of a container. */
+/** The probes' verdicts about a container. */
 export interface ContainerVerdicts {
   isStarted(podUid: string, status: ContainerStatus): boolean;
   isReady(podUid: string, status: ContainerStatus): boolean;
 }
 
-/** `started` and `ready` of every container, as the kubelet derives them: a container that has not started is not ready. */
+/**
+ * Derives `started` and `ready` of every container like the kubelet: a container that has not
+ * started is not ready.
+ */
 export function withVerdicts(pod: Pod, verdicts: ContainerVerdicts): PodStatus {
   const { status = {}, spec } = pod;
   const uid = pod.metadata.uid ?? "";
@@ -31,8 +34,8 @@ export function withVerdicts(pod: Pod, verdicts: ContainerVerdicts): PodStatus {
 }
 
 /**
- * The pod conditions `ContainersReady` and `Ready` that follow from its containers, in the kubelet's words. Readiness gates must
- * be True besides. A condition that keeps its status keeps its time.
+ * Derives the pod conditions `ContainersReady` and `Ready` in the kubelet's words. Readiness gates
+ * must be True, too. A condition whose status does not change keeps its time.
  */
 export function withReadyConditions({ spec }: Pod, status: PodStatus, now: Date): PodStatus {
   const unready = spec.containers

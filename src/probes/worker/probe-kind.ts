@@ -1,11 +1,11 @@
 import type { Container } from "../../api/objects.ts";
 import type { Probe } from "../../api/probe-objects.ts";
 
-/** In the spelling of the kubelet's Events and metrics. */
+/** Spelled as in the kubelet's Events and metrics. */
 export const PROBE_KINDS = ["Liveness", "Readiness", "Startup"] as const;
 export type ProbeKind = (typeof PROBE_KINDS)[number];
 
-/** What is believed of a container after thresholds. */
+/** The verdict about a container after thresholds. */
 export type BelievedResult = "Success" | "Failure" | "Unknown";
 
 /** Before the first round counts: alive, not ready, not known to have started. */
@@ -26,7 +26,7 @@ export function probeOf(container: Container, kind: ProbeKind): Probe | undefine
   }
 }
 
-/** A probe's numbers with nothing left open. Seconds, and runs. */
+/** A probe's numbers with all defaults filled in: seconds, and runs. */
 export interface ProbeTiming {
   readonly initialDelaySeconds: number;
   readonly timeoutSeconds: number;
@@ -35,7 +35,7 @@ export interface ProbeTiming {
   readonly failureThreshold: number;
 }
 
-/** As core/v1 defaults them: 0 stands for the default where 0 makes no sense. */
+/** Applies core/v1's defaults; 0 means the default if 0 makes no sense. */
 export function timingOf(probe: Probe): ProbeTiming {
   return {
     initialDelaySeconds: probe.initialDelaySeconds ?? 0,

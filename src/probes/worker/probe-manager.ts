@@ -10,7 +10,7 @@ import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbeEvent, type RoundResult, runRound } from "./prober.ts";
 import type { TimerWheel } from "./timer-wheel.ts";
 
-/** Runs one handler once against a container of a pod; never rejects. */
+/** Runs one handler once against a pod's container; never rejects. */
 export type AttemptProbe = (
   handler: ProbeHandler,
   target: { readonly pod: Pod; readonly container: Container; readonly containerId: string },
@@ -19,18 +19,18 @@ export type AttemptProbe = (
 
 export interface ProbeManagerOptions {
   readonly wheel: TimerWheel;
-  /** The pod with its status as it is now, by uid. */
+  /** The pod with its current status, by uid. */
   readonly readPod: (uid: string) => Pod | undefined;
   readonly attempt: AttemptProbe;
   readonly series: (labels: ProbeLabels) => ProbeSeries;
   readonly onEvent: (pod: Pod, containerName: string, event: ProbeEvent) => void;
   readonly onCrash: (error: unknown) => void;
   readonly wallClockMs?: () => number;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random?: () => number;
 }
 
-/** The workers of all pods of a node, and what is believed of their containers. */
+/** The workers of all pods on a node, and the verdicts about their containers. */
 export class ProbeManager implements ContainerVerdicts {
   readonly results: Readonly<Record<ProbeKind, ProbeResults>> = {
     Liveness: new ProbeResults(),
@@ -39,7 +39,7 @@ export class ProbeManager implements ContainerVerdicts {
   };
   readonly #options: ProbeManagerOptions;
   readonly #startedMs: number;
-  /** By pod uid, then by container and kind. */
+  /** Keyed by pod uid, then by container and kind. */
   readonly #workers = new Map<string, Map<string, ProbeWorker>>();
   readonly #failures = new WeakMap<ProbeWorker, NonNullable<ProbeState["lastFailure"]>>();
 
@@ -48,7 +48,7 @@ export class ProbeManager implements ContainerVerdicts {
     this.#startedMs = options.wheel.now();
   }
 
-  /** Starts a worker for each probe of the pod that has none. To be called again when containers were added. */
+  /** Starts a worker for each probe of the pod that lacks one. Call it again when containers were added. */
   addPod(pod: Pod): void {
     const uid = pod.metadata.uid ?? "";
     for (const container of probedContainers(pod)) {
@@ -58,7 +58,10 @@ export class ProbeManager implements ContainerVerdicts {
     }
   }
 
-  /** An earlier prober's results, from the containers' statuses, count until there are new ones. Call after `addPod`. */
+  /**
+   * Uses an earlier prober's results, from the containers' statuses, until there are new ones. Call
+   * after `addPod`.
+   */
   believeStatus({ metadata, status = {} }: Pod): void {
     const { uid = "" } = metadata;
     for (const container of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) {
@@ -72,17 +75,17 @@ export class ProbeManager implements ContainerVerdicts {
     }
   }
 
-  /** Ends all workers of the pod and forgets what was believed of its containers. */
+  /** Stops all workers of the pod and forgets its results. */
   removePod(uid: string): void {
     for (const worker of [...(this.#workers.get(uid)?.values() ?? [])]) worker.stop();
   }
 
-  /** Ends the workers of every pod that is not wanted any more. */
+  /** Stops the workers of every pod that is no longer wanted. */
   cleanUp(wantedUids: ReadonlySet<string>): void {
     for (const uid of [...this.#workers.keys()]) if (!wantedUids.has(uid)) this.removePod(uid);
   }
 
-  /** For a pod that is about to be ended: nothing restarts it, and readiness goes on. */
+  /** For a pod that is about to end: nothing restarts it, but readiness probes continue. */
   stopLivenessAndStartup(uid: string): void {
     for (const [key, worker] of [...(this.#workers.get(uid) ?? [])]) {
       if (!key.endsWith("/Readiness")) worker.stop();
@@ -99,7 +102,7 @@ export class ProbeManager implements ContainerVerdicts {
     return count;
   }
 
-  /** Every probe that runs, and what came of it. */
+  /** Every running probe and its result. */
   list(): ProbeState[] {
     return [...this.#workers].flatMap(([uid, workers]) => {
       const pod = this.#options.readPod(uid);
@@ -122,7 +125,10 @@ export class ProbeManager implements ContainerVerdicts {
     return this.#workers.get(podUid)?.get(`${containerName}/${kind}`);
   }
 
-  /** The status with `started` and `ready` as probes have it. A started container without a readiness result is probed. */
+  /**
+   * The status with the probes' `started` and `ready`. A started container without a readiness
+   * result is probed at once.
+   */
   statusWithVerdicts(pod: Pod): PodStatus {
     return withVerdicts(pod, this);
   }
@@ -188,7 +194,7 @@ export class ProbeManager implements ContainerVerdicts {
     });
     workers.set(key, worker);
     this.#workers.set(uid, workers);
-    // After a restart of this process all pods are there at once; they are to be probed one after the other all the same.
+    // After a restart of this process all pods appear at once; spread their probes all the same.
     const periodMs = timing.periodSeconds * 1_000;
     const isFresh = wheel.now() - this.#startedMs < periodMs;
     worker.start(isFresh ? random() * periodMs : 0);
@@ -219,7 +225,7 @@ export class ProbeManager implements ContainerVerdicts {
   }
 }
 
-/** Containers, and init containers that run beside them. */
+/** Containers, and init containers that run beside them (sidecars). */
 export function probedContainers({ spec }: Pod): readonly Container[] {
   const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
   return [...spec.containers, ...sidecars];

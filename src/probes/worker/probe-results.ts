@@ -6,7 +6,7 @@ export interface ResultChange {
   readonly result: BelievedResult;
 }
 
-/** What is believed of containers by one kind of probe. Listeners hear of changes only. */
+/** One probe kind's verdicts about containers. Listeners hear changes only. */
 export class ProbeResults {
   readonly #results = new Map<string, BelievedResult>();
   readonly #listeners = new Set<(change: ResultChange) => void>();

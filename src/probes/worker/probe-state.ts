@@ -1,14 +1,14 @@
-/** One probe of one container as `/debug/probes` shows it: nothing that a container was asked, wrote or answered. */
+/** One container's probe as `/debug/probes` shows it: without any request, output or response. */
 export interface ProbeState {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
   readonly probe: "Liveness" | "Readiness" | "Startup";
-  /** What is believed of the container; absent: nothing yet. */
+  /** The verdict about the container; absent: none yet. */
   readonly result?: string | undefined;
-  /** How the last round that counted ended, and how many in a row ended so. */
+  /** The outcome of the last counted round, and the number of equal outcomes in a row. */
   readonly lastRound?: string | undefined;
   readonly rounds: number;
-  /** Why the last round that was not a success failed, and when that was. */
+  /** Cause and time of the last unsuccessful round. */
   readonly lastFailure?: { readonly cause: string | undefined; readonly at: Date } | undefined;
 }

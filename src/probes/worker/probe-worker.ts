@@ -11,13 +11,13 @@ export interface ProbeWorkerOptions {
   readonly timing: ProbeTiming;
   readonly wheel: TimerWheel;
   readonly results: ProbeResults;
-  /** The pod as it is now; undefined: not known yet. */
+  /** The pod's current state; undefined: not known yet. */
   readonly readPod: () => Pod | undefined;
   /** Whether the container has passed its startup probe. */
   readonly isStarted: (status: ContainerStatus) => boolean;
   /** Runs the probe; never rejects. */
   readonly runRound: (containerId: string) => Promise<RoundResult>;
-  /** The worker has ended by itself or was stopped. */
+  /** The worker ended or was stopped. */
   readonly onStopped: () => void;
   /** An unexpected exception in a tick; the worker continues. */
   readonly onCrash: (error: unknown) => void;
@@ -25,12 +25,12 @@ export interface ProbeWorkerOptions {
   readonly wallClockMs: () => number;
 }
 
-/** What a tick decides before it probes. */
+/** The first step of a tick. */
 type TickDecision = "wait" | "stop" | "probe";
 
 /**
- * The kubelet's worker: one probe of one container while the pod exists. Ticks check the pod, probe
- * when due, and count; they keep their distance from the first one.
+ * The kubelet's worker: one probe of one container while the pod exists. Each tick checks the pod,
+ * probes when due, and counts. Ticks keep a fixed rhythm from the first one.
  */
 export class ProbeWorker {
   readonly #options: ProbeWorkerOptions;
@@ -58,7 +58,7 @@ export class ProbeWorker {
     else this.#options.wheel.set(this.#entry, this.#nextTickMs);
   }
 
-  /** Probes now, out of turn, and counts the period from here. */
+  /** Probes now, out of turn, and restarts the period here. */
   trigger(): void {
     if (this.#isStopped) return;
     this.#isTriggered = true;
@@ -89,17 +89,17 @@ export class ProbeWorker {
     return this.#isOnHold;
   }
 
-  /** How many rounds in a row ended alike; 0 after a threshold that put the worker on hold. */
+  /** Number of equal outcomes in a row; 0 after a threshold that put the worker on hold. */
   get resultRun(): number {
     return this.#resultRun;
   }
 
-  /** How the last round that counted ended. */
+  /** The outcome of the last counted round. */
   get lastResult(): BelievedResult | undefined {
     return this.#lastResult;
   }
 
-  /** When the next tick is due, by the wheel's clock. */
+  /** The time of the next tick, by the wheel's clock. */
   get nextTickMs(): number {
     return this.#nextTickMs;
   }
@@ -116,20 +116,21 @@ export class ProbeWorker {
     if (this.#isStopped) return;
     this.#nextTickMs += this.#periodMs;
     const lateMs = wheel.now() - this.#nextTickMs;
-    // Of the ticks that passed during a long round one is made up for at once; the others are dropped, and the distance stays.
+    // After a long round, one missed tick runs at once; the others are dropped, and the rhythm
+    // stays.
     const dueMs = this.#isTriggered ? wheel.now() : this.#nextTickMs;
     if (lateMs >= this.#periodMs) this.#nextTickMs += Math.floor(lateMs / this.#periodMs) * this.#periodMs;
     wheel.set(this.#entry, dueMs);
   }
 
-  /** False when the worker is done. */
+  /** False if the worker is done. */
   async #round(): Promise<boolean> {
     try {
       const decision = this.#decide();
       if (decision !== "probe") return decision === "wait";
       const containerId = this.#containerId ?? "";
       const result = await this.#options.runRound(containerId);
-      // The container may have been replaced meanwhile; the new one is not judged by it.
+      // The container may have been replaced meanwhile; the result does not count for the new one.
       if (!this.#isStopped && result !== undefined && containerId === this.#containerId) this.#count(result);
     } catch (error) {
       this.#options.onCrash(error);
@@ -180,7 +181,7 @@ export class ProbeWorker {
     if (this.#resultRun < threshold) return;
     this.#believe(result);
     if (kind === "Startup" || (kind === "Liveness" && result === "Failure")) {
-      // Nothing more is to be learnt before there is a new container.
+      // Until there is a new container, further probes would tell nothing.
       this.#isOnHold = true;
       this.#resultRun = 0;
     }

@@ -2,25 +2,28 @@ import { failureReasonOf } from "../failure-reason.ts";
 import type { ProbeResult } from "../probe-result.ts";
 import type { ProbeKind } from "./probe-kind.ts";
 
-/** What a round says; undefined: nothing, it could not be carried out. */
+/** A round's result; undefined: the probe could not run. */
 export type RoundResult = "Success" | "Failure" | undefined;
 
 /** A core/v1 Event about a container. */
 export interface ProbeEvent {
   readonly type: "Warning" | "Normal";
   readonly reason: string;
-  /** The kubelet's text. It may quote what a container wrote or what it is asked: for Events, never for logs. */
+  /**
+   * The kubelet's text. It may quote the probe's request or the container's output: for Events,
+   * never for logs.
+   */
   readonly message: string;
-  /** The same without quotations. */
+  /** The message without quotations. */
   readonly summary: string;
   /** Why a probe failed, without quotations. */
   readonly cause?: string | undefined;
 }
 
-/** Attempts without a pause; only errors are tried again, never failures. */
+/** Attempts without a pause; only errors are retried, never failures. */
 export const MAX_PROBE_ATTEMPTS = 3;
 
-/** One round: up to three attempts, and the Event that the kubelet would record, in its words. */
+/** One round: up to three attempts, and the kubelet's Event in its words. */
 export async function runRound(
   kind: ProbeKind,
   attempt: () => Promise<ProbeResult>,

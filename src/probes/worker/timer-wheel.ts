@@ -1,7 +1,7 @@
 import { SessionClock, type Ticking } from "../../net/session-clock.ts";
 import { contain } from "../../observability/faults.ts";
 
-/** Something that wants to run once at a time. It belongs to its owner, which sets it again and again without allocating. */
+/** A callback that runs once per `set`. Its owner reuses it without allocating. */
 export interface WheelEntry {
   run(): void;
   /** Set by the wheel. */
@@ -9,7 +9,7 @@ export interface WheelEntry {
   slot: number;
 }
 
-/** How late an entry may be. A hundredth of the shortest period that a probe can have. */
+/** The most an entry can be late: a hundredth of the shortest probe period. */
 export const WHEEL_TICK_MS = 10;
 const SLOTS = 1_024;
 const IDLE = -1;
@@ -22,7 +22,7 @@ export class TimerWheel implements Ticking {
   readonly #clock: SessionClock;
   readonly #slots: Set<WheelEntry>[] = Array.from({ length: SLOTS }, () => new Set<WheelEntry>());
   #size = 0;
-  /** The last slot, counted from the clock's beginning, that has been emptied. */
+  /** The last emptied slot, counted from the clock's start. */
   #doneTick = 0;
 
   constructor(clock: SessionClock = new SessionClock(WHEEL_TICK_MS)) {
@@ -34,12 +34,15 @@ export class TimerWheel implements Ticking {
     return this.#clock.now();
   }
 
-  /** A new entry, at rest. */
+  /** A new entry that is not scheduled. */
   entry(run: () => void): WheelEntry {
     return { run, dueMs: 0, slot: IDLE };
   }
 
-  /** Runs the entry at that time, or at the next tick when that is over; an earlier time of the entry is forgotten. */
+  /**
+   * Schedules the entry for that time, or for the next tick if the time has passed. Replaces the
+   * entry's earlier time.
+   */
   set(entry: WheelEntry, dueMs: number): void {
     this.clear(entry);
     if (this.#size === 0) {
@@ -65,10 +68,10 @@ export class TimerWheel implements Ticking {
   }
 
   tick(nowMs: number): void {
-    // A stopped clock reports the end of time; no probe runs then.
+    // A stopped clock returns infinity; no probe runs then.
     if (nowMs === Number.POSITIVE_INFINITY) return;
     const lastTick = Math.floor(nowMs / WHEEL_TICK_MS);
-    // After a long sleep each slot needs to be looked at once, not once for every turn that was missed.
+    // After a long sleep, visits each slot once, not once for every missed turn.
     let tick = Math.max(this.#doneTick + 1, lastTick - SLOTS + 1);
     const due: WheelEntry[] = [];
     for (; tick <= lastTick; tick++) {
@@ -77,7 +80,7 @@ export class TimerWheel implements Ticking {
     this.#doneTick = Math.max(this.#doneTick, lastTick);
     due.sort((one, other) => one.dueMs - other.dueMs);
     for (const entry of due) {
-      // An earlier one may have taken it back, or put it off.
+      // An earlier entry may have cancelled or postponed this one.
       if (entry.slot === IDLE || entry.dueMs > nowMs) continue;
       this.clear(entry);
       contain("probe", entry.run, ignore);
