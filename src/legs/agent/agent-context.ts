@@ -4,13 +4,13 @@ import type { KnownNodes } from "../../nodes/known-nodes.ts";
 import type { SessionRunContext } from "../../sessions/context.ts";
 import type { AgentUpstream } from "./agent-upstream.ts";
 
-/** All that the steps of a request need at the agent, built once by component.ts. */
+/** Everything the agent's request handling needs; component.ts builds it once. */
 export interface AgentContext extends ListenerContext, SessionRunContext {
-  /** Knows the agent's own token and nothing else. */
+  /** Accepts only the agent's own token. */
   readonly authenticator: Authenticator;
   readonly upstream: AgentUpstream;
-  /** What the API server was seen to do: to the agent it is the one node. */
+  /** Observed behaviour of the API server; the agent treats it as its only node. */
   readonly nodes: KnownNodes;
-  /** Tells the user why a session travels as it does. */
+  /** Tells the user why a session takes its path. */
   note(text: string): void;
 }

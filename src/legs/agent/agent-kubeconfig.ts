@@ -4,35 +4,38 @@ import { mkdir, mkdtemp, open, rm, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** What kubectl reads to speak to an agent. */
+/** The values in the kubeconfig that kubectl uses to reach the agent. */
 export interface AgentAccess {
   readonly server: string;
   /** PEM. */
   readonly authority: string;
   readonly token: string;
-  /** Of the context. */
+  /** The context's namespace. */
   readonly namespace: string;
 }
 
-/** Where it is written: a file, `kubeconfig` in a folder, or, where neither is named, in a temporary folder of its own. */
+/**
+ * The kubeconfig's location: a file, `kubeconfig` in a folder, or, without either, a new temporary
+ * folder.
+ */
 export interface KubeconfigPlace {
   readonly file?: string | undefined;
   readonly folder?: string | undefined;
 }
 
 const MARK = "# Written by sluice agent, process ";
-/** A mark and a process id; nothing else of a file that is there already is read. */
+/** A mark and a process id. Nothing more of an existing file is read. */
 const MARK_BYTES = 64;
 
-/** The file is there already, and no agent that has ended wrote it. */
+/** The file exists, and no former agent wrote it. */
 export class KubeconfigTakenError extends Error {
   override readonly name = "KubeconfigTakenError";
 }
 
-/** The kubeconfig of one running agent: only its user may read it, and it goes when the agent does. */
+/** The kubeconfig of one running agent. Only its user may read it, and the agent removes it when it ends. */
 export class AgentKubeconfig {
   readonly file: string;
-  /** Folders that were not there before, to be removed when they are empty. */
+  /** Folders that the agent created, removed if they are empty. */
   readonly #ownFolder: string | undefined;
 
   private constructor(file: string, ownFolder: string | undefined) {
@@ -40,7 +43,7 @@ export class AgentKubeconfig {
     this.#ownFolder = ownFolder;
   }
 
-  /** Throws KubeconfigTakenError, and what the file system says. */
+  /** Throws KubeconfigTakenError and file system errors. */
   static async write(place: KubeconfigPlace, access: AgentAccess): Promise<AgentKubeconfig> {
     const { file, ownFolder } = await claim(place);
     const kubeconfig = new AgentKubeconfig(file, ownFolder);
@@ -54,7 +57,7 @@ export class AgentKubeconfig {
     }
   }
 
-  /** A file that another process has put in its place meanwhile stays. */
+  /** Keeps a file that another process has put there meanwhile. */
   async remove(): Promise<void> {
     if ((await writerOf(this.file)) === process.pid) await rm(this.file, { force: true });
     await this.#removeFolder();
@@ -65,7 +68,7 @@ export class AgentKubeconfig {
   }
 }
 
-/** 32 random bytes, for a header. */
+/** 32 random bytes, encoded for a header. */
 export function randomToken(): string {
   return randomBytes(32).toString("base64url");
 }
@@ -84,7 +87,7 @@ async function claim({
   return { file: path.join(temporary, "kubeconfig"), ownFolder: temporary };
 }
 
-/** An agent that was killed leaves its file; the next one may take its place. */
+/** A killed agent leaves its file behind; the next one may replace it. */
 async function removeAbandoned(file: string): Promise<void> {
   const writer = await writerOf(file);
   if (writer === undefined) return;
@@ -96,7 +99,7 @@ async function removeAbandoned(file: string): Promise<void> {
   );
 }
 
-/** The process that wrote the file; undefined where there is none. */
+/** The process that wrote the file; undefined if the file does not exist. */
 async function writerOf(file: string): Promise<number | "somebody else" | undefined> {
   let start: string;
   try {
@@ -120,12 +123,15 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it runs as another user.
+    // EPERM: the process runs as another user.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }
 
-/** Never through a link, never over a file: what another user prepared there would be written to, or read. */
+/**
+ * Never follows a link or overwrites a file: another user could have prepared either, to read or
+ * redirect the credentials.
+ */
 async function writeNew(file: string, text: string): Promise<void> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const handle = await open(file, flags, 0o600);
@@ -136,7 +142,7 @@ async function writeNew(file: string, text: string): Promise<void> {
   }
 }
 
-/** JSON is YAML, and quotes whatever the namespace may hold. */
+/** JSON is valid YAML and quotes any namespace safely. */
 function kubeconfigText({ server, authority, token, namespace }: AgentAccess): string {
   const name = "sluice-agent";
   const cluster = { server, "certificate-authority-data": Buffer.from(authority).toString("base64") };

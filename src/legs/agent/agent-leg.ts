@@ -21,14 +21,14 @@ import { dialUpstream } from "./dial-upstream.ts";
 import { unansweredError } from "./forward.ts";
 import { planAfterRefusal, planForApiServer } from "./plan-session.ts";
 
-/** A session that the API server is asked for, at the path and query that the client wrote. */
+/** A session to request from the API server, with the client's path and query. */
 export interface AgentAdmission extends Admission {
   readonly target: string;
 }
 
 /**
- * A session of the local user's: planned here, and asked of the API server in the place of a node. Nothing is decided about the user: the
- * API server does, by the user's own credentials.
+ * A session of the local user: planned here and requested from the API server instead of a node.
+ * The API server alone authorizes it, by the user's own credentials.
  */
 export function agentLeg(path: StreamingPath, user: UserInfo, agent: AgentContext): Leg<AgentAdmission> {
   const apiServer = { name: agent.upstream.authority, incarnation: "" };
@@ -66,7 +66,7 @@ function admit(
   };
 }
 
-/** The StatusError of an answer that never came has the reason as its cause. */
+/** If no answer arrived, the StatusError's cause is the reason. */
 async function dial(
   { request, target, plan }: AgentAdmission,
   signal: AbortSignal,
@@ -83,8 +83,8 @@ async function dial(
 }
 
 /**
- * Where client-go falls back, the client's own protocol is used. An API server that then accepts it is
- * sent that protocol first for a while.
+ * If client-go would fall back, Sluice uses the client's own protocol. If the API server then
+ * accepts it, Sluice tries that protocol first for a while.
  */
 function fallbackOver(
   apiServer: NodeIncarnation,
@@ -99,7 +99,7 @@ function fallbackOver(
     },
     fellBack: ({ request: { subresource } }, refusal) => {
       const cause = causeOf(refusal);
-      // Permission and load say nothing of the path: the next session may well find it.
+      // Refused permission and overload say nothing about the path: the next session may succeed.
       if (cause === undefined) return;
       nodes.recordFailure(apiServer, webSocketPathOf(subresource), cause);
       metrics.nodes.fellBack(subresource, cause);
@@ -107,7 +107,7 @@ function fallbackOver(
   };
 }
 
-/** In words, for the user. */
+/** Describes the refusal for the user. */
 function reasonOf(refusal: Refusal): string {
   if (refusal.answer === undefined) {
     const failure = upgradeFailureOf(refusal.error);
@@ -118,14 +118,14 @@ function reasonOf(refusal: Refusal): string {
   return `${status} ${statusMessage}: ${words}`;
 }
 
-/** What the refusal says of the path; undefined where it is about the request. */
+/** What the refusal shows about the path; undefined if it concerns the request. */
 function causeOf(refusal: Refusal): PathFailure | undefined {
   if (refusal.answer === undefined) return "wrong-answer";
   if (statusOfBody(refusal.text)?.reason === "Forbidden") return undefined;
   return refusedPath(refusal.answer.status, refusal.text);
 }
 
-/** A complete answer that is no good 101, as the client's library tells it. */
+/** A complete response that is not a valid 101, as the client library reports it. */
 function upgradeFailureOf({ cause }: StatusError): unknown {
   if (!(cause instanceof UpstreamError)) return cause;
   if (cause.code === "invalid-status") return new ConnectError("http", cause.message);
@@ -133,7 +133,7 @@ function upgradeFailureOf({ cause }: StatusError): unknown {
   return cause;
 }
 
-/** Legacy port-forward alone names its ports in the URL, and no bridge speaks it onward. */
+/** Only a legacy port-forward names its ports in the URL, and bridges do not use that protocol upstream. */
 function targetFor({ kind }: Plan, target: string): string {
   const at = target.indexOf("?");
   if (kind !== "bridge" || at === -1) return target;

@@ -12,7 +12,8 @@ import { agentLeg } from "./agent-leg.ts";
 import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
 
 /**
- * The agent's listener, not yet listening. A client with its token acts as the user of the kubeconfig.
+ * Creates the agent's listener, not yet listening. A client with the agent's token acts as the
+ * kubeconfig's user.
  */
 export function createAgentServer(agent: AgentContext, options: ListenerOptions): Listener {
   return createListener(

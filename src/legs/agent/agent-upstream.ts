@@ -7,14 +7,14 @@ import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import type { Kubeconfig } from "../../kubernetes/kubeconfig.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
 
-/** The API server of the user's kubeconfig, with the credentials and the proxy that stand there. */
+/** The API server in the user's kubeconfig, with that file's credentials and proxy. */
 export class AgentUpstream {
   readonly #kubeconfig: Kubeconfig;
   readonly #target: Target;
   readonly #dialTimeoutMs: number;
   #http: HttpUpstream | undefined;
 
-  /** Throws as `Target` does. `environment`: where proxy variables are read; process.env unless given. */
+  /** Throws like `Target`. `environment`: the source of proxy variables, by default process.env. */
   constructor(
     kubeconfig: Kubeconfig,
     options: {
@@ -28,7 +28,7 @@ export class AgentUpstream {
     this.#target = kubeconfigTarget(kubeconfig, { trace: options.trace, environment: options.environment });
   }
 
-  /** `host:port` as the kubeconfig has it; the value of Host. */
+  /** `host:port` from the kubeconfig; the value of Host. */
   get authority(): string {
     return this.#target.url.host;
   }
@@ -41,12 +41,12 @@ export class AgentUpstream {
     return this.#target.trace;
   }
 
-  /** With the certificates as of the last `credentials()`. */
+  /** Uses the certificates from the last `credentials()`. */
   get endpoint(): UpstreamEndpoint {
     return this.#target.endpoint;
   }
 
-  /** Connections for plain requests. Those that show replaced certificates are not used again. */
+  /** Connections for plain requests. One with a replaced certificate is not reused. */
   get http(): HttpUpstream {
     const { endpoint } = this;
     if (this.#http?.endpoint !== endpoint) {
@@ -57,18 +57,21 @@ export class AgentUpstream {
     return this.#http;
   }
 
-  /** As `dial`, through the kubeconfig's proxy or that of the environment where there is one. */
+  /** Like `dial`, through the proxy of the kubeconfig or the environment, if there is one. */
   readonly connect = (endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> => {
     const { proxy } = this.#target;
     return proxy === undefined ? dial(endpoint, options) : connectThroughProxy(proxy, endpoint, options);
   };
 
-  /** The request target for a path with query, below the server's own path. */
+  /** The request target for a path with query, under the server's base path. */
   pathOf(path: string): string {
     return this.#target.pathOf(path);
   }
 
-  /** The user's Authorization and impersonation lines. Throws StatusError 503 when files or plugins fail; no secret is in it. */
+  /**
+   * The user's Authorization and impersonation headers. Throws StatusError 503 if files or plugins
+   * fail; its message contains no secret.
+   */
   async credentials(): Promise<HeaderList> {
     try {
       return await this.#target.headers();
@@ -78,7 +81,7 @@ export class AgentUpstream {
     }
   }
 
-  /** After a 401: files and plugins are asked anew. */
+  /** After a 401, reads files and runs plugins again. */
   forgetCredentials(): void {
     this.#kubeconfig.forget();
   }

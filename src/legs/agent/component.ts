@@ -18,18 +18,18 @@ import { createAgentServer } from "./agent-server.ts";
 import { AgentUpstream } from "./agent-upstream.ts";
 
 export interface AgentLegOptions {
-  /** The API server, and its user's credentials. */
+  /** The API server and its user's credentials. */
   readonly kubeconfig: Kubeconfig;
   readonly tls: Pick<ServingTls, "cert" | "key">;
-  /** What every request must bear. */
+  /** Every request must carry it. */
   readonly token: string;
   readonly timeouts?: Partial<Timeouts> | undefined;
-  /** What is learned of the API server is timed by it; the session clock unless given. */
+  /** Times the knowledge about the API server; by default the session clock. */
   readonly memoryClock?: { now(): number } | undefined;
   readonly logger: Logger;
   /** Notified of every request to the API server. */
   readonly trace?: ConnectTrace | undefined;
-  /** Why sessions travel as they do, in words for the user. */
+  /** Tells the user why sessions take their paths. */
   note(text: string): void;
 }
 
@@ -38,12 +38,12 @@ export interface AgentLeg extends Component {
   readonly listener: Listener;
 }
 
-/** The user waits at a terminal, and kubectl shows what broke. */
+/** The user waits at a terminal, and kubectl reports broken sessions. */
 const SHUTDOWN_GRACE_MS = 0;
-/** client-go's dialler. */
+/** The same as client-go's dialler. */
 const DIAL_MS = 30_000;
 
-/** The agent's leg, not yet listening. Throws what is wrong with the kubeconfig. */
+/** Builds the agent's leg, not yet listening. Throws if the kubeconfig is invalid. */
 export function buildAgentLeg(options: AgentLegOptions, metrics: Metrics): AgentLeg {
   const { kubeconfig, logger, trace, tls } = options;
   const { limits, kubelet, edge, timeouts: defaults } = defaultConfiguration();

@@ -8,7 +8,7 @@ import { inUsersName, reasonLines } from "./user-headers.ts";
 
 /**
  * Requests the session with the user's credentials, and once more with new ones after a 401. Throws
- * UpstreamError, ConnectError for the proxy, and StatusError 503 without credentials.
+ * UpstreamError, ConnectError for a failing proxy, and StatusError 503 without credentials.
  */
 export async function dialUpstream(
   clientHeaders: HeaderList,
@@ -45,7 +45,7 @@ async function send(
   const response = await requestSession(endpoint, { ...request, path, headers }, signal, agent, connect, {
     clock,
     renewHeaders: async () => {
-      // The session may be older than they are good for.
+      // The session may outlive its first credentials.
       upstream.forgetCredentials();
       return linesWith(await upstream.credentials());
     },
@@ -62,7 +62,7 @@ function linesFor(
   credentials: HeaderList,
   { authority }: AgentUpstream,
 ): HeaderList {
-  // Impersonation is the client's to ask for; the gateway's request has none.
+  // Takes impersonation from the client's request; the gateway's own has none.
   const asked = clientHeaders.filter(([name]) => name.toLowerCase().startsWith("impersonate-"));
   const lines = [...request.headers, ...asked, ...reasonLines(clientHeaders)];
   return inUsersName(lines, { credentials, authority });

@@ -16,7 +16,7 @@ import { forwardingError } from "../../sessions/upstream-errors.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { inUsersName } from "./user-headers.ts";
 
-/** A request that is no upgrade: bodies, watches and followed logs stream both ways. */
+/** Forwards a request that is not an upgrade. Bodies, watches and followed logs stream both ways. */
 export async function forwardRequest(
   { method, target }: IncomingStreaming,
   downstream: HttpDownstream,
@@ -36,7 +36,7 @@ export async function forwardRequest(
     },
     editResponseHeaders: (headers, status) => {
       upstream.trace.response?.(status, STATUS_CODES[status] ?? "", headers, clock.now() - startedMs);
-      // The client is told; what it asks next goes out with what files and plugins say then.
+      // The client sees the 401; its next request uses freshly read credentials.
       if (status === 401) upstream.forgetCredentials();
       return headers;
     },
@@ -44,7 +44,7 @@ export async function forwardRequest(
   });
 }
 
-/** An upgrade that is no exec, attach or port-forward of a pod, as it is: to a pod's or a service's own server. */
+/** Forwards any other upgrade unchanged, for example to a pod's or a service's own server. */
 export async function forwardOtherUpgrade(
   incoming: IncomingStreaming,
   client: PendingClient,
@@ -85,8 +85,8 @@ export async function forwardOtherUpgrade(
 }
 
 /**
- * The answer for the client of an upstream that gave none: a StatusError, or the error itself where
- * the client has left.
+ * The client's answer if the upstream gave none: a StatusError, or the error itself if the client
+ * has left.
  */
 export function unansweredError(error: unknown): unknown {
   if (error instanceof UpstreamError && error.code !== "aborted") return unreachedError(error);

@@ -3,8 +3,8 @@ import { type Plan, planForWebSocketOnly } from "../../sessions/plan.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 
 /**
- * How a session travels to the API server: as WebSocket v5 or the tunnel, whatever the client speaks. `refusesWebSocket`: it was seen to
- * speak neither. Pure.
+ * A session reaches the API server as WebSocket v5 or the tunnel, whatever the client speaks.
+ * `refusesWebSocket`: the server has refused both before. Pure.
  */
 export function planForApiServer(
   subresource: Subresource,
@@ -15,7 +15,10 @@ export function planForApiServer(
   return (refusesWebSocket ? planAfterRefusal(plan) : undefined) ?? plan;
 }
 
-/** What is left when the API server refuses a bridge's WebSocket; undefined where the client's own protocol was asked for already. */
+/**
+ * The plan after the API server refused a bridge's WebSocket; undefined if the client's own
+ * protocol was used already.
+ */
 export function planAfterRefusal(plan: Plan): Plan | undefined {
   if (plan.kind !== "bridge") return undefined;
   return { kind: "pass-through", reason: "upstream-refused-websocket" };

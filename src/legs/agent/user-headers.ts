@@ -8,7 +8,7 @@ import {
   withoutHeaders,
 } from "../../http/header-list.ts";
 
-/** The agent is the user's own client, not a hop that an API server would want to know of. */
+/** The agent acts as the user's client, so it does not announce itself as a hop. */
 const HOP_HEADERS = [
   "forwarded",
   "x-forwarded-for",
@@ -18,8 +18,8 @@ const HOP_HEADERS = [
 ];
 
 /**
- * The request's lines with the user's credentials in place of the agent's token. The client's
- * impersonation (`--as`) overrides the kubeconfig's. Hop-by-hop lines must be gone.
+ * Replaces the agent's token with the user's credentials. The client's impersonation (`--as`)
+ * overrides the kubeconfig's. Hop-by-hop headers must be gone already.
  */
 export function inUsersName(
   headers: HeaderList,
@@ -31,7 +31,10 @@ export function inUsersName(
   return [...withHeader(kept, "Host", authority), ...impersonated, ...own];
 }
 
-/** What a gateway keeps to itself and the agent must not: an API server may be a gateway that asks for it. */
+/**
+ * A gateway consumes these headers, but the agent must forward them: its API server may be a
+ * gateway that requires a reason.
+ */
 export function reasonLines(headers: HeaderList): HeaderLine[] {
   const reason = headerValue(headers, REASON_HEADER);
   return reason === undefined ? [] : [[REASON_HEADER, reason]];

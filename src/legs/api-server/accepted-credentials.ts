@@ -2,29 +2,32 @@ import { bearerTokenOf } from "../../access/authn/bearer.ts";
 import { TokenDigests } from "../../access/authn/token-digests.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
-/** Past it the credential is forgotten whose last request is the longest ago: it shares its address's seats until it is accepted again. */
+/**
+ * Beyond this, the least recently used credential is forgotten; it shares its address's seats until
+ * it is accepted again.
+ */
 export const MAX_ACCEPTED_CREDENTIALS = 10_000;
 
 export interface Caller {
-  /** Whose seats its requests take. */
+  /** The name whose seats the requests use. */
   readonly name: string;
   readonly isAccepted: boolean;
-  /** To be called with the API server's answer. The name whose seats they take from now on, if it is another. */
+  /** Call it with the API server's status. Returns the name whose seats later requests use, if it changes. */
   answered(status: number): string | undefined;
 }
 
 /**
- * Callers whose credentials are passed on are not known here. A credential that the API server has accepted has its share; others share
- * their address's, for made-up tokens cost nothing.
+ * The gateway does not verify passed-on credentials. One that the API server has accepted gets its
+ * own seats; others share their address's, because made-up tokens cost nothing.
  */
 export class AcceptedCredentials {
   readonly #digests = new TokenDigests();
-  /** Those used last come last. */
+  /** In order of last use; the most recent is last. */
   readonly #accepted = new Set<string>();
 
   callerOf(incoming: IncomingStreaming): Caller {
     const address = `address ${incoming.source?.address ?? incoming.remoteAddress}`;
-    // Of anything else the API server takes nothing, and answers as it answers anonymous callers.
+    // The API server ignores any other credential and treats the caller as anonymous.
     const token = bearerTokenOf(incoming);
     if (token === undefined) return { name: address, isAccepted: false, answered: () => undefined };
     const digest = this.#digests.of(token);
@@ -50,7 +53,10 @@ export class AcceptedCredentials {
   }
 }
 
-/** Answers that an API server gives to callers that it knows. Refusals of load, and those of proxies in front of it, show nothing. */
+/**
+ * Whether this status shows that the API server accepted the caller. Overload, and refusals from
+ * proxies before it, show nothing.
+ */
 function isAuthenticated(status: number): boolean {
   return (
     (status >= 200 && status < 300) || status === 403 || status === 404 || status === 409 || status === 422

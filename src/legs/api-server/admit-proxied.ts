@@ -14,19 +14,19 @@ import type { SessionInfo } from "../../sessions/sessions.ts";
 import { identify } from "./identify.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
-/** What a request through a proxy subresource is bound to that opens a session. */
+/** The decisions about a session through a proxy subresource. */
 export interface AdmittedProxied {
   readonly user: RequestUser;
-  /** `pod`: or Service; "" and `node` alone where the URL does not show the pod. */
+  /** `pod`: or a Service; "" with only `node` if the URL does not name the pod. */
   readonly target: Pick<SessionInfo, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;
-  /** Gives its places back. */
+  /** Releases its seats. */
   release(): void;
 }
 
 /**
- * A session through a proxy subresource of a node, pod or Service is authorized, and falls under
- * policy, as exec is. Undefined for every other request. Throws StatusError.
+ * Authorizes a session through a proxy subresource of a node, pod or Service, and applies policy as
+ * for exec. Undefined for every other request. Throws StatusError.
  */
 export async function admitProxied(
   incoming: IncomingStreaming,
@@ -64,7 +64,8 @@ async function admit(
     );
   }
   const { namespace, subresource } = target;
-  // Through its node a pod is reached without a word about the pod: the session's own permission is asked for as well.
+  // A session through the node needs no permission for its pod, so the pod's own permission is
+  // checked as well.
   if (attributes.resource === "nodes" && "pod" in target.to) {
     const name = target.to.pod;
     await requirePermission(authorizer, {
@@ -104,7 +105,10 @@ interface KnownPod {
   readonly labels: WantedSession["podLabels"];
 }
 
-/** Every pod that the session may be with. Throws StatusError 404 for one that is not known, whose labels could be any. */
+/**
+ * Every pod that the session may reach. Throws StatusError 404 for an unknown pod, whose labels
+ * could be anything.
+ */
 async function podsOf({ namespace, to }: ProxiedSession, gateway: GatewayContext): Promise<KnownPod[]> {
   if ("pod" in to) {
     await gateway.lookUp?.(namespace, to.pod);
@@ -117,7 +121,7 @@ async function podsOf({ namespace, to }: ProxiedSession, gateway: GatewayContext
   const selected = labels.filter((each) =>
     Object.entries(selector ?? {}).every(([key, value]) => each[key] === value),
   );
-  // Without a selector anything may be behind it, pods of no labels included.
+  // A Service without a selector may lead anywhere, also to pods without labels.
   const candidates = selector === undefined || selected.length === 0 ? [...labels, {}] : selected;
   return candidates.map((each) => ({ name: to.service, labels: each }));
 }

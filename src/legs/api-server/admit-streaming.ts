@@ -20,17 +20,20 @@ import {
 import { applyPolicy } from "./apply-policy.ts";
 import { identify } from "./identify.ts";
 
-/** Whether admission of the cluster may judge the session; undefined: it does not, and the session goes to its node. */
+/**
+ * Whether the cluster's admission may judge the session; undefined: it does not, and the session
+ * goes to its node.
+ */
 export type JudgeConnect = ConnectAdmission["judge"];
 
-/** A session with a pod of the cluster, and where the pod is. */
+/** A session with a pod of the cluster, and the pod's node. */
 export interface ApiServerAdmission extends Admission {
   readonly target: StreamingTarget;
 }
 
 /**
- * All that is decided before a node is dialled, in kube-apiserver's order: user, authorization,
- * request, the synthetic `create` of a GET, target, plan. Throws StatusError.
+ * Makes all decisions before a node is dialled, in kube-apiserver's order: user, authorization,
+ * request, a GET's synthetic `create`, target, plan. Throws StatusError.
  */
 export async function admitStreaming(
   path: StreamingPath,
@@ -71,7 +74,7 @@ function planToNode(
 }
 
 /**
- * The user, authorized for the method's verb; `requireCreate` is the synthetic check of a GET. Both
+ * Authorizes the user for the method's verb; `requireCreate` is the synthetic check of a GET. Both
  * throw StatusError.
  */
 export async function admitUser(

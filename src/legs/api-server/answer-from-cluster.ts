@@ -17,10 +17,10 @@ import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 
-/** What Kubernetes' role system:public-info-viewer lets everybody read, authenticated or not. */
+/** Kubernetes' role system:public-info-viewer lets everyone read these, authenticated or not. */
 const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version"];
 
-/** Without an API server behind it, the gateway answers what kubectl asks before it streams, read-only. */
+/** Without an API server, the gateway answers the read-only requests that kubectl makes before it streams. */
 export function answerFromCluster(gateway: GatewayContext, gitVersion: string): OtherRequests {
   const options = readOnlyOptions(gateway, gitVersion);
   return {
@@ -62,7 +62,7 @@ export function readOnlyOptions(gateway: GatewayContext, gitVersion: string): Re
   };
 }
 
-/** The user, authorized for this; undefined where no user is needed. */
+/** The authorized user; undefined if the path needs none. */
 async function requireReader(
   incoming: IncomingStreaming,
   gateway: GatewayContext,
@@ -75,7 +75,7 @@ async function requireReader(
   return user;
 }
 
-/** A watch has no one answer. */
+/** A watch has no single answer to record. */
 function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): void {
   const isJson = headers["Content-Type"]?.startsWith("application/json");
   if (isJson && body instanceof Uint8Array) trail?.responding(body);
@@ -84,8 +84,8 @@ function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): voi
 async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownstream): Promise<void> {
   const lines = Object.entries(headers);
   if (body instanceof Uint8Array) return writeAnswer(downstream, status, lines, body);
-  // A watch: each event leaves at once. The source is released when the client leaves, or has left
-  // during authentication.
+  // Sends each watch event at once. Releases the source when the client leaves, or has left during
+  // authentication.
   const sink = downstream.respond(status, "OK", [...lines, ["Date", new Date().toUTCString()]]);
   const iterator = body[Symbol.asyncIterator]();
   downstream.onClose(() => void iterator.return?.());
@@ -97,7 +97,7 @@ async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownst
   downstream.finish([]);
 }
 
-/** Go's name of the machine's architecture, as Kubernetes reports it. */
+/** Go's name for the machine's architecture, as Kubernetes reports it. */
 function goArchitecture(): string {
   return process.arch === "x64" ? "amd64" : process.arch;
 }

@@ -14,13 +14,16 @@ import { dialApiServer } from "./dial-api-server.ts";
 import { dialNode } from "./dial-node.ts";
 import { kubeletPath } from "./kubelet-path.ts";
 
-/** Which sessions an API server has to carry, and which API server. */
+/** Decides which sessions an API server must carry, and names that API server. */
 export interface AdmissionRoute {
   readonly judge: JudgeConnect;
   readonly apiServer: ApiServerUpstream;
 }
 
-/** A session with a pod of the cluster: decided as kube-apiserver does, and asked of the pod's node. */
+/**
+ * A session with a pod of the cluster: admitted like in kube-apiserver, and requested from the
+ * pod's node.
+ */
 export function apiServerLeg(
   path: StreamingPath,
   gateway: GatewayContext,
@@ -33,7 +36,8 @@ export function apiServerLeg(
       const { request, target, plan } = admission;
       if (route !== undefined && isThroughApiServer(plan))
         return dialApiServer(admission, signal, route.apiServer, gateway);
-      // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.
+      // Only a legacy port-forward names its ports in the URL, and bridges do not use that protocol
+      // upstream.
       const asked = plan.kind === "bridge" ? { ...request, ports: [] } : request;
       const kubeletRequest = upstreamRequestFor(request, kubeletPath(asked, target.container), plan);
       return dialNode(admission, kubeletRequest, signal, gateway);
@@ -54,8 +58,9 @@ export function apiServerLeg(
 }
 
 /**
- * SPDY, where the node refused the WebSocket path that it declares. Silence, a broken connection or a wrong 101 do not prove that nothing
- * has begun: they are remembered against the path, and the client is told (docs/node-capability.md).
+ * Falls back to SPDY if the node refuses the WebSocket path it declares. Silence, a broken
+ * connection or a wrong 101 may hide a started command: the path is marked, and the client gets the
+ * error (docs/node-capability.md).
  */
 function fallbackOver(gateway: GatewayContext): Fallback<ApiServerAdmission> {
   return {
@@ -84,7 +89,10 @@ function causeOf(refusal: Refusal) {
   return refusal.answer && refusedPath(refusal.answer.status, refusal.text);
 }
 
-/** A kubelet that took v5 has not yet reached its runtime: its first message tells (docs/node-capability.md). */
+/**
+ * A kubelet may accept v5 before it reaches its runtime; only its first message proves success
+ * (docs/node-capability.md).
+ */
 function firstMessageObserverFor(
   { plan, request: { subresource }, target }: ApiServerAdmission,
   { nodes, logger }: Pick<GatewayContext, "nodes" | "logger">,
@@ -92,7 +100,7 @@ function firstMessageObserverFor(
   if (planAfter(plan, subresource) === undefined) return undefined;
   const path = webSocketPathOf(subresource);
   if (path === "tunnel") {
-    // Here the kubelet asks its runtime first.
+    // On this path the kubelet contacts its runtime before it answers.
     nodes.recordSuccess(target.node, path);
     return undefined;
   }

@@ -14,13 +14,13 @@ import { matchStreamingPath } from "../../sessions/streaming-request.ts";
 import { admitStreaming } from "./admit-streaming.ts";
 import { type AdmissionRoute, apiServerLeg } from "./api-server-leg.ts";
 
-/** What is not a streaming subresource: answered from manifests, or forwarded to an API server. */
+/** Handles everything but streaming subresources: answers from manifests, or forwards to an API server. */
 export interface OtherRequests {
   handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
   handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
 }
 
-/** The listener of the API-server leg. Not yet listening. */
+/** Creates the API-server leg's listener, not yet listening. */
 export function createApiServer(
   gateway: ServingContext,
   other: OtherRequests,
@@ -33,8 +33,8 @@ export function createApiServer(
       async handleRequest(incoming, downstream) {
         const path = matchStreamingPath(incoming.url.pathname);
         if (path === undefined) return await other.handleRequest(incoming, downstream);
-        // Refused for whatever is wrong first, and at last for not being an upgrade: Kubernetes takes `Connection: x-upgrade` for
-        // one, the HTTP parser does not.
+        // Refuses the first fault in order, and a missing upgrade last: Kubernetes accepts
+        // `Connection: x-upgrade` as one, the HTTP parser does not.
         await countingRefusals(path, incoming, gateway, () =>
           admitStreaming(path, incoming, gateway, route?.judge),
         );

@@ -10,8 +10,8 @@ import type { Plan } from "../../sessions/plan.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 
 /**
- * Asks policy about a session whose pod, container and user are known. Throws StatusError 403 that names the rule, 404 where the pod is
- * gone or another has its name.
+ * Applies policy once user, pod and container are known. Throws StatusError 403 that names the
+ * rule, and 404 if the pod was deleted or replaced.
  */
 export function applyPolicy(
   user: UserInfo,
@@ -36,12 +36,15 @@ export function applyPolicy(
     ports: knownPorts(request),
     reason,
   };
-  // SPDY is looked into as it passes by; SPDY in a WebSocket only where the WebSocket ends here.
+  // Sluice reads SPDY as it passes, but SPDY in a WebSocket only if the WebSocket ends here.
   const canSeePorts = plan.kind === "tunnel" || request.offer.transport === "spdy";
   return { ...requirePolicy(policy?.rules ?? [], wanted, pod, canSeePorts), reason };
 }
 
-/** Only the legacy WebSocket port-forward names its ports in the URL; SPDY, tunnelled or not, has them in stream headers. */
+/**
+ * Only the legacy WebSocket port-forward names its ports in the URL; SPDY, tunnelled or not, names
+ * them in stream headers.
+ */
 function knownPorts({ subresource, offer, ports }: StreamingRequest): readonly number[] | undefined {
   if (subresource !== "portforward") return [];
   if (offer.transport !== "websocket" || tunnelOffers(offer.protocols).length > 0) return undefined;

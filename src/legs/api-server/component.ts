@@ -19,19 +19,25 @@ export interface ApiServerLeg extends Component {
 }
 
 export interface ApiServerLegParts {
-  /** Whose client certificates the listener asks for. */
+  /** The listener requests client certificates from these authorities. */
   readonly authorities: readonly WatchedAuthority[];
-  /** Where everything else goes that the configuration names no upstream for; undefined: it is answered from the cluster's state. */
+  /**
+   * The upstream for all other requests if the configuration names none; undefined: answers come
+   * from cluster state.
+   */
   readonly apiServer: ApiServerUpstream | undefined;
   /** Absent: every session goes to its node. */
   readonly judgeConnect: AdmissionRoute["judge"] | undefined;
-  /** What TLS tickets are encrypted with; absent: keys of this process. */
+  /** Encrypts TLS tickets; absent: this process makes its own keys. */
   readonly ticketKeys?: Buffer | undefined;
   readonly upstreams: UpstreamTlsFiles;
   readonly operations: Pick<OperationsMetrics, "certificateServed">;
 }
 
-/** The API-server leg, not yet listening. Throws ConfigurationError for files that cannot be read or are wrong. */
+/**
+ * Builds the API-server leg, not yet listening. Throws ConfigurationError for unreadable or invalid
+ * files.
+ */
 export async function buildApiServerLeg(
   configuration: GatewayConfiguration,
   gateway: ServingContext,

@@ -11,8 +11,8 @@ import type { ApiServerAdmission } from "./admit-streaming.ts";
 import { impersonationLines } from "./user-lines.ts";
 
 /**
- * Requests the session from the API server, in the user's name, so that its admission is asked. Throws StatusError, and UpstreamError
- * "aborted" when the client left.
+ * Requests the session from the API server in the user's name, so that its admission applies.
+ * Throws StatusError, and UpstreamError "aborted" if the client left.
  */
 export async function dialApiServer(
   { user, request, plan, trace }: ApiServerAdmission,
@@ -44,7 +44,7 @@ export async function dialApiServer(
   }
 }
 
-/** Written anew from what was authorized: the API server has no other reading of it. */
+/** Built from the authorized values, so the API server cannot read the request differently. */
 function podPath({
   namespace,
   pod,

@@ -15,8 +15,8 @@ import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { ApiServerAdmission } from "./admit-streaming.ts";
 
 /**
- * Requests the session from the node. Throws StatusError with kube-apiserver's texts, 503 at once for
- * a node that is known to be dead, and UpstreamError "aborted" when the client left.
+ * Requests the session from the node. Throws StatusError with kube-apiserver's texts, 503 at once
+ * if the node is known to be dead, and UpstreamError "aborted" if the client left.
  */
 export async function dialNode(
   { target, request, plan, trace }: ApiServerAdmission,
@@ -42,7 +42,7 @@ export async function dialNode(
     settle(ticket, error);
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
     const found = unansweredPath(error);
-    // A node may have closed a spare connection just then: that says nothing of the path.
+    // A node may have just closed an idle connection: that says nothing about the path.
     const failure = isSpare && found === "no-answer" ? undefined : found;
     if (failure !== undefined && planAfter(plan, request.subresource) !== undefined) {
       gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), failure);
@@ -51,7 +51,10 @@ export async function dialNode(
   }
 }
 
-/** Where the node is a Sluice that agrees, and there is room, the session survives lost connections to it (protocols/resume). */
+/**
+ * If the node is a Sluice that agrees, and there is room, the session survives lost connections to
+ * it (protocols/resume).
+ */
 async function requestFromNode(
   node: string,
   plan: Plan,
@@ -90,13 +93,13 @@ function wasRefused({ cause }: UpstreamError): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
 }
 
-/** What an answer that never came, or was none, says of the path; undefined where it says nothing. */
+/** What a missing or invalid answer shows about the path; undefined if nothing. */
 function unansweredPath({ code, message }: UpstreamError): PathFailure | undefined {
   switch (code) {
     case "response-timeout":
       return "no-answer";
     case "closed-before-response":
-      // A server that refuses our certificate says so only here, and refuses it on every path.
+      // A server reports a refused certificate only here, and refuses it on every path.
       return message.startsWith("remote error: tls") ? undefined : "no-answer";
     case "invalid-status":
     case "malformed-response":
@@ -108,7 +111,7 @@ function unansweredPath({ code, message }: UpstreamError): PathFailure | undefin
   }
 }
 
-/** Throws a StatusError: kube-apiserver would fail to dial, too, what this refuses to. */
+/** Throws StatusError for an address that kube-apiserver would fail to dial, too. */
 export async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): Promise<UpstreamEndpoint> {
   try {
     return await kubelet.endpointOf(node);

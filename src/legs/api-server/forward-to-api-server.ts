@@ -23,7 +23,10 @@ import { answerKnownPod, KNOWN_POD_ANSWER_MS, readsKnownPod } from "./known-pod.
 import { ProxiedRecord } from "./proxied-record.ts";
 import { impersonationLines } from "./user-lines.ts";
 
-/** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
+/**
+ * Forwards everything but streaming subresources to the real API server: bodies, watches and
+ * upgrades alike.
+ */
 export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServerUpstream): OtherRequests {
   const { impersonates, ownCredentials, pathPrefix = "" } = apiServer;
   const { endpoint } = apiServer.upstream;
@@ -42,7 +45,8 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       gateway.logger.info({ method, path: url.pathname, user: name, requestedBy }, "request forwarded");
     }
     return (headers) => {
-      // They count beside a front proxy's certificate only, which never travels on: here they are a caller's claim (decision 0034).
+      // These headers need a front proxy's certificate, which is not forwarded: without it they are
+      // a caller's claim (decision 0034).
       const lines = withoutFrontProxy(headers, gateway.authenticator);
       const traceable = withTrace(lines, incoming.trace);
       const forwarded = withForwardedFor(withHeader(traceable, "Host", authority), {
@@ -69,7 +73,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
         editHeaders,
         editResponseHeaders: (headers, status) => {
-          // Our own token may have been replaced; the caller is told what the API server said.
+          // Our own token may have been replaced; the caller gets the API server's answer.
           if (status === 401 && impersonates) ownCredentials?.forget();
           const accepted = caller?.answered(status);
           if (accepted !== undefined) passOn?.(accepted);
@@ -105,7 +109,8 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
           dialTimeoutMs: gateway.timeouts.dialMs,
           responseHeaderTimeoutMs: gateway.timeouts.upgradeResponseMs,
           maxResponseHeadBytes: gateway.limits.maxUpgradeResponseHeadBytes,
-          // An API server ignores an upgrade that it has no use for. A 200 to an HTTP/2 stream would be taken for a WebSocket.
+          // An API server may ignore an upgrade. An HTTP/2 client would mistake its 200 for a
+          // WebSocket.
           relayAnswersMs: isHttp2Stream(client.socket) ? undefined : gateway.timeouts.streamIdleMs,
           carry: (downstream, answered) => {
             isCarried = true;
@@ -126,14 +131,14 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         record?.refused(failure.code);
         throw failure;
       } finally {
-        // A refusal is an answer as well, and ends what was admitted.
+        // A refusal is an answer, too, and releases the session's seats.
         if (!isCarried) giveBack();
       }
     },
   };
 }
 
-/** The user of a request, identified and audited once at most. */
+/** The request's user, identified and audited at most once. */
 function userOnce(
   incoming: IncomingStreaming,
   admitted: AdmittedProxied | undefined,

@@ -6,8 +6,8 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
- * The user of a request: authenticated, audited and, if asked for and allowed, impersonating. Throws
- * StatusError 401, 403, or 503 where a required audit log cannot be written.
+ * Authenticates and audits a request's user, and impersonates if requested and allowed. Throws
+ * StatusError 401, 403, or 503 if a required audit log cannot be written.
  */
 export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<RequestUser> {
   const { headers, method, url, notes, trail } = incoming;

@@ -5,8 +5,8 @@ import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts"
 import { REQUESTED_BY_KEY } from "../../kubernetes/required-rules.ts";
 
 /**
- * The user of a request as impersonation headers. With constrained rights, service accounts and nodes that have
- * the groups of their kind are sent by name alone (decision 43).
+ * Impersonation headers for a request's user. With constrained rights, service accounts and nodes
+ * with exactly their kind's groups are sent by name alone (decision 43).
  */
 export function impersonationHeaders(
   user: RequestUser,
@@ -26,11 +26,11 @@ export function impersonationHeaders(
       for (const value of values) lines.push([`Impersonate-Extra-${escapedKey(key)}`, value]);
     }
   }
-  // One character a byte, as header values are written: names are UTF-8.
+  // Header values are Latin-1: each UTF-8 byte becomes one character.
   return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
 }
 
-/** API servers put the header's name in lower case before they decode it. Brackets are not allowed in names. */
+/** API servers lower-case the header's name before they decode it. Names must not contain brackets. */
 function escapedKey(key: string): string {
   const escaped = (letter: string): string => `%${letter.charCodeAt(0).toString(16)}`;
   return key

@@ -12,12 +12,15 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { readOnlyOptions } from "./answer-from-cluster.ts";
 
-/** Within which the API server has to answer for a pod that is known here as well: one that hangs is away, too. */
+/**
+ * How long the API server has to answer for a pod that Sluice also knows. An API server that hangs
+ * counts as down.
+ */
 export const KNOWN_POD_ANSWER_MS = 10_000;
 
 const POD_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/;
 
-/** A read of one pod that is followed here: what kubectl asks for before each session. */
+/** Whether this reads one pod that Sluice follows; kubectl does so before each session. */
 export function readsKnownPod({ method, url }: IncomingStreaming, { cluster }: GatewayContext): boolean {
   const [, namespace, name] = POD_PATH.exec(url.pathname) ?? [];
   if (method !== "GET" || cluster.freshnessOf === undefined || url.searchParams.has("watch")) return false;
@@ -25,8 +28,9 @@ export function readsKnownPod({ method, url }: IncomingStreaming, { cluster }: G
 }
 
 /**
- * Answers with the pod as it was last known, marked by a Warning (RFC 7234 section 5.5), while the API server gives no answer. The user
- * needs the permission to read it, and the state to be no older than `cluster.maxStateAge`; all others get `failure`.
+ * While the API server gives no answer, answers with the pod's last known state, marked by a
+ * Warning (RFC 7234 section 5.5). The user needs permission to read it, and the state must be no
+ * older than `cluster.maxStateAge`; all others get `failure`.
  */
 export async function answerKnownPod(
   incoming: IncomingStreaming,
@@ -50,7 +54,8 @@ export async function answerKnownPod(
     const warning = `299 - "the API server is away: this is what Sluice knew of the pod at ${asOf}, without the fields that it does not keep"`;
     writeAnswer(downstream, 200, [...Object.entries(answer.headers), ["Warning", warning]], answer.body);
   } catch (error) {
-    // Its own 503 says since when the state is too old; a 401 or 403 would tell more than the API server has.
+    // Our own 503 tells how old the state is; a 401 or 403 would reveal more than the API server
+    // has.
     const isOwn = error instanceof StatusError && error.code === 503;
     writeStatus(downstream, (isOwn ? error : failure).status);
   }

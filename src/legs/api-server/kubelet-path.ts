@@ -1,6 +1,6 @@
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 
-/** The kubelet's URL as kube-apiserver builds it: only the flags that are true, command repeated, ports joined. */
+/** Builds the kubelet's URL like kube-apiserver: only true flags, command repeated, ports joined. */
 export function kubeletPath(request: StreamingRequest, container: string | undefined): string {
   const { namespace, pod, subresource, streams } = request;
   const query = new URLSearchParams();

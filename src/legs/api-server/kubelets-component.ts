@@ -12,10 +12,10 @@ import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
 
-/** Nodes whose refused address is logged; those past it are counted. */
+/** Refused node addresses that are logged; further ones are only counted. */
 export const MAX_LOGGED_REFUSALS = 1_000;
 
-/** How kubelets are reached. `ownEndpoints`: where this process listens as an API server, asked when a node is dialled. */
+/** Decides how to reach kubelets. `ownEndpoints`: this process' API-server addresses, read at each dial. */
 export async function buildKubelet(
   { kubelet, upstreamAPIServer }: Pick<GatewayConfiguration, "kubelet" | "upstreamAPIServer">,
   ownEndpoints: () => readonly ReservedEndpoint[],

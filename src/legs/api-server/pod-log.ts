@@ -20,7 +20,7 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import { endpointOf } from "./dial-node.ts";
 
-/** Which pod a path of its log names. */
+/** The pod that a log path names. */
 export interface PodLogPath {
   readonly namespace: string;
   readonly pod: string;
@@ -28,7 +28,7 @@ export interface PodLogPath {
 
 const LOG_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/log\/?$/;
 
-/** Undefined for a path that is no pod's log. Segments are percent-decoded. */
+/** Undefined if the path is not a pod's log. Segments are percent-decoded. */
 export function matchPodLogPath(pathname: string): PodLogPath | undefined {
   const [, namespace, pod] = LOG_PATH.exec(pathname) ?? [];
   if (namespace === undefined || pod === undefined) return undefined;
@@ -46,8 +46,8 @@ const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"];
 const TEXTS = ["sinceTime", "stream"];
 
 /**
- * Answers an authorized request for a log from the node's kubelet, with its options only. Throws
- * StatusError; a log that breaks off is never ended as if it were whole.
+ * Answers an authorized log request from the node's kubelet, with recognized options only. Throws
+ * StatusError; never ends a truncated log as if it were complete.
  */
 export async function answerPodLog(
   { namespace, pod: podName }: PodLogPath,
@@ -67,7 +67,7 @@ export async function answerPodLog(
     container: query.get("container") ?? "",
   } as const;
   if ((pod.spec.nodeName ?? "") === "") {
-    // Nothing has run, so nothing was logged.
+    // The container has not run, so its log is empty.
     writeAnswer(downstream, 200, TEXT, Buffer.alloc(0));
     return;
   }
@@ -82,7 +82,7 @@ export async function answerPodLog(
   }
 }
 
-/** The options by kube-apiserver's rules for queries, as it writes them for kubelets. Throws StatusError 400. */
+/** Parses options by kube-apiserver's query rules and writes them for the kubelet. Throws StatusError 400. */
 function kubeletQuery(query: URLSearchParams): string {
   const options = new URLSearchParams();
   for (const name of FLAGS) {
@@ -114,7 +114,8 @@ async function relayLog(
   const status = answer.statusCode ?? 0;
   if (status !== 200) throw refusalOf(status, await textOf(answer, limits.maxRefusalBodyBytes));
   const sink = downstream.respond(200, "OK", [...TEXT, ["Date", new Date().toUTCString()]]);
-  // The client's answer breaks off where the kubelet's does, and the kubelet's connection goes where the client leaves.
+  // Cuts the client's answer off if the kubelet's is cut off, and closes the kubelet's connection
+  // when the client leaves.
   await new Promise<void>((resolve) => {
     downstream.onClose(() => {
       answer.destroy();
@@ -156,7 +157,7 @@ function ask(
   });
 }
 
-/** The kubelet answers in text; its client asked an API server. */
+/** The kubelet answers in text, but the client expects an API server's Status. */
 function refusalOf(status: number, text: string): StatusError {
   if (status === 500) return internalError(text);
   if (status === 400) return badRequest(text);
@@ -166,7 +167,7 @@ function refusalOf(status: number, text: string): StatusError {
   );
 }
 
-/** The beginning of the body; one that breaks off tells what it told. */
+/** The beginning of the body; if the body is cut off, the part that arrived. */
 async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
@@ -177,7 +178,7 @@ async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string
       if (bytes >= maxBytes) break;
     }
   } catch {
-    // The status line has said what matters.
+    // A body that is cut off does not matter: the status line is known.
   }
   return Buffer.concat(parts).toString("utf8", 0, maxBytes);
 }

@@ -7,7 +7,10 @@ import { annotateEnd } from "../../sessions/session-record.ts";
 import { PROXIED, type SessionInfo } from "../../sessions/sessions.ts";
 import type { AdmittedProxied } from "./admit-proxied.ts";
 
-/** What operators see of one session through a proxy subresource: the same as of the others, but for how its payload ends. */
+/**
+ * Metrics and logs for one session through a proxy subresource, like those of other sessions except
+ * for how the payload ends.
+ */
 export class ProxiedRecord implements SessionOwner {
   readonly info: SessionInfo;
   readonly onOver: () => void;

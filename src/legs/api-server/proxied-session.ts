@@ -3,7 +3,7 @@ import { badRequest } from "../../api/status.ts";
 import type { PolicySubresource } from "../../config/sections/policy.ts";
 import { nonUtf8Parameter } from "../../http/request-url.ts";
 
-/** A session with pods that is opened through a proxy subresource, not through one of its own. */
+/** A session with pods through a proxy subresource instead of the pod's own. */
 export interface ProxiedSession {
   readonly subresource: PolicySubresource;
   readonly namespace: string;
@@ -12,11 +12,14 @@ export interface ProxiedSession {
   readonly command: readonly string[];
   readonly tty: boolean;
   readonly stdin: boolean;
-  /** Undefined where they are not in the URL. */
+  /** Undefined if the URL does not contain them. */
   readonly ports: readonly number[] | undefined;
 }
 
-/** What a request through a proxy subresource reaches; `unseen` where its URL does not tell which pod, or what is run there. */
+/**
+ * The target of a request through a proxy subresource; `unseen` if the URL does not show the pod or
+ * the command.
+ */
 export type ProxiedTarget =
   | ProxiedSession
   | { readonly unseen: string; readonly subresource: PolicySubresource };
@@ -24,8 +27,8 @@ export type ProxiedTarget =
 const PROXY = /^\/api\/v1\/(?:namespaces\/([^/]+)\/(pods|services)|nodes)\/([^/]+)\/proxy(\/.*)?$/;
 
 /**
- * Undefined for a request that opens no session: no proxy subresource, or plain HTTP through one. A kubelet runs commands for plain
- * requests, too. `path` has one spelling (request-path.ts).
+ * Undefined if the request opens no session: no proxy subresource, or plain HTTP through one. A
+ * kubelet runs commands for plain requests, too. `path` has one spelling (request-path.ts).
  */
 export function proxiedTargetOf(url: URL, isUpgrade: boolean): ProxiedTarget | undefined {
   const { pathname, searchParams } = url;
@@ -35,7 +38,7 @@ export function proxiedTargetOf(url: URL, isUpgrade: boolean): ProxiedTarget | u
   const [namespace, id] = [decodeURIComponent(inNamespace), decodeURIComponent(encodedId)];
   if (kind === undefined) {
     const target = nodeTarget(id, tail, searchParams, isUpgrade);
-    // Its command is forwarded in bytes that its policy could not read.
+    // Policy could not read a command that is not UTF-8, although its bytes would be forwarded.
     const isUnreadable = target !== undefined && !("unseen" in target) && nonUtf8Parameter(url) !== undefined;
     if (isUnreadable) throw badRequest("the query is not valid UTF-8");
     return target;
@@ -50,7 +53,7 @@ export function proxiedTargetOf(url: URL, isUpgrade: boolean): ProxiedTarget | u
     command: [],
     tty: false,
     stdin: false,
-    // A Service's port is not the pod's.
+    // A Service's port may differ from the pod's.
     ports: kind === "pods" && /^\d{1,5}$/.test(port) ? [Number(port)] : undefined,
   };
 }
@@ -66,12 +69,12 @@ function nodeTarget(
   if (!runs && !isUpgrade) return undefined;
   const subresource: PolicySubresource = path?.action === "run" ? "exec" : "portforward";
   const unseen = { unseen: `the node ${JSON.stringify(id)}`, subresource };
-  // `node:port` is whatever listens there. `run` may have its command in the body.
+  // Any server may listen at `node:port`. `run` may carry its command in the body.
   if (!runs || id.includes(":") || path.action === "run") return unseen;
   return kubeletSession(path, query);
 }
 
-/** The kubelet's options; `port` is the older WebSocket port-forward's. */
+/** Parses the kubelet's options; the older WebSocket port-forward uses `port`. */
 function kubeletSession(
   { action, namespace, pod, container }: KubeletPath,
   query: URLSearchParams,

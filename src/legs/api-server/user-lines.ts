@@ -5,7 +5,10 @@ import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts"
 import type { GatewayContext } from "../../sessions/context.ts";
 import { impersonationHeaders } from "./impersonation-headers.ts";
 
-/** The user as impersonation headers, and our own credentials, for lines that identify no caller. Throws StatusError 503 without credentials. */
+/**
+ * The user as impersonation headers, plus our own credentials, for a request without the caller's
+ * identity headers. Throws StatusError 503 without credentials.
+ */
 export async function impersonationLines(
   user: UserInfo,
   apiServer: ApiServerUpstream,
@@ -17,7 +20,7 @@ export async function impersonationLines(
 
 /**
  * Authorization only: the kubeconfig's own impersonation would conflict with the caller's. Failures
- * are logged, not shown.
+ * are logged but not shown to the caller.
  */
 async function ownLines(
   credentials: ApiServerUpstream["ownCredentials"],

@@ -9,8 +9,8 @@ import type { NodeContext } from "./node-context.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /**
- * The user, authorized before anything else; no impersonation. `opensSession`: with the synthetic
- * `create` check. Throws 401, 403, 500 in the kubelet's words, and 503 without its audit log.
+ * Authorizes the user before anything else; no impersonation. `opensSession` adds the synthetic `create`
+ * check. Throws the kubelet's 401, 403 and 500, and 503 if its audit log fails.
  */
 export async function admitCaller(
   incoming: IncomingStreaming,

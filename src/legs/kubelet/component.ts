@@ -21,12 +21,12 @@ import { KubeletUpstream } from "./kubelet-upstream.ts";
 
 export interface BuiltKubeletListener extends Component {
   readonly listener: Listener;
-  /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
+  /** The gateway with this listener's own authenticator, authorizer and sessions. */
   readonly gateway: ServingContext;
   readonly runtime: CriRuntime;
 }
 
-/** What the whole gateway has, for a listener that says nothing of its own. */
+/** The gateway's access settings, for a listener without its own. */
 export interface SharedAccess {
   readonly authentication: BuiltAuthenticator;
   readonly authorization: BuiltAuthorizer;
@@ -44,8 +44,8 @@ export interface KubeletListenerParts {
 }
 
 /**
- * The node leg, not yet listening. Throws ConfigurationError for files that cannot be read or are
- * wrong.
+ * Builds the kubelet listener, not yet listening. Throws ConfigurationError for unreadable or
+ * invalid files.
  */
 export function buildKubeletListener(parts: KubeletListenerParts): Promise<BuiltKubeletListener> {
   return Started.building((started) => buildIn(started, parts));

@@ -4,17 +4,17 @@ import { textRefusal } from "./text-refusal.ts";
 
 const VERBS: Readonly<Record<string, string>> = { PUT: "update", PATCH: "patch", DELETE: "delete" };
 
-/** A path or anything below it, and the subresource of nodes that stands for it. */
+/** Maps a path and everything below it to the subresource of nodes that guards it. */
 const SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
   ["/stats", "stats"],
   ["/metrics", "metrics"],
-  // The node's own log files. Those of containers are `proxy`.
+  // The node's own log files. Container logs need `proxy`.
   ["/logs", "log"],
   ["/checkpoint", "checkpoint"],
   ["/statusz", "statusz"],
   ["/flagz", "configz"],
 ];
-/** Since Kubernetes 1.33 these may be granted alone; the right to `proxy` includes them. */
+/** Since Kubernetes 1.33 these can be granted alone; `proxy` includes them. */
 const FINER_SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
   ["/pods", "pods"],
   ["/runningpods", "pods"],
@@ -22,7 +22,7 @@ const FINER_SUBRESOURCES: readonly (readonly [path: string, subresource: string]
   ["/configz", "configz"],
 ];
 
-/** What may be asked about a request to the kubelet, any of which allows it. */
+/** The permissions of which any one allows a request to the kubelet. */
 export function kubeletAttributes(
   user: UserInfo,
   nodeName: string,
@@ -46,9 +46,7 @@ export function kubeletAttributes(
   return finer === undefined ? [main] : [of(finer), main];
 }
 
-/**
- * Throws the kubelet's refusals: 403 with what was asked, 500 when the authorizer cannot decide.
- */
+/** Throws the kubelet's refusals: 403 that names the permission, 500 if the authorizer cannot decide. */
 export async function requireNodePermission(
   authorizer: Pick<Authorizer, "authorize">,
   attributes: readonly [Attributes, ...Attributes[]],
@@ -63,8 +61,8 @@ export async function requireNodePermission(
 }
 
 /**
- * The second question for a GET upgrade: `get nodes/proxy` reads like a harmless permission of monitoring, and would open a shell in
- * every pod of the node. The kubelet does not ask it (docs/decisions).
+ * A GET upgrade also needs `create`: `get nodes/proxy` looks like harmless monitoring, but would
+ * open a shell in every pod of the node. The kubelet has no such check (docs/decisions).
  */
 export async function requireCreateForUpgrade(
   authorizer: Pick<Authorizer, "authorize">,
@@ -90,7 +88,7 @@ function subresourceOf(path: string, among: typeof SUBRESOURCES): string | undef
   return among.find(([prefix]) => path === prefix || path.startsWith(`${prefix}/`))?.[1];
 }
 
-/** The verb that RBAC sees on a streaming subresource: a function of the method alone, whatever protocol is spoken. */
+/** RBAC's verb for a streaming subresource. It depends only on the method, whatever the protocol. */
 function verbOfMethod(method: string): "get" | "create" | undefined {
   if (method === "GET") return "get";
   return method === "POST" ? "create" : undefined;

@@ -20,12 +20,15 @@ import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-
 import { streamingRouteOf } from "./streaming-url.ts";
 import { refusalOfRuntime, textRefusal } from "./text-refusal.ts";
 
-/** A session with a container of this node, and the call that gives its streaming URL. */
+/** A session with a container of this node, and the call that returns its streaming URL. */
 export interface KubeletAdmission extends Admission {
   mintUrl(): Promise<string>;
 }
 
-/** A session with a pod of this node: decided as a kubelet does, and asked of its container runtime. */
+/**
+ * A session with a pod of this node: admitted like in a kubelet, and requested from its container
+ * runtime.
+ */
 export function kubeletLeg(path: SessionPath, node: NodeContext): Leg<KubeletAdmission> {
   const { namespace, pod } = path;
   return {
@@ -42,7 +45,7 @@ export function kubeletLeg(path: SessionPath, node: NodeContext): Leg<KubeletAdm
   };
 }
 
-/** In the kubelet's order: user, authorization, options, pod and container. */
+/** Checks in the kubelet's order: user, authorization, options, pod and container. */
 async function admit(
   path: SessionPath,
   incoming: IncomingStreaming,
@@ -65,13 +68,13 @@ async function admit(
     mintUrl = () =>
       path.action === "exec" ? runtime.execUrl(id, command, streams) : runtime.attachUrl(id, streams);
   }
-  // The API server says 400 to the same mistake.
+  // An API server would send 400 for this mistake.
   if (request.offer.transport === "none") throw textRefusal(500, "Upgrade request required");
   requireCarriableUpgrade(request);
   const plan = planForRuntime(request.subresource, request.offer, {
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
-  // Policy is about users; the caller here is an API server.
+  // Policy concerns users; here the caller is an API server.
   return {
     user,
     request,
@@ -84,8 +87,8 @@ async function admit(
 }
 
 /**
- * Asks the runtime for a URL and the server behind it for the session, once: the URL's token is consumed by the first request, refused or
- * not.
+ * Requests a URL from the runtime, and the session from that URL, once: the first request consumes
+ * the URL's token, even if it is refused.
  */
 async function dialRuntime(
   { request, plan, mintUrl, trace }: KubeletAdmission,

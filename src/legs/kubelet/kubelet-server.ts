@@ -19,7 +19,7 @@ import { isSessionPath, requireUtf8 } from "./session-request.ts";
 import { statsSummary } from "./stats-summary.ts";
 import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
 
-/** The listener of the node: the kubelet's HTTP API over a container runtime. Not yet listening. */
+/** Creates the node's listener, not yet listening: the kubelet's HTTP API over a container runtime. */
 export function createKubeletServer(node: NodeContext, options: ListenerOptions): Listener {
   return createListener(
     node.gateway,
@@ -67,7 +67,7 @@ async function answer(
   }
   downstream.body.resume();
   if (path !== undefined && isSessionPath(path)) {
-    // Refused for whatever is wrong first, and at last for not being an upgrade.
+    // Refuses the first fault in order, and a missing upgrade last.
     const leg = kubeletLeg(path, node);
     await countingRefusals(leg.path, incoming, node.gateway, () => leg.admit(incoming));
     throw textRefusal(500, "Upgrade request required");

@@ -5,7 +5,7 @@ import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 
-/** The kubelet behind a kubelet listener, and what Sluice is to it. */
+/** The real kubelet behind a kubelet listener, and Sluice's credentials for it. */
 export class KubeletUpstream {
   readonly #settings: KubeletUpstreamSettings;
   readonly http: HttpUpstream;
@@ -15,7 +15,7 @@ export class KubeletUpstream {
     this.http = http;
   }
 
-  /** Rejects as `UpstreamTlsFiles` does, for files that are wrong. */
+  /** Rejects like `UpstreamTlsFiles` for invalid files. */
   static async open(
     settings: KubeletUpstreamSettings,
     dialTimeoutMs: number,
@@ -32,7 +32,7 @@ export class KubeletUpstream {
     return joinHostPort(host, port);
   }
 
-  /** The line with Sluice's own token, where it has one. Rejects if the file cannot be read. */
+  /** The header line with Sluice's own token, if it has one. Rejects if the file cannot be read. */
   async credentials(): Promise<readonly HeaderLine[]> {
     const { tokenFile } = this.#settings;
     if (tokenFile === undefined) return [];
@@ -44,7 +44,10 @@ export class KubeletUpstream {
   }
 }
 
-/** What is served here or not at all. A session that a kubelet served would escape the listener's limits and its question for `create`. */
+/**
+ * Sluice serves these itself and never relays them: a session with the kubelet would escape the
+ * listener's limits and its `create` check.
+ */
 const NEVER_RELAYED = /^\/(?:exec|attach|portForward|run|containerLogs|cri)(?:\/|$)/;
 
 export function isNeverRelayed(pathname: string): boolean {

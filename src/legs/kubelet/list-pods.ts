@@ -8,13 +8,16 @@ import {
 } from "../../cri/cri-runtime.ts";
 import { byAttempt, bySandboxAge, nameOf, POD_LABELS, uidOf } from "../../cri/pods.ts";
 
-/** What runs on the node now, with its containers' present attempts. */
+/** A pod on the node, with its containers' current attempts. */
 export interface NodePod {
   readonly sandbox: PodSandbox;
   readonly containers: readonly RuntimeContainer[];
 }
 
-/** Every pod once, by namespace and name: what is left of earlier sandboxes and attempts is passed over, and what is no pod of Kubernetes. */
+/**
+ * Lists each pod once, by namespace and name. Skips earlier sandboxes and attempts, and anything
+ * that is not a Kubernetes pod.
+ */
 export async function listNodePods(runtime: CriRuntime): Promise<readonly NodePod[]> {
   const [sandboxes, containers] = await Promise.all([runtime.listPodSandboxes(), runtime.listContainers()]);
   const present = new Map<string, PodSandbox>();
@@ -33,7 +36,7 @@ export async function listNodePods(runtime: CriRuntime): Promise<readonly NodePo
   })).toSorted((left, right) => (keyOf(left.sandbox) < keyOf(right.sandbox) ? -1 : 1));
 }
 
-/** The PodList of `/pods`: what the runtime knows of them, which is less than their manifests say. */
+/** The PodList of `/pods`. The runtime knows less than the pods' manifests contain. */
 export async function podListOf(runtime: CriRuntime, nodeName: string): Promise<object> {
   const pods = await listNodePods(runtime);
   return {
@@ -78,7 +81,7 @@ function podOf({ sandbox, containers }: NodePod, nodeName: string): Omit<Pod, "k
   };
 }
 
-/** What the runtime can tell: a list knows no exit codes, so nothing is called Succeeded or Failed. */
+/** The runtime's list has no exit codes, so no pod is reported as Succeeded or Failed. */
 function phaseOf(isReady: boolean, containers: readonly RuntimeContainer[]): string {
   const isAnyRunning = containers.some(({ state }) => state === CONTAINER_STATE.running);
   if (isAnyRunning) return "Running";
@@ -103,13 +106,13 @@ function keyOf({ labels }: PodSandbox): string {
   return `${labels[POD_LABELS.namespace]}/${labels[POD_LABELS.name]}`;
 }
 
-/** The kubelet's own labels are its way of finding things again; the pod's are the others. */
+/** Removes the labels that the kubelet adds for its own lookups. */
 function withoutRuntimeLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   const own: readonly string[] = Object.values(POD_LABELS);
   return Object.fromEntries(Object.entries(labels).filter(([name]) => !own.includes(name)));
 }
 
-/** Nanoseconds as Kubernetes writes a time: whole seconds. */
+/** Turns nanoseconds into Kubernetes' time format: whole seconds. */
 export function timeOf(nanoseconds: number): string {
   return new Date(nanoseconds / 1e6).toISOString().replace(/\.\d+Z$/, "Z");
 }

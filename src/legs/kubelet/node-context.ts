@@ -4,18 +4,21 @@ import type { UpstreamTls } from "../../net/tls.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
 import type { KubeletUpstream } from "./kubelet-upstream.ts";
 
-/** All that the kubelet listener's steps need. */
+/** Everything the kubelet listener's request handling needs. */
 export interface NodeContext {
   /** With the listener's own authenticator, authorizer, sessions and metrics. */
   readonly gateway: ServingContext;
   readonly runtime: CriRuntime;
-  /** The name that permissions are asked for, and under which the node's sessions are shown. */
+  /** Permissions and session lists use this node name. */
   readonly nodeName: string;
-  /** For runtimes whose streaming server speaks TLS. */
+  /** TLS settings for runtimes with a TLS streaming server. */
   readonly streamingTls: UpstreamTls;
-  /** A GET upgrade needs `create` on nodes/proxy too. */
+  /** Whether a GET upgrade also needs `create` on nodes/proxy. */
   readonly requiresCreateForUpgrades: boolean;
   readonly counters: KubeletCounters;
-  /** The node's kubelet, which answers what is not served here; undefined: the runtime answers what it can. */
+  /**
+   * The node's kubelet, which answers requests that Sluice does not; undefined: the runtime answers
+   * what it can.
+   */
   readonly upstream: KubeletUpstream | undefined;
 }

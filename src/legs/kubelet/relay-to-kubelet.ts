@@ -15,7 +15,10 @@ import { forwardingError } from "../../sessions/upstream-errors.ts";
 import type { KubeletUpstream } from "./kubelet-upstream.ts";
 import { textRefusal, writeTextRefusal } from "./text-refusal.ts";
 
-/** A request that its caller may make, with Sluice's own credentials in place of the caller's. Bodies stream both ways. */
+/**
+ * Relays an authorized request with Sluice's own credentials instead of the caller's. Bodies stream
+ * both ways.
+ */
 export async function relayRequest(
   incoming: IncomingStreaming,
   downstream: HttpDownstream,
@@ -36,7 +39,7 @@ export async function relayRequest(
   });
 }
 
-/** An upgrade that is no session of a container. It counts as a session, and ends by their limits. */
+/** Relays an upgrade that is not a container session. It counts as a session and obeys the session limits. */
 export async function relayUpgrade(
   incoming: IncomingStreaming,
   client: PendingClient,
@@ -57,7 +60,7 @@ export async function relayUpgrade(
       dialTimeoutMs: timeouts.dialMs,
       responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
       maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
-      // A kubelet ignores an upgrade that it has no use for. A 200 to an HTTP/2 stream would be taken for a WebSocket.
+      // A kubelet may ignore an upgrade. An HTTP/2 client would mistake its 200 for a WebSocket.
       relayAnswersMs: isHttp2Stream(client.socket) ? undefined : timeouts.streamIdleMs,
       carry: (downstream, answered) => {
         isCarried = true;
@@ -91,7 +94,7 @@ async function editorFor(
   ];
 }
 
-/** The caller was admitted here: the refusal is about Sluice's own credentials. */
+/** Sluice admitted the caller, so the refusal concerns Sluice's own credentials. */
 function noteRefusal(status: number, { method, url }: IncomingStreaming, { logger }: ServingContext): void {
   if (status !== 401 && status !== 403) return;
   logger.warn(

@@ -6,8 +6,8 @@ import { writeAnswer } from "../../listeners/write-answer.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /**
- * Answers `/run`: runs `cmd`, split at single blanks, and returns its output, stdout first, which the
- * kubelet calls JSON. Throws the kubelet's refusals; 500 with the output of a failed command.
+ * Answers `/run`: runs `cmd`, split at single blanks, and returns its output, stdout first, labelled JSON as
+ * by the kubelet. Throws the kubelet's refusals; 500 with a failed command's output.
  */
 export async function runCommand(
   path: KubeletPath,

@@ -8,7 +8,10 @@ import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { textRefusal } from "./text-refusal.ts";
 
-/** Answers `/containerLogs`. Throws the kubelet's refusals; resolves when the log has ended or the client is gone. */
+/**
+ * Answers `/containerLogs`. Throws the kubelet's refusals; resolves when the log ends or the client
+ * leaves.
+ */
 export async function serveLogs(
   path: KubeletPath,
   query: URLSearchParams,
@@ -22,9 +25,9 @@ export async function serveLogs(
     throw unreadable(container, error);
   });
   const abort = new AbortController();
-  // At once where it has left while its log was looked for.
+  // Aborts at once if the client left while the log was looked up.
   downstream.onClose(() => abort.abort());
-  // A followed log may be silent for long: the head does not wait for its first line.
+  // A followed log may be silent for long, so the head does not wait for its first line.
   const sink = downstream.respond(200, "OK", [
     ["Content-Type", "text/plain; charset=utf-8"],
     ["Date", new Date().toUTCString()],
@@ -52,7 +55,8 @@ async function findLogged(
     throw textRefusal(404, `container ${JSON.stringify(name)} not found in pod ${JSON.stringify(pod)}\n`);
   }
   if (previous) {
-    // One that exited after a restart is about to be restarted: the kubelet counts it as the last one, and its next attempt as waiting.
+    // A restarted container that exited is about to restart again: like the kubelet, treats this
+    // attempt as the last one and the next as waiting.
     const isWaiting = present.state === CONTAINER_STATE.exited && present.metadata.attempt > 0;
     const last = isWaiting ? present : earlier.find(({ state }) => state === CONTAINER_STATE.exited);
     if (last === undefined) throw textRefusal(400, `previous terminated ${quoted} not found`);
@@ -72,14 +76,14 @@ async function sourceOf({ id }: RuntimeContainer, runtime: CriRuntime): Promise<
       try {
         return (await runtime.containerStatus(id)).state === CONTAINER_STATE.running;
       } catch (error) {
-        // A runtime that restarts leaves its containers running.
+        // A restarting runtime leaves its containers running.
         return !(error instanceof RuntimeError) || error.code !== "NotFound";
       }
     },
   };
 }
 
-/** As the kubelet words it; what the file system says is the node's own business. */
+/** Uses the kubelet's words; the file system's error stays on the node. */
 function unreadable({ id }: RuntimeContainer, cause: unknown): Error {
   const refusal = textRefusal(400, `unable to retrieve container logs for containerd://${id}`);
   refusal.cause = cause;

@@ -7,7 +7,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 import { textRefusal } from "./text-refusal.ts";
 
-/** Paths that open a session. */
+/** A path that opens a session. */
 export interface SessionPath extends KubeletPath {
   readonly action: "exec" | "attach" | "portForward";
 }
@@ -20,7 +20,7 @@ export function subresourceOf({ action }: SessionPath): StreamingRequest["subres
   return action === "portForward" ? "portforward" : action;
 }
 
-/** Reads the options as the kubelet does. Throws a refusal 400 in its words. */
+/** Parses the options like the kubelet. Throws a 400 refusal in its words. */
 export function parseSessionRequest(path: SessionPath, incoming: IncomingStreaming): StreamingRequest {
   const { method, url, headers, remoteAddress, isPeerTrusted = false } = incoming;
   const query = url.searchParams;
@@ -45,7 +45,7 @@ export function parseSessionRequest(path: SessionPath, incoming: IncomingStreami
   };
 }
 
-/** The kubelet's answer: its runtime's client refuses to send such a text. Throws a refusal 500. */
+/** The kubelet refuses such text, because its runtime client cannot send it. Throws a 500 refusal. */
 export function requireUtf8(url: URL): void {
   if (nonUtf8Parameter(url) === undefined) return;
   throw textRefusal(
@@ -56,7 +56,10 @@ export function requireUtf8(url: URL): void {
 
 const NO_STREAMS: RequestedStreams = { stdin: false, stdout: false, stderr: false, tty: false };
 
-/** Only "1" is true. A terminal has one output: stderr is dropped beside it, because the runtime would refuse the pair. */
+/**
+ * Only "1" is true. A terminal merges stderr into stdout, and the runtime would refuse both, so
+ * stderr is dropped.
+ */
 function streamsOf(query: URLSearchParams): RequestedStreams {
   const tty = query.get("tty") === "1";
   const streams = {
@@ -71,7 +74,7 @@ function streamsOf(query: URLSearchParams): RequestedStreams {
   return streams;
 }
 
-/** Only the legacy WebSocket form names its ports in the URL, and must. */
+/** Only the legacy WebSocket port-forward names its ports in the URL, and there they are required. */
 function portsOf(query: URLSearchParams, offer: ClientOffer): readonly number[] {
   if (offer.transport !== "websocket" || tunnelOffers(offer.protocols).length > 0) return [];
   const values = query.getAll("port");

@@ -4,8 +4,8 @@ import { nameOf, POD_LABELS, uidOf } from "../../cri/pods.ts";
 import { listNodePods, timeOf } from "./list-pods.ts";
 
 /**
- * The summary of `/stats/summary` (stats.k8s.io/v1alpha1): the counts of this machine and the runtime.
- * Others are absent.
+ * The summary of `/stats/summary` (stats.k8s.io/v1alpha1), with the figures that this machine and
+ * the runtime provide. Others are absent.
  */
 export async function statsSummary(runtime: CriRuntime, nodeName: string): Promise<object> {
   const [node, pods, stats] = await Promise.all([
@@ -65,7 +65,7 @@ function counted(name: string, value: Counted): object {
   return value === null ? {} : { [name]: value.value };
 }
 
-/** Clock ticks of /proc, which are hundredths of a second to every program on Linux. */
+/** Linux reports /proc's clock ticks as hundredths of a second to every program. */
 const TICK_NANOSECONDS = 1e7;
 
 async function nodeStats(nodeName: string): Promise<object> {

@@ -2,13 +2,13 @@ import { parseStreamingUrl } from "../../cri/streaming-url.ts";
 import type { UpstreamEndpoint } from "../../net/dial.ts";
 import type { UpstreamTls } from "../../net/tls.ts";
 
-/** Where a runtime's streaming URL leads. The path holds a token: it is good for one request, and never shown. */
+/** The destination of a runtime's streaming URL. The path contains a single-use token and is never shown. */
 export interface StreamingRoute {
   readonly endpoint: UpstreamEndpoint;
   readonly path: string;
 }
 
-/** Throws StatusError 500 for a URL that cannot be used. */
+/** Throws StatusError 500 for an unusable URL. */
 export function streamingRouteOf(text: string, tls: UpstreamTls): StreamingRoute {
   const { protocol, hostname, port, pathname, search } = parseStreamingUrl(text);
   const isTls = protocol === "https:";

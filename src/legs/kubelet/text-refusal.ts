@@ -6,15 +6,21 @@ import type { HeaderLine } from "../../http/header-list.ts";
 import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 
-/** As kubelets ask of clients when a runtime has too many streams outstanding. */
+/** The kubelet's value for a runtime with too many pending streams. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** A refusal as the kubelet gives it: a code and a text. Thrown like every refusal, and written by this listener as text. */
+/**
+ * A refusal in the kubelet's form: a code and a text. Thrown like every refusal; this listener
+ * writes it as text.
+ */
 export function textRefusal(code: number, text: string): StatusError {
   return genericError(code, text);
 }
 
-/** What the runtime refused, as the kubelet answers it: 404 for what is not there, 429 with Retry-After, else 500; the text is the error's. */
+/**
+ * Maps a runtime's refusal like the kubelet: 404 for a missing object, 429 with Retry-After, else
+ * 500, with the error's text.
+ */
 export function refusalOfRuntime(error: unknown): unknown {
   if (!(error instanceof RuntimeError)) return error;
   if (error.code !== "ResourceExhausted")
@@ -37,7 +43,7 @@ export function refuseUpgradeInText(socket: Duplex, refusal: StatusError, contex
 
 function headersOf({ status }: StatusError): HeaderLine[] {
   const retryAfter = status.details?.retryAfterSeconds;
-  // A kubelet writes refusals of callers by another way than all others.
+  // The kubelet writes 401 and 403 by another code path than all others.
   const isOfCaller = status.code === 401 || status.code === 403;
   return [
     ["Content-Type", "text/plain; charset=utf-8"],

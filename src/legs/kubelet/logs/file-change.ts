@@ -2,8 +2,8 @@ import { type FSWatcher, watch } from "node:fs";
 import path from "node:path";
 
 /**
- * Wakes readers that wait for a file to grow or to be replaced. Where the system cannot watch (too
- * many watches, no folder), only time ends the wait.
+ * Wakes readers when a file grows or is replaced. If the system cannot watch it (too many watches,
+ * no folder), only the time-out wakes them.
  */
 export class FileChange {
   readonly #watcher: FSWatcher | undefined;
@@ -22,7 +22,7 @@ export class FileChange {
     }
   }
 
-  /** Resolves at the next change, at one that came since the last call, when aborted, or after `timeoutMs`. */
+  /** Resolves at the next change, at one since the last call, when aborted, or after `timeoutMs`. */
   async next(timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (!this.#hasChanged && !signal.aborted) {
       await new Promise<void>((resolve) => {

@@ -5,20 +5,20 @@ const BLOCK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Where the last `lines` lines of a log begin. Parts of one line count as one, so a line is never cut at its head; what no runtime wrote
- * counts as no line. Reads backwards, as far as it must.
+ * The offset of the last `lines` lines of a log, found backwards. Parts of one line count as one,
+ * so a line is never cut at its head; text that no runtime wrote does not count.
  */
 export async function findTail(file: FileHandle, lines: number): Promise<number> {
   const { size } = await file.stat();
   let wholeLines = 0;
   let isOpenAtEnd = true;
-  /** The first bytes behind the block, in which a head may end that begins in it. */
+  /** The first bytes after the block: a line's head may begin in the block and end in them. */
   let behind: Buffer = Buffer.alloc(0);
   for (let blockEnd = size; blockEnd > 0; ) {
     const blockStart = Math.max(0, blockEnd - BLOCK_BYTES);
     const block = await readFully(file, blockStart, blockEnd - blockStart);
     const bytes = Buffer.concat([block, behind]);
-    // A line may begin right behind the block, where the block read before it could not tell.
+    // A line may begin right after the block; the previous block could not tell.
     let lineEnd = blockEnd === size ? block.length : block.length + 1;
     while (lineEnd > 0) {
       const start = bytes.lastIndexOf(NEWLINE, lineEnd - 2) + 1;
@@ -51,7 +51,7 @@ async function endOfLine(file: FileHandle, start: number, size: number): Promise
   return size;
 }
 
-/** Less where the file became shorter meanwhile. */
+/** Returns less if the file has shrunk meanwhile. */
 async function readFully(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   let filled = 0;

@@ -2,8 +2,8 @@ import { isBefore, parseLogTime, withNineDigits } from "../../../api/log-time.ts
 import type { PodLogOptions } from "../../../api/pod-log-options.ts";
 
 /**
- * What stands before a line's content: `2026-01-02T03:04:05.123456789Z stdout F `. The tag is P for a part of a line and F for a whole one
- * or the last part; more tags may follow behind colons.
+ * The head before a line's content: `2026-01-02T03:04:05.123456789Z stdout F `. Tag P marks a part
+ * of a line, F a whole line or its last part; more tags may follow after colons.
  */
 export const MAX_LINE_HEAD_BYTES = 256;
 const LINE_HEAD = /^(\S+) (stdout|stderr) ([PF])(?::\S*)? ?$/;
@@ -18,14 +18,17 @@ export interface LineHead {
   readonly isPartial: boolean;
 }
 
-/** Undefined for what a runtime does not write. `text` ends where the content begins, or the line. */
+/** Undefined if no runtime writes such a head. `text` ends at the content or at the line's end. */
 export function parseLineHead(text: string): LineHead | undefined {
   const [, time = "", stream, tag] = LINE_HEAD.exec(text) ?? [];
   if (stream === undefined) return undefined;
   return { time, stream: stream as LineHead["stream"], isPartial: tag === "P" };
 }
 
-/** Where the head of the line at `start` ends: behind its third blank, or at the line's end. Undefined: not in these bytes. */
+/**
+ * The end of the head at `start`: after its third blank, or at the line's end. Undefined if these
+ * bytes do not contain it.
+ */
 export function endOfHead(bytes: Uint8Array, start: number): number | undefined {
   let blanks = 0;
   for (let index = start; index < bytes.length; index++) {
@@ -36,13 +39,13 @@ export function endOfHead(bytes: Uint8Array, start: number): number | undefined 
 }
 
 /**
- * Turns a CRI log file into the log. Content passes in the parts that are read, without a limit for
- * lines; up to MAX_LINE_HEAD_BYTES of a line's head are held. A line without a valid head is left out.
+ * Turns a CRI log file into log output. Passes content in parts, so lines have no limit; buffers at
+ * most MAX_LINE_HEAD_BYTES of a line's head. Skips lines without a valid head.
  */
 export class LogFormatter {
   readonly #options: Pick<PodLogOptions, "since" | "timestamps" | "stream">;
   #remaining: number;
-  /** The beginning of a head that goes on in the next bytes. */
+  /** The beginning of a head that the next bytes complete. */
   #held: Uint8Array = new Uint8Array(0);
   #inside: "head" | "content" | "skipped" = "head";
   #isPartial = false;
@@ -53,12 +56,12 @@ export class LogFormatter {
     this.#remaining = options.limitBytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** limitBytes have been given out: nothing more will come. */
+  /** The output has reached limitBytes; nothing more follows. */
   get isFull(): boolean {
     return this.#remaining === 0;
   }
 
-  /** Takes the next bytes of the file, and gives what of the log they hold. */
+  /** Reads the next bytes of the file and returns their log output. */
   push(chunk: Uint8Array): Uint8Array {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     this.#held = new Uint8Array(0);
@@ -70,7 +73,7 @@ export class LogFormatter {
     return this.#limited(out);
   }
 
-  /** Another file goes on: what was left of a line in the one before ends here. */
+  /** Another file follows: an incomplete line of the previous one ends here. */
   startFile(): void {
     this.#held = new Uint8Array(0);
     this.#inside = "head";

@@ -5,19 +5,19 @@ import { findTail } from "./find-tail.ts";
 import { LogFormatter } from "./log-formatter.ts";
 
 const READ_BYTES = 64 * 1024;
-/** How often a followed log is looked at when nothing tells of a change, and its container asked about. */
+/** How often to check a followed log and its container without a change event. */
 const LOOK_AGAIN_MS = 1_000;
 
 export interface LogSource {
-  /** Absolute; the runtime's present log file, which is replaced when it is rotated. */
+  /** Absolute path of the runtime's current log file; rotation replaces the file. */
   readonly path: string;
-  /** Whether more may come. Asked about a followed log at its end. */
+  /** Whether the container may write more. Called at the end of a followed log. */
   isRunning(): Promise<boolean>;
 }
 
 /**
- * The log in parts, until its end or, followed, the container's; a rotated file is read to its end
- * first. Throws what the file system reports, and ends early when aborted. Closes `opened`.
+ * Yields the log until its end, or the container's end if followed; reads a rotated file to its end
+ * first. Throws file system errors; ends early when aborted. Closes `opened`.
  */
 export async function* readLog(
   opened: FileHandle,
@@ -30,7 +30,7 @@ export async function* readLog(
   const change = options.follow ? new FileChange(source.path) : undefined;
   try {
     let position = options.tailLines === undefined ? 0 : await findTail(file, options.tailLines);
-    // Once it has stopped, what it wrote last is read before the log ends.
+    // After the container stops, one more round reads its last output.
     let isLastRound = !options.follow;
     for (;;) {
       for (let chunk = await readAt(file, position); chunk.length > 0; chunk = await readAt(file, position)) {
@@ -41,7 +41,7 @@ export async function* readLog(
       }
       const successor = change && (await successorOf(file, source.path, position));
       if (successor !== undefined) {
-        // The runtime writes to the old file until it has the new one.
+        // The runtime writes to the old file until it has opened the new one.
         for (
           let chunk = await readAt(file, position);
           chunk.length > 0;
@@ -67,7 +67,7 @@ export async function* readLog(
   }
 }
 
-/** Throws what the file system says, and for what is no regular file. */
+/** Throws file system errors, and for anything but a regular file. */
 export async function openLog(path: string): Promise<FileHandle> {
   const file = await open(path, "r");
   if ((await file.stat()).isFile()) return file;
@@ -75,7 +75,7 @@ export async function openLog(path: string): Promise<FileHandle> {
   throw new Error("the log is no regular file");
 }
 
-/** The file that is now at the path, when it is another one, or the same one cut short. */
+/** The path's current file if it is another one, or the same one truncated. */
 async function successorOf(
   file: FileHandle,
   path: string,
@@ -86,7 +86,7 @@ async function successorOf(
     const isSame = present.ino === known.ino && present.dev === known.dev;
     return isSame && present.size >= position ? undefined : await openLog(path);
   } catch {
-    // Between the renaming of the old file and the making of the new one there is none.
+    // During rotation there may be no file at the path.
     return undefined;
   }
 }
