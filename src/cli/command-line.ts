@@ -14,12 +14,12 @@ import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 import { EXIT_BROKEN_PIPE, UsageError } from "./usage-error.ts";
 
-/** Programs that go on without a reader of their output: they serve others. */
+/** Servers: they continue when the reader of their output is gone. */
 const SERVING: readonly string[] = ["demo", "serve", "agent", "fake-node"];
-/** Programs whose sessions report it, and end what they have begun. */
+/** Commands whose sessions report a broken pipe and end the remote command. */
 const OWN_SESSIONS: readonly string[] = ["exec", "attach"];
 
-/** What was typed: kubectl runs its plugin by this name. */
+/** The name the user typed: kubectl runs its plugin under its own name. */
 const PROGRAM = path.basename(process.argv[1] ?? "") === "kubectl-sluice" ? "kubectl sluice" : "sluice";
 
 const HELP_WORDS: readonly (string | undefined)[] = ["help", "--help", "-h"];
@@ -67,15 +67,15 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     }
     if (!isSystemError(error) && !isForTheUser(error)) throw error;
     process.stderr.write(`${PROGRAM}${name}: ${maskControls(error.message)}\n`);
-    // As with an uncaught error: nothing else ends what the command had started.
+    // Exits as after an uncaught error: nothing else stops what the command started.
     process.exit(1);
   }
 }
 
-/** Runs one command, or prints its help. Throws UsageError, and whatever the command throws. */
+/** Runs one command, or prints its help. Throws UsageError, and any error of the command. */
 export async function runCommand(name: string, args: readonly string[]): Promise<number> {
   const { group, load, loadProgram } = commandNamed(name);
-  // Before anything of the command is loaded: what is loaded already is not in the cache.
+  // Comes before the command's modules: the cache skips modules that are already loaded.
   if (group === "Client") enableCompileCache();
   const { command } = await load();
   endWithReader(name);
@@ -86,20 +86,23 @@ export async function runCommand(name: string, args: readonly string[]): Promise
   return 0;
 }
 
-/** Every way to call it, as help has them. */
+/** Every way to call the command, as help prints them. */
 async function usageOf(name: string): Promise<string> {
   const { command } = await commandNamed(name).load();
   return `Usage:\n${command.usage.map((line) => `  ${PROGRAM} ${name} ${line}\n`).join("")}`;
 }
 
-/** From Node 22.8 on. The folder is the user's: in the system's temporary one others could put code. */
+/**
+ * Exists since Node 22.8. The folder belongs to the user: in the system's temporary folder others
+ * could plant code.
+ */
 function enableCompileCache(): void {
   const cache = process.env.XDG_CACHE_HOME ?? path.join(homedir(), ".cache");
   const enable = (nodeModule as { enableCompileCache?: (folder: string) => unknown }).enableCompileCache;
   enable?.(path.join(cache, "sluice", "compiled"));
 }
 
-/** Where the command's name stands behind kubectl's global flags. Throws UsageError. */
+/** The index of the command's name, after kubectl's global flags. Throws UsageError. */
 async function commandIndex(args: readonly string[]): Promise<number> {
   const { countLeadingFlags } = await import("./global-flags.ts");
   return countLeadingFlags(args);
@@ -116,19 +119,25 @@ function commandNamed(name: string | undefined): ListedCommand {
   );
 }
 
-/** Messages that name the remedy, of faults that are not ours. */
+/** Errors that the user can fix, and whose messages name the remedy. */
 function isForTheUser(error: unknown): error is Error {
   return error instanceof NotInstalledError || error instanceof CredentialsError;
 }
 
-/** A port in use, a folder that must not be written: the message suffices. Any other error is a defect, and has its stack. */
+/**
+ * For a port in use or an unwritable folder the message suffices. Any other error is a defect and
+ * shows its stack.
+ */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
 }
 
 let running: string | undefined;
 
-/** As SIGPIPE ends other programs: silent, with a shell's status of it. What is said on stderr is dropped there. `name`: of the command. */
+/**
+ * Ends like a program killed by SIGPIPE: silently, with the shell's status for it. Drops stderr
+ * output. `name`: the command's.
+ */
 function endWithReader(name: string): void {
   const isSetUp = running !== undefined;
   running = name;

@@ -1,10 +1,10 @@
 import type { FlagTable } from "../config/flag.ts";
 import type { Command, CommandProgram } from "./command.ts";
 
-/** A command by its name. Its table is light; its program is loaded when it runs. */
+/** A command by its name. Its flag table is small; its program is loaded only when it runs. */
 export interface ListedCommand<Flags extends FlagTable = FlagTable> {
   readonly name: string;
-  /** What it does, in a few words. */
+  /** The command's purpose, in a few words. */
   readonly summary: string;
   readonly group: (typeof COMMAND_GROUPS)[number];
   readonly load: () => Promise<{ readonly command: Command<Flags> }>;
@@ -13,7 +13,7 @@ export interface ListedCommand<Flags extends FlagTable = FlagTable> {
 
 export const COMMAND_GROUPS = ["Try it", "Gateway", "Client", "Tools"] as const;
 
-/** In the order of help. */
+/** In the order that help prints. */
 export const COMMANDS: readonly ListedCommand[] = [
   listed({
     name: "demo",
@@ -136,7 +136,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   }),
 ];
 
-/** Holds the program to the types of the table. */
+/** Checks the program against its table's types. */
 function listed<Flags extends FlagTable>(command: ListedCommand<Flags>): ListedCommand {
   return command as unknown as ListedCommand;
 }

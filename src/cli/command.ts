@@ -1,17 +1,17 @@
 import type { Completion, Flag, FlagTable } from "../config/flag.ts";
 
-/** One command, as it is parsed, completed and documented. */
+/** One command, as the parser, completion and documentation see it. */
 export interface Command<Flags extends FlagTable = FlagTable> {
   /** Each way to call it, without `sluice NAME`. */
   readonly usage: readonly string[];
-  /** What it does, in a few sentences. */
+  /** The command's purpose, in a few sentences. */
   readonly description: string;
   readonly operands?: readonly Operand[];
   readonly flags: Flags;
-  /** What follows `--` is a command line of its own. */
+  /** The words after `--` are a command line of their own. */
   readonly takesCommand?: true;
   readonly examples: readonly Example[];
-  /** Where it has more than 0 (ok), 1 (failed) and 2 (usage or configuration). */
+  /** Set if it has exit codes besides 0 (ok), 1 (failed) and 2 (usage or configuration). */
   readonly exitCodes?: string;
 }
 
@@ -23,17 +23,17 @@ export interface Operand {
 }
 
 export interface Example {
-  /** What it is good for. */
+  /** The example's purpose. */
   readonly title: string;
-  /** As a shell would take it. */
+  /** The line as typed in a shell. */
   readonly line: string;
 }
 
-/** A command line that was understood. */
+/** A parsed command line. */
 export interface Invocation<Flags extends FlagTable = FlagTable> {
   readonly values: ValuesOf<Flags>;
   readonly operands: readonly string[];
-  /** What follows the first `--`, of a command that takes one. */
+  /** The words after the first `--`, if the command accepts them. */
   readonly command?: readonly string[] | undefined;
 }
 
@@ -55,12 +55,12 @@ type ValueOf<F extends Flag> = F extends { parse: (text: string) => infer Value 
       ? string
       : boolean;
 
-/** What runs it; resolves to the exit code. */
+/** Runs the command; resolves to the exit code. */
 export interface CommandProgram<Flags extends FlagTable = FlagTable> {
   run(invocation: Invocation<Flags>): Promise<number>;
 }
 
-/** Keeps the type of the flags. */
+/** Preserves the flags' literal types. */
 export function defineCommand<const Flags extends FlagTable>(command: Command<Flags>): Command<Flags> {
   return command;
 }

@@ -1,7 +1,7 @@
 import { parseDuration } from "../config/duration.ts";
 import { parseQuantity } from "../config/quantity.ts";
 
-/** Node's timers hold no longer time. */
+/** Node's longest timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A whole number, or a Kubernetes quantity such as `32Ki`, in a range. */
@@ -20,7 +20,7 @@ export function countFrom(min: number): (text: string) => number {
   };
 }
 
-/** Which of several: `I/N`, from 0. */
+/** One part of several: `I/N`, counted from 0. */
 export function loadPart(text: string): { readonly index: number; readonly of: number } {
   const [, index, of] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? [];
   if (of !== undefined && Number(index) < Number(of)) return { index: Number(index), of: Number(of) };
@@ -44,7 +44,7 @@ export function ratePerSecond(text: string): number {
   throw new RangeError("must be a number per second");
 }
 
-/** Milliseconds. */
+/** Parses a duration into milliseconds. */
 export function durationFrom(minMs: number): (text: string) => number {
   return (text) => {
     const value = parsed(parseDuration, text);
@@ -55,14 +55,14 @@ export function durationFrom(minMs: number): (text: string) => number {
   };
 }
 
-/** Milliseconds: a duration, or whole seconds, as client-go's ParseTimeout reads them. 0 is none. */
+/** Milliseconds: a duration, or whole seconds, like client-go's ParseTimeout. 0 means none. */
 export function requestTimeout(text: string): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : parsed(parseDuration, text);
   if (value !== undefined && value >= 0 && value <= MAX_TIMER_MS) return value;
   throw new RangeError("must be whole seconds, or a duration such as 1s, 2m or 3h");
 }
 
-/** A URL, or `host:port`; empty is absent. */
+/** A URL, or `host:port`; empty counts as absent. */
 export function serverAddress(text: string): string {
   const url = text.includes("://") ? text : `http://${text}`;
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

@@ -10,14 +10,20 @@ const { execve } = process as {
   execve?: (file: string, args: string[], env?: NodeJS.ProcessEnv) => never;
 };
 
-/** execve ends a parent's channel, and the sockets of a service manager: libuv has them closed at exec. */
+/**
+ * execve ends the channel to a parent and closes a service manager's sockets (libuv marks them
+ * close-on-exec).
+ */
 const canRestart =
   execve !== undefined &&
   process.platform !== "win32" &&
   process.send === undefined &&
   process.env.LISTEN_FDS === undefined;
 
-/** Restarts Node with V8's flags, as the same process. Not for the client's commands: flags void the caches that Node starts from. */
+/**
+ * Restarts Node with V8's flags, as the same process. Client commands skip it, because flags
+ * invalidate the caches that Node starts from.
+ */
 export function useGatewayFlags(): void {
   if (isSingleBinary) {
     useBinaryFlags();
@@ -25,10 +31,10 @@ export function useGatewayFlags(): void {
   }
   const missing = GATEWAY_FLAGS.filter((flag) => !process.execArgv.includes(flag));
   if (missing.length === 0) return;
-  // Node 20 and Windows have no execve. V8 takes the first flag late, while its heap is small.
+  // Node 20 and Windows have no execve. V8 accepts the first flag late, while its heap is small.
   if (!canRestart) {
     setFlagsFromString("--no-incremental-marking");
-    // Workers are forked with them.
+    // Forked workers inherit them.
     process.execArgv.push(...missing);
     return;
   }
@@ -36,7 +42,10 @@ export function useGatewayFlags(): void {
   execve?.call(process, process.execPath, [process.execPath, ...args]);
 }
 
-/** The single binary takes its arguments for itself. $NODE_OPTIONS may have the second flag, not the first; workers inherit it. */
+/**
+ * The single binary treats its arguments as its own. $NODE_OPTIONS accepts only the second flag;
+ * workers inherit it.
+ */
 function useBinaryFlags(): void {
   setFlagsFromString("--no-incremental-marking");
   const { NODE_OPTIONS: options = "", ...env } = process.env;

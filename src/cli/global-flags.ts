@@ -3,12 +3,15 @@ import { connectionFlags } from "./commands/connection-flags.ts";
 import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** How many arguments before the command's name are kubectl's global flags and their values. Throws UsageError. */
+/**
+ * The number of arguments before the command's name: kubectl's global flags and their values.
+ * Throws UsageError.
+ */
 export function countLeadingFlags(args: readonly string[]): number {
   let count = 0;
   while (args[count]?.startsWith("-")) {
     const [flag = ""] = args.slice(count);
-    // Refuses what is no flag of kubectl's, or has no value.
+    // Refuses a flag that kubectl does not have, or that lacks its value.
     const isComplete = flag.includes("=") || (!flag.startsWith("--") && flag.length > 2);
     const [name = ""] = flag.replace(/^-+/, "").split("=");
     const row = Object.entries<Flag>(connectionFlags).find(

@@ -3,19 +3,22 @@ import type { Command } from "./command.ts";
 import { COMMAND_GROUPS, type ListedCommand } from "./command-list.ts";
 import { HELP_FLAG } from "./parse-flags.ts";
 
-/** Columns of help, whatever the terminal has: shorter lines break tables, longer ones are hard to read. */
+/**
+ * Bounds on help's width, whatever the terminal's: shorter lines break tables, longer ones are hard
+ * to read.
+ */
 const [MIN_WIDTH, MAX_WIDTH] = [80, 100];
-/** A left column that is wider puts the text below it. */
+/** If the left column is wider, the text moves below it. */
 const MAX_LEFT = 34;
 
 export const DEFAULT_GROUP = "Flags";
 
-/** The columns that help may fill on this terminal. */
+/** The columns that help uses on this terminal. */
 export function helpWidth(columns: number | undefined): number {
   return Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns ?? MAX_WIDTH));
 }
 
-/** What `sluice NAME --help` prints. */
+/** The text of `sluice NAME --help`. */
 export function commandHelp(name: string, command: Command, width: number): string {
   const { usage, description, operands = [], examples, exitCodes } = command;
   const flags = flagGroups(command.flags).map(([title, group]) =>
@@ -40,12 +43,12 @@ export function commandHelp(name: string, command: Command, width: number): stri
   ].join("\n");
 }
 
-/** Help with its command lines as they are typed: `sluice`, or `kubectl sluice`. */
+/** Help with its command lines as the user types them: `sluice`, or `kubectl sluice`. */
 export function asTyped(program: string, help: string): string {
   return help.replace(/^( *|.*\| )sluice (?=[-A-Za-z])/gm, `$1${program} `);
 }
 
-/** What `sluice --help` prints. */
+/** The text of `sluice --help`. */
 export function programHelp(commands: readonly ListedCommand[], columns: number): string {
   const longest = Math.max(...commands.map(({ name }) => name.length));
   const groups = COMMAND_GROUPS.map((group) => {
@@ -65,7 +68,7 @@ sluice COMMAND --help shows the flags and examples of a command, sluice --versio
 `;
 }
 
-/** By heading, in the table's order; what has none comes first. Without what is not for people. */
+/** Flags by heading, in the table's order; those without a heading come first. Hidden flags are left out. */
 export function flagGroups(flags: FlagTable): [title: string, flags: [name: string, flag: Flag][]][] {
   const groups = new Map<string, [string, Flag][]>([[DEFAULT_GROUP, []]]);
   for (const [name, flag] of Object.entries<Flag>({ ...flags, ...HELP_FLAG })) {
@@ -83,7 +86,7 @@ export function flagText(name: string, { short, value }: Flag): string {
   return `${short === undefined ? "    " : ""}${both}${value === undefined ? "" : ` ${value}`}`;
 }
 
-/** What the flag does, with what a reader has to know of its value. */
+/** Describes the flag and its value. */
 export function sentenceOf({
   help,
   value,
@@ -103,7 +106,7 @@ export function sentenceOf({
 
 type Row = readonly [left: string, right: string];
 
-/** Two columns; where the left one would be wide, the text stands below it. */
+/** Two columns; the text moves below a wide left entry. */
 export function table(rows: readonly Row[], width: number): string {
   const left = Math.max(...rows.map(([text]) => text.length));
   if (left > MAX_LEFT) {
@@ -121,7 +124,7 @@ function section(title: string, body: string): string {
   return `${title}:\n${body}`;
 }
 
-/** Lines of at most `width` columns, each behind `indent` blanks; a longer word has a line of its own. */
+/** Wraps at `width` columns and indents each line by `indent` blanks; a longer word gets its own line. */
 function wrap(text: string, width: number, indent = 0): string[] {
   const lines: string[] = [];
   for (const word of text.split(/\s+/)) {

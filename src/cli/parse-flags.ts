@@ -4,14 +4,17 @@ import { nearestName } from "../config/nearest-name.ts";
 import type { Command, Invocation, Operand } from "./command.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Every command has it. */
+/** Every command accepts it. */
 export const HELP_FLAG = { help: { short: "h", help: "show this help" } } as const satisfies FlagTable;
 
-/** What has a usage is a command: it takes operands only where it describes them. */
+/** Anything with a usage is a command and accepts only the operands that it describes. */
 type ParsedCommand<Flags extends FlagTable> = Pick<Command<Flags>, "flags" | "takesCommand"> &
   Partial<Pick<Command<Flags>, "usage" | "operands">>;
 
-/** Reads arguments as kubectl does (spf13/pflag). `--help` counts before anything is refused. Throws UsageError. */
+/**
+ * Parses arguments like kubectl (spf13/pflag). `--help` takes effect before any refusal. Throws
+ * UsageError.
+ */
 export function parseFlags<Flags extends FlagTable>(
   { flags, takesCommand, usage, operands: described }: ParsedCommand<Flags>,
   args: readonly string[],
@@ -56,7 +59,7 @@ function optionsOf(table: FlagTable): NonNullable<ParseArgsConfig["options"]> {
   );
 }
 
-/** `-i=false` and `-v=6` with their long names: parseArgs knows no `=` behind a letter. */
+/** Gives `-i=false` and `-v=6` their long names, because parseArgs accepts no `=` after a letter. */
 function withLongName(argument: string, table: FlagTable): string {
   const [, letter, rest] = /^-(\w)(=.*)$/s.exec(argument) ?? [];
   const name = Object.keys(table).find((key) => letter !== undefined && table[key]?.short === letter);
@@ -73,13 +76,16 @@ function flagValue(name: string, flag: Flag, given: readonly (string | undefined
   return values.at(-1) ?? (flag.value === undefined ? false : undefined);
 }
 
-/** As it is typed first: `-f FILE`, `--dry-run`. */
+/** The flag's preferred spelling: `-f FILE`, `--dry-run`. */
 function spelled(name: string, { short, value }: Flag): string {
   const flag = short === undefined ? `--${name}` : `-${short}`;
   return value === undefined ? flag : `${flag} ${value}`;
 }
 
-/** Throws UsageError where a command without operands was given some; for a file whose flag was forgotten it names the flag. */
+/**
+ * Throws UsageError if a command without operands gets some; suggests the flag if a file's flag was
+ * forgotten.
+ */
 function refuseOperands(
   { operands, flags }: { readonly operands: readonly Operand[] | undefined; readonly flags: FlagTable },
   given: readonly string[],
@@ -97,7 +103,7 @@ function refuseOperands(
   });
 }
 
-/** Of a value, in messages. */
+/** Characters of a value that messages show. */
 const MAX_SHOWN = 80;
 
 function read(name: string, { value, choices, parse }: Flag, text: string | undefined): unknown {

@@ -1,9 +1,12 @@
 import { constants } from "node:os";
 
-/** npm forwards signals that the terminal sent to the whole group: one Ctrl-C may arrive twice. */
+/** npm forwards signals that the terminal sent to the whole group, so one Ctrl-C may arrive twice. */
 const SAME_CTRL_C_MS = 500;
 
-/** Resolves at the first signal. A second one ends the process at once, except for the same Ctrl-C and SIGHUP. */
+/**
+ * Resolves at the first signal. A second one ends the process at once, except for a repeated Ctrl-C
+ * or SIGHUP.
+ */
 export function terminationSignal(
   signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT", "SIGHUP"],
 ): Promise<NodeJS.Signals> {
@@ -18,8 +21,8 @@ export function terminationSignal(
 }
 
 /**
- * Ends this process by the signal, without waiting for reads that hang. Process 1 of a container is immune to it, and exits with the same
- * status.
+ * Ends this process by the signal, without waiting for reads that hang. A container's process 1
+ * ignores the signal, so it exits with the same status.
  */
 export function endBySignal(signal: NodeJS.Signals): never {
   process.emit("exit", 128 + constants.signals[signal]);

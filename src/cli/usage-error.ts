@@ -1,7 +1,7 @@
 /** The command line is wrong; the message names what is valid. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
-  /** Something is missing, or too much: how the command is called helps more than the message. */
+  /** An operand is missing or superfluous, so the usage helps more than the message. */
   readonly showsUsage: boolean;
 
   constructor(message: string, { showsUsage = false }: { readonly showsUsage?: boolean } = {}) {
@@ -10,5 +10,5 @@ export class UsageError extends Error {
   }
 }
 
-/** A shell's status of a program that SIGPIPE ended: the reader of its output has gone. */
+/** A shell's status for a program that SIGPIPE ended. */
 export const EXIT_BROKEN_PIPE = 141;

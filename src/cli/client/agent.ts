@@ -17,7 +17,7 @@ import { UsageError } from "../usage-error.ts";
 import { overridesOf } from "./connection.ts";
 import { type Verbosity, verbosityOf } from "./verbosity.ts";
 
-/** Until SIGTERM, Ctrl-C or the end of the terminal: a local address for clients of any age. */
+/** Offers a local address to clients of any version until SIGTERM, Ctrl-C or the terminal's end. */
 export async function run({ values }: Invocation<typeof agentFlags>): Promise<number> {
   requireLoopback(values.address, "any client with the agent's token has the rights of your kubeconfig");
   const place = { file: values["write-kubeconfig"], folder: values.dir };
@@ -31,7 +31,7 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
   } catch (error) {
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);
-    // Errors of ports, files and credential plugins; their messages hold no secret.
+    // Errors of ports, files and credential plugins; their messages contain no secret.
     process.stderr.write(
       `sluice agent: ${maskControls(error instanceof Error ? error.message : String(error))}\n`,
     );

@@ -6,7 +6,7 @@ import { findContainer } from "./command-target.ts";
 import { openConnection } from "./connection.ts";
 import { runCommandSession } from "./run-command.ts";
 
-/** Joins the main process of a container. The exit code is its own, where it ends. */
+/** Joins a container's main process. Returns that process's exit code, if it ends. */
 export async function run({ values, operands }: Invocation<typeof commandFlags>): Promise<number> {
   if (operands.length !== 1) {
     throw new UsageError(
@@ -19,7 +19,7 @@ export async function run({ values, operands }: Invocation<typeof commandFlags>)
     purpose: "attach",
   });
   if (typeof found === "number") return found;
-  // A node refuses a terminal that the main process does not have.
+  // A node refuses a terminal if the main process has none.
   if (values.tty && !found.hasTerminal && !values.quiet) {
     process.stderr.write(`error: Unable to use a TTY - container ${found.container} did not allocate one\n`);
   }

@@ -11,7 +11,7 @@ export interface FoundContainer extends PodReference {
   readonly hasTerminal: boolean;
 }
 
-/** The container for a command; where there is none, the exit code, with the reason on stderr. */
+/** Finds the container for a command. Returns the exit code if there is none, with the reason on stderr. */
 export async function findContainer(
   connection: ClientConnection,
   resource: string | undefined,

@@ -14,11 +14,11 @@ export interface ClientConnection {
   readonly target: Target;
   readonly namespace: string;
   readonly verbosity: Verbosity;
-  /** Of one request for an object; 0 is none. */
+  /** Time limit of one request for an object; 0 means none. */
   readonly requestTimeoutMs: number;
 }
 
-/** Throws UsageError, and ConfigurationError for a kubeconfig that is wrong. */
+/** Throws UsageError, and ConfigurationError for an invalid kubeconfig. */
 export async function openConnection(values: ConnectionValues): Promise<ClientConnection> {
   const verbosity = verbosityOf(values.v);
   const kubeconfig = await loadKubeconfig(values.kubeconfig || undefined, overridesOf(values));
@@ -30,7 +30,7 @@ export async function openConnection(values: ConnectionValues): Promise<ClientCo
   return { target, namespace, verbosity, requestTimeoutMs: values["request-timeout"] };
 }
 
-/** kubectl's flags, of which an empty one is an absent one. Throws UsageError for an identity that impersonates without a user. */
+/** kubectl's flags; an empty one counts as absent. Throws UsageError for impersonation without a user. */
 export function overridesOf(
   values: Omit<ConnectionValues, "kubeconfig" | "request-timeout" | "v">,
 ): KubeconfigOverrides {
@@ -63,17 +63,20 @@ function extraOf(
   return Object.fromEntries(extra);
 }
 
-/** kubectl's switch: WebSockets are off only where it is set to "false". */
+/** kubectl's switch: only "false" turns WebSockets off. */
 export function webSocketsAreOn(variable: string): boolean {
   return (process.env[variable] ?? "").toLowerCase() !== "false";
 }
 
-/** Sessions survive lost connections where the server is a Sluice; "false" switches that off. -v 4 shows resumptions. */
+/**
+ * Sessions survive lost connections if the server is a Sluice; "false" turns that off. -v 4 shows
+ * resumptions.
+ */
 export function resumeOptions({ verbosity }: ClientConnection): ResumeOptions | false {
   return webSocketsAreOn("SLUICE_RESUME") && { note: (text) => verbosity.note(text) };
 }
 
-/** `NAME` is a pod; `TYPE/NAME` is what selects pods. */
+/** `NAME` is a pod; `TYPE/NAME` is a workload or service that selects pods. */
 export function parseResource(text: string | undefined): { type: string; name: string } {
   const [first = "", second, ...more] = (text ?? "").split("/");
   if (first === "" || second === "" || more.length > 0) {

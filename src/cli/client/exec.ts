@@ -6,7 +6,7 @@ import { findContainer } from "./command-target.ts";
 import { openConnection } from "./connection.ts";
 import { runCommandSession } from "./run-command.ts";
 
-/** Runs a command in a container, over WebSocket or SPDY. The exit code is the command's own. */
+/** Runs a command in a container, over WebSocket or SPDY. Returns the command's exit code. */
 export async function run({ values, operands, command }: Invocation<typeof commandFlags>): Promise<number> {
   if (operands.length > 1) {
     throw new UsageError(

@@ -3,7 +3,7 @@ import type { Target } from "../../client/target.ts";
 import { ConnectError } from "../../http/upstream/connect-error.ts";
 import type { ClientConnection } from "./connection.ts";
 
-/** The parts of a pod that matter here; the API server's object has more. */
+/** The parts of a pod that these commands use; the API server's object has more. */
 export interface PodObject {
   readonly metadata: {
     readonly name: string;
@@ -12,7 +12,7 @@ export interface PodObject {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;
   };
-  /** An aggregated API may leave it out, and Go writes null for an empty list. */
+  /** An aggregated API may omit it, and Go writes null for an empty list. */
   readonly spec?: {
     readonly containers?: readonly ContainerObject[] | null;
     readonly initContainers?: readonly ContainerObject[] | null;
@@ -55,7 +55,7 @@ interface WorkloadObject {
   readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
 }
 
-/** Where each workload is found, by every name that kubectl knows for it. */
+/** The API path of each workload, by every name that kubectl accepts for it. */
 const WORKLOADS: Readonly<Record<string, string>> = {
   ...named("apis/apps/v1", "deployments", "deployment", "deploy"),
   ...named("apis/apps/v1", "replicasets", "replicaset", "rs"),
@@ -69,7 +69,7 @@ function named(group: string, plural: string, ...names: readonly string[]): Reco
   return Object.fromEntries([plural, ...names].map((name) => [name, `/${group}/namespaces/{ns}/${plural}`]));
 }
 
-/** What a TYPE/NAME stands for: pods that may serve it, and which port of them. */
+/** Resolves a TYPE/NAME to the pods that may serve it, and to their port. */
 export class PodSource {
   readonly #target: Target;
   readonly #timeoutMs: number;
@@ -88,7 +88,7 @@ export class PodSource {
     this.#name = name;
   }
 
-  /** Throws ConnectError; Error, in kubectl's words, for a type that selects no pods. */
+  /** Throws ConnectError, and Error in kubectl's words for a type that selects no pods. */
   async pods(signal?: AbortSignal): Promise<readonly PodObject[]> {
     if (this.isOnePod)
       return [await this.#get<PodObject>(this.#path("/api/v1/namespaces/{ns}/pods"), signal)];
@@ -100,14 +100,14 @@ export class PodSource {
     return (await this.#get<{ items: PodObject[] }>(list, signal)).items;
   }
 
-  /** The pod's port for the one that the user named, which is a service's own where this is a service. */
+  /** Maps the user's port to the pod's. For a service, the user names the service's port. */
   async portOf(pod: PodObject, port: number, signal?: AbortSignal): Promise<number> {
     if (!this.#isService) return port;
     const service = await this.#service(signal);
     const servicePort = service.spec.ports?.find((candidate) => candidate.port === port);
     if (servicePort === undefined)
       throw new Error(`Service ${this.#name} does not have a service port ${port}`);
-    // The port of a headless service is the pod's.
+    // A headless service's port is the pod's.
     if (service.spec.clusterIP === "None") return port;
     const { targetPort = port } = servicePort;
     if (typeof targetPort === "number") return targetPort;
@@ -117,7 +117,7 @@ export class PodSource {
     throw new Error(`Pod '${pod.metadata.name}' does not have a named port '${targetPort}'`);
   }
 
-  /** One pod by its name, and not whatever a selector finds. */
+  /** True for one pod named by the user, false for a selector. */
   get isOnePod(): boolean {
     return this.#type === "pod" || this.#type === "pods" || this.#type === "po";
   }
@@ -135,7 +135,7 @@ export class PodSource {
     if (collection === undefined) throw new Error(`the server doesn't have a resource type "${this.#type}"`);
     const { spec } = await this.#get<WorkloadObject>(this.#path(collection), signal);
     const { selector } = spec;
-    // A replication controller's is a map itself.
+    // A replication controller's selector is a plain map.
     const isMap = collection.endsWith("replicationcontrollers");
     return labelSelectorText(isMap ? { matchLabels: selector as Record<string, string> } : (selector ?? {}));
   }
@@ -149,7 +149,7 @@ export class PodSource {
   }
 }
 
-/** The pods that can serve now: of several those that are ready; one that was named only has to run. */
+/** The pods that can serve now. A selected pod must be ready; a pod named by the user must only run. */
 export function usablePods(pods: readonly PodObject[], isOnePod: boolean): readonly PodObject[] {
   return pods.filter(({ metadata, status }) => {
     if (status?.phase !== "Running") return false;
@@ -161,7 +161,7 @@ export function usablePods(pods: readonly PodObject[], isOnePod: boolean): reado
   });
 }
 
-/** kubectl's choice of a container: the named one, the annotated one, the first. */
+/** kubectl's choice of a container: the one the user names, else the annotated one, else the first. */
 export function containerOf(
   pod: PodObject,
   name: string | undefined,

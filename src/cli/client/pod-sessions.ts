@@ -11,14 +11,17 @@ import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 /** How long a local connection waits for a pod that is being replaced, or a gateway that restarts. */
 export const RECONNECT_WINDOW_MS = 30_000;
 const RETRY_DELAY_MS = 250;
-/** What a server that may have stopped reading has to accept a stream, before another connection is dialled. */
+/**
+ * How long a server that may have stopped reading has to accept a stream before another connection
+ * is dialled.
+ */
 export const ACCEPT_WAIT_MS = 3_000;
-/** The pods behind a service are listed again after this long. */
+/** A service's pods are listed again after this time. */
 const PODS_REUSE_MS = 1_000;
 
 /**
- * The sessions of one forward: one with each chosen pod, dialled when a connection needs it. Each local connection goes to the ready
- * pod with the fewest connections.
+ * The sessions of one forward: one per chosen pod, dialled on demand. Each local connection goes to
+ * the ready pod with the fewest connections.
  */
 export class PodSessions {
   readonly #client: ClientConnection;
@@ -34,7 +37,10 @@ export class PodSessions {
     this.#source = source;
   }
 
-  /** Opens a session with a ready pod, so that a wrong target fails at the start. Throws as `openStream`, without waiting. */
+  /**
+   * Opens a session with a ready pod, so that a wrong target fails at the start. Throws like
+   * `openStream`, without waiting.
+   */
   async check(ports: readonly number[]): Promise<void> {
     const pod = await this.#choosePod();
     for (const port of ports) await this.#source.portOf(pod, port);
@@ -42,8 +48,8 @@ export class PodSessions {
   }
 
   /**
-   * A stream to a port of a ready pod. Tries again for a while where the cause may pass. Throws ConnectError, SessionError, or
-   * Error in kubectl's words.
+   * Opens a stream to a port of a ready pod. Retries for a while if the cause may pass. Throws
+   * ConnectError, SessionError, or Error in kubectl's words.
    */
   async openStream(port: number): Promise<ForwardedStream> {
     const deadlineMs = performance.now() + RECONNECT_WINDOW_MS;
@@ -84,8 +90,8 @@ export class PodSessions {
   }
 
   /**
-   * A connection whose server may have stopped reading is believed in when it accepts the stream; otherwise what it carries stays there,
-   * and a further connection is dialled.
+   * If the server may have stopped reading, waits for it to accept the stream. If it does not,
+   * dials another connection; earlier streams stay on the old one.
    */
   async #openOn(pod: PodObject, port: number): Promise<ForwardedStream> {
     const session = this.#session(pod);
@@ -104,7 +110,7 @@ export class PodSessions {
     return (await this.#session(pod)).openStream(port);
   }
 
-  /** Counted from the choice on, so that connections that come at once spread, too. */
+  /** Counts from the choice on, so that simultaneous connections spread, too. */
   #reserve(key: string): () => void {
     this.#load.set(key, (this.#load.get(key) ?? 0) + 1);
     return () => {
@@ -188,7 +194,7 @@ async function isTrueWithin(promise: Promise<boolean>, ms: number): Promise<bool
   }
 }
 
-/** No pod that could serve: one may be on its way. */
+/** No pod can serve at the moment; one may be starting. */
 export class NoReadyPodError extends Error {
   override readonly name = "NoReadyPodError";
 }

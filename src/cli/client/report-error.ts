@@ -3,7 +3,7 @@ import { ConnectError } from "../../http/upstream/connect-error.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
 
-/** Prints the error on stderr, in kubectl's words where it has some, and returns the exit code. */
+/** Prints the error on stderr, in kubectl's words if it has any, and returns the exit code. */
 export function reportError(error: unknown): number {
   if (isBrokenPipe(error)) return EXIT_BROKEN_PIPE;
   if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;

@@ -13,7 +13,7 @@ import { reportError } from "./report-error.ts";
 import { EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** After the session was ended, its last frames have this long to leave. */
+/** After the session ends, its last frames have this long to be sent. */
 const FLUSH_MS = 50;
 const NOT_A_TERMINAL = "Unable to use a TTY - input is not a terminal or the right kind of file\n";
 
@@ -28,7 +28,10 @@ export interface CommandSession {
   readonly escapeCharacter: string;
 }
 
-/** WebSocket first and SPDY where client-go would fall back, or SPDY alone where the user switched WebSockets off. */
+/**
+ * WebSocket first, with SPDY whenever client-go would fall back; or SPDY alone if the user turned
+ * WebSockets off.
+ */
 export function commandExecutor(
   { target, verbosity }: ClientConnection,
   path: CommandPath,
@@ -43,7 +46,7 @@ export function commandExecutor(
   });
 }
 
-/** Joins a remote command with this process' own streams; resolves to the exit code: its own, or 1. */
+/** Connects a remote command to this process' streams. Resolves to the command's exit code, or 1. */
 export async function runCommandSession(
   connection: ClientConnection,
   session: CommandSession,
@@ -78,7 +81,7 @@ export async function runCommandSession(
     if (!ended.signal.aborted) return reportError(error);
     if (signals.haveCome) return 1;
     process.stderr.write("\nsession closed.\n");
-    // A terminal that does not read would keep this process for what it has not shown.
+    // A terminal that does not read would keep this process alive for unprinted output.
     if (process.stdout.writableLength > 0 || process.stderr.writableLength > 0) process.exit(1);
     return 1;
   } finally {
@@ -89,8 +92,8 @@ export async function runCommandSession(
 }
 
 /**
- * What ends this process: the server hears of it first, for it would hold a session whose connection is merely gone. Then the signal does
- * what it does.
+ * On a termination signal, ends the session at the server first: with only the connection gone, the
+ * server would keep it. Then the signal takes effect.
  */
 class TerminationSignals {
   haveCome = false;

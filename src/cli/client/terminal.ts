@@ -6,7 +6,7 @@ const CR = 0x0d;
 const LF = 0x0a;
 const DOT = 0x2e;
 
-/** The user's terminal handed to a remote one: every key goes there, Ctrl-C too. `restore` gives it back. */
+/** Sends every key to the remote terminal, Ctrl-C too. `restore` returns the terminal to the user. */
 export function enterRawMode(stdin: ReadStream): () => void {
   stdin.setRawMode(true);
   const restore = (): void => {
@@ -25,8 +25,8 @@ export function enterRawMode(stdin: ReadStream): () => void {
 }
 
 /**
- * A blocking write to a stopped terminal (Ctrl-S) would hold up `~.` and signals. Node sets terminals to blocking; libuv's handle
- * can undo it (uv_stream_set_blocking).
+ * Node makes terminals blocking, so a stopped one (Ctrl-S) would delay `~.` and signals. libuv's
+ * handle can undo that (uv_stream_set_blocking).
  */
 export function writeWithoutWaiting(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {
@@ -37,8 +37,8 @@ export function writeWithoutWaiting(...outputs: readonly NodeJS.WriteStream[]): 
 }
 
 /**
- * The terminal's size now, and after each change; only the newest waits. `redraws`: a size one larger comes first, so that the
- * attached program redraws, as with kubectl.
+ * Yields the terminal's size now and after each change; only the newest waits. `redraws`: like
+ * kubectl, sends a size one larger first, so that the attached program redraws.
  */
 export async function* terminalSizes(
   output: WriteStream,
@@ -61,7 +61,10 @@ export async function* terminalSizes(
   }
 }
 
-/** ssh's escape: the character and a dot at the start of a line end the session locally; the character twice sends it once. */
+/**
+ * ssh's escape: the character and a dot at the start of a line end the session; the character twice
+ * sends it once.
+ */
 export class EscapeFilter extends Transform {
   readonly #escape: number;
   readonly #onEscape: () => void;

@@ -2,19 +2,19 @@ import type { ConnectTrace } from "../../client/target.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** What `-v` asks to see on stderr. Credentials are masked at every level. */
+/** The output of `-v` on stderr. Credentials are masked at every level. */
 export interface Verbosity {
   readonly trace: ConnectTrace;
-  /** A line from level 4 on. */
+  /** Prints a line from level 4 on. */
   note(text: string): void;
 }
 
 const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie|set-cookie|sec-websocket-key)$/i;
 
-/** In the header Sluice-Resume. */
+/** Secrets in the header Sluice-Resume. */
 const RESUME_SECRETS = /\b(key|proof)=[\w-]+/g;
 
-/** `level` as kubectl takes it: `7`, or `=7` of `-v=7`. Throws UsageError. */
+/** Parses `level` like kubectl: `7`, or `=7` from `-v=7`. Throws UsageError. */
 export function verbosityOf(level: string | undefined): Verbosity {
   const text = (level ?? "0").replace(/^=/, "");
   if (!/^\d{1,2}$/.test(text)) throw new UsageError(`-v ${text}: must be a number`);
@@ -44,7 +44,7 @@ export function verbosityOf(level: string | undefined): Verbosity {
   };
 }
 
-/** A command line may hold a password. */
+/** A command line may contain a password. */
 function withoutCommand(url: string): string {
   return url.replace(/([?&]command=)[^&]*/g, "$1<masked>");
 }

@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import type { Operand } from "../command.ts";
 import { connectionFlags } from "./connection-flags.ts";
 
-/** What exec and attach have in common. */
+/** Flags that exec and attach share. */
 export const commandFlags = {
   container: {
     short: "c",

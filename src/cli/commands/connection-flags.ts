@@ -3,7 +3,7 @@ import { requestTimeout, serverAddress } from "../flag-readers.ts";
 
 const group = "Flags of kubectl, also before the command";
 
-/** How the API server is found and spoken to: kubectl's names and meanings. */
+/** Flags to find and reach the API server, with kubectl's names and meanings. */
 export const connectionFlags = {
   namespace: {
     short: "n",

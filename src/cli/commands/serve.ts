@@ -3,7 +3,7 @@ import type { Flag, FlagTable } from "../../config/flag.ts";
 import type { FlagOfField } from "../../config/read-flags.ts";
 import { defineCommand } from "../command.ts";
 
-/** Each overrides a field of the file. The names are kube-apiserver's, that of --kubeconfig the kubelet's. */
+/** Each flag overrides a field of the file. The names are kube-apiserver's; --kubeconfig is the kubelet's. */
 const fieldFlags: FlagTable = Object.fromEntries(
   configurationFlags.map((flag): [string, Flag] => [flag.name, commandFlag(flag)]),
 );

@@ -3,7 +3,7 @@ import type { ValuesOf } from "../command.ts";
 
 export const TARGET_GROUP = "The server";
 
-/** A server that is tried or loaded: of a kubeconfig, or any other by its URL. */
+/** Flags for a server under test or load: from a kubeconfig, or any other by its URL. */
 export const targetFlags = {
   kubeconfig: {
     value: "FILE",

@@ -1,11 +1,12 @@
 import { complete, DIRECTIVES, type NameSource } from "./complete.ts";
 
-/** A shell waits for the answer while its user does. */
+/** The user waits for the shell, and the shell for this answer. */
 export const NAMES_TIMEOUT_MS = 2_000;
 
 /**
- * `sluice __complete WORDS...`: prints a candidate a line, a tab and its description, and last `:` and the directive, as programs built
- * with Cobra do (spf13/cobra, completions.go). Never fails; what cannot be looked up in time is left out.
+ * `sluice __complete WORDS...`: prints a candidate a line, a tab and its description, and at the
+ * end `:` and the directive, like programs built with Cobra (spf13/cobra, completions.go). Never
+ * fails; omits names that take too long.
  */
 export async function answerShell(words: readonly string[]): Promise<number> {
   const { candidates, directive } = await complete(words, namesInTime).catch(() => ({
@@ -14,7 +15,7 @@ export async function answerShell(words: readonly string[]): Promise<number> {
   }));
   const lines = candidates.map(({ text, description }) => (description ? `${text}\t${description}` : text));
   process.stdout.write(`${[...lines, `:${directive}`].join("\n")}\n`);
-  // A look-up that is late must not keep the shell waiting.
+  // A slow look-up must not keep the shell waiting.
   process.exit(0);
 }
 

@@ -4,7 +4,7 @@ import { COMMANDS } from "../command-list.ts";
 import { connectionFlags } from "../commands/connection-flags.ts";
 import { HELP_FLAG } from "../parse-flags.ts";
 
-/** What a shell may offer besides the candidates: bits of Cobra's ShellCompDirective, which kubectl knows, too. */
+/** What else a shell may offer: bits of Cobra's ShellCompDirective, which kubectl uses, too. */
 export const DIRECTIVES = { files: 0, nothing: 4, folders: 16 } as const;
 
 export interface Candidate {
@@ -20,14 +20,17 @@ export interface Candidates {
 const NOTHING: Candidates = { candidates: [], directive: DIRECTIVES.nothing };
 const FILES: Candidates = { candidates: [], directive: DIRECTIVES.files };
 
-/** The names of one kind that a kubeconfig or its cluster has, by the flags that were given so far. */
+/** The names of one kind in a kubeconfig or its cluster, selected by the flags typed so far. */
 export type NameSource = (
   kind: Exclude<Completion, "file" | "folder">,
   command: Command,
   words: readonly string[],
 ) => Promise<readonly string[]>;
 
-/** Candidates for the last of `words`, which follow `sluice` on the command line; the last may be empty. */
+/**
+ * Candidates for the last of `words`, which follow `sluice` on the command line. The final one
+ * may be empty.
+ */
 export async function complete(words: readonly string[], names: NameSource): Promise<Candidates> {
   const last = words.at(-1) ?? "";
   const before = words.slice(0, -1);
@@ -102,7 +105,7 @@ function startingWith(text: string, candidates: readonly Candidate[]): Candidate
   return candidates.filter((candidate) => candidate.text.startsWith(text));
 }
 
-/** The flag whose value the next word is. */
+/** The flag whose value is the next word. */
 function awaitedFlag(before: readonly string[], table: FlagTable): Flag | undefined {
   let awaited: Flag | undefined;
   for (const word of before) awaited = awaited === undefined ? flagAwaitingValue(word, table) : undefined;
@@ -118,7 +121,7 @@ function operandsIn(before: readonly string[], table: FlagTable): number {
   }
 }
 
-/** Where the first word is that is neither a flag nor its value. */
+/** The index of the first word that is neither a flag nor a flag's value. */
 function indexOfOperand(words: readonly string[], table: FlagTable): number | undefined {
   let awaited: Flag | undefined;
   for (const [index, word] of words.entries()) {
@@ -128,7 +131,7 @@ function indexOfOperand(words: readonly string[], table: FlagTable): number | un
   return undefined;
 }
 
-/** The flag that `word` names without its value: `--namespace`, `-n`, and `-itn`. */
+/** The flag that `word` names without a value: `--namespace`, `-n`, and `-itn`. */
 function flagAwaitingValue(word: string, table: FlagTable): Flag | undefined {
   const [, long, letters] = /^(?:--([^=]+)|-(\w+))$/s.exec(word) ?? [];
   if (long !== undefined) return Object.hasOwn(table, long) ? withValue(table[long]) : undefined;

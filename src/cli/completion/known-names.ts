@@ -12,7 +12,10 @@ interface NamedObject {
 
 const LISTS = { context: "contexts", cluster: "clusters", user: "users" } as const;
 
-/** Names for shells, from the kubeconfig and the API server that the words so far select. Rejects where they cannot be had. */
+/**
+ * Names for shells, from the kubeconfig and API server that the typed words select. Rejects if they
+ * are unavailable.
+ */
 export const knownNames: NameSource = async (kind, command, words) => {
   const invocation = parseFlags(command, words);
   const defaults = parseFlags({ flags: connectionFlags }, []);

@@ -15,7 +15,7 @@ import { openTarget, serverSpecOf, targetSpecOf } from "../load/load-target.ts";
 import { openRuntime } from "../probe/probe-runtime.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** Servers without an API server in front; their pods' containers have to be named. */
+/** Servers without an API server in front; users must name the pod's container. */
 const DIRECT_FLAGS = ["kubelet", "runtime-endpoint", "streaming-url"] as const;
 
 export interface OpenEndpoint {
@@ -25,7 +25,10 @@ export interface OpenEndpoint {
 
 type Values = Pick<ValuesOf<typeof conformanceFlags>, "pod" | (typeof DIRECT_FLAGS)[number]> & TargetValues;
 
-/** What the flags name. Throws UsageError, ConfigurationError for a kubeconfig, and what a runtime answers. */
+/**
+ * Opens the endpoint that the flags name. Throws UsageError, ConfigurationError for a kubeconfig,
+ * and a runtime's errors.
+ */
 export async function openEndpoint(values: Values): Promise<OpenEndpoint> {
   if (values.pod === undefined) {
     throw new UsageError(`--pod ${conformanceFlags.pod.value} is required`, { showsUsage: true });
@@ -46,7 +49,10 @@ export async function openEndpoint(values: Values): Promise<OpenEndpoint> {
   return { endpoint: apiServerEndpoint(target, { namespace, pod: name, container }) };
 }
 
-/** Its URLs are good for one session each: the runtime gives one before each, and of --streaming-url only the server counts. */
+/**
+ * A runtime's streaming URL works for one session, so the runtime creates one before each.
+ * --streaming-url only names the server.
+ */
 async function openRuntimeEndpoint(
   values: Values,
   { namespace, pod, container }: { namespace: string; pod: string; container: string },

@@ -2,17 +2,17 @@ import cliProgress from "cli-progress";
 import { type CaseReport, caseLine } from "../../conformance/index.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 
-/** Between two lines that say what is left, where there is no terminal. */
+/** Without a terminal, the time between two progress lines. */
 const WAIT_LINE_MS = 15_000;
 
 export interface ConformanceView {
   update(report: CaseReport, done: number): void;
-  /** The cases that are left run together, and are silent for so long. */
+  /** The remaining cases run together and print nothing for up to this time. */
   wait(cases: number, longestMs: number): void;
   stop(): void;
 }
 
-/** On stderr: one line that is redrawn on a terminal, a line for each case elsewhere. */
+/** Writes to stderr: on a terminal one line that is redrawn, elsewhere a line for each case. */
 export function openConformanceView(total: number): ConformanceView {
   const startMs = performance.now();
   let [done, failed, endsAtMs] = [0, 0, startMs];
@@ -40,7 +40,7 @@ export function openConformanceView(total: number): ConformanceView {
     format: "{bar} {value}/{total}  {failed} failed  {id}{waits}",
     barsize: 20,
     stream: process.stderr,
-    // Ctrl-C ends the run with a report.
+    // The command handles Ctrl-C itself: it ends the run with a report.
     gracefulExit: false,
     hideCursor: true,
   });

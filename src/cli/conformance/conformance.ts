@@ -22,7 +22,10 @@ import { UsageError } from "../usage-error.ts";
 import { openEndpoint } from "./conformance-endpoint.ts";
 import { openConformanceView } from "./conformance-view.ts";
 
-/** Tries an endpoint against the requirements of Kubernetes' streams. Exit code 1 when a case of severity "must" failed. */
+/**
+ * Tests an endpoint against the requirements of Kubernetes' streams. Exit code 1 if a case of
+ * severity "must" failed.
+ */
 export async function run({ values }: Invocation<typeof conformanceFlags>): Promise<number> {
   const cases = casesOf(values.only);
   if (values.list) {
@@ -36,7 +39,7 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
     return 0;
   }
   const settings = settingsOf(values);
-  // Before the run: what is wrong with it is reported at once.
+  // Reads the baseline before the run, to report its faults at once.
   const baseline = await baselineOf(values.baseline);
   const { endpoint, close } = await openEndpoint(values);
   const interrupted = new AbortController();

@@ -3,12 +3,12 @@ import type { LocalEntry } from "./local-folder.ts";
 const BLOCK_BYTES = 512;
 const FIELD_BYTES = 100;
 const TYPES = { file: "0", symlink: "2", directory: "5", longName: "L", longLink: "K" } as const;
-/** What ends an archive: two blocks of nothing. */
+/** The end of an archive: two blocks of zeros. */
 export const ARCHIVE_END: Buffer = Buffer.alloc(2 * BLOCK_BYTES);
 
 /**
- * The blocks of a GNU tar archive before an entry's content. Names are bytes, one a character (latin1), as file systems have them: PAX would
- * have them in UTF-8, and busybox reads no PAX.
+ * The header blocks of a GNU tar entry. Names are bytes, one character each (latin1), as in file
+ * systems: PAX requires UTF-8, and busybox cannot read PAX.
  */
 export function archiveHeader(entry: LocalEntry): Buffer {
   const name = entry.type === "directory" ? `${entry.name}/` : entry.name;
@@ -20,7 +20,7 @@ export function archiveHeader(entry: LocalEntry): Buffer {
   ]);
 }
 
-/** What fills an entry's last block. */
+/** Zeros that fill an entry's last block. */
 export function archivePadding(size: number): Buffer {
   return Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES);
 }
@@ -46,7 +46,7 @@ function block(
   header.write(octal(0, 7), 116);
   if (size < 8 ** 11) header.write(octal(size, 11), 124);
   else {
-    // GNU's numbers of 96 bits, of which the last 48 are enough.
+    // GNU writes numbers of 96 bits; the last 48 are enough.
     header[124] = 0x80;
     header.writeUIntBE(size, 130, 6);
   }

@@ -1,4 +1,7 @@
-/** Why a copy failed. "local" and "remote" are files here and programs there; "unsafe" is a name that leads outside the destination. */
+/**
+ * Why a copy failed. "local": files here; "remote": programs there; "unsafe": a name that leads
+ * outside the destination.
+ */
 export type CopyErrorCode = "changed" | "mismatch" | "local" | "remote" | "unsafe" | "usage";
 
 export class CopyError extends Error {

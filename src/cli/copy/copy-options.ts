@@ -1,13 +1,13 @@
 import type { Verbosity } from "../client/verbosity.ts";
 import type { RemoteShell } from "./remote-shell.ts";
 
-/** What every kind of copy needs. */
+/** Options of every kind of copy. */
 export interface CopyOptions {
   readonly shell: RemoteShell;
   readonly verbosity: Verbosity;
-  /** Attempts in a row that may bring nothing. */
+  /** How many attempts in a row may make no progress. */
   readonly retries: number;
-  /** Compare SHA-256 where the container has a program for it. */
+  /** Compares SHA-256 if the container has a program for it. */
   readonly verifies: boolean;
   readonly preservesMode: boolean;
   readonly isQuiet: boolean;

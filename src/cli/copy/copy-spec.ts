@@ -1,6 +1,6 @@
 import { UsageError } from "../usage-error.ts";
 
-/** One end of a copy, as `kubectl cp` writes it. `-` is this process' stdin or stdout. */
+/** One end of a copy, written as for `kubectl cp`. `-` is this process' stdin or stdout. */
 export type CopyEnd =
   | { readonly type: "local"; readonly path: string }
   | { readonly type: "stdio" }
@@ -15,7 +15,7 @@ export type CopyEnd =
 export function parseCopyEnd(text: string): CopyEnd {
   if (text === "-") return { type: "stdio" };
   const colon = text.indexOf(":");
-  // A name of a pod has no dot at its start and no slash before it.
+  // A pod's name neither starts with a dot nor follows a slash.
   if (colon === -1 || /^[./~\\]/.test(text)) return { type: "local", path: text };
   const owner = text.slice(0, colon).split("/");
   const path = text.slice(colon + 1);

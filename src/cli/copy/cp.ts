@@ -18,10 +18,13 @@ import { withRetries } from "./retry.ts";
 
 type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
 
-/** Copies a file or a folder to or from a container. Loads only what that takes: starting is most of a small copy. Nothing that looks complete is left when it fails. */
+/**
+ * Copies a file or a folder to or from a container. Loads only the needed modules, because a small
+ * copy is mostly start-up. A failed copy leaves nothing that looks complete.
+ */
 export async function run({ values, operands }: Invocation<typeof cpFlags>): Promise<number> {
   if (operands.length !== 2) throw new UsageError("source and destination are required");
-  // Node reads arguments as UTF-8: what these bytes were is lost, and another file would be meant.
+  // Node decodes arguments as UTF-8 and loses other bytes, so the path would name another file.
   if (operands.some((operand) => operand.includes("\uFFFD")))
     throw new UsageError("a path is not UTF-8; name a folder above it, whose files may have any name");
   const [source, destination] = operands.map(parseCopyEnd) as [CopyEnd, CopyEnd];
@@ -117,7 +120,7 @@ async function look(remotePath: string, options: CopyOptions, name = ""): Promis
   }
 }
 
-/** Into a folder that is there, under its own name; else at that very path. */
+/** An existing folder receives the file under its own name; any other path is used as it is. */
 async function localTarget(destination: string, name: string): Promise<string> {
   const stats = await stat(destination).catch(() => undefined);
   if (stats?.isDirectory()) return path.join(destination, name);

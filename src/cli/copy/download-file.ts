@@ -14,20 +14,26 @@ import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
 
 const RESUME = constants.O_RDWR | constants.O_NOFOLLOW;
-/** Up to here the SHA-256 is asked for with the bytes; for a larger file, meanwhile, by a command of its own. */
+/**
+ * Up to this size one command sends bytes and SHA-256; for larger files a second command hashes
+ * meanwhile.
+ */
 const HASHED_ALONG_BYTES = 1024 * 1024;
-/** Says on stderr, behind the last byte, what the file is by now, and, where there is a `$3`, its SHA-256. */
+/** After the last byte, prints the file's present state on stderr and, with a `$3`, its SHA-256. */
 const AFTERWARDS = `s=$(stat -L -c '%s %Y %i' "$1" 2>/dev/null) || s=$(wc -c < "$1")
 echo "afterwards $s" >&2; if [ -n "$3" ]; then h "$1" >&2; fi`;
-/** `$4`: the bytes to read, for a file that is written to may never end; what states 0 is read to its end, as those of /proc are. */
+/**
+ * `$4` limits the bytes, because a file that is being written may never end. A file with size 0, as
+ * in /proc, is read to its end.
+ */
 const READ_ALL = `${HASH_FUNCTION}if [ "$4" -gt 0 ] && command -v head >/dev/null 2>&1; then head -c "$4" "$1"
 else cat "$1"; fi || exit $?; ${AFTERWARDS}`;
 const READ_FROM = `${HASH_FUNCTION}if [ "$4" -gt 0 ] && command -v head >/dev/null 2>&1; then tail -c +"$2" "$1" | head -c "$4"
 else tail -c +"$2" "$1"; fi || exit $?; ${AFTERWARDS}`;
 
 /**
- * Copies a file to `destination`, which appears whole or not at all. An interrupted copy resumes, in a later call, too, while the source
- * is the same. Throws CopyError, ConnectError, SessionError.
+ * Copies a file to `destination`, which appears complete or not at all. A later call, too, resumes
+ * an interrupted copy if the source is the same. Throws CopyError, ConnectError, SessionError.
  */
 export async function downloadFile(
   source: RemotePath,
@@ -54,7 +60,7 @@ export async function downloadFile(
     await rename(partial, destination);
     await rm(note, { force: true });
   } catch (error) {
-    // Only a part that a lost connection left may be resumed.
+    // Only a lost connection leaves a part that may be resumed.
     if (error instanceof CopyError || isLocal(error)) {
       await Promise.all([rm(partial, { force: true }), rm(note, { force: true })]);
     }
@@ -64,7 +70,7 @@ export async function downloadFile(
   }
 }
 
-/** Writes a file to a stream that cannot be taken back; what has gone there is not sent again after a lost connection. */
+/** Writes a file to a stream that cannot be rewound: after a lost connection, sends no byte twice. */
 export async function downloadToStream(
   source: RemotePath,
   output: Writable,
@@ -88,10 +94,10 @@ class Download {
   readonly #options: CopyOptions;
   readonly #progress: Progress;
   readonly #hash = new RunningHash();
-  /** The container's SHA-256, and what the file was when the last byte had been read. */
+  /** The container's SHA-256, and the file's state after its last byte was read. */
   #theirs: Promise<string> | undefined;
   #afterwards = "";
-  /** Came behind the bytes that the file had at the start. */
+  /** Bytes beyond the file's size at the start. */
   #surplusBytes = 0;
   bytes = 0;
 
@@ -106,7 +112,7 @@ class Download {
     const offset = this.#canResume && size <= this.#source.size ? size : 0;
     this.bytes = offset;
     this.#progress.moveTo(offset);
-    // A link planted at the hidden name is never followed.
+    // Never follows a link that someone planted at the hidden name.
     if (offset === 0) await rm(partial, { force: true });
     const file = await open(partial, offset === 0 ? "wx+" : RESUME);
     try {
@@ -115,7 +121,7 @@ class Download {
       try {
         await this.#read(offset, writer);
       } finally {
-        // What has arrived is kept; where the disk took it no more, that is the cause, and the session only ended with it.
+        // Keeps the bytes that arrived. If the disk failed, that is the cause of the session's end.
         await writer.finish();
       }
     } finally {
@@ -136,7 +142,7 @@ class Download {
     });
   }
 
-  /** What arrived is what was there, and what was there has not changed. */
+  /** Checks that the bytes arrived intact and that the file has not changed. */
   async check(): Promise<void> {
     const { path: remotePath, version, size } = this.#source;
     if (this.#afterwards === "") {
@@ -160,7 +166,7 @@ class Download {
     if (!isSame) noteGrowth(remotePath, size);
   }
 
-  /** The same file, and longer. */
+  /** The same file, but longer. */
   get #hasGrown(): boolean {
     const { version, size } = this.#source;
     const [nowSize, , nowInode] = this.#afterwards.split(" ");
@@ -175,7 +181,7 @@ class Download {
     const { shell, signal } = this.#options;
     const { path: remotePath, size } = this.#source;
     const isHashedAlong = this.#isHashed && size <= HASHED_ALONG_BYTES;
-    // Meanwhile; what becomes of it is asked at the end.
+    // Starts hashing meanwhile; the result is read at the end.
     if (!isHashedAlong) this.#askHash().catch(() => {});
     this.#surplusBytes = 0;
     const args = [remotePath, String(offset + 1), isHashedAlong ? "hash" : "", String(size - offset)];
@@ -190,7 +196,7 @@ class Download {
     return this.#options.verifies && canHash(this.#source.tools);
   }
 
-  /** One question at a time; one that failed is asked again. */
+  /** One hash command at a time; repeats a failed one. */
   async #askHash(): Promise<string | undefined> {
     if (!this.#isHashed) return undefined;
     this.#theirs ??= remoteHash(this.#options.shell, this.#source.path);
@@ -202,7 +208,7 @@ class Download {
     }
   }
 
-  /** Of what the file had at the start, by now. */
+  /** The present hash of the part that the file had at the start. */
   async #askHashOfStart(): Promise<string | undefined> {
     const { path: remotePath, size, tools } = this.#source;
     if (!this.#isHashed) return undefined;

@@ -20,13 +20,13 @@ import type { RemotePath } from "./remote-path.ts";
 import { bytesInput, remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 
-/** What may wait for the disk. */
+/** Bytes that may wait for the disk. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** What is unpacked at once. */
+/** Bytes that are unpacked at a time. */
 const PIECE_BYTES = 64 * 1024;
-/** PAX headers and long names of a single entry: tar-stream keeps them whole, whatever length they state. */
+/** PAX headers and long names of one entry: tar-stream buffers them whole, at any announced length. */
 const MAX_HEADER_BYTES = 1024 * 1024;
-/** A file of up to so much is written at once: to go through threads for it, three times, costs several times the writing. */
+/** Files up to this size are written synchronously: the thread pool costs several times the write. */
 const SMALL_BYTES = 64 * 1024;
 const PACK = 'cd "$1" && exec tar cf - .';
 const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
@@ -39,7 +39,7 @@ interface EntryStream extends AsyncIterable<Uint8Array> {
   on(event: "error", listener: () => void): unknown;
 }
 
-/** Copies a folder; `destination` appears when it is complete. Links and devices are skipped. Throws CopyError, ConnectError, SessionError. */
+/** Copies a folder; `destination` appears when complete. Skips links and devices. Throws CopyError, ConnectError, SessionError. */
 export async function downloadFolder(
   source: RemotePath,
   destination: string,
@@ -51,7 +51,7 @@ export async function downloadFolder(
   const progress = await startProgress(path.basename(destination), 0, options.isQuiet);
   const unpacking = new Unpacking(staging, options, progress);
   try {
-    // Not `recursive`: that takes a link to a folder for the folder.
+    // Not `recursive`: mkdir would accept a link to a folder as the folder.
     await mkdir(staging);
     await withRetries(() => unpacking.run(source), {
       ...options,
@@ -78,16 +78,16 @@ class Unpacking {
   readonly #staging: string;
   readonly #options: CopyOptions;
   readonly #progress: Progress;
-  /** By name, of the files that are whole. */
+  /** The hashes of complete files, by name. */
   readonly #hashes = new Map<string, string>();
   readonly #sizes = new Map<string, number>();
-  /** Files that are not now what was read, by name. */
+  /** Files that have changed since they were read, by name. */
   readonly suspects = new Map<string, RemoteGrowth>();
   readonly #modes = new Map<string, number>();
   readonly #folders = new Set<string>();
-  /** Of the running attempt. */
+  /** Entries of the current attempt. */
   #entries = 0;
-  /** What was read since the last byte of an entry. */
+  /** Bytes read since the last byte of an entry. */
   #headerBytes = 0;
   #canExclude = true;
   bytes = 0;
@@ -103,7 +103,7 @@ class Unpacking {
     this.#entries = 0;
     this.#headerBytes = 0;
     let problem: Error | undefined;
-    // The archive may end with its header, before what it asks for is done.
+    // The archive may end with this header, before the entry is processed.
     let last = Promise.resolve();
     archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
       last = this.#entry(header, stream);
@@ -112,11 +112,11 @@ class Unpacking {
         archive.destroy(error);
       });
     });
-    // What tar-stream makes is written and read as Node's streams are, without being of their classes.
+    // tar-stream's objects behave like Node's streams but are not instances of them.
     const bytes = new PassThrough({ highWaterMark: BUFFER_BYTES });
     const unpacked = pipeline(bytes, (chunks) => this.#bounded(chunks), archive as unknown as Writable);
     unpacked.catch(() => {});
-    // Also where the pipeline has let go of it already.
+    // Stays after the pipeline has removed its own listener.
     archive.on("error", (error: Error) => {
       problem ??= error;
     });
@@ -125,7 +125,7 @@ class Unpacking {
       const streams = { stdout: bytes, signal };
       const done = this.#canExclude
         ? [...this.#hashes.keys()]
-            // A line feed would end the pattern, and its rest leave out something else.
+            // A line feed would end the pattern, and the rest would exclude another file.
             .filter((name) => !name.includes("\n"))
             .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
             .join("")
@@ -135,7 +135,7 @@ class Unpacking {
         ? shell.script(PACK, [source.path], streams)
         : shell.script(PACK_REST, [source.path], { ...streams, stdin }));
       if (result.exitCode !== 0 && done !== "" && this.#entries === 0) {
-        // Busybox may have been built without -X: everything is sent again then.
+        // Busybox may lack -X; then everything is sent again.
         this.#canExclude = false;
         throw new SessionError("connection-lost", "the container's tar cannot leave files out");
       }
@@ -147,23 +147,23 @@ class Unpacking {
       await last;
       for (const name of changed ?? []) this.#suspect(safeName(name));
     } catch (error) {
-      // An entry that came later would count as one of the next attempt, or make the staging folder again.
+      // A late entry would count for the next attempt, or create the staging folder again.
       bytes.destroy();
       archive.destroy();
       await Promise.allSettled([unpacked, last]);
-      // The archive itself: a header that is too long, wrong or cut off.
+      // A fault of the archive itself: a header that is too long, invalid or truncated.
       if (problem !== undefined && !isOwn(problem)) {
         throw new CopyError("remote", `the container's archive cannot be read: ${problem.message}`, {
           cause: problem,
         });
       }
-      // What stopped the unpacking is the cause; the session only ended with it.
+      // The unpacking error is the cause; the session ended because of it.
       if (!isInterruption(error) && !(error instanceof CopyError)) await unpacked;
       throw error;
     }
   }
 
-  /** What arrived is what is there: of the files that both ends could name. */
+  /** Compares files with the container's hashes, if both ends can represent the name. */
   compare(theirs: ReadonlyMap<string, string>): void {
     for (const [name, hash] of this.#hashes) {
       const other = theirs.get(name);
@@ -178,12 +178,12 @@ class Unpacking {
 
   #suspect(name: string): void {
     const [hash, size] = [this.#hashes.get(name), this.#sizes.get(name)];
-    // A folder, or a further name of a file.
+    // Not a file with content of its own: a folder, or another name of a file.
     if (hash === undefined || size === undefined) throw changedWhileRead(shownName(name));
     this.suspects.set(name, { hash, size });
   }
 
-  /** Last, for a folder may be read-only. */
+  /** Comes last, because a folder may be read-only. */
   setModes(): void {
     if (!this.#options.preservesMode) return;
     for (const [name, mode] of [...this.#modes].reverse())
@@ -193,7 +193,7 @@ class Unpacking {
   async #entry(header: Header, stream: EntryStream): Promise<void> {
     this.#entries += 1;
     this.#headerBytes = 0;
-    // The archive's own error says it.
+    // The archive reports the error itself.
     stream.on("error", () => {});
     const { size = 0 } = header;
     if (!Number.isSafeInteger(size) || size < 0) throw new Error(`an entry states a size of ${size}`);
@@ -203,7 +203,7 @@ class Unpacking {
       case "directory":
         await this.#makeFolder(name);
         if (header.mode !== undefined && name !== "") this.#modes.set(name, header.mode);
-        // Whatever size it states, nothing follows; tar-stream would wait for it.
+        // No content follows, whatever size the header announces; tar-stream would wait for it.
         return;
       case "file":
       case "contiguous-file":
@@ -228,7 +228,8 @@ class Unpacking {
 
   async *#bounded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
-      // What waited for the disk comes as one chunk: the bytes of entries count as soon as a piece of it is unpacked.
+      // Bytes that waited for the disk arrive as one chunk. Entries count once a piece of it is
+      // unpacked.
       for (let start = 0; start < chunk.byteLength; start += PIECE_BYTES) {
         const piece = chunk.subarray(start, start + PIECE_BYTES);
         this.#headerBytes += piece.byteLength;
@@ -293,7 +294,7 @@ class Unpacking {
   }
 }
 
-/** Ours, or the file system's. */
+/** An error of ours or of the file system. */
 function isOwn(error: Error): boolean {
   return error instanceof CopyError || "syscall" in error || "code" in error;
 }

@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { poisonFreed } from "../../net/freed-memory.ts";
 
-/** What is read from the disk at once. */
+/** Bytes per read. */
 const PIECE_BYTES = 960 * 1024;
 
 /** The bytes of a file in [start, end), one piece ahead of its reader. A piece is valid until the next one is requested. */
@@ -22,7 +22,7 @@ export async function* readPieces(
       if (bytesRead === 0) return;
       position += bytesRead;
       reading = read(spare, position);
-      // Awaited when the next piece is requested.
+      // The next iteration awaits it.
       reading.catch(() => {});
       yield memory.subarray(0, bytesRead);
       poisonFreed(memory);

@@ -2,18 +2,18 @@ import type { FileHandle } from "node:fs/promises";
 import type { PartTaker } from "../../client/output-sink.ts";
 import { poisonFreed } from "../../net/freed-memory.ts";
 
-/** What goes to the disk at once: messages come in pieces of 16 to 32 KiB, and a write for each of them is most of the work. */
+/** Bytes per write. Messages bring 16 to 32 KiB, and a write for each would be most of the work. */
 const PIECE_BYTES = 1024 * 1024;
-/** Full pieces that may wait for the disk before the source has to. */
+/** Full pieces that may wait for the disk before the source must wait. */
 const MAX_WAITING = 2;
-/** Pieces of files that are done, for the next: a folder of small files would make a megabyte for each. */
+/** Keeps pieces of finished files, so that a folder of small files does not allocate a megabyte each. */
 const MAX_SPARE_PIECES = MAX_WAITING + 2;
 
 const sparePieces: Buffer[] = [];
 
 /**
- * Writes what it is given to a file, in large pieces, one after the other, from `position` on. Every byte is told to `onPiece`, in
- * order, before it is written.
+ * Writes bytes to a file in large pieces, in sequence, from `position` on. Reports every byte to
+ * `onPiece`, in order, before it is written.
  */
 export class FileWriter implements PartTaker {
   readonly #file: FileHandle;
@@ -42,7 +42,7 @@ export class FileWriter implements PartTaker {
     return this.#waiting > MAX_WAITING ? this.#written : undefined;
   }
 
-  /** Resolves when all that was taken is in the file. Rejects with the error of the file system. */
+  /** Resolves when all accepted bytes are in the file. Rejects with the file system's error. */
   finish(): Promise<void> {
     if (this.#piece !== undefined) this.#writePiece(this.#piece);
     return this.#written;
@@ -62,12 +62,12 @@ export class FileWriter implements PartTaker {
       poisonFreed(piece);
       if (sparePieces.length < MAX_SPARE_PIECES) sparePieces.push(piece);
     });
-    // `takePart` or `finish` tells it.
+    // `takePart` or `finish` reports the error.
     this.#written.catch(() => {});
   }
 }
 
-/** A disk that is nearly full takes a part, and then says why it takes no more. */
+/** A nearly full disk writes a part; the next write reports the error. */
 async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let at = 0; at < bytes.byteLength; ) {
     at += (await file.write(bytes, at, bytes.byteLength - at, position + at)).bytesWritten;

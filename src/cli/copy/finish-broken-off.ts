@@ -7,14 +7,14 @@ import type { LocalEntry } from "./local-folder.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { uploadFile } from "./upload-file.ts";
 
-/** Of less, sending it again costs no more than the commands that would save it. */
+/** Sending less than this again costs no more than the commands to save it. */
 const MIN_KEPT_BYTES = 1024 * 1024;
-/** Where the answer to it was lost, it has been done. */
+/** If only the answer was lost, the move is already done. */
 const SET_ASIDE = '[ -e "$2" ] || mv "$1" "$2"';
 
 /**
- * Resumes files that a broken archive left in part; `sizes`: bytes in the container, by name. Resolves to the completed files with their
- * SHA-256. Throws CopyError, ConnectError, SessionError.
+ * Resumes files that a truncated archive left incomplete; `sizes`: bytes in the container, by name.
+ * Resolves to the completed files with their SHA-256. Throws CopyError, ConnectError, SessionError.
  */
 export async function finishBrokenOff(
   entries: readonly LocalEntry[],
@@ -29,10 +29,10 @@ export async function finishBrokenOff(
     const { name, type, size, mtimeMs } = entry;
     const aside = partialName(name);
     const arrivedBytes = sizes.get(aside) ?? sizes.get(name) ?? 0;
-    // A file of the folder's own may have that name.
+    // The folder itself may contain a file with that name.
     if (type !== "file" || arrivedBytes < MIN_KEPT_BYTES || names.has(aside)) continue;
     if (!sizes.has(aside) && arrivedBytes >= size) continue;
-    // A command's arguments are UTF-8: another name is sent again from its start.
+    // A command's arguments are UTF-8, so a file with another name is sent again from its start.
     const text = textOf(name);
     if (text === undefined) continue;
     const [file, target] = [path.join(folders.source, text), path.posix.join(folders.staging, text)];

@@ -7,8 +7,8 @@ interface Known {
 }
 
 /**
- * Whether a file, of which `readBytes` were read, grew meanwhile; what it was at the start was read then. Throws CopyError "changed" for one
- * that shrank or was written to in place.
+ * Whether a file grew after its first `readBytes` were read, so those bytes are still its start.
+ * Throws CopyError "changed" if it shrank or was overwritten in place.
  */
 export function hasOnlyGrown(name: string, before: Known, readBytes: number, after: Known): boolean {
   const hasGrown = after.size > before.size;
@@ -17,7 +17,7 @@ export function hasOnlyGrown(name: string, before: Known, readBytes: number, aft
   return hasGrown;
 }
 
-/** Tells that a copy is a file's first `bytes`, as it was when the copy began. */
+/** Tells the user that the copy contains a file's first `bytes`, its state when the copy began. */
 export function noteGrowth(name: string, bytes: number): void {
   process.stderr.write(
     maskControls(`warning: ${name} grew while it was read: the copy has its first ${bytes} bytes\n`),

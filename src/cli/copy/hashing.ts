@@ -5,8 +5,8 @@ import type { Tool } from "./remote-path.ts";
 import type { RemoteShell } from "./remote-shell.ts";
 
 /**
- * A shell function that prints the SHA-256 of a file. openssl uses the processor's instructions for it, which some builds of sha256sum do
- * not: it takes a fifth of the time.
+ * A shell function that prints a file's SHA-256. openssl takes a fifth of the time of those
+ * sha256sum builds that do not use the processor's instructions.
  */
 export const HASH_FUNCTION = `h() { openssl dgst -sha256 < "$1" 2>/dev/null || sha256sum < "$1"; }
 `;
@@ -14,11 +14,14 @@ export const HASH_FUNCTION = `h() { openssl dgst -sha256 < "$1" 2>/dev/null || s
 /** Prints the SHA-256 of a file's first `$2` bytes. */
 export const HASH_START = `head -c "$2" "$1" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi`;
 
-/** So far apart are the points that a hash can go back to without reading from the start, and so many of the last ones are kept. */
+/**
+ * Distance between the points to which a hash can return without reading from the start, and how
+ * many are kept.
+ */
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 const MAX_CHECKPOINTS = 16;
 
-/** The SHA-256 of a stream that may start again somewhere in its middle. */
+/** The SHA-256 of a stream that may restart in its middle. */
 export class RunningHash {
   #hash: Hash = createHash("sha256");
   #bytes = 0;
@@ -36,7 +39,7 @@ export class RunningHash {
     if (this.#checkpoints.length > MAX_CHECKPOINTS) this.#checkpoints.shift();
   }
 
-  /** Makes it that of the file's first `bytes`, by reading them where it is not. */
+  /** Moves the hash to the file's first `bytes`, reading them again if necessary. */
   async moveTo(bytes: number, file: FileHandle): Promise<void> {
     if (this.#bytes === bytes) return;
     this.#checkpoints = this.#checkpoints.filter((checkpoint) => checkpoint.bytes <= bytes);
@@ -51,17 +54,17 @@ export class RunningHash {
   }
 }
 
-/** Whether the container has a program for it. */
+/** Whether the container has a program for SHA-256. */
 export function canHash(tools: ReadonlySet<Tool>): boolean {
   return tools.has("sha256sum") || tools.has("openssl");
 }
 
-/** What HASH_FUNCTION printed; "" where it is no SHA-256. */
+/** The output of HASH_FUNCTION; "" if it is not a SHA-256. */
 export function hashIn(text: string): string {
   return /\b[0-9a-f]{64}\b/.exec(text)?.[0] ?? "";
 }
 
-/** By the container's own program. */
+/** Hashes with the container's own program. */
 export async function remoteHash(shell: RemoteShell, path: string): Promise<string> {
   return hashIn(await shell.mustRun(`${HASH_FUNCTION}h "$1"`, [path]));
 }
@@ -69,7 +72,10 @@ export async function remoteHash(shell: RemoteShell, path: string): Promise<stri
 const HASH_FOLDER = `cd "$1" || exit 1
 find . -type f -exec openssl dgst -sha256 -r {} + 2>/dev/null || find . -type f -exec sha256sum {} +`;
 
-/** Of every file below a folder, by its path from there, in bytes, one a character. Names that the program would have to escape are left out. */
+/**
+ * The hashes of all files below a folder, by relative path in bytes, one character each. Omits
+ * names that the program would have to escape.
+ */
 export async function remoteHashes(shell: RemoteShell, folder: string): Promise<Map<string, string>> {
   const text = await shell.mustRun(HASH_FOLDER, [folder], { encoding: "latin1" });
   const hashes = new Map<string, string>();

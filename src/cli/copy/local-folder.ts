@@ -2,7 +2,7 @@ import { lstat, readdir, readlink } from "node:fs/promises";
 import { localPath, shownName } from "./archive-names.ts";
 
 export interface LocalEntry {
-  /** Below the folder, with slashes; bytes, one a character, as `linkname`. */
+  /** Path below the folder, with slashes; bytes, one character each, like `linkname`. */
   readonly name: string;
   readonly type: "directory" | "file" | "symlink";
   readonly mode: number;
@@ -11,7 +11,7 @@ export interface LocalEntry {
   readonly linkname?: string;
 }
 
-/** Depth first, a folder before what is in it; sockets and devices are left out. */
+/** Depth first, a folder before its contents. Omits sockets and devices. */
 export async function listFolder(root: string, name: string): Promise<LocalEntry[]> {
   const entries: LocalEntry[] = [];
   const children = await readdir(localPath(root, name), { encoding: "latin1" });

@@ -3,7 +3,7 @@ import path from "node:path";
 import { localPath, refuseLinks } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 
-/** Renames what is in `staging` to below `destination`, folders that are there already by their contents. */
+/** Renames the contents of `staging` to below `destination`, and merges folders that exist already. */
 export async function moveInto(staging: string, destination: string, name: string): Promise<void> {
   const [arrived, target] = [localPath(staging, name), localPath(destination, name)];
   if (name !== "") await refuseLinks(destination, name);

@@ -1,14 +1,14 @@
-/** How far a copy is. */
+/** The progress of a copy. */
 export interface Progress {
   advance(bytes: number): void;
-  /** After a resume, or a start from zero. */
+  /** Called after a resume or a restart from zero. */
   moveTo(bytes: number): void;
   stop(): void;
 }
 
 const nothing: Progress = { advance: () => {}, moveTo: () => {}, stop: () => {} };
 
-/** A bar on stderr, where that is a terminal. `totalBytes` 0: unknown. */
+/** A bar on stderr, if that is a terminal. `totalBytes` 0: unknown. */
 export async function startProgress(name: string, totalBytes: number, isQuiet: boolean): Promise<Progress> {
   if (isQuiet || !process.stderr.isTTY) return nothing;
   const { default: cliProgress } = await import("cli-progress");

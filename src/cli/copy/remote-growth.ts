@@ -4,29 +4,32 @@ import { changedWhileRead, noteGrowth } from "./growth.ts";
 import { canHash, HASH_FUNCTION } from "./hashing.ts";
 import { bytesIn, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
 
-/** What was read of a file: SHA-256 in hexadecimal, and bytes. */
+/** The part of a file that was read: SHA-256 in hexadecimal, and bytes. */
 export interface RemoteGrowth {
   readonly hash: string;
   readonly size: number;
 }
 
-/** Of each file `$2`, `$4` ..., written for `printf %b`, of which `$3`, `$5` ... bytes were read: its size, and the SHA-256 of those. */
+/**
+ * Prints each file's size and the hash of its read part: `$2`, `$4` ... are names for `printf %b`,
+ * `$3`, `$5` ... the bytes that were read.
+ */
 const LOOK = `${SIZE_FUNCTION}${HASH_FUNCTION}cd "$1" || exit 1; hashes="$2"; shift 2
 while [ $# -gt 1 ]; do f=$(printf '%b.' "$1"); f="./\${f%.}"; s=$(z "$f"); x=
 if [ -n "$hashes" ]; then head -c "$2" "$f" > /dev/null || exit 1
 x=$(head -c "$2" "$f" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi); fi
 echo $s $x; shift 2; done`;
-/** A URL has room for so many names. */
+/** As many names as fit in a URL. */
 const FILES_AT_ONCE = 8;
 
-/** The files that tar says have changed, by name in bytes; undefined where it says anything else, too. */
+/** The files that tar reports as changed, by name in bytes; undefined if it reports anything else, too. */
 export function changedNames(stderr: string): string[] | undefined {
   const lines = stderr.split("\n").filter((line) => !/^\s*$|: socket ignored$/.test(line));
   const names = lines.map((line) => /^\S*tar: (.*): file changed as we read it$/.exec(line)?.[1]);
   return names.includes(undefined) ? undefined : names.map((name) => unquoted(name ?? ""));
 }
 
-/** Throws CopyError "changed" for a file that did more than grow; notes those that grew. */
+/** Throws CopyError "changed" if a file did more than grow; notes those that grew. */
 export async function checkRemoteGrowth(
   source: RemotePath,
   suspects: ReadonlyMap<string, RemoteGrowth>,
@@ -51,7 +54,7 @@ export async function checkRemoteGrowth(
   }
 }
 
-/** For `printf %b`: an argument is UTF-8, and a name need not be. */
+/** Escapes for `printf %b`: an argument is UTF-8, but a name need not be. */
 function escaped(name: string): string {
   return name.replace(/[^\w./-]/g, (byte) => `\\0${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }
@@ -66,7 +69,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: "\v",
 };
 
-/** As GNU tar writes names: bytes that its locale does not print in octal. */
+/** Reads names as GNU tar writes them: bytes that its locale cannot print are octal. */
 function unquoted(name: string): string {
   const bytes = Buffer.from(name).toString("latin1");
   return bytes.replace(/\\([0-7]{3}|.)/g, (_all, code: string) =>

@@ -4,25 +4,28 @@ import type { RemoteShell } from "./remote-shell.ts";
 
 export type Tool = "sha256sum" | "openssl" | "tail" | "tar" | "find" | "head";
 
-/** What a path in the container is, and what there is to work with. */
+/** A path in the container, and the programs available there. */
 export interface RemotePath {
   readonly kind: "file" | "folder" | "other" | "absent";
-  /** Absolute, with the links of its folder followed. */
+  /** Absolute, with its folder's links resolved. */
   readonly path: string;
-  /** A file's: what changes when it is written to. */
+  /** For a file: changes whenever the file is written. */
   readonly size: number;
   readonly version: string;
   readonly mode: number | undefined;
   readonly tools: ReadonlySet<Tool>;
-  /** Something of an upload of before lies beside it, or, of `name`, in it. */
+  /** An earlier upload left a part beside it or, with `name`, inside it. */
   readonly hasPartial: boolean;
 }
 
-/** A shell function that prints a file's size. busybox's wc reads all of a file for it, a character at a time: seconds for each 100 MiB. */
+/**
+ * A shell function that prints a file's size. busybox's wc would read the whole file, a character
+ * at a time: seconds per 100 MiB.
+ */
 export const SIZE_FUNCTION = `z() { stat -L -c %s "$1" 2>/dev/null || wc -c < "$1"; }
 `;
 
-/** Every step that fails is the script's failure; the path is the last thing that it prints, for it may hold line feeds. */
+/** Every failing step fails the script. The path comes last, because it may contain line feeds. */
 const INSPECT = `p="$1"; d="$2"; b="/$3"; CDPATH=
 if [ -d "$p" ]; then k=folder; d="$p"; b=
 elif [ -f "$p" ]; then k=file; elif [ -e "$p" ]; then k=other; else k=absent; fi
@@ -39,15 +42,15 @@ for t in sha256sum openssl tail tar find head; do command -v $t >/dev/null 2>&1 
 printf 'path %s' "$d$b"`;
 
 /**
- * Inspects a path; `name` is what will be put into it if it is a folder. Throws CopyError, also where its folder cannot be entered, and
- * what executors throw.
+ * Inspects a path; `name` will be put into it if it is a folder. Throws CopyError, also if its
+ * folder cannot be entered, and executors' errors.
  */
 export async function inspect(shell: RemoteShell, path: string, name = ""): Promise<RemotePath> {
   const [folder, base] = [posix.dirname(path), posix.basename(path)];
   return readInspection(await shell.mustRun(INSPECT, [argumentOf(path), argumentOf(folder), base, name]));
 }
 
-/** Whatever a container prints is checked before it is taken for a path. Throws CopyError "remote". */
+/** Checks a container's output before using it as a path. Throws CopyError "remote". */
 export function readInspection(text: string): RemotePath {
   const pathAt = /(?:^|\n)path (?=\/)/.exec(text);
   const lines = text.slice(0, pathAt?.index ?? text.length).split("\n");
@@ -66,7 +69,7 @@ export function readInspection(text: string): RemotePath {
     );
   }
   const path = text.slice(pathAt.index + pathAt[0].length);
-  // Links led there. What it was is lost, and a command's arguments are UTF-8, too.
+  // Links led to this path. Its original bytes are lost, and a command's arguments are UTF-8, too.
   if (path.includes("\uFFFD"))
     throw new CopyError("remote", `in the container, a path is not UTF-8: ${path}`);
   const mode = Number.parseInt(fieldOf("mode"), 8);
@@ -85,17 +88,17 @@ function isKind(text: string): text is RemotePath["kind"] {
   return ["file", "folder", "other", "absent"].includes(text);
 }
 
-/** The number of bytes that a container printed, and NaN for anything else: nothing printed is not a 0. */
+/** The byte count that a container printed; NaN for anything else, because empty output does not mean 0. */
 export function bytesIn(text: string): number {
   return /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
 }
 
-/** No path is taken for a flag. */
+/** Keeps a path from being taken for a flag. */
 export function argumentOf(path: string): string {
   return path.startsWith("-") ? `./${path}` : path;
 }
 
-/** Where a file or folder waits until it is whole. */
+/** The name of an incomplete file or folder. */
 export function partialName(path: string): string {
   return posix.join(posix.dirname(path), `.${posix.basename(path)}.sluice-partial`);
 }

@@ -6,7 +6,7 @@ import type { ClientConnection } from "../client/connection.ts";
 import { commandExecutor } from "../client/run-command.ts";
 import { CopyError } from "./copy-error.ts";
 
-/** What a program says of itself; more is dropped. */
+/** Bound on a program's messages; the rest is dropped. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_QUOTED_BYTES = 500;
 
@@ -14,7 +14,7 @@ export interface ShellStreams {
   readonly stdin?: InputStream | undefined;
   readonly stdout?: OutputStream | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** What the printed text is read as: "latin1" keeps bytes, one a character. */
+  /** How to decode printed text: "latin1" keeps bytes, one character each. */
   readonly encoding?: "utf8" | "latin1" | undefined;
 }
 
@@ -34,7 +34,7 @@ export class RemoteShell {
     this.#container = container;
   }
 
-  /** `sh -c SCRIPT`, whose `$1` and so on are `args`. Throws ConnectError and SessionError. */
+  /** Runs `sh -c SCRIPT` with `args` as `$1` and so on. Throws ConnectError and SessionError. */
   script(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<ShellResult> {
     return this.command(["sh", "-c", script, "sh", ...args], streams);
   }
@@ -48,7 +48,7 @@ export class RemoteShell {
     return { exitCode, stdout: out.text(encoding), stderr: err.text("utf8") };
   }
 
-  /** As `script`; throws CopyError "remote" for an exit code other than 0. */
+  /** Like `script`; throws CopyError "remote" for an exit code other than 0. */
   async mustRun(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<string> {
     const result = await this.script(script, args, streams);
     if (result.exitCode === 0) return result.stdout;
@@ -61,7 +61,7 @@ export function remoteFailure({ exitCode, stderr }: ShellResult): CopyError {
   return new CopyError("remote", `in the container, exit code ${exitCode}${said === "" ? "" : `: ${said}`}`);
 }
 
-/** The container has no such program: what runtimes say of it is a failure, or the code that shells give. */
+/** Whether the container lacks the program: runtimes report a failure, shells an exit code. */
 export function isMissingProgram(error: unknown): boolean {
   if (!(error instanceof SessionError) || error.code !== "remote-failure") return false;
   return /not found|no such file|executable file/i.test(error.message);
@@ -81,7 +81,7 @@ class Text implements PartTaker {
   }
 }
 
-/** An input that ends after these bytes. */
+/** An input of exactly these bytes. */
 export async function* bytesInput(bytes: Buffer): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
 }

@@ -6,14 +6,14 @@ const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
 
 export interface RetryOptions {
-  /** So many attempts in a row may bring nothing. */
+  /** How many attempts in a row may make no progress. */
   readonly retries: number;
-  /** Bytes that are safe by now: an attempt that adds to them was worth it, and the count starts again. */
+  /** Bytes that are safe by now. An attempt that adds to them resets the count. */
   readonly progress: () => number;
   readonly note: (text: string) => void;
 }
 
-/** Attempts again where the connection was lost, for as long as it gets further. Throws the last attempt's error. */
+/** Retries after lost connections while attempts make progress. Throws the last attempt's error. */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   let fruitless = 0;
   for (;;) {
@@ -31,7 +31,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
   }
 }
 
-/** The connection failed, and neither the command nor anything local did. */
+/** The connection failed, not the command or anything local. */
 export function isInterruption(error: unknown): boolean {
   if (error instanceof ConnectError) {
     if (error.httpStatus !== undefined) return error.httpStatus >= 500 || error.httpStatus === 429;
@@ -39,7 +39,7 @@ export function isInterruption(error: unknown): boolean {
   }
   if (!(error instanceof SessionError)) return false;
   if (["connection-lost", "missing-status", "heartbeat-timeout"].includes(error.code)) return true;
-  // A gateway says of a lost node what it would say of any failure of its own.
+  // A gateway reports a lost node like any failure of its own.
   return (
     error.code === "remote-failure" &&
     error.status?.reason === "InternalError" &&

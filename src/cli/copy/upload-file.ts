@@ -14,14 +14,17 @@ import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 import { APPEND, FINISH, HOW_FAR, REMOVE, WRITE, WRITE_AND_HASH } from "./upload-scripts.ts";
 
-/** From this size on sha256sum hashes while the file grows, since it may take as long as the network. openssl is fast enough at the end. */
+/**
+ * From this size on sha256sum hashes while the file grows, since hashing may take as long as the
+ * network. openssl is fast enough at the end.
+ */
 const HASHED_MEANWHILE_BYTES = 64 * 1024 * 1024;
-/** However bad a network is, commands of so little are sent. */
+/** Each command sends at least this much, even over a bad network. */
 const MIN_LIMIT_BYTES = 64 * 1024;
 
 /**
- * Copies a file to `destination`, which appears whole or not at all, and resumes where its SHA-256 can be checked. Resolves to that, in
- * hexadecimal. Throws CopyError, ConnectError, SessionError.
+ * Copies a file to `destination`, which appears complete or not at all; resumes if its SHA-256 can
+ * be checked. Resolves to that, in hexadecimal. Throws CopyError, ConnectError, SessionError.
  */
 export async function uploadFile(
   source: string,
@@ -73,7 +76,7 @@ export async function uploadFile(
   }
 }
 
-/** The same of a stream, which cannot be read twice: a lost connection ends it. */
+/** Uploads a stream, which cannot be read twice: a lost connection ends it. */
 export async function uploadStream(
   source: Readable,
   destination: string,
@@ -95,7 +98,7 @@ export async function uploadStream(
   }
 }
 
-/** What one command sends. `bytes`: 0 where that is not known. */
+/** The bytes that one command sends. `bytes`: 0 if unknown. */
 interface Part {
   readonly offset: number;
   readonly bytes: number;
@@ -110,13 +113,16 @@ class Upload {
   readonly hash = new RunningHash();
   #partial: string;
   #hasStarted = false;
-  /** No writer of before may still be there. */
+  /** No earlier writer can still be running. */
   #isAlone: boolean;
-  /** What the container says that is there: a SHA-256, or a number of bytes. */
+  /** The container's report: a SHA-256, or a number of bytes. */
   #theirs = "";
-  /** What is known to be in the container. */
+  /** Bytes known to be in the container. */
   safeBytes = 0;
-  /** What one command sends. Less where connections are lost with most of what they were given: what a command has taken stays. */
+  /**
+   * The most that one command sends. It shrinks if lost connections waste most of it; bytes that
+   * arrived are kept.
+   */
   limitBytes = Number.POSITIVE_INFINITY;
 
   constructor(destination: string, remote: RemotePath, options: CopyOptions, progress: Progress) {
@@ -128,7 +134,10 @@ class Upload {
     this.#isAlone = !remote.hasPartial;
   }
 
-  /** Where to go on: only where the result can be checked, for a writer of before may not have stopped in time. */
+  /**
+   * The offset to resume from. Resumes only if the result can be checked, because an earlier writer
+   * may not have stopped in time.
+   */
   async offset(sourceBytes: number): Promise<number> {
     const hadStarted = this.#hasStarted;
     this.#hasStarted = true;
@@ -147,7 +156,7 @@ class Upload {
     return this.safeBytes;
   }
 
-  /** All before `bytes` is in the container. Throws CopyError "mismatch" where the container says otherwise. */
+  /** Notes that all bytes before `bytes` arrived. Throws CopyError "mismatch" if the container disagrees. */
   arrived(bytes: number): void {
     if (bytesIn(this.#theirs) !== bytes) {
       throw new CopyError(
@@ -159,7 +168,7 @@ class Upload {
     this.limitBytes *= 2;
   }
 
-  /** `source` is read once, to its end or until this throws. */
+  /** Reads `source` once, to its end or until this throws. */
   async send(source: AsyncIterable<Buffer>, { offset, bytes, isLast }: Part): Promise<void> {
     const { shell, signal } = this.#options;
     const isHashed = this.#canCheck && isLast;
@@ -207,7 +216,7 @@ class Upload {
     }
   }
 
-  /** Leaves nothing behind but what a later call may resume. */
+  /** Removes everything that a later call cannot resume. */
   async abandon(error: unknown): Promise<void> {
     if (isInterruption(error) && this.#canCheck) return;
     await this.#options.shell.script(REMOVE, [this.#partial]).catch(() => {});
@@ -218,7 +227,7 @@ class Upload {
   }
 }
 
-/** What cannot be read is a local failure, and not one of the session that it ends. */
+/** A read error is a local failure, not one of the session that it ends. */
 async function* local(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   try {
     yield* pieces;

@@ -17,25 +17,28 @@ import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
 
-/** A file of up to this much is read at once. */
+/** Files up to this size are read in one piece. */
 const AT_ONCE_BYTES = 256 * 1024;
 const PIECE_BYTES = 240 * 1024;
 const CLEAR = 'rm -rf "$1" "$1.pid" && mkdir "$1"';
-/** tar leaves its number, as the writer of a single file does. */
+/** tar leaves its process ID, like the writer of a single file. */
 const UNPACK = 'rm -f "$1.pid" && set -C && echo $$ > "$1.pid" && [ ! -L "$1" ] && cd "$1" && exec tar xmf -';
-/** Stops an earlier tar, by its process ID and only while it works in this folder, and lists what it left. */
+/**
+ * Stops an earlier tar, by its process ID and only if it works in this folder, and lists the files
+ * it left.
+ */
 const SIZES = `i=$(cat "$1.pid" 2>/dev/null); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/cwd" 2>/dev/null)" = "$1" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done
 cd "$1" || exit 1
 find . -type f -exec stat -c '%s %n' {} + 2>/dev/null || find . -type f -exec wc -c {} \\;`;
 const FINISH =
   'rm -f "$1.pid"; if [ -d "$2" ]; then cp -R "$1/." "$2/" && rm -rf "$1"; else mv "$1" "$2"; fi';
-/** A folder of the archive may be read-only. */
+/** A folder from the archive may be read-only. */
 const REMOVE = `rm -rf "$1" "$1.pid" 2>/dev/null || { find "$1" -type d -exec chmod u+rwx {} \\;; rm -rf "$1" "$1.pid"; }`;
 
 /**
- * Copies a folder; `destination` appears when it is complete. Files that arrived before a connection was lost are not sent again.
- * Throws CopyError, ConnectError, SessionError.
+ * Copies a folder; `destination` appears when it is complete. Does not resend files that arrived
+ * before a connection was lost. Throws CopyError, ConnectError, SessionError.
  */
 export async function uploadFolder(
   source: string,
@@ -83,7 +86,7 @@ class Packing {
   readonly #progress: Progress;
   readonly #hashes = new Map<string, string>();
   #attempts = 0;
-  /** What ended the archive on this side. */
+  /** The error that ended the archive on this side. */
   #problem: unknown;
   safeBytes = 0;
 
@@ -119,14 +122,14 @@ class Packing {
   compare(theirs: ReadonlyMap<string, string>): void {
     for (const [name, hash] of this.#hashes) {
       const other = theirs.get(name);
-      // A name that the program writes in another way is not in its list.
+      // Names that the program would escape are missing from its list.
       if (other === undefined ? !/[\\\n]/.test(name) : other !== hash) {
         throw new CopyError("mismatch", `${shownName(name)}: the SHA-256 differs on both ends`);
       }
     }
   }
 
-  /** The files that are whole. What tar was writing when it ended is shorter: its rest is sent by itself. */
+  /** The complete files. The one that tar was writing is shorter; its rest is sent separately. */
   async #arrived(remote: RemotePath): Promise<Set<string>> {
     const sizes = new Map<string, number>();
     const { shell } = this.#options;
@@ -191,7 +194,7 @@ class Packing {
   }
 }
 
-/** Read without a thread of the pool for each step: that costs several times what reading a small file does. */
+/** Reads synchronously: using the thread pool for each step costs several times the read of a small file. */
 function* readSmall(name: Buffer, entry: LocalEntry): Generator<Buffer, void, void> {
   const file = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
   const content = Buffer.allocUnsafeSlow(entry.size);
@@ -225,7 +228,10 @@ function expectStart(file: Buffer, entry: LocalEntry, readBytes: number, after: 
   if (hasOnlyGrown(name, entry, readBytes, after)) noteGrowth(name, entry.size);
 }
 
-/** tar's blocks of 512 bytes, sent one by one, would be most of the work. A piece is free again when the next is asked for. */
+/**
+ * Sends large pieces: sending tar's 512-byte blocks one by one would be most of the work. A piece
+ * is free again when the next is requested.
+ */
 async function* inLargePieces(archive: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
   let bytes = 0;

@@ -2,12 +2,16 @@
 import { HASH_FUNCTION } from "./hashing.ts";
 import { SIZE_FUNCTION } from "./remote-path.ts";
 
-/** What lies at a hidden name of ours is removed, and never followed: anyone may have put a link there. */
+/**
+ * Removes whatever is at our hidden name and never follows it: another user may have planted a link
+ * there.
+ */
 const OWN_PID = 'rm -f "$1.pid" || exit 1; set -C';
 const OWN_FILE = `rm -f "$1" || exit 1; ${OWN_PID}`;
 /**
- * The writer leaves its process ID, so that it can be stopped after a lost connection. It is a child: containerd cuts off the input of a
- * command whose stdout is closed (containerd#13934). Prints the file's SHA-256 at the end, or, without a `$2`, its size.
+ * The writer leaves its process ID, so that it can be stopped after a lost connection. It is a
+ * child, because containerd cuts off a command's input when its stdout is closed
+ * (containerd#13934). At the end it prints the SHA-256, or the size without a `$2`.
  */
 const writer = (
   before: string,
@@ -21,22 +25,22 @@ export const APPEND: string = writer(
   ">>",
 );
 /**
- * The same, hashed while it grows: the reader follows the writer, as GNU's `tail -f --pid` would. It does not outlive its shell, since the
- * container's process 1 may not reap children.
+ * Writes and hashes at once: the reader follows the writer, like GNU's `tail -f --pid`. It ends
+ * with its shell, since the container's process 1 may not reap children.
  */
 export const WRITE_AND_HASH: string = `${OWN_FILE}; exec 3<&0; exec 4> "$1" || exit $?
 cat <&3 3<&- >&4 4>&- & w=$!; echo $w > "$1.pid"; exec 3<&- 4>&-
 { while kill -0 $w && kill -0 $$; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | sha256sum & f=$!
 wait $w || exit $?; wait $f`;
 /**
- * Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. A link, also a hard one to a
- * file of another name, is none of ours.
+ * Stops an earlier writer, by process ID and only if it has this file open, and prints how far it
+ * came. Ignores links, also hard links to files with another name.
  */
 export const HOW_FAR: string = `${SIZE_FUNCTION}p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
 if [ -L "$p" ] || [ "$(stat -c %h "$p" 2>/dev/null || echo 1)" != 1 ]; then rm -f "$p" || exit 1; fi
 if [ -f "$p" ]; then z "$p"; else echo 0; fi`;
-/** Where it was done before, and only the answer was lost, it says the SHA-256 of what is there. */
+/** If an earlier call did this and only its answer was lost, prints the SHA-256 of the finished file. */
 export const FINISH: string = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
 if [ -d "$2" ]; then echo "$2 is a folder" >&2; exit 1; fi
 if [ -n "$3" ]; then chmod "$3" "$1" || exit $?; fi; rm -f "$1.pid" && mv -f "$1" "$2"`;

@@ -16,11 +16,14 @@ import { requireLoopback } from "../loopback.ts";
 import { terminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** Two fake nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
+/**
+ * Starts two fake nodes and the gateway on loopback, shows every path working, then serves until
+ * SIGTERM or Ctrl-C.
+ */
 export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
   requireLoopback(values.address, "the demo runs commands on this machine");
   const stopped = terminationSignal();
-  // The reader of the first line may have gone, and the terminal, too.
+  // The reader of the first line may be gone, and the terminal, too.
   process.stdout.on("error", () => {});
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string)).catch(refuseTaken);
@@ -122,7 +125,7 @@ Stop with Ctrl-C.
 `;
 }
 
-/** What starts this program from any folder. */
+/** The path that starts this program from any folder. */
 function programFile(): string {
   const [, script] = process.argv;
   return isSingleBinary || script === undefined ? process.execPath : realpathSync(script);

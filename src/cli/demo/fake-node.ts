@@ -5,7 +5,7 @@ import type { fakeNodeFlags } from "../commands/fake-node.ts";
 import { terminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** One fake node with a self-signed certificate, until SIGTERM or Ctrl-C: for compositions and tests. */
+/** Runs one fake node with a self-signed certificate until SIGTERM or Ctrl-C, for compositions and tests. */
 export async function run({ values }: Invocation<typeof fakeNodeFlags>): Promise<number> {
   const { name, address, port, pod } = values;
   const stopped = terminationSignal();

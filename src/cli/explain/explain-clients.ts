@@ -4,7 +4,7 @@ import type { ClientOffer } from "../../sessions/client-offer.ts";
 import { type AdmissionReason, PLAN_REASONS, planFor, planThroughApiServer } from "../../sessions/plan.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 
-/** Clients as they come, by what they offer. */
+/** The usual clients, with the protocols they offer. */
 const commandClients: readonly [name: string, offer: ClientOffer][] = [
   ["kubectl 1.30 and newer (WebSocket v5)", { transport: "websocket", protocols: ["v5.channel.k8s.io"] }],
   ["kubectl 1.29 and older (SPDY/3.1)", { transport: "spdy", protocols: ["v4.channel.k8s.io"] }],
@@ -19,7 +19,10 @@ const forwardClients: readonly [name: string, offer: ClientOffer][] = [
   ["other clients (legacy WebSocket)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
 ];
 
-/** A line for each kind of client: its name, the plan, and why. `admission`: why the API server carries it. */
+/**
+ * A line for each kind of client: its name, the plan, and the reason. `admission`: why the API
+ * server carries it.
+ */
 export function explainClients(
   subresource: Subresource,
   node: NodeCapability,

@@ -8,7 +8,10 @@ import { explainClients } from "./explain-clients.ts";
 
 const ADMIN_TIMEOUT_MS = 10_000;
 
-/** Prints how sessions reach a node and why; with `admin`, a gateway's admin listener, what that gateway learned. */
+/**
+ * Prints how sessions reach a node and why. With `admin`, asks a gateway's admin listener for its
+ * observations.
+ */
 export async function explainNode(
   name: string,
   configFile: string,
@@ -42,7 +45,7 @@ export async function explainNode(
   return node.problem !== undefined || isDead ? 1 : 0;
 }
 
-/** Requests a node's state from a gateway's admin listener. Throws UsageError where the URL is not one. */
+/** Requests a node's state from a gateway's admin listener. Throws UsageError if that is not a URL. */
 export async function askAdmin(admin: string, name: string): Promise<DescribedNode | undefined> {
   if (!URL.canParse(admin)) throw new UsageError(`--admin must be a URL, got ${JSON.stringify(admin)}`);
   const url = new URL("/debug/nodes", admin);

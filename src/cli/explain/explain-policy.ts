@@ -19,7 +19,7 @@ export interface DescribedSession {
   readonly reason?: string | undefined;
 }
 
-/** Which rule of the policy decides about the session, and its verdict. */
+/** Names the policy rule that decides about the session, and its verdict. */
 export function explainPolicy(
   rules: readonly PolicyRule[],
   described: DescribedSession,
@@ -27,7 +27,7 @@ export function explainPolicy(
   const { group = [], command = [], tty = false, stdin = false, port, reason = "" } = described;
   const base = { ...described, groups: ["system:authenticated", ...group], command, tty, stdin, reason };
   const wanted = base;
-  // kubectl names ports one by one while it runs: each is asked about alone.
+  // kubectl requests each port separately while it runs, so policy judges each one.
   const ports = port ?? [];
   const lines =
     ports.length === 0

@@ -12,13 +12,16 @@ import type { RouteTable } from "../../ingress/route-table.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** Prints which Ingress serves a URL, and what its backend is sent. Exit code 1 where no rule does. Throws UsageError. */
+/**
+ * Prints the Ingress that serves a URL, and the request its backend gets. Exit code 1 if no rule
+ * matches. Throws UsageError.
+ */
 export async function explainUrl(url: string, configFile: string): Promise<number> {
   const configuration = await loadConfiguration(configFile);
   const { ingress } = configuration.listeners;
   if (ingress === undefined) throw new UsageError("a URL needs listeners.ingress in the configuration");
   refuseLive(configuration);
-  // As it is written: a URL parser would resolve what a client sends.
+  // Keeps the URL as written: a parser would normalize what a client sends.
   const [, authority = "", target = ""] = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
   const request = readIngressRequest("GET", target === "" ? "/" : target, [["Host", authority]], 1);
   if ("problem" in request) {

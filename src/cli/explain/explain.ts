@@ -16,10 +16,13 @@ import { explainUrl } from "./explain-url.ts";
 
 type Values = Invocation<typeof explainFlags>["values"];
 
-/** What the policy's rules look at. */
+/** Flags that policy rules refer to. */
 const SESSION_FLAGS = ["user", "group", "command", "tty", "stdin", "port", "reason"] as const;
 
-/** Prints where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
+/**
+ * Prints the destination of a request, the path for each kind of client, and the reasons. Exit code
+ * 1 if it would be refused.
+ */
 export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
   const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
   const url = /^https?:\/\//i.test(operands[0] ?? "") && operands.length === 1 ? operands[0] : undefined;
@@ -47,7 +50,7 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   }
 }
 
-/** A flag that would change nothing was meant for something. Throws UsageError. */
+/** Refuses flags without effect, because the user meant something by them. Throws UsageError. */
 function refuseIgnored(values: Values, about: "a node" | "a URL" | undefined): void {
   const others = about === "a URL" ? (["admin", "container"] as const) : (["container"] as const);
   const given = [...others, ...SESSION_FLAGS].filter((name) => {
@@ -97,7 +100,10 @@ async function explain(
   return isRefused ? 1 : 0;
 }
 
-/** kubectl always names a container: the annotated one, otherwise the first. The API server asks for a name where there are several. */
+/**
+ * kubectl always names a container: the annotated one, otherwise the first. The API server requires
+ * a name if there are several.
+ */
 function defaultContainerOf(pod: Pod | undefined, subresource: Subresource): string | undefined {
   if (pod === undefined || subresource === "portforward") return undefined;
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;

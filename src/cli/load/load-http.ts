@@ -47,7 +47,7 @@ export async function httpPlanOf(
   };
 }
 
-/** As `publish`, of plain requests. */
+/** Like `publish`, for plain requests. */
 export async function publishHttp(
   report: HttpLoadReport,
   thresholds: readonly Threshold<HttpLoadReport>[],

@@ -7,12 +7,15 @@ import { checkInstalled, readManifests } from "../setup/install.ts";
 import { UsageError } from "../usage-error.ts";
 import { partOf, planOf, processesOf } from "./load-plan.ts";
 
-/** What the job sets for each pod; a token would be shown with the Job. */
+/** The job sets these for each pod. A token would be visible in the Job. */
 const NOT_OF_A_JOB = ["part", "start-at", "json", "html", "threshold", "token"] as const;
-/** From a pod's start to its program's, and its end to the Job's. */
+/** Time from a pod's start to its program's, and from the program's end to the Job's. */
 const MARGIN_SECONDS = 300;
 
-/** Prints the Indexed Job of deploy/kustomize/load for a load of its own. Throws UsageError. `args`: of `sluice load`. */
+/**
+ * Prints the Indexed Job in deploy/kustomize/load with the user's own load. Throws UsageError.
+ * `args`: the arguments of `sluice load`.
+ */
 export async function printJob(
   { namespace, image, threshold, "start-at": startAtMs }: LoadValues,
   [partsText = "", ...rest]: readonly string[],
@@ -33,7 +36,7 @@ export async function printJob(
     .replace(/^( +(?:completions|parallelism): ).*$/gm, `$1${parts}`)
     .replace(/^( +activeDeadlineSeconds: ).*$/m, `$1${seconds}`)
     .replace(/^( +image: ).*$/m, `$1${target.image}`)
-    // A function: arguments may hold what replacements understand.
+    // A function, because arguments may contain replacement patterns.
     .replace(/^( +args:)\n(?: +- .*\n)+/m, (_, key: string) => `${key} ${podArgs}\n`);
   const given = threshold.map((text) => ` --threshold '${text}'`).join("");
   process.stdout.write(`# kubectl apply -f -; when the Job has ended:
@@ -74,7 +77,7 @@ function loadOf(args: readonly string[], parts: number) {
   };
 }
 
-/** Of the pod: the kubeconfig of the Secret, or its ServiceAccount's token for a server that is given. */
+/** The pod's server: the Secret's kubeconfig, or a given server with the ServiceAccount's token. */
 function serverFlags(values: LoadValues): string[] {
   if (values.server === undefined && values["streaming-url"] === undefined) {
     return values.kubeconfig === undefined ? ["--kubeconfig=/etc/sluice-load/kubeconfig"] : [];

@@ -16,10 +16,10 @@ import { UsageError } from "../usage-error.ts";
 import { publishHttp } from "./load-http.ts";
 import { publish, thresholdsOf } from "./load-result.ts";
 
-/** Some 300 parts of ten minutes each in one log. */
+/** Enough for a log with some 300 parts of ten minutes each. */
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
-/** Adds up the reports of parts that ran side by side. Throws UsageError, naming files. */
+/** Merges the reports of parts that ran side by side. Throws UsageError, naming files. */
 export async function runMerge(values: LoadValues, files: readonly string[]): Promise<number> {
   const named: NamedReport[] = [];
   for (const file of files) named.push(...(await readNamed(file)));
@@ -49,7 +49,7 @@ async function mergeHttp(reports: readonly [HttpNamed, ...HttpNamed[]], values: 
   return verdict(merged, await publishHttp(merged, thresholds, values));
 }
 
-/** A verdict on some of the parts is none. */
+/** Without all parts there is no verdict. */
 function verdict(merged: LoadReport | HttpLoadReport, code: number): number {
   return missingParts(merged).length > 0 ? 1 : code;
 }

@@ -15,7 +15,7 @@ import { remotePort } from "../flag-readers.ts";
 import { UsageError } from "../usage-error.ts";
 import { defaultCommand, type SessionPlace, sessionPath } from "./load-target.ts";
 
-/** Throws UsageError. `operands` is what stands before `--`, `command` what stands behind it; the server may be on loopback. */
+/** Throws UsageError. `operands` come before `--`, `command` after it; the server may be on loopback. */
 export function planOf(
   values: LoadValues,
   operands: readonly string[],
@@ -70,7 +70,7 @@ export function planOf(
   };
 }
 
-/** Without a network in between, the latency of full buffers is that of the generator's own queue. */
+/** Without a network in between, full buffers would only measure the generator's own queue. */
 function inFlightOf(values: LoadValues, isOnLoopback: boolean): number {
   const isClosed = isOnLoopback && values.direction === "echo" && values["message-rate"] === 0;
   return values["in-flight"] ?? (isClosed ? 1 : 0);
@@ -90,7 +90,10 @@ function numbersOf(values: LoadValues) {
   };
 }
 
-/** Verifies whatever can be verified, unless --verify is given: a command of the caller's own is only taken to echo. */
+/**
+ * Verifies everything that can be verified, unless --verify is given. The user's own command is
+ * only expected to echo.
+ */
 function verificationOf(
   { verify }: LoadValues,
   kind: LoadKind,
@@ -112,7 +115,7 @@ function verificationOf(
   return direction === "upload" ? "digest" : "sequence";
 }
 
-/** Parts have one process unless they all are given the same number. */
+/** Parts use one process each unless all get the same number. */
 export function processesOf(
   { processes, part }: LoadValues,
   { sessions }: Pick<LoadPlan, "sessions">,
@@ -121,7 +124,7 @@ export function processesOf(
   return processes ?? Math.min(sessions, Math.max(1, Math.floor(availableParallelism() / 2)));
 }
 
-/** A share without a session would wait for the end of the run, and have nothing to report. Throws UsageError. */
+/** A part without a session would wait for the end and report nothing. Throws UsageError. */
 export function partOf(values: LoadValues, { sessions, count }: LoadPlan, processes: number): LoadPart {
   const part = values.part ?? { index: 0, of: 1 };
   const shares = part.of * processes;

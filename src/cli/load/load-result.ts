@@ -13,7 +13,7 @@ import {
 import type { LoadValues } from "../commands/load.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** Set apart from 1, so that a pipeline can tell a slow server from a run that failed; k6 has the same. */
+/** Differs from 1, so that a pipeline can tell a slow server from a failed run; k6 uses the same code. */
 const THRESHOLD_NOT_MET = 99;
 
 /** Throws UsageError. */
@@ -44,7 +44,7 @@ export async function publish(
   return exitCodeOf(report.sessions, thresholds, report.thresholds);
 }
 
-/** `file`: `-` is standard output. */
+/** `file`: `-` means standard output. */
 export async function writeReport(
   file: string | undefined,
   text: () => string | Promise<string>,

@@ -31,7 +31,10 @@ export async function targetSpecOf(
   return serverSpecOf(flags, "--streaming-url", urlOf("--streaming-url", streamingUrl).origin);
 }
 
-/** Of a server without a kubeconfig. Throws UsageError for a URL that is none, naming its flag, and for files that cannot be read. */
+/**
+ * A server without a kubeconfig. Throws UsageError for an invalid URL, naming its flag, and for
+ * unreadable files.
+ */
 export async function serverSpecOf(flags: TargetValues, flag: string, url: string): Promise<ServerSpec> {
   urlOf(flag, url);
   const { token } = flags;
@@ -65,7 +68,7 @@ export async function serverSpecOf(flags: TargetValues, flag: string, url: strin
   };
 }
 
-/** What another HTTP client needs to trust the server, and to be trusted, as options of `tls.connect`. */
+/** The TLS material for another HTTP client, as options of `tls.connect`. */
 export async function tlsConnectOptions(spec: TargetSpec): Promise<ConnectionOptions> {
   const tls = spec.type === "server" ? spec.tls : (await loadKubeconfig(spec.file, spec.context)).tls;
   const { ca, certificate, key, insecureSkipVerify, ...rest }: UpstreamTlsOptions = tls;
@@ -78,7 +81,7 @@ export async function tlsConnectOptions(spec: TargetSpec): Promise<ConnectionOpt
   };
 }
 
-/** Throws ConfigurationError for a kubeconfig that is wrong. */
+/** Throws ConfigurationError for an invalid kubeconfig. */
 export async function openTarget(spec: TargetSpec): Promise<Target> {
   if (spec.type === "kubeconfig") return kubeconfigTarget(await loadKubeconfig(spec.file, spec.context));
   const { url, token, tls } = spec;
@@ -125,7 +128,7 @@ function kubeletPath({ container, ...place }: SessionPlace): string {
   return kubeletCommandPath(kind, { ...place, container }, command)(streams);
 }
 
-/** What the remote command must be for what comes back to be judged. */
+/** The remote command whose output the generator can judge. */
 export function defaultCommand(direction: LoadDirection, byteLength: number | undefined): string[] {
   if (direction === "echo") return ["cat"];
   return direction === "upload" ? ["sha256sum"] : LineSequence.command(byteLength);

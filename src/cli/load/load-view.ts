@@ -8,7 +8,7 @@ export interface LoadView {
   stop(): void;
 }
 
-/** Progress on stderr: one line, redrawn on a terminal; elsewhere a line every few seconds. */
+/** Progress on stderr: on a terminal one line that is redrawn, elsewhere a line every few seconds. */
 export function openLoadView({ durationMs }: LoadPlan): LoadView {
   const seconds = Math.ceil(durationMs / 1_000);
   return process.stderr.isTTY ? terminalView(seconds) : plainView(seconds);
@@ -19,7 +19,7 @@ function terminalView(seconds: number): LoadView {
     format: "{bar} {value}/{total} s  {line}",
     barsize: 20,
     stream: process.stderr,
-    // Ctrl-C is ours: it ends the run with a summary.
+    // The command handles Ctrl-C itself: it ends the run with a summary.
     gracefulExit: false,
     hideCursor: true,
   });

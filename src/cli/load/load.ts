@@ -21,11 +21,11 @@ import { publish, thresholdsOf } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 import { openLoadView } from "./load-view.ts";
 
-/** Loads a streaming server, or adds up the reports of those that did. */
+/** Loads a streaming server, or merges the reports of earlier runs. */
 export async function run({ values, operands, command = [] }: Invocation<typeof loadFlags>): Promise<number> {
   if (values.generator) {
     await serveGenerator(openTarget);
-    // The channel to the parent would keep the process alive.
+    // An open channel to the parent would keep the process alive.
     process.disconnect?.();
     return 0;
   }
@@ -43,10 +43,10 @@ async function runSessions(
   operands: readonly string[],
   command: readonly string[],
 ): Promise<number> {
-  // What is wrong with the command line is said before files are read.
+  // Reports faults of the command line before any file is read.
   planOf(values, operands, command);
   const target = await targetSpecOf(values);
-  // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
+  // Reports a wrong kubeconfig once, before processes start, and a missing package before the load.
   const { hostname } = (await openTarget(target)).url;
   const isOnLoopback = hostname === "localhost" || isLoopback(hostname.replace(/^\[|\]$/g, ""));
   const plan = planOf(values, operands, command, isOnLoopback);

@@ -15,7 +15,10 @@ export interface PodProbe {
   readonly probe: Probe;
 }
 
-/** The probe of a pod in a manifest, judged as the API server would. Throws UsageError, or ConfigurationError for the manifest. */
+/**
+ * Reads a pod's probe from a manifest and validates it like the API server. Throws UsageError, or
+ * ConfigurationError for the manifest.
+ */
 export async function readPodProbe(
   file: string,
   wanted: {

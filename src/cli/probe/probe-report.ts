@@ -4,7 +4,7 @@ import type { ProbeResult } from "../../probes/probe-result.ts";
 
 const MAX_MESSAGE_CHARACTERS = 500;
 
-/** One run for people: verdict, latency, what was on the wire, and why. */
+/** Describes one run for a reader: verdict, latency, wire facts, and the cause. */
 export function reportText(
   what: string,
   { result, message, error, wire }: ProbeResult,
@@ -32,7 +32,7 @@ export function reportText(
   return `${verdict}  ${what}\n${lines.join("")}`;
 }
 
-/** The handler as a person would write it. */
+/** The handler in short notation. */
 export function describeHandler({ exec, httpGet, tcpSocket, grpc }: ProbeHandler, host: string): string {
   if (exec !== undefined) return "exec";
   if (tcpSocket !== undefined) return `tcpSocket ${tcpSocket.host || host}:${tcpSocket.port}`;
@@ -45,7 +45,7 @@ export function describeHandler({ exec, httpGet, tcpSocket, grpc }: ProbeHandler
   return `httpGet ${where}${protocol === undefined ? "" : ` ${protocol}`}`;
 }
 
-/** Servers write what they like: no control character reaches a terminal. */
+/** Servers write what they like, so control characters never reach the terminal. */
 export function oneLine(text: string): string {
   const shown = text.length > MAX_MESSAGE_CHARACTERS ? `${text.slice(0, MAX_MESSAGE_CHARACTERS)}...` : text;
   const line = shown.trimEnd().replace(/\r?\n/g, " | ");

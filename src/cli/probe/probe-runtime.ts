@@ -11,12 +11,12 @@ export interface RuntimeCommands {
 }
 
 const CALL_TIMEOUT_MS = 10_000;
-/** A runtime cuts a command's output at 16 MiB of each stream. */
+/** A runtime truncates a command's output at 16 MiB per stream. */
 const MAX_MESSAGE_BYTES = 40 * 1024 * 1024;
 
 /**
- * Commands in a pod's container, by this node's container runtime. The container is looked up for each: one that was restarted is another.
- * Throws UsageError for an endpoint that is no unix socket.
+ * Runs commands in a pod's container through this node's container runtime. Looks the container up
+ * each time, because a restart replaces it. Throws UsageError unless the endpoint is a unix socket.
  */
 export async function runtimeCommands(
   endpoint: string,
@@ -34,7 +34,7 @@ export async function runtimeCommands(
   };
 }
 
-/** Throws UsageError for an endpoint that is no unix socket. */
+/** Throws UsageError unless the endpoint is a unix socket. */
 export async function openRuntime(endpoint: string): Promise<CriRuntime> {
   if (!/^unix:\/\/\/./.test(endpoint)) {
     throw new UsageError(`--runtime-endpoint must be a unix socket such as ${DEFAULT_RUNTIME_ENDPOINT}`);

@@ -17,7 +17,7 @@ export interface UrlProbe {
 /** `http://HOST:PORT/PATH`, `https://`, `grpc://HOST:PORT`, `tcp://HOST:PORT`. Throws UsageError. */
 export function parseProbeUrl(text: string, flags: UrlProbeFlags): UrlProbe {
   const [, scheme, rest = ""] = /^(http|https|grpc|tcp):\/\/(.+)$/.exec(text) ?? [];
-  // Hosts and ports are read by the rules of http, which know IPv6; the path stays as it was written.
+  // Parses host and port by http's rules, which cover IPv6; keeps the path as written.
   const [, authority = "", path = ""] = /^([^/?#]*)(.*)$/s.exec(rest) ?? [];
   if (scheme === undefined || !URL.canParse(`http://${authority}/`)) {
     throw new UsageError(`${JSON.stringify(text)} is no http://, https://, grpc:// or tcp:// URL`);

@@ -12,10 +12,10 @@ export interface WatchOptions {
   readonly kind: ProbeKind;
   readonly timing: ProbeTiming;
   readonly attempt: () => Promise<ProbeResult>;
-  /** Ends after so many rounds; absent: at a signal. */
+  /** Ends after this many rounds; absent: at a signal. */
   readonly maxRounds?: number | undefined;
   readonly write: (text: string) => void;
-  /** On a terminal the table is drawn anew; elsewhere it grows. */
+  /** On a terminal the table is redrawn; elsewhere it grows. */
   readonly isTerminal: boolean;
 }
 
@@ -24,7 +24,10 @@ const CLEAR_SCREEN = "\u001b[H\u001b[2J";
 const WORKER = "watch";
 const KEEP_ALIVE_MS = 60_000;
 
-/** Probes again and again with the kubelet's own worker, and shows what it counts. Resolves to whether it was healthy at the end. */
+/**
+ * Probes repeatedly with the kubelet's own worker, and shows its counters. Resolves to whether the
+ * target was healthy at the end.
+ */
 export class ProbeWatch {
   readonly #options: WatchOptions;
   readonly #results = new ProbeResults();
@@ -56,11 +59,11 @@ export class ProbeWatch {
     });
   }
 
-  /** Until `signal` aborts, or after the last round. */
+  /** Runs until `signal` aborts, or the last round ends. */
   async run(signal: AbortSignal): Promise<boolean> {
     const { kind, timing, what, write } = this.#options;
     if (!this.#options.isTerminal) write(`${headOf(kind, timing, what)}\n${COLUMNS}\n`);
-    // The wheel's own timer never keeps a process alive, and between two rounds nothing else does.
+    // The wheel's timer does not keep the process alive, and nothing else does between rounds.
     const alive = setInterval(() => {}, KEEP_ALIVE_MS);
     await new Promise<void>((resolve) => {
       this.#finish = resolve;
@@ -86,7 +89,7 @@ export class ProbeWatch {
       () => {},
     );
     const latencyMs = performance.now() - startMs;
-    // What the worker makes of it is known once this promise has been kept.
+    // The worker judges the result only after this promise resolves.
     setImmediate(() => this.#show(last, latencyMs));
     return result;
   }
@@ -121,7 +124,10 @@ export class ProbeWatch {
     if (isOver || this.#rounds === maxRounds) this.#finish();
   }
 
-  /** A container that the kubelet would end gets a new id, so that the worker goes on as it would with the next one. */
+  /**
+   * A container that the kubelet would restart gets a new id, so the worker continues as with its
+   * successor.
+   */
   #restart(): string {
     this.#restarts++;
     return `      the kubelet restarts the container here (${this.#restarts})`;

@@ -17,7 +17,10 @@ import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";
 import { ProbeWatch } from "./probe-watch.ts";
 
-/** Runs a probe as the kubelet does and prints what was on the wire. Exit code 0 for Success and Warning, 1 otherwise. */
+/**
+ * Runs a probe like the kubelet and prints the wire facts. Exit code 0 for Success and Warning, 1
+ * otherwise.
+ */
 export async function run({ values, operands }: Invocation<typeof probeFlags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"]);
   const asked = await readAsked(operands, values, gates);
@@ -69,7 +72,7 @@ async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates):
 }
 
 interface AskedProbe {
-  /** Lets go of what commands are run by. */
+  /** Closes the runtime that runs commands. */
   readonly close?: () => void;
   readonly handler: ProbeHandler;
   readonly target: ProbeTarget;
@@ -122,7 +125,7 @@ async function readAsked(
   };
 }
 
-/** Only for failures: finding the cause takes connections of its own. */
+/** Only after failures, because finding the cause opens more connections. */
 async function causeOf({ handler, target }: AskedProbe, result: ProbeResult): Promise<string | undefined> {
   if (handler.exec !== undefined) return undefined;
   if (result.result === "Success" || (result.error !== undefined && result.wire.status === undefined)) {

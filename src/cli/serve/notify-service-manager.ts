@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 
 /**
- * READY=1 and MAINPID= for systemd's Type=notify; nothing where no service manager asks. Node has no Unix datagram sockets, so systemd's own program
- * sends it for this process.
+ * Sends READY=1 and MAINPID= for systemd's Type=notify, if a service manager asks. Node has no Unix
+ * datagram sockets, so systemd's own program sends it.
  */
 export async function notifyReady(env: NodeJS.ProcessEnv = process.env): Promise<void> {
   if (env["NOTIFY_SOCKET"] === undefined) return;

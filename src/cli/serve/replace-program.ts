@@ -5,8 +5,8 @@ import type { Logger } from "../../observability/logger.ts";
 const FAILED = "the program could not be replaced, and serves on";
 
 /**
- * Starts the program again at each SIGUSR2, and resolves when it serves in this one's place.
- * A signal before this one is `serving` waits; `ending` ends a start that is under way.
+ * At each SIGUSR2 starts the program again, and resolves when that serves in this one's place.
+ * Signals wait until this program is `serving`; `ending` stops a start in progress.
  */
 export function replacedBySignal(
   lineage: Lineage,

@@ -3,13 +3,13 @@ import { configurationWarnings } from "../../config/configuration-warnings.ts";
 import { type Authentication, identifiesCallers } from "../../config/sections/authentication.ts";
 import { servesApi } from "../../config/sections/listeners.ts";
 
-/** What is valid and perhaps not meant, for the log. */
+/** Warnings for the log: settings that are valid but may be a mistake. */
 export function startWarnings(configuration: GatewayConfiguration): string[] {
   const open = authenticationWarning(configuration);
   return [...(open === undefined ? [] : [open]), ...configurationWarnings(configuration)];
 }
 
-/** The warning about listeners without any authentication method; undefined where each has one. */
+/** Warns about listeners without any authentication method; undefined if each has one. */
 export function authenticationWarning({
   authentication,
   listeners,
@@ -27,7 +27,7 @@ function answerOf({ anonymous }: Authentication): string {
   return anonymous.enabled ? "every request is system:anonymous" : "every request is answered with 401";
 }
 
-/** Listeners by name, for people: where the system chose a port and the log's level hides it. */
+/** Listeners by name, for readers: printed if the system chose a port and the log's level hides it. */
 export function listeningLines(
   { listeners, logging }: Pick<GatewayConfiguration, "listeners" | "logging">,
   urls: Readonly<Record<string, string | undefined>>,

@@ -20,12 +20,15 @@ import { notifyReady } from "./notify-service-manager.ts";
 import { replacedBySignal } from "./replace-program.ts";
 import { listeningLines, startWarnings } from "./serve-notices.ts";
 
-/** A replaced program serves the connections that it has for so long: as Go's server waits for new ones. */
+/**
+ * How long a replaced program keeps serving existing connections: as long as Go's server waits for
+ * new ones.
+ */
 export const REPLACED_DELAY_MS = 5_000;
 
 /**
- * The gateway, until SIGTERM or Ctrl-C; then running sessions have the grace period. SIGHUP makes it
- * read its configuration again; SIGUSR2 starts the program again in its place.
+ * Runs the gateway until SIGTERM or Ctrl-C; running sessions then get the grace period. SIGHUP
+ * rereads the configuration; SIGUSR2 starts the program again in its place.
  */
 export async function run({ values }: Invocation<typeof serveFlags>): Promise<number> {
   const { config, ...given } = values;
@@ -56,7 +59,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   if (problem !== undefined) logger.warn({ problem }, "sockets of a service manager are not taken");
   for (const warning of startWarnings(configuration)) logger.warn({}, warning);
   const forWorkers = { configurationText: text, configurationFile: config, flags };
-  // Until it serves there is nothing to read again, and no reason to die of it.
+  // Before it serves, SIGHUP has nothing to reread and must not kill the process.
   let reload = async (): Promise<void> => {};
   process.on("SIGHUP", () => void reload());
   const gateway =
@@ -76,20 +79,20 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   ending.abort();
   if (end === "replaced") await gateway.shutDown({ delayMs: REPLACED_DELAY_MS, hasSuccessor: true });
   else {
-    // A service manager kills what is left when this process, its main one, is gone.
+    // When this process ends, the service manager kills the rest, so it waits for its predecessor.
     const patience = sleep(configuration.timeouts.shutdownGracePeriodMs, undefined, { ref: false });
     await Promise.all([gateway.shutDown(), Promise.race([predecessorGone, patience])]);
   }
   return end === "failed" ? 1 : 0;
 }
 
-/** One process, which other programs before and after it know by its lineage. */
+/** A single process; earlier and later programs know it by its lineage. */
 async function startSingle(
   configuration: GatewayConfiguration,
   logger: Logger,
   lineage: Lineage,
 ): Promise<RunningGateway> {
-  // Without one, sessions of this program cannot be resumed through the next one.
+  // Without the folder, the next program cannot resume this one's sessions.
   const folder = await lineage.openFolder().catch(() => undefined);
   const gateway = await startGateway(configuration, logger, {
     ...singleProcess,

@@ -15,7 +15,7 @@ import type { checkConfigFlags } from "../commands/check-config.ts";
 import { UsageError } from "../usage-error.ts";
 import { ingressWarnings, type OwnClasses } from "./ingress-warnings.ts";
 
-/** Of a gateway whose configuration says nothing else. */
+/** The classes of a gateway without its own setting. */
 const OWN_CLASSES: OwnClasses = { controllerName: DEFAULT_CONTROLLER_NAME, legacyClassName: undefined };
 
 /** Prints every problem of the files with its line, in the API server's words. Exit code 0 or 2. */
@@ -34,7 +34,7 @@ export async function run({ values }: Invocation<typeof checkConfigFlags>): Prom
   return hasProblems ? 2 : 0;
 }
 
-/** Describes the file where it is valid. A configuration's manifests are checked with it. */
+/** Describes the file if it is valid. Checks a configuration's manifests, too. */
 async function check(path: string, gates: FeatureGates, old: readonly string[]): Promise<string> {
   const files = await readManifestFiles([path]);
   if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");
@@ -59,7 +59,7 @@ async function check(path: string, gates: FeatureGates, old: readonly string[]):
   return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
 }
 
-/** Rules about commands that do less, or more, than they seem to. */
+/** Warns about rules whose commands match less, or more, than they seem to. */
 function policyWarnings(rules: readonly PolicyRule[]): readonly string[] {
   const round = walkedRoundRules(rules).map(({ index, rule, command, passing }) => {
     const others = passing.slice(0, 3).map((other) => JSON.stringify(other));
@@ -75,7 +75,7 @@ function policyWarnings(rules: readonly PolicyRule[]): readonly string[] {
   return [...round, ...byName];
 }
 
-/** Nothing but blank lines, comments and document marks. */
+/** Only blank lines, comments and document marks. */
 const EMPTY_FILE = /^(?:[ \t]*(?:#.*)?(?:\r?\n|$)|(?:---|\.\.\.)[ \t]*(?:#.*)?(?:\r?\n|$))*$/;
 
 function nothingIn(source: string, line: number, message: string): ConfigurationError {

@@ -1,4 +1,4 @@
-/** Each asks `sluice __complete` for candidates; the program's name is the one that was typed. */
+/** Each script calls `sluice __complete` for candidates, under the name that the user typed. */
 export const COMPLETION_SCRIPTS = {
   bash: `# bash completion for sluice. To load it: source <(sluice completion bash)
 _sluice() {

@@ -2,7 +2,7 @@ import type { Invocation } from "../command.ts";
 import { UsageError } from "../usage-error.ts";
 import { COMPLETION_SCRIPTS } from "./completion-scripts.ts";
 
-/** Prints the script of one shell. */
+/** Prints one shell's script. */
 export async function run({ operands }: Invocation): Promise<number> {
   const [shell = "", ...more] = operands;
   if (!isShell(shell) || more.length > 0) throw new UsageError("bash, zsh or fish is required");

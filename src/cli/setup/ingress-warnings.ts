@@ -8,7 +8,7 @@ import {
 import { rulePathWith } from "../../ingress/path-rewrite.ts";
 import { routeOptionsOf, SERVED_FOREIGN_ANNOTATIONS } from "../../ingress/route-options.ts";
 
-/** Whose Ingresses the gateway serves. */
+/** The classes that this gateway serves. */
 export interface OwnClasses {
   readonly controllerName: string;
   readonly legacyClassName: string | undefined;
@@ -17,7 +17,7 @@ export interface OwnClasses {
 /** Annotations of other controllers, which have no effect here. */
 const FOREIGN_ANNOTATION =
   /^(?:(?:nginx|haproxy|traefik|alb|appgw|contour)\.ingress\.kubernetes\.io|ingress\.kubernetes\.io|nginx\.(?:org|com)|haproxy\.(?:org|com)|haproxy-ingress\.github\.io|konghq\.com|projectcontour\.io|ingress\.cilium\.io|ingress\.pomerium\.io)\//;
-/** Names by which other controllers install their classes. */
+/** The class names that other controllers install. */
 const FOREIGN_CLASSES: ReadonlySet<string> = new Set(
   "nginx haproxy traefik alb gce gce-internal kong contour cilium istio pomerium azure-application-gateway".split(
     " ",
@@ -25,7 +25,10 @@ const FOREIGN_CLASSES: ReadonlySet<string> = new Set(
 );
 const MAX_SHOWN_ANNOTATIONS = 5;
 
-/** What of the Ingresses will not be served as it is written, of classes among the objects and names of well-known ones. */
+/**
+ * Warns about Ingress settings that this gateway ignores, by the classes among the objects and
+ * well-known names.
+ */
 export function ingressWarnings(objects: readonly ApiObject[], own: OwnClasses): string[] {
   const classes = new Map(
     objects

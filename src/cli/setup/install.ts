@@ -6,11 +6,11 @@ import type { Invocation } from "../command.ts";
 import type { installFlags } from "../commands/install.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** What a namespace may be called. */
+/** A valid namespace. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const IMAGE = /^[\w][\w.:/@-]*$/;
 
-/** Prints the manifests that deploy/kustomize has for a role, in another namespace and with another image. */
+/** Prints deploy/kustomize's manifests for a role, with another namespace and image. */
 export async function run({ values }: Invocation<typeof installFlags>): Promise<number> {
   const { role } = values;
   if (!values["dry-run"])
@@ -21,7 +21,7 @@ export async function run({ values }: Invocation<typeof installFlags>): Promise<
     manifests
       .replace(/^(kind: Namespace\nmetadata:\n {2}name: )sluice$/m, `$1${namespace}`)
       .replace(/\b(namespace|resourceNamespace): sluice(?=$| ?\})/gm, `$1: ${namespace}`)
-      // Names of ClusterRoles begin with the namespace, those of the Service end with it.
+      // ClusterRole names begin with the namespace; the Service's names end with it.
       .replace(/\bname: sluice-(?=sluice-)/g, `name: ${namespace}-`)
       .replace(/^( +- sluice-\w+)\.sluice(?=$|\.svc$)/gm, `$1.${namespace}`)
       .replace(/^( +image: ).*$/gm, `$1${image}`),
@@ -29,7 +29,7 @@ export async function run({ values }: Invocation<typeof installFlags>): Promise<
   return 0;
 }
 
-/** Of deploy/kustomize. */
+/** Reads a folder of deploy/kustomize. */
 export async function readManifests(folder: string): Promise<string> {
   const name = `deploy/kustomize/${folder}/manifests.yaml`;
   if (isSingleBinary) return embeddedText(name);
@@ -37,7 +37,7 @@ export async function readManifests(folder: string): Promise<string> {
   return readFile(existsSync(fromSource) ? fromSource : new URL(`../../../${name}`, import.meta.url), "utf8");
 }
 
-/** Where and what: without an image, the one of this release. Throws UsageError. */
+/** Checks namespace and image; the default image is this release's. Throws UsageError. */
 export function checkInstalled(
   namespace: string,
   image = `sluice:${SLUICE_VERSION}`,

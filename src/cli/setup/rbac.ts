@@ -4,10 +4,10 @@ import type { Invocation } from "../command.ts";
 import type { rbacFlags } from "../commands/rbac.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** A name that stands in YAML as it is. */
+/** A name that YAML reads without quotes. */
 const PLAIN_NAME = /^[A-Za-z][\w.:@-]*$/;
 
-/** Prints the role of a configuration's gateway, and its binding. */
+/** Prints the role that a configuration's gateway needs, and its binding. */
 export async function run({ values }: Invocation<typeof rbacFlags>): Promise<number> {
   const { config, name, user } = values;
   const [namespace = "", account = "", ...more] = values["service-account"].split("/");
