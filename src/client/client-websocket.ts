@@ -20,34 +20,36 @@ import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-/** What Kubernetes' peers send at most; a whole number of words, so that each frame is masked by words, and of TLS records. */
+/**
+ * The largest frame that Kubernetes peers send. A multiple of the word size, so that masking works
+ * word by word, and of TLS records.
+ */
 const MAX_FRAME_BYTES = 32 * 1024;
-/** Of a masked frame with a length of 16 bits (RFC 6455 section 5.2). */
+/** The header of a masked frame with a 16-bit length (RFC 6455 section 5.2). */
 const FRAME_HEADER_BYTES = 8;
 
-/** How it ended. `code` is that of the peer's Close frame, or 1006. */
+/** How the WebSocket ended. `code` comes from the peer's Close frame, or is 1006. */
 export interface ClientWebSocketEnd {
   readonly isClean: boolean;
   readonly code: number;
   readonly reason: string;
-  /** Where it did not end cleanly. */
+  /** Set if it did not end cleanly. */
   readonly cause?: SessionErrorCode;
 }
 
 export interface ClientWebSocketHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
-  /** What was sent has been taken: more may be sent. */
+  /** The socket accepts more data. */
   onDrain(): void;
-  /** Once; never after our own `close` or `abort`. */
+  /** Called once; never after our own `close` or `abort`. */
   onEnd(end: ClientWebSocketEnd): void;
 }
 
 /**
- * The client's end of one WebSocket. Every message is one frame: servers made of golang.org/x/net take each frame for a
- * message.
- *
- * Silence ends it (`deadlineMs`) only where nothing of ours can hold up the peer's answer: not while the socket is paused,
- * and not while input has been sent of which the peer may not have read all. TCP keepalive watches the connection then.
+ * The client's side of one WebSocket. Sends every message as one frame, because golang.org/x/net
+ * takes each frame for a message. Silence ends it (`deadlineMs`) only if nothing on our side can
+ * delay the peer's answer: not while the socket is paused, and not while the peer may still have
+ * input to read. TCP keepalive watches the connection then.
  */
 export class ClientWebSocket {
   readonly #socket: UpgradedSocket;
@@ -65,7 +67,7 @@ export class ClientWebSocket {
 
   constructor(connection: UpgradedConnection, handler: ClientWebSocketHandler, times: SessionTimes) {
     const { socket, head, isResumable = false } = connection;
-    // What watches over connections, and masks what goes over them, is below this WebSocket then (protocols/resume).
+    // The layer below (protocols/resume) then checks connections and masks.
     this.#deadlineMs = isResumable ? Number.POSITIVE_INFINITY : times.deadlineMs;
     this.#nextMaskKey = isResumable ? () => 0 : nextMaskKey;
     this.#socket = socket;
@@ -85,7 +87,10 @@ export class ClientWebSocket {
     });
   }
 
-  /** Starts reading; nothing is delivered before. `reusesReads`: no consumer keeps a view of a message's part. */
+  /**
+   * Starts reading; nothing is delivered earlier. `reusesReads`: no consumer keeps a view of a
+   * message's part.
+   */
   start(reusesReads = false): void {
     const socket = this.#socket;
     socket.on("data", (chunk: Buffer) => {
@@ -99,7 +104,7 @@ export class ClientWebSocket {
     socket.on("error", (error: Error) => this.#broken("connection-lost", error.message));
     socket.on("close", () => this.#broken("connection-lost", "the connection closed"));
     this.#times.clock.add(this);
-    // Before the head: what it brings may pause the socket.
+    // Resumes before it reads the head, whose messages may pause the socket.
     socket.resume();
     if (this.#head.byteLength > 0) this.#receive(this.#head);
   }
@@ -121,8 +126,8 @@ export class ClientWebSocket {
   }
 
   /**
-   * Sends binary messages that are one frame each, of at most MAX_FRAME_BYTES: `prefix` (a channel byte, absent in tunnels) and a
-   * part of `payload`, which is copied. All of it is one write.
+   * Sends binary messages in one write. Each is one frame of at most MAX_FRAME_BYTES: `prefix` (a
+   * channel byte, absent in tunnels) and a part of `payload`, which is copied.
    */
   sendMessages(prefix: number | undefined, payload: Uint8Array): void {
     if (this.#isOver || !this.#socket.writable) return;
@@ -151,7 +156,7 @@ export class ClientWebSocket {
     this.#sendControl(OPCODE.PING, NOTHING);
   }
 
-  /** Says Close after everything sent so far. */
+  /** Sends Close after all earlier data. */
   close(code: number = CLOSE.NORMAL): void {
     if (this.#isOver) return;
     this.#end();
@@ -229,7 +234,7 @@ export class ClientWebSocket {
   }
 }
 
-/** Returns where the frame ends. */
+/** Returns the offset after the frame. */
 function writeMessage(
   memory: Uint8Array,
   offset: number,

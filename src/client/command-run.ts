@@ -17,32 +17,32 @@ import { printable } from "./refusal.ts";
 import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-/** A runtime's status is a few hundred bytes; the command line in it may be long. */
+/** A runtime's status is a few hundred bytes, but it may quote a long command line. */
 export const MAX_STATUS_BYTES: number = 64 * 1024;
 
-/** The local ends of a command's session; what is absent is not asked for. */
+/** The local streams of a session; absent ones are not requested. */
 export interface CommandStreams {
   readonly stdin?: InputStream | undefined;
   readonly stdout?: OutputStream | undefined;
-  /** Has no effect with `tty`: a terminal merges it into stdout. */
+  /** Ignored with `tty`: a terminal merges stderr into stdout. */
   readonly stderr?: OutputStream | undefined;
   readonly tty?: boolean | undefined;
-  /** The terminal's size at first, and each time it changes. Only with `tty`. */
+  /** The terminal's first size, then every change. Only with `tty`. */
   readonly terminalSizes?: AsyncIterable<TerminalSize> | undefined;
   /** Ends the session, or the attempt to start one. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a command ended that did end: by itself, with an exit code from 0 to 255. */
+/** The command exited by itself, with an exit code from 0 to 255. */
 export interface CommandEnd {
   readonly exitCode: number;
-  /** The server's sentence about a code other than 0, otherwise "". */
+  /** The server's message for a code other than 0, otherwise "". */
   readonly message: string;
 }
 
 /**
- * Carries one session between a link and local streams. A local output that is full stops the link from being read, and a
- * link that is full stops the input from being read: at most a socket's buffer and one chunk wait on either side.
+ * Connects a link with local streams. A full local output stops reading from the link, and a full
+ * link stops reading the input: each side buffers at most one socket buffer and one chunk.
  */
 export class CommandRun {
   readonly #streams: CommandStreams;
@@ -78,7 +78,10 @@ export class CommandRun {
     });
   }
 
-  /** Resolves when the command and its connection have ended, and its output is taken. Throws SessionError; the link is closed then. */
+  /**
+   * Resolves once the command and its connection have ended and its output is written. Throws
+   * SessionError after closing the link.
+   */
   run(): Promise<CommandEnd> {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -120,7 +123,7 @@ export class CommandRun {
     if (this.#isOver) this.#input.stop();
   }
 
-  /** However large a chunk is, no more of it is queued than the link takes at a time. */
+  /** Queues at most MAX_PART_BYTES at a time, however large the chunk. */
   #sendInput(part: Uint8Array): boolean {
     for (let offset = 0; offset < part.byteLength; offset += MAX_PART_BYTES) {
       if (this.#link.sendInput(part.subarray(offset, offset + MAX_PART_BYTES))) continue;
@@ -156,7 +159,7 @@ export class CommandRun {
         this.#link.resize(value);
       }
     } catch {
-      // A session outlives a terminal that does not tell its size.
+      // The session continues without terminal sizes.
     }
   }
 
@@ -173,7 +176,9 @@ export class CommandRun {
     if (!this.#isOver) this.#link.resume();
   }
 
-  /** Copies the part: it waits for the last output, and must not hold the chunk that it came in. */
+  /**
+   * Copies the part: it stays until the output is written, and must not keep its whole chunk alive.
+   */
   #receiveStatus(part: Uint8Array): void {
     this.#statusBytes += part.byteLength;
     if (this.#statusBytes > MAX_STATUS_BYTES) {
@@ -184,7 +189,7 @@ export class CommandRun {
     this.#awaitClose();
   }
 
-  /** A status is final; a server that does not close after it is not waited for indefinitely. */
+  /** A status is final; the server gets limited time to close after it. */
   #awaitClose(): void {
     clearTimeout(this.#closeTimer);
     this.#closeTimer = setTimeout(() => {
@@ -199,7 +204,8 @@ export class CommandRun {
     const hasStatusJson = specOf(this.#version).hasStatusJson;
     switch (outcome.type) {
       case "success":
-        // Up to v3 an empty error stream is success; only its proper end tells that from a server that died.
+        // Up to v3 an empty error stream means success; only its proper end excludes a crashed
+        // server.
         if (hasStatusJson || isOrderly) this.#succeed({ exitCode: 0, message: "" });
         else this.#fail(error);
         return;
@@ -243,7 +249,7 @@ export class CommandRun {
 
   #fail(error: SessionError): void {
     if (this.#isOver) {
-      // The command has ended, and what it said cannot be written: that is no success either.
+      // The command ended, but its output is lost, so this is a failure.
       this.#release();
       this.#settle?.reject(error);
       return;

@@ -27,39 +27,44 @@ import { apiStatusIn, printable, quotedRefusal, readRefusal } from "./refusal.ts
 import type { Target } from "./target.ts";
 
 export interface DialRequest {
-  /** Below the target's own path, percent-encoded, with its query. */
+  /** Relative to the target's path, percent-encoded, query included. */
   readonly path: string;
-  /** "websocket": `protocols` are subprotocols. "spdy": SPDY/3.1, and they are X-Stream-Protocol-Version lines. Best first. */
+  /**
+   * "websocket" offers `protocols` as subprotocols; "spdy" offers SPDY/3.1 with
+   * X-Stream-Protocol-Version lines. Best first.
+   */
   readonly transport: "websocket" | "spdy";
   readonly protocols: readonly string[];
-  /** GET for WebSockets, POST for SPDY unless said otherwise. */
+  /** Defaults to GET for WebSocket and POST for SPDY. */
   readonly method?: string | undefined;
-  /** Besides the target's. */
+  /** Added to the target's headers. */
   readonly headers?: HeaderList | undefined;
-  /** Ends the attempt; once `dial` has resolved, the socket is the caller's. */
+  /** Ends the attempt; after `dial` resolves, the socket belongs to the caller. */
   readonly signal?: AbortSignal | undefined;
-  /** Name lookup, TCP and TLS together, in milliseconds (30,000). */
+  /** Limit for name lookup, TCP and TLS together, in milliseconds (30,000). */
   readonly dialTimeoutMs?: number | undefined;
-  /** From the request being sent to the whole response head being there, in milliseconds (30,000). */
+  /** From sending the request to receiving the complete response head, in milliseconds (30,000). */
   readonly responseHeaderTimeoutMs?: number | undefined;
 }
 
-/** An upgraded connection. The socket is paused and belongs to the caller; `head` is what came behind the 101. */
+/**
+ * An upgraded connection. The socket is paused and belongs to the caller; `head` holds the bytes
+ * after the 101.
+ */
 export interface UpgradedConnection {
   readonly socket: UpgradedSocket;
   readonly head: Buffer;
   readonly transport: "websocket" | "spdy";
-  /** What the server chose; "" where it named none. */
+  /** The server's choice; "" if it named none. */
   readonly protocol: string;
   readonly responseHeaders: HeaderList;
-  /** The socket outlives its connections, and watches them itself: silence is no reason to close it. */
+  /** The socket outlives its connections and checks them itself, so silence must not close it. */
   readonly isResumable?: boolean;
 }
 
 /**
- * Connects to the target, through its proxy where it has one, and upgrades. Redirects are never followed.
- *
- * Throws ConnectError, which says what failed; no socket is left then.
+ * Connects to the target, through its proxy if it has one, and upgrades. Never follows redirects.
+ * Throws ConnectError, which says what failed, after closing the socket.
  */
 export async function dial(target: Target, request: DialRequest): Promise<UpgradedConnection> {
   const webSocket = newWebSocketRequest(request.protocols);
@@ -80,7 +85,7 @@ export async function dial(target: Target, request: DialRequest): Promise<Upgrad
   }
 }
 
-/** A caller's own, such as that of the client behind the agent, stands. */
+/** Keeps the caller's own User-Agent, such as one from the agent's client. */
 function withUserAgent(headers: HeaderList): HeaderList {
   return headerValue(headers, "user-agent") === undefined
     ? [...headers, ["User-Agent", USER_AGENT]]
@@ -128,7 +133,7 @@ export function legOf(error: UpstreamError): ConnectLeg {
       return "aborted";
     case "dial-failed":
       return error.hasConnected ? "tls" : "tcp";
-    // A complete answer with another status than 101, though of no use: 2xx, 3xx.
+    // A complete answer without an upgrade: 2xx or 3xx.
     case "invalid-status":
       return "http";
     case "closed-before-response":
@@ -154,7 +159,7 @@ function checkWebSocket(response: SwitchedUpgrade, webSocket: WebSocketRequest):
   throw new ConnectError("handshake", text, { httpStatus: 101 });
 }
 
-/** client-go's words for either transport: the Status' message where the body is one, or else the start of the body. */
+/** client-go's message for each transport: the Status's message, or else the start of the body. */
 async function refusalError(request: DialRequest, response: RefusedUpgrade): Promise<ConnectError> {
   const body = await readRefusal(response.body);
   const apiStatus = apiStatusIn(body);

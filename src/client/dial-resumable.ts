@@ -13,11 +13,10 @@ import { defaultSessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
 
 /**
- * As `dial`, for a WebSocket whose session shall survive lost connections (protocols/resume). Where the server agrees, `socket` is not that
- * of one connection: it goes on over new ones, dialled with the same target and headers, for as long as the server holds the
- * session. Everything else about the connection is as with a server that does not agree, and was dialled plainly.
- *
- * Throws ConnectError as `dial` does. Later the socket is destroyed with an Error when the session is lost for good.
+ * As `dial`, for a WebSocket session that survives lost connections (protocols/resume). If the
+ * server agrees, `socket` continues over new connections, dialled with the same target and headers,
+ * while the server keeps the session. Otherwise the result is that of `dial`. Throws ConnectError
+ * as `dial` does. If the session is lost for good later, the socket is destroyed with an Error.
  */
 export async function dialResumable(
   target: Target,
@@ -43,7 +42,7 @@ export async function dialResumable(
     heartbeat,
     ...(note && { note }),
     redial: (line, signal) =>
-      // Without its query: a server that is no Sluice would find no command to run a second time.
+      // Drops the query: another server than Sluice must not run the command a second time.
       dial(target, { ...request, path, protocols: [RESUME_PROTOCOL], headers: [...headers, line], signal }),
     isBrokenOff: (error) =>
       error instanceof ConnectError && (error.leg === "response" || error.leg === "tls" || isReset(error)),

@@ -2,7 +2,7 @@ import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import type { ResumeOptions } from "./resume-options.ts";
 import type { Target } from "./target.ts";
 
-/** As `dial`, or as `dialResumable` if requested; otherwise that code is not loaded. */
+/** Calls `dial`, or loads and calls `dialResumable` if resumption is requested. */
 export async function dialWith(
   target: Target,
   request: DialRequest,

@@ -18,24 +18,23 @@ export interface ExecutorOptions {
   readonly dialTimeoutMs?: number | undefined;
   readonly responseHeaderTimeoutMs?: number | undefined;
   /**
-   * WebSocket sessions shall survive lost connections, where the server is a Sluice that agrees (protocols/resume). With every other
-   * server, and over SPDY, it changes nothing. Off unless given; `true` is `{}`.
+   * Lets WebSocket sessions survive lost connections if the server is a Sluice that agrees
+   * (protocols/resume); no effect otherwise, nor over SPDY. Off by default; `true` means `{}`.
    */
   readonly resume?: boolean | ResumeOptions | undefined;
 }
 
-/** Runs one exec or attach at a time or many at once. */
+/** Runs any number of execs and attaches, also at once. */
 export interface Executor {
   /**
-   * Resolves with the exit code when the server has said how the command ended; a code other than 0 is no error.
-   *
-   * Throws ConnectError where no session came about and SessionError where one broke. Nothing of the input has been read
-   * when it throws ConnectError.
+   * Resolves with the exit code that the server reported; a code other than 0 is no error. Throws
+   * ConnectError if no session was established, before it reads any input, and SessionError if a
+   * session broke.
    */
   stream(streams: CommandStreams): Promise<CommandEnd>;
 }
 
-/** What servers of Kubernetes accept; v1 never reports a failure and is not offered. */
+/** The versions that Kubernetes servers accept. v1 cannot report a failure and is not offered. */
 const SPDY_VERSIONS: readonly RemoteCommandVersion[] = [
   "v4.channel.k8s.io",
   "v3.channel.k8s.io",
@@ -43,14 +42,14 @@ const SPDY_VERSIONS: readonly RemoteCommandVersion[] = [
 ];
 const WEBSOCKET_VERSIONS: readonly RemoteCommandVersion[] = ["v5.channel.k8s.io"];
 
-/** Channels over a WebSocket: API servers from 1.30 on, and gateways. */
+/** Channels over a WebSocket: API servers since 1.30, and gateways. */
 export class WebSocketExecutor implements Executor {
   readonly #target: Target;
   readonly #path: CommandPath;
   readonly #options: ExecutorOptions;
   readonly #versions: readonly RemoteCommandVersion[];
 
-  /** `versions`: best first. v5 is the only one that can end a command's input. */
+  /** `versions`: best first. Only v5 can end a command's input. */
   constructor(
     target: Target,
     path: CommandPath,
@@ -91,7 +90,8 @@ export class SpdyExecutor implements Executor {
 
   async stream(streams: CommandStreams): Promise<CommandEnd> {
     const request = dialRequest("spdy", this.#path, SPDY_VERSIONS, streams, this.#options);
-    // Most servers speak WebSocket, and SPDY's modules take longer to load than a small command takes to run.
+    // Loads SPDY on demand: that takes longer than a small command, and most servers speak
+    // WebSocket.
     const { SpdyCommandLink } = await import("./spdy-command-link.ts");
     const connection = await dial(this.#target, request);
     const version = versionOf(connection, SPDY_VERSIONS);
@@ -105,7 +105,7 @@ export class SpdyExecutor implements Executor {
   }
 }
 
-/** Tries the first, and the second where the first could not upgrade: see `shouldFallBack`. */
+/** Tries the first, then the second if the first could not upgrade: see `shouldFallBack`. */
 export class FallbackExecutor implements Executor {
   readonly #primary: Executor;
   readonly #secondary: Executor;

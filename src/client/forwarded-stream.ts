@@ -3,35 +3,38 @@ import type { SpdyStream, SpdyStreamHandler } from "../../protocols/spdy/index.t
 import { printable } from "./refusal.ts";
 import { SessionError } from "./session-error.ts";
 
-/** What a server says of a failure is a sentence; more of it is dropped. */
+/** A server's error is one sentence; the rest is dropped. */
 export const MAX_ERROR_TEXT_BYTES: number = 4 * 1024;
 
-/** A server that ended the data, and not the error stream, is waited for so long: what failed may follow (containerd). */
+/**
+ * How long to wait for the error stream after the data ended: an error may still follow
+ * (containerd).
+ */
 export const ERROR_WAIT_MS = 5_000;
 
-/** What a stream needs of its connection. */
+/** The stream's view of its connection. */
 export interface ForwardLink {
   /** The server accepted the stream. */
   accepted(stream: ForwardedStream): void;
-  /** Data came: the server has most likely read what was sent. */
+  /** Data arrived, so the server has most likely read what we sent. */
   answered(): void;
-  /** That stream ends without our finish: the server may never read what it has of it. */
+  /** The stream ended without our FIN: the server may never read the rest. */
   abandoned(): void;
-  /** Sends a chunk on that stream, and calls back when the connection takes more. */
+  /** Sends a chunk, and calls back once the connection accepts more. */
   send(data: SpdyStream, chunk: Uint8Array, taken: () => void): void;
-  /** What the local side has not taken changed. */
+  /** The amount of unread data changed. */
   bufferedChanged(stream: ForwardedStream): void;
   forget(stream: ForwardedStream): void;
 }
 
 /**
- * One connection to a port of a pod, half-closable like a net.Socket. A failure at the far end, which the server tells on the
- * error stream of the pair, is its 'error'; the other connections go on. Once the server has ended both streams it reads no
- * more: what is written then fails with SessionError "remote-closed", after all that came has been read.
+ * One connection to a pod's port, half-closable like a net.Socket. A failure that the server
+ * reports becomes its 'error'; other connections continue. Once the server ended both streams and
+ * all data was read, writes fail with SessionError "remote-closed".
  */
 export class ForwardedStream extends Duplex {
   readonly port: number;
-  /** The server accepted the stream (true), or it ended before that. */
+  /** True if the server accepted the stream; false if the stream ended first. */
   readonly accepted: Promise<boolean>;
   #resolveAccepted: (isAccepted: boolean) => void = () => {};
   readonly #link: ForwardLink;
@@ -54,12 +57,12 @@ export class ForwardedStream extends Duplex {
     });
   }
 
-  /** The server reads nothing more of it, whatever is written; fires 'remoteClosed' when it becomes true. */
+  /** The server reads no more, whatever is written; 'remoteClosed' fires when this becomes true. */
   get isRemoteClosed(): boolean {
     return this.#isRemoteClosed;
   }
 
-  /** The error stream comes first, as client-go opens them; it is only read. */
+  /** Opened first, as in client-go; it is only read. */
   readonly errorHandler: SpdyStreamHandler = {
     onData: (part, fin) => {
       if (this.#errorText.length < MAX_ERROR_TEXT_BYTES) this.#errorText += Buffer.from(part).toString();
@@ -108,7 +111,10 @@ export class ForwardedStream extends Duplex {
     else this.#link.send(this.#data, chunk, () => this.#written());
   }
 
-  /** Done when the error stream has ended, too: before, nothing says that the far end took it all. */
+  /**
+   * Completes once the error stream has ended: before that, nothing confirms that the pod got all
+   * data.
+   */
   override _final(done: () => void): void {
     this.#data?.finish();
     this.#finished = done;
@@ -132,7 +138,7 @@ export class ForwardedStream extends Duplex {
     this.#settle();
   }
 
-  /** The connection that carries it is gone. */
+  /** The connection is closed. */
   sessionEnded(): void {
     if (this.#hasReadAll && this.#finished !== undefined) this.#errorEnded();
     else this.destroy(new SessionError("connection-lost", "lost connection to pod"));
@@ -164,7 +170,7 @@ export class ForwardedStream extends Duplex {
     done?.();
   }
 
-  /** An error takes what has not been read with it, so it waits for that. */
+  /** An error discards unread data, so it waits until all is read. */
   #refuseWrite(): void {
     const refuse = (): void =>
       this.#writing?.(new SessionError("remote-closed", "the far end closed the connection"));

@@ -1,8 +1,8 @@
 import { poisonFreed } from "../net/freed-memory.ts";
 
-/** What is framed at once, headers included: with less, a bulk transfer spends itself on writes and on waiting for them. */
+/** The size of one write, headers included; smaller ones slow a bulk transfer down. */
 const BATCH_BYTES = 256 * 1024;
-/** Pieces that wait for their next use, of all connections of this process. */
+/** Free buffers kept for the whole process. */
 const MAX_FREE = 4;
 /** Smaller frames come from Node's own pool. */
 const MIN_REUSED_BYTES = 4 * 1024;
@@ -10,15 +10,18 @@ const MIN_REUSED_BYTES = 4 * 1024;
 const free: Buffer[] = [];
 
 /**
- * Memory for frames that are about to be written, at least `bytes` long. Taken again from what `releaseFrameMemory` was given: at bulk
- * speed, new memory for each write costs more, in collections and page faults, than masking it.
+ * Returns at least `bytes` of memory for frames, reused from `releaseFrameMemory`. At bulk speed,
+ * fresh memory for each write costs more in garbage collection and page faults than masking does.
  */
 export function takeFrameMemory(bytes: number): Buffer {
   if (bytes < MIN_REUSED_BYTES || bytes > BATCH_BYTES) return Buffer.allocUnsafe(bytes);
   return free.pop() ?? Buffer.allocUnsafeSlow(BATCH_BYTES);
 }
 
-/** To be called when the write of it has been completed, and not when it has failed: the memory may be on its way still. */
+/**
+ * Call it after the write completed. Never after a failed one: the kernel may still read the
+ * memory.
+ */
 export function releaseFrameMemory(memory: Buffer): void {
   if (memory.byteLength !== BATCH_BYTES || free.length >= MAX_FREE) return;
   poisonFreed(memory);

@@ -10,17 +10,16 @@ import { legOf } from "./connect.ts";
 import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
 
-/** A list of many pods is a few MiB. */
+/** A list of many pods takes a few MiB. */
 export const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** The longest that a timer can be set to: the whole exchange has one clock. */
+/** The longest delay of a Node timer. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
- * Reads one object or list of an API server, through the target's proxy; the connection stays open for a request that follows at once. `timeoutMs`:
- * of the whole exchange; 0 is none.
- *
- * Throws ConnectError: "http" with the server's Status for an answer that is not 2xx, and as `dial` does.
+ * Reads an object or list through the target's proxy; the connection stays open for an immediate
+ * next request. `timeoutMs` limits the whole exchange; 0 means no limit. Throws ConnectError:
+ * "http" with the server's Status for an answer other than 2xx, otherwise as `dial` does.
  */
 export async function getObject<T>(
   target: Target,

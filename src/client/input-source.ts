@@ -1,19 +1,21 @@
 import { Readable } from "node:stream";
 
-/** Where a session's input comes from. A chunk of an iterable is not looked at any more when the next one is asked for. */
+/** A session's input. A chunk of an iterable may be overwritten once the next one is requested. */
 export type InputStream = Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export interface InputHandler {
-  /** False: stop until `resume`. */
+  /** False asks the source to stop until `resume`. */
   onPart(part: Uint8Array): boolean;
   onEnd(): void;
   onError(error: Error): void;
 }
 
-/** A stream that is read only as fast as its reader wants, and handed back, unread parts included, when that ends. */
+/**
+ * Reads a stream only as fast as its reader wants, and returns it, with unread parts, at the end.
+ */
 export interface InputSource {
   resume(): void;
-  /** Lets go of the stream. Nothing is called afterwards. */
+  /** Releases the stream; no callback runs afterwards. */
   stop(): void;
 }
 
@@ -78,7 +80,7 @@ interface Pulled {
   letGo(): void;
 }
 
-/** What gives a chunk only when it is asked for one. */
+/** Reads a source that produces chunks on request. */
 class PulledInput implements InputSource {
   readonly #pulled: Pulled;
   readonly #handler: InputHandler;

@@ -1,7 +1,7 @@
 import type { Kubeconfig } from "../kubernetes/kubeconfig.ts";
 import { Target, type TargetOptions } from "./target.ts";
 
-/** The API server of a kubeconfig, with its credentials, which are renewed as they expire, and its proxy. */
+/** A kubeconfig's API server, with its proxy and with credentials that renew as they expire. */
 export function kubeconfigTarget(
   kubeconfig: Kubeconfig,
   options: Pick<TargetOptions, "headers" | "trace" | "environment"> = {},

@@ -1,6 +1,6 @@
 import type { CommandPath, PodReference } from "./pod-paths.ts";
 
-/** `/exec` or `/attach` of a kubelet: parameters are true only where they are "1". */
+/** A kubelet's `/exec` or `/attach`: the value "1" means true, any other false. */
 export function kubeletCommandPath(
   kind: "exec" | "attach",
   { namespace, pod, container }: PodReference & { readonly container: string },
@@ -17,7 +17,10 @@ export function kubeletCommandPath(
   };
 }
 
-/** `/portForward` of a kubelet. `legacyPort`: only the WebSocket protocol without SPDY names it in the query. */
+/**
+ * A kubelet's `/portForward`. `legacyPort`: only the WebSocket protocol without SPDY names the port
+ * in the query.
+ */
 export function kubeletPortForwardPath(
   { namespace, pod }: PodReference,
   legacyPort: number | undefined,

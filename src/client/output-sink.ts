@@ -1,33 +1,33 @@
 import { Writable } from "node:stream";
 
-/** Where a session's output goes. It is not ended with the session: several may write to one terminal. */
+/** A session's output. The session does not end it, because several may write to one terminal. */
 export type OutputStream = Writable | WritableStream<Uint8Array> | PartTaker;
 
-/** Takes output without the cost of a stream: for bulk. */
+/** Accepts output without a stream's overhead, for bulk transfers. */
 export interface PartTaker {
   /**
-   * Keeps no view of the part, whose memory is used again. Undefined: more may come. A promise: it should not come before that
-   * resolves, though a little may; it rejects where what was taken is lost. Never throws.
+   * Must keep no view of the part: its memory is reused. Undefined accepts more; a promise asks the
+   * caller to wait, and rejects if accepted output was lost. Never throws.
    */
   takePart(part: Uint8Array): Promise<void> | undefined;
 }
 
 export interface OutputHandler {
-  /** It may be written to again. */
+  /** The sink accepts more. */
   onDrain(): void;
-  /** Nothing that was written, or will be, arrives for certain. */
+  /** Earlier and later writes may be lost. */
   onError(error: Error): void;
 }
 
 export interface OutputSink {
-  /** False: more should wait for `onDrain`. */
+  /** False asks the caller to wait for `onDrain`. */
   write(part: Uint8Array): boolean;
   readonly needsDrain: boolean;
-  /** Whether parts are looked at after `write` has returned. */
+  /** Whether the sink reads parts after `write` has returned. */
   readonly keepsParts: boolean;
-  /** Resolves when everything written has been taken, or the sink has failed. */
+  /** Resolves once everything is written, or the sink has failed. */
   flushed(): Promise<void>;
-  /** Lets go of the stream. */
+  /** Releases the stream. */
   release(): void;
 }
 
@@ -36,7 +36,7 @@ export function openOutput(stream: OutputStream, handler: OutputHandler): Output
   return stream instanceof Writable ? new NodeSink(stream, handler) : new WebSink(stream, handler);
 }
 
-/** Counts the writes that have not been taken. */
+/** Counts writes in progress. */
 class PendingWrites {
   #count = 0;
   #hasFailed = false;
@@ -163,7 +163,7 @@ class WebSink implements OutputSink {
 
   write(part: Uint8Array): boolean {
     this.#pending.add();
-    // The session's chunk is its own again when this returns; a web stream may keep what it is given.
+    // The session reuses its chunk after this returns, and a web stream may keep what it gets.
     this.#writer.write(new Uint8Array(part)).then(
       () => {
         this.#pending.taken();

@@ -3,24 +3,24 @@ import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 export interface PodReference {
   readonly namespace: string;
   readonly pod: string;
-  /** Absent: the pod's default container. */
+  /** Defaults to the pod's default container. */
   readonly container?: string | undefined;
 }
 
-/** The path of a session below its server, for the streams that it is asked for. */
+/** A session's path on its server, for the requested streams. */
 export type CommandPath = (requested: RequestedStreams) => string;
 
-/** `pods/exec` of an API server. */
+/** An API server's `pods/exec`. */
 export function execPath(reference: PodReference, command: readonly string[]): CommandPath {
   return (requested) => `${podPath(reference)}/exec?${commandQuery(reference, command, requested)}`;
 }
 
-/** `pods/attach` of an API server. */
+/** An API server's `pods/attach`. */
 export function attachPath(reference: PodReference): CommandPath {
   return (requested) => `${podPath(reference)}/attach?${commandQuery(reference, [], requested)}`;
 }
 
-/** `pods/portforward` of an API server. */
+/** An API server's `pods/portforward`. */
 export function portForwardPath(reference: PodReference): string {
   return `${podPath(reference)}/portforward`;
 }
@@ -29,7 +29,7 @@ function podPath({ namespace, pod }: PodReference): string {
   return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}`;
 }
 
-/** Sorted by name, as Go encodes a query; what is false is left out. */
+/** Sorted by name, as Go encodes a query; false values are omitted. */
 function commandQuery(
   { container }: PodReference,
   command: readonly string[],

@@ -1,11 +1,12 @@
-/** A port to listen on, 0 for any free one, and the pod's. */
+/** A local port, 0 for any free one, and the pod's port. */
 export interface PortMapping {
   readonly local: number;
   readonly remote: number;
 }
 
 /**
- * `80`, `8080:80`, `:80` or `0:80`, as `kubectl port-forward` takes them. Throws Error in client-go's words.
+ * Parses `80`, `8080:80`, `:80` or `0:80` as `kubectl port-forward` does. Throws Error with
+ * client-go's message.
  */
 export function parsePortArgument(text: string): PortMapping {
   const parts = text.split(":");

@@ -6,33 +6,36 @@ import { ForwardedStream, type ForwardLink } from "./forwarded-stream.ts";
 import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-/** What a local side that does not read may have waiting, before the connection that all streams share stops being read. */
+/** Unread data of one stream; beyond it, the connection that all streams share stops reading. */
 export const MAX_STREAM_BUFFER_BYTES: number = 1024 * 1024;
-/** A local side that takes nothing for so long, and holds other streams up by it, loses its stream. */
+/** A local side that reads nothing for this long, and so blocks other streams, loses its stream. */
 export const STREAM_STALL_TIMEOUT_MS = 30_000;
-/** Answers to a flood of PINGs that may wait for a server that does not read. */
+/** Limits the answers to a flood of PINGs that wait for a server that does not read. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 2_000 };
 
-/** A port-forward session with one pod: any number of connections to any of its ports, until it ends. */
+/** A port-forward session with one pod: any number of connections to any of its ports. */
 export class PortForwardConnection {
   readonly transport: "websocket" | "spdy";
-  /** Resolves when the session is over, with what ended it; undefined after our own `close`. */
+  /** Resolves with the reason once the session has ended; undefined after our own `close`. */
   readonly ended: Promise<SessionError | undefined>;
   readonly #socket: Duplex;
   readonly #spdy: SpdyConnection;
   readonly #times: SessionTimes;
   readonly #streams = new Set<ForwardedStream>();
-  /** The streams whose local side has not taken what waits, and since when. */
+  /** Streams with a full buffer, and since when. */
   readonly #full = new Map<ForwardedStream, number>();
-  /** The streams that the server has not accepted: since when, and how many chunks had been sent before. */
+  /**
+   * Streams that the server has not accepted: since when, and how many chunks were sent before
+   * them.
+   */
   readonly #unaccepted = new Map<ForwardedStream, { sinceMs: number; readonly chunks: number }>();
   readonly #waiting: (() => void)[] = [];
   #resolveEnded: (error?: SessionError) => void = () => {};
   #nextRequestId = 0;
   #lastHeardMs: number;
   #hasUnansweredData = false;
-  /** Of data: what was sent, and what the server has shown to have read. */
+  /** Data chunks: those sent, and those that the server has shown to have read. */
   #sentChunks = 0;
   #readChunks = 0;
   #isRetired = false;
@@ -73,20 +76,23 @@ export class PortForwardConnection {
     return this.#streams.size;
   }
 
-  /** What was sent may have stopped the server's reading, so that no further stream would be accepted: it was not answered. */
+  /**
+   * Unanswered data may have stopped the server's reading, so that it would accept no further
+   * stream.
+   */
   get isInDoubt(): boolean {
     return this.#sentChunks > this.#readChunks;
   }
 
-  /** Opens no more streams, and closes behind the last one that it has. */
+  /** Opens no more streams, and closes after the last open one. */
   retire(): void {
     this.#isRetired = true;
     if (this.#streams.size === 0) this.close();
   }
 
   /**
-   * A connection to that port (1 to 65535). It fails with "stream-timeout" when the server does not accept it in time. Throws
-   * SessionError "connection-lost" when the session is over.
+   * Opens a connection to a port (1 to 65535). It fails with "stream-timeout" if the server does
+   * not accept it in time. Throws SessionError "connection-lost" after the session's end.
    */
   openStream(port: number): ForwardedStream {
     if (this.#isOver) throw new SessionError("connection-lost", "lost connection to pod");
@@ -104,7 +110,7 @@ export class PortForwardConnection {
     return stream;
   }
 
-  /** Ends the session and every stream of it. */
+  /** Ends the session and all of its streams. */
   close(): void {
     if (this.#isOver) return;
     this.#over(undefined);
@@ -115,7 +121,7 @@ export class PortForwardConnection {
     this.#endUnaccepted(nowMs);
     this.#endStalled(nowMs);
     this.#spdy.tick(nowMs);
-    // Data on its way may hold up every answer, as long as no other stream waits for one.
+    // Unanswered data may delay every answer, unless another stream waits for one.
     const holdsUpItself = this.#hasUnansweredData && this.#streams.size < 2;
     if (this.#socket.isPaused() || holdsUpItself) this.#lastHeardMs = nowMs;
     if (nowMs - this.#lastHeardMs < this.#times.deadlineMs) return;
@@ -164,12 +170,12 @@ export class PortForwardConnection {
   }
 
   #drained(): void {
-    // The server takes what is sent, so it lives, though it has nothing to say.
+    // The server reads our data, so it is alive even if it sends nothing.
     this.#lastHeardMs = this.#times.clock.now();
     for (const callback of this.#waiting.splice(0)) callback();
   }
 
-  /** SPDY as Kubernetes speaks it has no flow control: only the whole connection can be held up. */
+  /** Kubernetes' SPDY has no flow control, so only the whole connection can pause. */
   #regulate(): void {
     if (this.#isOver) return;
     if (this.#full.size > 0) this.#socket.pause();
@@ -186,7 +192,7 @@ export class PortForwardConnection {
 
   #endUnaccepted(nowMs: number): void {
     for (const [stream, opened] of [...this.#unaccepted]) {
-      // Nothing can be accepted while we do not read.
+      // The server's acceptance cannot arrive while we do not read.
       if (this.#socket.isPaused()) opened.sinceMs = nowMs;
       else if (nowMs - opened.sinceMs >= this.#times.streamCreationMs) {
         this.#isRetired = true;

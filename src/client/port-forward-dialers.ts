@@ -39,7 +39,7 @@ class PathDialer {
   }
 }
 
-/** SPDY inside of a WebSocket: API servers from 1.31 on, and gateways. */
+/** SPDY inside a WebSocket: API servers since 1.31, and gateways. */
 export class TunnelDialer extends PathDialer implements PortForwardDialer {
   async dial(signal?: AbortSignal): Promise<PortForwardConnection> {
     const connection = await this.upgrade("websocket", tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL), signal);
@@ -63,7 +63,7 @@ export class SpdyDialer extends PathDialer implements PortForwardDialer {
   }
 }
 
-/** Tries the first, and the second where the first could not upgrade: see `shouldFallBack`. */
+/** Tries the first, then the second if the first could not upgrade: see `shouldFallBack`. */
 export class FallbackDialer implements PortForwardDialer {
   readonly #primary: PortForwardDialer;
   readonly #secondary: PortForwardDialer;

@@ -4,32 +4,35 @@ import type { ForwardedStream } from "./forwarded-stream.ts";
 import type { PortMapping } from "./port-argument.ts";
 import { SessionError } from "./session-error.ts";
 
-/** Where a forward listens. */
+/** A local address and port that a forward listens on. */
 export interface ListeningPort extends PortMapping {
   readonly address: string;
 }
 
 export interface PortForwarderOptions {
-  /** Addresses to listen on; "localhost" is both of its addresses, of which one suffices. */
+  /** Addresses to listen on; "localhost" means both of its addresses, and one suffices. */
   readonly addresses?: readonly string[] | undefined;
   readonly ports: readonly PortMapping[];
-  /** Local connections of one port at once (1,000); one more is closed at once. */
+  /** Maximum local connections for each port (1,000); further ones are closed at once. */
   readonly maxConnections?: number | undefined;
-  /** A stream to that port, for each local connection. */
+  /** Opens a stream to the port for a local connection. */
   openStream(remotePort: number): Promise<ForwardedStream>;
-  /** A local connection came. */
+  /** A local connection was accepted. */
   onConnection?(port: ListeningPort): void;
-  /** A local connection failed; the forward goes on. */
+  /** A local connection failed; the forward continues. */
   onError?(port: ListeningPort, error: Error): void;
 }
 
 const DEFAULT_MAX_CONNECTIONS = 1_000;
-/** A local side that still sends has so long to read what came before it is reset. */
+/** How long a local side that still sends may read earlier data before it is reset. */
 const RESET_DELAY_MS = 500;
-/** What a local side may take to close after the pod's end of its connection has. */
+/** How long a local side may stay open after the pod's end closed. */
 const CLOSE_WAIT_MS = 60_000;
 
-/** Listens locally and joins every connection with a stream of its own. No failure of one of them ends it. */
+/**
+ * Listens locally and gives every connection its own stream. A failed connection does not end the
+ * forward.
+ */
 export class PortForwarder {
   readonly #options: PortForwarderOptions;
   readonly #servers: Server[] = [];
@@ -39,7 +42,10 @@ export class PortForwarder {
     this.#options = options;
   }
 
-  /** Throws Error, in client-go's words, when an address is none or a port is taken; nothing listens then. */
+  /**
+   * Throws Error with client-go's message for an invalid address or a port in use; nothing listens
+   * then.
+   */
   async start(): Promise<ListeningPort[]> {
     const { addresses = ["localhost"], ports } = this.#options;
     const groups = addresses.map(addressesOf);
@@ -53,7 +59,7 @@ export class PortForwarder {
     }
   }
 
-  /** Ends every local connection, too. */
+  /** Also ends every local connection. */
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all(
@@ -67,7 +73,7 @@ export class PortForwarder {
     for (const group of groups) {
       const results: ListeningPort[] = [];
       for (const address of group) {
-        // Every address of a mapping has the same port, the first one's where any will do.
+        // Every address of a mapping gets the same port; for port 0, the first address's one.
         const local = mapping.local || listening[0]?.local || results[0]?.local || 0;
         try {
           results.push(await this.#listen(address, { ...mapping, local }));
@@ -111,16 +117,17 @@ export class PortForwarder {
       return;
     }
     remote.on("error", (error: Error) => {
-      // What was sent after the pod's end has nowhere to go: as over TCP, its sender gets a reset, behind all that came before.
+      // As over TCP, a sender that writes after the pod's end gets a reset, behind all earlier
+      // data.
       if (error instanceof SessionError && error.code === "remote-closed") {
         whenFinished(local, () => setTimeout(() => local.resetAndDestroy(), RESET_DELAY_MS).unref());
         return;
       }
-      // What came before it has been passed on; the reset says that it was not all.
+      // Earlier data was passed on; the reset says that some is missing.
       local.resetAndDestroy();
       this.#options.onError?.(port, error);
     });
-    // A local side that does not close after both ends of the pod keeps its place for so long.
+    // After both ends of the pod, the local side keeps its place this long at most.
     remote.once("remoteClosed", () =>
       whenFinished(local, () => {
         const timer = setTimeout(() => local.destroy(), CLOSE_WAIT_MS).unref();
@@ -129,7 +136,7 @@ export class PortForwarder {
     );
     if (local.destroyed) remote.destroy();
     local.once("close", () => {
-      // After both ends it closes by itself, once the server has said whether anything failed.
+      // After both ends the stream closes by itself, once the server has reported errors or none.
       if (!remote.writableEnded || !remote.readableEnded) remote.destroy();
     });
     local.pipe(remote);
@@ -137,7 +144,7 @@ export class PortForwarder {
   }
 }
 
-/** All that was written has been handed to the system. */
+/** Calls back once all written data is with the operating system. */
 function whenFinished(socket: Socket, then: () => void): void {
   if (socket.writableFinished) then();
   else socket.once("finish", then);

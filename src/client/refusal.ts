@@ -2,12 +2,18 @@ import type { Readable } from "node:stream";
 import { decodeStatus } from "../../protocols/remotecommand/index.ts";
 import type { ApiStatus } from "../http/upstream/connect-error.ts";
 
-/** What is read of a refusal's body. A Status is a few hundred bytes; a proxy's page of HTML may be long. */
+/**
+ * Limit for reading a refusal's body. A Status is a few hundred bytes; a proxy's HTML page may be
+ * long.
+ */
 export const MAX_REFUSAL_BYTES: number = 64 * 1024;
-/** What is shown of a refusal that is no Status: gorilla's bound, too. */
+/** Limit for quoting a refusal that is not a Status; also gorilla's. */
 export const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
 
-/** The start of a refusal's body, which is then destroyed. A body that breaks off is as good as what came of it. */
+/**
+ * Reads the start of a refusal's body, then destroys the body. If the body breaks off, returns the
+ * bytes so far.
+ */
 export async function readRefusal(body: Readable): Promise<Buffer> {
   const parts: Buffer[] = [];
   let byteLength = 0;
@@ -19,7 +25,7 @@ export async function readRefusal(body: Readable): Promise<Buffer> {
       if (byteLength >= MAX_REFUSAL_BYTES) break;
     }
   } catch {
-    // The text is for people; a part of it is better than none.
+    // People read the text; a part is better than nothing.
   }
   body.destroy();
   return Buffer.concat(parts);
@@ -37,7 +43,7 @@ export function apiStatusIn(body: Uint8Array): ApiStatus | undefined {
   };
 }
 
-/** The body as text for a message: one line break stays, terminal controls do not. */
+/** The body as text for a message; removes line breaks but one, and terminal controls. */
 export function quotedRefusal(body: Uint8Array): string {
   const text = printable(new TextDecoder().decode(body)).trim();
   return text.length <= MAX_QUOTED_REFUSAL_CHARACTERS
@@ -45,7 +51,7 @@ export function quotedRefusal(body: Uint8Array): string {
     : `${text.slice(0, MAX_QUOTED_REFUSAL_CHARACTERS)}...`;
 }
 
-/** Without the controls that would let a server write to a user's terminal. */
+/** Removes controls, so that a server cannot write to a user's terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is removed
   return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");

@@ -1,11 +1,14 @@
 import type { SessionTimes } from "./session-times.ts";
 
-/** How a resumable session behaves on this side. */
+/** Client options for resumable sessions. */
 export interface ResumeOptions {
-  /** Heartbeats and deadlines are kept with this clock; that of all sessions unless said otherwise. */
+  /** The clock for heartbeats and deadlines; defaults to the one that all sessions share. */
   readonly clock?: SessionTimes["clock"] | undefined;
-  /** Is told when a connection is lost, and when the session goes on, in a sentence without secrets. */
+  /**
+   * Called with a sentence, without secrets, when a connection is lost and when the session
+   * resumes.
+   */
   note?(text: string): void;
-  /** In milliseconds: a PING this often, and how long a silent connection is waited for. */
+  /** In milliseconds: the interval between PINGs, and how long a connection may be silent. */
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }

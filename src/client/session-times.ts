@@ -1,19 +1,19 @@
 import { SessionClock } from "../net/session-clock.ts";
 
-/** All in milliseconds. The defaults are client-go's. */
+/** Times in milliseconds. The defaults are client-go's. */
 export interface SessionTimes {
-  /** A PING this often. */
+  /** The interval between PINGs. */
   readonly pingIntervalMs: number;
-  /** The same of a port-forward session. */
+  /** The interval between PINGs in a port-forward session. */
   readonly forwardPingIntervalMs: number;
   /**
-   * A WebSocket whose server says nothing for this long, PONGs included, is given up: twelve PINGs and a second. The
-   * time does not run while we do not read, nor while input that was sent may hold up the answer.
+   * How long a WebSocket server may be silent, PONGs included: twelve PINGs and a second. The time
+   * stops while we do not read, and while sent input may delay the answer.
    */
   readonly deadlineMs: number;
-  /** The server has this long to accept the SPDY streams of a session. */
+  /** How long the server may take to accept a session's SPDY streams. */
   readonly streamCreationMs: number;
-  /** A server that has sent its status and does not close is waited for this long. */
+  /** How long the server may take to close after it sent its status. */
   readonly closeWaitMs: number;
   readonly clock: SessionClock;
 }

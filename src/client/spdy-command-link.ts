@@ -14,14 +14,17 @@ import type { UpgradedConnection } from "./connect.ts";
 import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-/** What goes in one DATA frame. */
+/** The largest payload of a DATA frame. */
 const MAX_FRAME_BYTES = 32 * 1024;
-/** Answers to a flood of PINGs that may wait for a server that does not read; input stops at the socket's mark. */
+/**
+ * Limits the answers to a flood of PINGs that wait for a server that does not read; input stops at
+ * the socket's high-water mark.
+ */
 export const MAX_QUEUED_BYTES: number = 1024 * 1024;
-/** A server closes TCP as soon as the streams have gone. */
+/** A server closes TCP as soon as the streams have ended. */
 const LINGER_TIMES = { lingerIdleMs: MAX_CLOSE_MS, lingerMaxMs: 2 * MAX_CLOSE_MS };
 
-/** The streams of a session over SPDY/3.1, created in client-go's order and all at once. */
+/** A session's streams over SPDY/3.1, all created at once in client-go's order. */
 export class SpdyCommandLink implements CommandLink {
   readonly #connection: UpgradedConnection;
   readonly #spdy: SpdyConnection;
@@ -29,7 +32,7 @@ export class SpdyCommandLink implements CommandLink {
   readonly #times: SessionTimes;
   readonly #types: readonly StreamType[];
   readonly #streams = new Map<StreamType, SpdyStream>();
-  /** What is read to its end. A server may never end its side of stdin and of resize. */
+  /** Streams that are read to their end. A server may never end its side of stdin and resize. */
   readonly #awaited: Set<StreamType>;
   readonly #unaccepted: Set<StreamType>;
   #startedMs = 0;
@@ -75,7 +78,7 @@ export class SpdyCommandLink implements CommandLink {
     socket.cork();
     for (const type of this.#types) this.#streams.set(type, this.#open(type));
     socket.uncork();
-    // Before the head: what it brings may pause the socket.
+    // Resumes before it reads the head, whose frames may pause the socket.
     socket.resume();
     if (head.byteLength > 0) this.#spdy.receive(head);
   }
@@ -149,7 +152,7 @@ export class SpdyCommandLink implements CommandLink {
     else if (type === "error") this.#handler.onStatus(part);
   }
 
-  /** `isOrderly`: by FIN or RST, and not because the connection went. */
+  /** `isOrderly`: by FIN or RST, not by a lost connection. */
   #streamEnded(type: StreamType, isOrderly: boolean): void {
     if (!isOrderly) return;
     this.#unaccepted.delete(type);

@@ -6,39 +6,41 @@ import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { IdleConnection } from "../net/idle-connection.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 
-/** A server that streams: an API server, a kubelet, a gateway. */
+/** A streaming server: an API server, a kubelet or a gateway. */
 export interface TargetOptions {
-  /** `https://host:port`, with a path where the server is mounted below one. */
+  /** `https://host:port`, with a path if the server has a base path. */
   readonly url: string | URL;
   /**
-   * Trust in the server and the client's identity; PEM texts. Ignored for `http:`. A function is asked before each
-   * connection, after `headers`, and gives another object when certificates were replaced.
+   * Trusted authorities and the client's identity; PEM texts. Ignored for `http:`. A function runs
+   * before each connection, after `headers`, and returns another object for new certificates.
    */
   readonly tls?: UpstreamTlsOptions | (() => UpstreamTlsOptions | undefined) | undefined;
-  /** Asked anew for each request, so that a token may be renewed: Authorization, impersonation, User-Agent. */
+  /**
+   * Called for each request, so that tokens can renew: Authorization, impersonation, User-Agent.
+   */
   readonly headers?: (() => HeaderList | Promise<HeaderList>) | undefined;
   /** "environment" (the default) reads the usual variables; "none"; or the proxy's URL. */
   readonly proxy?: "environment" | "none" | string | undefined;
-  /** Where the variables are read; process.env unless given. */
+  /** The source of the variables; defaults to process.env. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Is told of every request and answer. Header values are the caller's to keep secret. */
+  /** Receives every request and answer. The caller must keep header values secret. */
   readonly trace?: ConnectTrace | undefined;
 }
 
-/** What `-v 7` shows. */
+/** Receives what `-v 7` prints. */
 export interface ConnectTrace {
   request?(method: string, url: string, headers: HeaderList): void;
   response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
 }
 
-/** The connection that read a pod is there for so long for the session in it. */
+/** How long the connection that read a pod waits for the session in that pod. */
 const IDLE_MS = 1_000;
 const NO_TLS_OPTIONS: UpstreamTlsOptions = {};
 
 /**
- * A target made ready once and dialled often: certificates are parsed, TLS sessions are kept for resumption, and the proxy
- * is chosen. Throws Error for a URL that is none or not http(s), OpenSSL's error for certificates that it cannot read, and
- * ConnectError "proxy" for a proxy that we cannot speak to.
+ * A target is prepared once and dialled often: it parses certificates, keeps TLS sessions for
+ * resumption, and chooses the proxy. Throws Error for a URL that is invalid or not http(s),
+ * OpenSSL's error for unreadable certificates, and ConnectError "proxy" for an unsupported proxy.
  */
 export class Target {
   readonly url: URL;
@@ -69,7 +71,7 @@ export class Target {
     this.proxy = proxyUrl && proxyServerOf(proxyUrl, ca, insecureSkipVerify);
   }
 
-  /** TLS sessions are remembered for as long as the certificates stay the same. */
+  /** Keeps TLS sessions while the certificates stay the same. */
   get endpoint(): UpstreamEndpoint {
     const tlsOptions = this.#tlsOptions();
     if (tlsOptions !== this.#usedTlsOptions) {
@@ -80,8 +82,8 @@ export class Target {
   }
 
   /**
-   * A connection to the endpoint, through the proxy where there is one, as `dial` gives it, or the idle one, paused. Throws
-   * UpstreamError and ConnectError "proxy".
+   * Connects to the endpoint, through the proxy if there is one, or returns the idle connection,
+   * paused. Throws UpstreamError and ConnectError "proxy".
    */
   async connect(endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> {
     const { proxy } = this;
@@ -90,13 +92,13 @@ export class Target {
     return proxy === undefined ? dial(endpoint, options) : connectThroughProxy(proxy, endpoint, options);
   }
 
-  /** Returns a connection of `connect` after a complete response, for a request that follows within a second. */
+  /** Returns a connection after a complete response, for a request within the next second. */
   release(socket: Socket, endpoint: UpstreamEndpoint): void {
     this.#idle.put(socket);
     this.#idleEndpoint = endpoint;
   }
 
-  /** Throws Error for a line that HTTP cannot carry; its value is not in the message. */
+  /** Throws Error for a line that HTTP cannot carry; the message omits its value. */
   async headers(): Promise<HeaderList> {
     const headers = await this.#headers();
     const wrong = headers.find(([name, value]) => !isHeaderName(name) || !isHeaderValue(value));
@@ -104,7 +106,7 @@ export class Target {
     return headers;
   }
 
-  /** The request target for a path below the server's own. */
+  /** The request target for a path relative to the server's base path. */
   pathOf(path: string): string {
     return this.url.pathname.replace(/(?<!\/)\/+$/, "") + path;
   }

@@ -5,8 +5,8 @@ import type { UpgradedConnection } from "./connect.ts";
 import type { SessionTimes } from "./session-times.ts";
 
 /**
- * The client's end of a byte stream inside a WebSocket: binary messages are its bytes, their boundaries mean nothing.
- * Ending it closes the WebSocket with 1000. What was written together leaves in one write, in messages of at most 32 KiB.
+ * The client's end of a byte stream inside binary WebSocket messages of at most 32 KiB. Ending it
+ * closes the WebSocket with 1000. Data written together leaves in one write.
  */
 export class TunnelSocket extends Duplex {
   readonly #webSocket: ClientWebSocket;
@@ -21,7 +21,7 @@ export class TunnelSocket extends Duplex {
         onDrain: () => this.#drained(),
         onEnd: (end) => this.#ended(end),
       },
-      // Inside of a tunnel SPDY's own PINGs are the heartbeat.
+      // Inside a tunnel, SPDY's own PINGs are the heartbeat.
       { ...times, pingIntervalMs: Number.POSITIVE_INFINITY, deadlineMs: Number.POSITIVE_INFINITY },
     );
     this.#webSocket.start();
@@ -48,7 +48,7 @@ export class TunnelSocket extends Duplex {
 
   override _final(done: () => void): void {
     this.#webSocket.close();
-    // The peer's answer to a Close is the end of TCP, and no frame comes after it.
+    // The peer answers a Close by ending TCP; no frame follows.
     this.push(null);
     done();
   }

@@ -15,7 +15,10 @@ import type { SessionTimes } from "./session-times.ts";
 
 const TEXT_MESSAGE_TYPE = 1;
 
-/** Channels in WebSocket messages. Refuses what client-go refuses, in its words; ignores what it ignores. */
+/**
+ * Channels in WebSocket messages. Refuses and ignores the same messages as client-go, with the same
+ * errors.
+ */
 export class WebSocketCommandLink implements CommandLink {
   readonly #socket: UpgradedConnection["socket"];
   readonly #webSocket: ClientWebSocket;
@@ -33,7 +36,7 @@ export class WebSocketCommandLink implements CommandLink {
     this.#socket = connection.socket;
     this.#handler = handler;
     this.#hasClose = specOf(version).hasClose;
-    // A server's 255 means nothing to a client: it is an unknown channel.
+    // To a client a server's 255 is an unknown channel.
     this.#demux = new ChannelDemux(
       { isBase64: false, hasClose: false },
       {
