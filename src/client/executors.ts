@@ -132,8 +132,8 @@ export class FallbackExecutor implements Executor {
 }
 
 /**
- * Whether client-go tries SPDY after this: a complete HTTP answer that is no good 101, or a WebSocket library that cannot
- * speak to an HTTPS proxy. Not a failure of TCP, TLS or time, and nothing after a 101.
+ * Whether client-go tries SPDY next: after a complete HTTP answer other than a valid 101, or if the
+ * library cannot use an HTTPS proxy. Never after failures of TCP, TLS or time, or after a 101.
  */
 export function shouldFallBack(error: unknown): boolean {
   if (error instanceof ConnectError && error.isUpgradeFailure) return true;

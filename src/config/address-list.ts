@@ -1,14 +1,16 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { canonicalAddress } from "./canonical-address.ts";
 
-/** A set of IP addresses and networks (`10.0.0.0/8`, `::1`). IPv4 in IPv6 is the IPv4 address. */
+/**
+ * A set of IP addresses and networks (`10.0.0.0/8`, `::1`). An IPv4 address in IPv6 counts as IPv4.
+ */
 export class AddressList {
-  /** Separate: a BlockList of both finds IPv4 addresses in some IPv6 networks. */
+  /** Separate, because one BlockList for both finds IPv4 addresses in some IPv6 networks. */
   readonly #ipv4 = new BlockList();
   readonly #ipv6 = new BlockList();
   readonly #isEmpty: boolean;
 
-  /** Throws RangeError for an entry that `checkNetwork` finds wrong. */
+  /** Throws RangeError for an entry that `checkNetwork` refuses. */
   constructor(networks: readonly string[]) {
     this.#isEmpty = networks.length === 0;
     for (const network of networks) {
@@ -19,7 +21,7 @@ export class AddressList {
       const width = isIP(address) === 4 ? 32 : 128;
       const isMapped = width === 128 && isIP(plain) === 4;
       const length = bits === undefined ? width : Number(bits);
-      // A network of IPv4 addresses in IPv6 spelling; a wider one has IPv6 addresses, too.
+      // An IPv4 network in IPv6 spelling; a shorter prefix also contains IPv6 addresses.
       if (isMapped && length >= 96) this.#ipv4.addSubnet(plain, length - 96, "ipv4");
       else if (width === 32) this.#ipv4.addSubnet(address, length, "ipv4");
       else this.#ipv6.addSubnet(address, length, "ipv6");
@@ -35,13 +37,13 @@ export class AddressList {
   }
 }
 
-/** Of this machine alone. */
+/** Whether only this machine can reach the address. */
 export function isLoopback(address: string): boolean {
   const plain = canonicalAddress(address);
   return plain === "::1" || (isIPv4(plain) && plain.startsWith("127."));
 }
 
-/** What is wrong with an address or network, if anything. */
+/** The problem with an address or network, or undefined. */
 export function checkNetwork(value: string): string | undefined {
   const [address = "", bits, ...rest] = value.split("/");
   const family = isIP(address);

@@ -12,7 +12,7 @@ const omitStages = strings("Stages without events.", { check: (stage) => notAmon
 const omitManagedFields = boolean("Not used: events hold no objects.");
 
 const groupResources = table({
-  // The core group's name is empty, which no other string of a configuration may be.
+  // The core group's name is empty; other strings may not be.
   group: declare("API group of the resources.", {
     default: "",
     type: "string",
@@ -65,7 +65,9 @@ export interface AuditPolicyDocument {
   readonly omitStages: readonly string[];
 }
 
-/** Reads a policy file as kube-apiserver takes it. Throws ConfigurationError with everything that is wrong with it. */
+/**
+ * Reads a policy file as kube-apiserver does. Throws ConfigurationError with all of its problems.
+ */
 export function parseAuditPolicy(text: string, fileName: string): AuditPolicyDocument {
   const [document = EMPTY_DOCUMENT] = parseYamlDocuments(text, fileName);
   const problems: ConfigurationProblem[] = [];

@@ -31,7 +31,10 @@ const document = checked(
   ({ jwt }, at) => checkIssuers(jwt, at),
 );
 
-/** Reads the file of kube-apiserver's --authentication-config. Throws ConfigurationError with everything that is wrong with it. */
+/**
+ * Reads a file for kube-apiserver's --authentication-config. Throws ConfigurationError with all of
+ * its problems.
+ */
 export function parseAuthenticationFile(text: string, fileName: string): readonly JwtIssuer[] {
   const [first = EMPTY_DOCUMENT] = parseYamlDocuments(text, fileName);
   const problems: ConfigurationProblem[] = [];

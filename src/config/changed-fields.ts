@@ -3,14 +3,16 @@ import { gatewayConfiguration } from "./configuration.ts";
 import type { Field, Table } from "./field.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
-/** Paths such as `timeouts.idle`, in the order of the tables. */
+/** Paths such as `timeouts.idle`, in the tables' order. */
 export interface ChangedFields {
-  /** In force as soon as the file is read. */
+  /** Take effect when the file is read again. */
   readonly reloaded: readonly string[];
   readonly needRestart: readonly string[];
 }
 
-/** The fields that differ between two configuration files, both valid. A default that is written out is no change. */
+/**
+ * The fields that differ between two valid configuration files. Writing out a default is no change.
+ */
 export function changedFields(before: string, after: string): ChangedFields {
   const [old, now] = [before, after].map((text) => parseYamlDocuments(text, "")[0]?.value);
   const changed = changesIn(gatewayConfiguration, "", old, now, false);
@@ -29,7 +31,8 @@ function changesIn(table: Table, path: string, old: unknown, now: unknown, isRel
     const [was, is] = [memberOf(old, name) ?? field.default, memberOf(now, name) ?? field.default];
     if (isDeepStrictEqual(was, is)) return [];
     const change = { path: `${path}${name}`, isReloaded: isReloaded || field.isReloaded };
-    // An optional section that comes or goes, and a list of sections, change as a whole.
+    // A list of sections changes as a whole, and so does an optional section that appears or
+    // disappears.
     const isWhole = field.type !== "section" && !(isMap(was) && isMap(is));
     if (field.table === undefined || isWhole) return [change];
     return changesIn(field.table, `${change.path}.`, was, is, change.isReloaded);

@@ -1,17 +1,19 @@
-/** One problem of a file or a flag, and its place. */
+/** A problem in a file or flag, and its position. */
 export interface ConfigurationProblem {
-  /** File name as the operator gave it, or the flag's name (`--feature-gates`). */
+  /** The file's name as the operator gave it, or the flag's name (`--feature-gates`). */
   readonly source: string;
-  /** From 1; 0 where the source has no lines, as a flag. */
+  /** Counts from 1; 0 if the source is a flag. */
   readonly line: number;
-  /** From 1; 0 where only the line is known. */
+  /** Counts from 1; 0 if only the line is known. */
   readonly column: number;
   /** `timeouts.idle`, `cluster.manifests[1]`; empty for the whole document. */
   readonly path: string;
   readonly message: string;
 }
 
-/** All problems at once, so that an operator edits the file one time. Commands exit with 2. */
+/**
+ * Reports all problems together, so that the operator edits the file once. Commands exit with 2.
+ */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly problems: readonly ConfigurationProblem[];
@@ -22,7 +24,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** `gateway.yaml:12:3: timeouts.idle: ...`: the form that editors and terminals turn into a link. */
+/** `gateway.yaml:12:3: timeouts.idle: ...`: editors and terminals turn this into a link. */
 export function formatProblem(problem: ConfigurationProblem): string {
   const place = [problem.source, problem.line, problem.column].filter((part) => part !== 0).join(":");
   return problem.path === ""
@@ -40,13 +42,13 @@ export function formatPath(path: readonly (string | number)[]): string {
   }, "");
 }
 
-/** Of a line, or of a message, in an error. */
+/** Limit for a line or message that an error quotes. */
 export const MAX_QUOTED_CHARACTERS = 100;
 
-/** The value of a field that holds a secret, and anything that may be one. */
+/** A secret field's value, or a long word that may be a secret. */
 const CREDENTIAL = /((?:token|password|secret|data|key)["']?\s*:\s*).*|[\w+/=.-]{32,}/i;
 
-/** The line that begins at `start`, for an error: without secrets, and without what a terminal would obey. */
+/** The line that begins at `start`, for an error; without secrets and terminal controls. */
 export function quotedLine(text: string, start: number): string {
   const end = text.indexOf("\n", start);
   const line = text.slice(start, end === -1 ? undefined : end).trim();
@@ -55,5 +57,5 @@ export function quotedLine(text: string, start: number): string {
   );
 }
 
-/** Looked at for secrets. */
+/** The part of the line that is searched for secrets. */
 const MAX_LINE_CHARACTERS = 1_000;

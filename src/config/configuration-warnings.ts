@@ -7,10 +7,10 @@ import { takesTokens } from "./sections/authentication.ts";
 import { servesApi } from "./sections/listeners.ts";
 
 const DAY_MS = 86_400_000;
-/** How long before its end a certificate is worth a warning. */
+/** A certificate that expires within this time causes a warning. */
 const SOON_MS = 30 * DAY_MS;
 
-/** What is valid and perhaps not meant, for the log at the start, check-config and readiness. */
+/** Valid settings that may be mistakes; the start, check-config and readiness log them. */
 export function configurationWarnings({
   authentication,
   kubelet,
@@ -32,14 +32,16 @@ export function configurationWarnings({
   return warnings;
 }
 
-/** Certificates of the files that have expired, or will within 30 days. Files that cannot be read are reported elsewhere. */
+/**
+ * Certificates that have expired, or will within 30 days. Unreadable files are reported elsewhere.
+ */
 export async function expiryWarnings(files: readonly NamedFile[], nowMs = Date.now()): Promise<string[]> {
   const own = new Set(files.flatMap(({ certificateFile }) => certificateFile ?? []));
   const named = new Set(files.filter(({ content }) => content === "certificates").map(({ file }) => file));
   const warnings = await Promise.all(
     Array.from(named, async (file) => {
       const expiries = await readFile(file, "utf8").then(expiriesIn, () => []);
-      // A chain lasts as long as its own certificate, a bundle of authorities as long as its last.
+      // A chain expires with its first certificate, a bundle of authorities with its last.
       const endMs = own.has(file) ? expiries[0] : Math.max(...expiries);
       if (endMs === undefined || !Number.isFinite(endMs) || endMs - nowMs > SOON_MS) return [];
       const what = own.has(file) ? "the certificate" : "the last authority";

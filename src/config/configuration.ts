@@ -97,26 +97,29 @@ export const gatewayConfiguration = table({
   ),
 });
 
-/** JSON Schema draft-07 of the file, which editors' YAML servers understand. */
+/** The file's JSON Schema (draft-07), for editors' YAML servers. */
 export function configurationSchema(): JsonSchema {
   const $schema = "http://json-schema.org/draft-07/schema#";
   return { $schema, title: CONFIGURATION_KIND, ...tableSchema(gatewayConfiguration) };
 }
 
-/** The flags of `sluice serve` that set fields. */
+/** The `sluice serve` flags that set fields. */
 export const configurationFlags = flagsOf(gatewayConfiguration);
 
 type Values = ValueOf<typeof gatewayConfiguration>;
 
-/** A whole configuration. Files are absolute paths, durations milliseconds; a field is undefined only where absence has a meaning. */
+/**
+ * The complete configuration. Files are absolute paths, durations milliseconds; undefined only if
+ * absence has a meaning.
+ */
 export interface GatewayConfiguration extends Omit<Values, "apiVersion" | "kind"> {
-  /** Every file above that is read, for `checkNamedFiles`. */
+  /** Every file named above, for `checkNamedFiles`. */
   readonly namedFiles: readonly NamedFile[];
 }
 
 /**
- * Reads a configuration file (YAML or JSON, one document); flags stand above its fields. Throws `ConfigurationError` with everything
- * that is wrong with both.
+ * Reads a configuration file (YAML or JSON, one document); flags override its fields. Throws
+ * `ConfigurationError` with all problems of both.
  */
 export function parseConfiguration(
   text: string,
@@ -151,12 +154,12 @@ export function parseConfiguration(
   return { ...values, featureGates: gates, namedFiles };
 }
 
-/** What a file with nothing but its apiVersion and kind gives. */
+/** The configuration of a file with only apiVersion and kind. */
 export function defaultConfiguration(flags?: FlagValues): GatewayConfiguration {
   return parseConfiguration(`apiVersion: ${API_VERSION}\nkind: ${CONFIGURATION_KIND}\n`, "defaults", flags);
 }
 
-/** A section that a running gateway takes from a file that is read again. All other fields need a restart. */
+/** A section that a running gateway reads again. All other fields need a restart. */
 function reloaded<F extends Field>(field: F): F {
   return { ...field, isReloaded: true };
 }

@@ -10,14 +10,14 @@ const NANOSECONDS_OF: ReadonlyMap<string, bigint> = new Map([
 ]);
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
-/** Of time.Duration, about 292 years; the smallest value is one further from zero. */
+/** time.Duration's limit, about 292 years; the lowest value is one further from zero. */
 const MAX_NANOSECONDS = 2n ** 63n - 1n;
-/** More digits exceed any duration or, behind the point, are below a nanosecond. */
+/** More digits exceed every duration or, after the point, are below a nanosecond. */
 const MAX_DIGITS = 19;
 
 /**
- * Milliseconds of a duration in Go's syntax (time.ParseDuration): "30s", "1h15m", "1.5s", "0". Parts of a millisecond are cut off.
- * Throws RangeError in Go's words.
+ * Parses Go's duration syntax (time.ParseDuration) to milliseconds: "30s", "1h15m", "1.5s", "0".
+ * Drops fractions of a millisecond. Throws RangeError with Go's message.
  */
 export function parseDuration(text: string): number {
   const [, sign, rest] = /^([+-]?)(.*)$/s.exec(text) as unknown as [string, string, string];
@@ -48,7 +48,7 @@ export function parseDuration(text: string): number {
   return sign === "-" && milliseconds !== 0 ? -milliseconds : milliseconds;
 }
 
-/** Exact: binary fractions would make 1000 ms of 1.001 s. Parts of a nanosecond are cut off. */
+/** Exact: binary fractions would turn 1.001 s into 1000 ms. Drops fractions of a nanosecond. */
 function nanosecondsOf(number: string, unit: bigint): bigint {
   const [whole = "", fraction = ""] = number.split(".");
   const digits = whole.replace(/^0+/, "");
@@ -57,7 +57,7 @@ function nanosecondsOf(number: string, unit: bigint): bigint {
   return BigInt(digits || "0") * unit + (BigInt(part || "0") * unit) / 10n ** BigInt(part.length);
 }
 
-/** Go's own form of a duration: 14_400_000 -> "4h0m0s", 1_500 -> "1.5s", 20 -> "20ms". */
+/** Formats a duration as Go does: 14_400_000 -> "4h0m0s", 1_500 -> "1.5s", 20 -> "20ms". */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds === 0) {
     return "0s";

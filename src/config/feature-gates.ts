@@ -1,29 +1,33 @@
 /**
- * Kubernetes' feature gates that the gateway has. Names, stages and defaults are those of kube-apiserver 1.37; parsing and errors
- * are those of component-base/featuregate/feature_gate.go.
+ * The gateway's Kubernetes feature gates. Names, stages and defaults follow kube-apiserver 1.37;
+ * parsing and errors follow component-base/featuregate/feature_gate.go.
  */
 interface FeatureGateSpec {
   readonly stage: "alpha" | "beta" | "ga";
   readonly isOnByDefault: boolean;
-  /** Gates that must be on where this one is on. */
+  /** Gates that must be on if this one is. */
   readonly needs: readonly string[];
-  /** It may be named, but keeps its default. */
+  /** The gate may be named, but not changed. */
   readonly isLocked?: true;
 }
 
-/** Every gate, one row each. */
+/** One row for each gate. */
 export const FEATURE_GATES = {
-  /** WebSocket exec and attach (v5.channel.k8s.io) are translated to SPDY for nodes without WebSocket. */
+  /**
+   * Translates WebSocket exec and attach (v5.channel.k8s.io) to SPDY for nodes without WebSocket.
+   */
   TranslateStreamCloseWebsocketRequests: { stage: "beta", isOnByDefault: true, needs: [] },
-  /** WebSocket port-forward (SPDY/3.1+portforward.k8s.io) is unwrapped for nodes that speak only SPDY. */
+  /**
+   * Unwraps WebSocket port-forward (SPDY/3.1+portforward.k8s.io) for nodes that speak only SPDY.
+   */
   PortForwardWebsockets: { stage: "beta", isOnByDefault: true, needs: [] },
-  /** A GET that upgrades must be allowed `create` on the subresource besides `get`. */
+  /** An upgrading GET needs `create` on the subresource besides `get`. */
   AuthorizePodWebsocketUpgradeCreatePermission: { stage: "beta", isOnByDefault: true, needs: [] },
-  /** Impersonation may be allowed by the verbs of KEP-5284 as well, for some users and some requests. */
+  /** Also grants impersonation by KEP-5284's verbs, for some users and some requests. */
   ConstrainedImpersonation: { stage: "beta", isOnByDefault: true, needs: [] },
-  /** `Node.status.declaredFeatures` is read. */
+  /** Reads `Node.status.declaredFeatures`. */
   NodeDeclaredFeatures: { stage: "beta", isOnByDefault: true, needs: [] },
-  /** WebSocket goes through untouched to nodes that declare `ExtendWebSocketsToKubelet`. */
+  /** Passes WebSocket unchanged to nodes that declare `ExtendWebSocketsToKubelet`. */
   ExtendWebSocketsToKubelet: { stage: "beta", isOnByDefault: true, needs: ["NodeDeclaredFeatures"] },
   /** A Service's name may begin with a digit (KEP-5311). */
   RelaxedServiceNameValidation: { stage: "beta", isOnByDefault: true, needs: [] },
@@ -39,16 +43,19 @@ export type FeatureGateName = keyof typeof FEATURE_GATES;
 
 export const featureGateNames = Object.keys(FEATURE_GATES) as readonly FeatureGateName[];
 
-/** `AllAlpha` and `AllBeta` set every gate of their stage that is not named itself. */
+/** `AllAlpha` and `AllBeta` set every gate of their stage that is not set by name. */
 const STAGE_OF_GROUP: ReadonlyMap<string, FeatureGateSpec["stage"]> = new Map([
   ["AllAlpha", "alpha"],
   ["AllBeta", "beta"],
 ]);
 
-/** A gate that does not exist, a value that is no boolean, or a set that contradicts itself; the message is Kubernetes' own. */
+/**
+ * An unknown gate, a value that is not a boolean, or contradicting gates. The message is
+ * Kubernetes' own.
+ */
 export class FeatureGateError extends Error {
   override readonly name = "FeatureGateError";
-  /** The gate, as it was written. */
+  /** The gate as the operator wrote it. */
   readonly gate: string;
 
   constructor(gate: string, message: string) {
@@ -57,11 +64,11 @@ export class FeatureGateError extends Error {
   }
 }
 
-/** Which gates are on. Immutable; a value of this class has every gate known and every dependency met. */
+/** The gates that are on. Immutable; every instance has known gates and satisfied dependencies. */
 export class FeatureGates {
   static readonly defaults = FeatureGates.parse({});
 
-  /** Gates and groups that were set by name. */
+  /** Gates and groups set by name. */
   readonly #settings: ReadonlyMap<string, boolean>;
   readonly #enabled: ReadonlyMap<FeatureGateName, boolean>;
 
@@ -70,12 +77,12 @@ export class FeatureGates {
     this.#enabled = resolve(settings);
   }
 
-  /** Reads the flag's form (`A=true,B=false`) or the configuration file's map. Throws `FeatureGateError`. */
+  /** Parses the flag's form (`A=true,B=false`) or the file's map. Throws `FeatureGateError`. */
   static parse(spec: string | Readonly<Record<string, boolean>>): FeatureGates {
     return new FeatureGates(settingsOf(spec));
   }
 
-  /** These gates with some overridden, as a flag overrides the file. Throws `FeatureGateError`. */
+  /** A copy with some gates overridden, as a flag overrides the file. Throws `FeatureGateError`. */
   with(spec: string | Readonly<Record<string, boolean>>): FeatureGates {
     return new FeatureGates(new Map([...this.#settings, ...settingsOf(spec)]));
   }
@@ -84,7 +91,7 @@ export class FeatureGates {
     return this.#enabled.get(name) === true;
   }
 
-  /** `A=true,B=false` of every gate, in the table's order; `parse` reads it back. */
+  /** Lists every gate as `A=true,B=false` in the table's order; `parse` reads it back. */
   toString(): string {
     return featureGateNames.map((name) => `${name}=${this.isEnabled(name)}`).join(",");
   }
@@ -118,7 +125,7 @@ function resolve(settings: ReadonlyMap<string, boolean>): ReadonlyMap<FeatureGat
   return enabled;
 }
 
-/** Reads `A=true,B=false`. Of a name that is given twice the last value counts, as in kube-apiserver. */
+/** Parses `A=true,B=false`. The last value of a repeated name counts, as in kube-apiserver. */
 export function parseFeatureGateFlag(flag: string): Map<string, boolean> {
   const settings = new Map<string, boolean>();
   for (const part of flag.split(",")) {
@@ -138,7 +145,7 @@ export function parseFeatureGateFlag(flag: string): Map<string, boolean> {
 const TRUE_WORDS = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const FALSE_WORDS = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
-/** Go's strconv.ParseBool, because kube-apiserver's flag is read with it. */
+/** Go's strconv.ParseBool, which kube-apiserver uses for the flag. */
 function parseGoBool(gate: string, text: string): boolean {
   if (TRUE_WORDS.has(text)) {
     return true;

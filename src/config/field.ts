@@ -1,36 +1,42 @@
 import type { Section } from "./section.ts";
 
-/** JSON Schema draft-07 of one value. */
+/** A value's JSON Schema (draft-07). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A flag of `sluice serve` that sets a field of the file. */
+/** A `sluice serve` flag that sets a field of the file. */
 export interface FieldFlag {
-  /** Without the dashes. */
+  /** Without dashes. */
   readonly name: string;
-  /** Stands for the value in help: `FILE`. */
+  /** The value's name in help: `FILE`. */
   readonly placeholder: string;
   readonly choices?: readonly string[] | undefined;
-  /** The field's value in the file's form; undefined leaves the field, null removes it. Throws RangeError with the problem. */
+  /**
+   * Parses the flag to the file's form; undefined keeps the field, null removes it. Throws
+   * RangeError with the problem.
+   */
   readonly read: (text: string) => unknown;
 }
 
-/** One declared field: reader, JSON Schema, flags, documentation and TypeScript type derive from it. */
+/**
+ * One declared field. Its reader, JSON Schema, flags, documentation and TypeScript type derive from
+ * it.
+ */
 export interface Field<Value = unknown, As extends string = string> {
-  /** Ends with a full stop. */
+  /** Describes the field; ends with a full stop. */
   readonly sentence: string;
-  /** Its name among the values that are read; `*` stands for the name in the file. */
+  /** The property's name in the parsed configuration; `*` stands for the name in the file. */
   readonly as: As;
-  /** In words, for documentation. */
+  /** The type in words, for documentation. */
   readonly type: string;
   readonly schema: JsonSchema;
-  /** In the file's form; undefined where absence has a meaning of its own. */
+  /** In the file's form; undefined if absence has a meaning. */
   readonly default: unknown;
   /** In words; undefined without a range. */
   readonly range: string | undefined;
   readonly isRequired: boolean;
-  /** A running gateway takes it, and what is below it, from a file that is read again. */
+  /** A running gateway reads this field and those below it again. */
   readonly isReloaded: boolean;
-  /** The fields of a section, or of each section in a list. */
+  /** The fields of the section, or of each section in a list. */
   readonly table: Table | undefined;
   readonly flag: FieldFlag | undefined;
   /** Flags of other fields that also set this one. */
@@ -42,7 +48,7 @@ export type Fields = Readonly<Record<string, Field>>;
 
 type NameOf<Name extends string, As extends string> = As extends `*${infer Unit}` ? `${Name}${Unit}` : As;
 
-/** What reading the fields gives. */
+/** The parsed values of fields. */
 export type ValuesOf<F extends Fields> = {
   readonly [Name in keyof F & string as NameOf<Name, F[Name]["as"]>]: ReturnType<F[Name]["read"]>;
 };
@@ -50,11 +56,17 @@ export type ValuesOf<F extends Fields> = {
 /** The fields of one section. */
 export interface Table<Value = unknown> {
   readonly fields: Fields;
-  /** The flags of this optional section take effect only where the file has the section, or this field has a flag. */
+  /**
+   * The flags of this optional section count only if the file has the section, or this field has a
+   * flag.
+   */
   readonly keyField: string | undefined;
-  /** What is wrong with a flag that has no effect for this reason; undefined where it is ignored, as kube-apiserver does. */
+  /**
+   * The problem with a flag that therefore has no effect; undefined ignores it, as kube-apiserver
+   * does.
+   */
   readonly orphanFlag: (name: string) => string | undefined;
-  /** Flags that kube-apiserver has and that set nothing here. */
+  /** kube-apiserver's flags that set nothing here. */
   readonly otherFlags: readonly DescribedFlag[];
   readonly read: (section: Section) => Value;
 }
@@ -88,7 +100,7 @@ export function table<const F extends Fields>(
   return { fields, keyField, orphanFlag, otherFlags, read };
 }
 
-/** The same fields with rules across them; `check` notes problems. */
+/** Adds rules that span fields; `check` notes problems. */
 export function checked<Value>(
   fields: Table<Value>,
   check: (values: Value, section: Section) => void,
@@ -99,7 +111,7 @@ export function checked<Value>(
   });
 }
 
-/** The same fields, read into another shape. */
+/** Converts the read values into another shape. */
 export function shaped<Value, Shape>(
   { read, ...rest }: Table<Value>,
   shape: (values: Value, section: Section) => Shape,
@@ -107,7 +119,7 @@ export function shaped<Value, Shape>(
   return { ...rest, read: (section) => shape(read(section), section) };
 }
 
-/** The same fields at a place that flags do not set. */
+/** The same fields, without their flags. */
 export function unflagged<Value>(original: Table<Value>): Table<Value> {
   const fields = Object.entries<Field>(original.fields).map(([name, field]) => [
     name,
@@ -116,13 +128,13 @@ export function unflagged<Value>(original: Table<Value>): Table<Value> {
   return { ...original, fields: Object.fromEntries(fields), keyField: undefined, otherFlags: [] };
 }
 
-/** A table's field and its place: `["timeouts", "idle"]`; a list's sections are at `[]`. */
+/** A table's field and its path: `["timeouts", "idle"]`; sections of a list are at `[]`. */
 export interface PlacedField {
   readonly path: readonly string[];
   readonly field: Field;
 }
 
-/** Every field below the table, sections before their fields. */
+/** Every field in the table, sections before their fields. */
 export function* placedFields(root: Table, path: readonly string[] = []): Generator<PlacedField> {
   for (const [name, field] of Object.entries(root.fields)) {
     const place = [...path, name];

@@ -4,13 +4,13 @@ import type { FileContent } from "./named-file.ts";
 import type { Section } from "./section.ts";
 
 export interface FieldOptions {
-  /** The name among the values that are read, `*` being the file's: `*Ms`. */
+  /** The property's name in the parsed configuration, `*` being the file's: `*Ms`. */
   readonly as?: string;
   /** In the file's form. */
   readonly default?: unknown;
-  /** The problem of a file without the field: "is required". */
+  /** The problem of a file without this field: "is required". */
   readonly required?: string;
-  /** A flag of `sluice serve`, by its name alone where its value has the field's usual form. */
+  /** A `sluice serve` flag; its name suffices if its value has the field's usual form. */
   readonly flag?: string | (Partial<FieldFlag> & Pick<FieldFlag, "name">);
   readonly impliedBy?: readonly FieldFlag[];
 }
@@ -19,12 +19,12 @@ export type AsOf<O, Usual extends string = "*"> = O extends { readonly as: infer
   ? Name
   : Usual;
 
-/** A field without a default that need not be given may be undefined. */
+/** An optional field without a default may be undefined. */
 export type Given<O, T> = O extends { readonly default: unknown } | { readonly required: string }
   ? T
   : T | undefined;
 
-/** What distinguishes one type of field from the others. */
+/** The properties that differ between types of fields. */
 interface FieldType {
   readonly type: string;
   readonly range?: string;
@@ -34,11 +34,11 @@ interface FieldType {
   readonly fromFlag?: FieldFlag["read"];
   readonly fallback?: unknown;
   readonly table?: Table;
-  /** Undefined without a usable value; problems are noted. */
+  /** Undefined if the value is unusable; notes the problem. */
   readonly read: (section: Section, name: string) => unknown;
 }
 
-/** The value's type is the caller's promise about `read` and `fallback`. */
+/** The caller guarantees that `read` and `fallback` return this type. */
 export function declare<Value, As extends string>(
   sentence: string,
   { type, schema, range, table, read, ...options }: FieldType & FieldOptions,
@@ -63,7 +63,7 @@ export function declare<Value, As extends string>(
       const value = read(section, name);
       if (required === undefined) return (value ?? fallback) as Value;
       if (!section.has(name)) section.missing(name, required, own?.name);
-      // The problem refuses the file, so nothing sees this but the checks of the section.
+      // The noted problem refuses the file, so only the section's checks see this value.
       return (value ?? fallback ?? "") as Value;
     },
   };
@@ -71,7 +71,7 @@ export function declare<Value, As extends string>(
 
 export type Check = (value: string) => string | undefined;
 
-/** Not empty; `check` returns what is wrong, `to` another form of a correct value. */
+/** A non-empty string; `check` returns its problem, `to` converts a valid value. */
 export function string<
   const O extends FieldOptions & {
     readonly default?: string;
@@ -93,7 +93,7 @@ export function string<
 
 export const TEXT = { type: "string", minLength: 1 } as const;
 
-/** One value alone, which must be given. */
+/** A required field with a single valid value. */
 export function constant(wanted: string): Field<string, "*"> {
   const must = `must be ${JSON.stringify(wanted)}`;
   const check = (value: string) =>
@@ -138,7 +138,7 @@ export function choice<const T extends string, const O extends FieldOptions & { 
   });
 }
 
-/** Throws RangeError with a flag's problem. */
+/** Throws RangeError with the flag's problem. */
 export function chosen<T extends string>(text: string, choices: readonly T[]): T {
   const found = choices.find((one) => one === text);
   if (found !== undefined) return found;
@@ -146,8 +146,8 @@ export function chosen<T extends string>(text: string, choices: readonly T[]): T
 }
 
 /**
- * A path, made absolute from the configuration file's folder. `content` is checked before the start; without it the file is to be
- * written. `certificate` names the field of a key's certificate.
+ * A path, made absolute from the configuration's folder. `content` is checked before the start;
+ * without it the file is for writing. `certificate` names the field with a key's certificate.
  */
 export function file<const O extends FieldOptions & { readonly certificate?: string }>(
   sentence: string,
@@ -164,12 +164,15 @@ export function file<const O extends FieldOptions & { readonly certificate?: str
   });
 }
 
-/** Counts from the working directory, as in any command. The empty text is refused as a field's. */
+/**
+ * Relative to the working directory, as in any command. Empty text stays empty, and the field
+ * refuses it.
+ */
 export function fileOf(text: string): string {
   return text === "" ? text : resolve(text);
 }
 
-/** A flag that sets nothing of its own. */
+/** A flag that sets no field. */
 export function otherFlag(name: string, sentence: string, among: readonly string[]): DescribedFlag {
   return {
     name,
@@ -180,12 +183,12 @@ export function otherFlag(name: string, sentence: string, among: readonly string
   };
 }
 
-/** Sets or, with null, removes a field where another field's flag is given. */
+/** Sets a field, or removes it with null, if another field's flag is given. */
 export function implied(name: string, value: unknown): FieldFlag {
   return { name, placeholder: "", read: () => value };
 }
 
-/** Words as code, for documentation. */
+/** Formats words as code, for documentation. */
 export function quoted(words: readonly string[]): string {
   return words.map((word) => `\`${word}\``).join(", ");
 }

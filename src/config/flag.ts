@@ -1,4 +1,4 @@
-/** What a shell offers for a value. */
+/** The shell's completion for a value. */
 export type Completion =
   | "file"
   | "folder"
@@ -9,26 +9,29 @@ export type Completion =
   | "pod"
   | "container";
 
-/** One flag of a command. The parser, help, shell completion, man pages and docs/cli.md read it here. */
+/** One flag of a command. The parser, help, shell completion, man pages and docs/cli.md read it. */
 export interface Flag<Value = unknown> {
-  /** One letter, without its dash. */
+  /** One letter, without a dash. */
   readonly short?: string;
-  /** The placeholder of its value, such as `FILE`. Absent: a switch, which takes `=true` and `=false` as kubectl's do. */
+  /**
+   * The value's placeholder, such as `FILE`. Absent for a switch, which also accepts `=true` and
+   * `=false` as kubectl's do.
+   */
   readonly value?: string;
-  /** What it does: a phrase, without the default and without a full stop. */
+  /** Describes the flag: a phrase without the default and without a full stop. */
   readonly help: string;
-  /** As it would be written on the command line. */
+  /** In command-line form. */
   readonly default?: string;
   readonly isRequired?: true;
-  /** Each time adds a value; absent: the last one counts. */
+  /** Every use adds a value; if absent, the last one counts. */
   readonly isRepeatable?: true;
-  /** Not for people. */
+  /** Omitted from help. */
   readonly isHidden?: true;
   readonly choices?: readonly string[];
   readonly completes?: Completion;
-  /** The heading that help lists it under. */
+  /** The flag's heading in help. */
   readonly group?: string;
-  /** Reads a value. Throws an Error that says what the value must be. */
+  /** Parses a value. Throws an Error that says what the value must be. */
   readonly parse?: (text: string) => Value;
 }
 

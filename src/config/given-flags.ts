@@ -3,15 +3,15 @@ import type { FieldPath } from "./yaml-documents.ts";
 
 /** A field's value from the command line. */
 export interface GivenFlag {
-  /** Without its dashes. */
+  /** Without dashes. */
   readonly flag: string;
-  /** In the file's form; null removes the file's. */
+  /** In the file's form; null removes the file's value. */
   readonly value: unknown;
-  /** Set where the flag's text is no value. */
+  /** Set if the flag's text is invalid. */
   readonly problem?: ConfigurationProblem | undefined;
 }
 
-/** What flags set, by the place of the field in the file. */
+/** Values from flags, by the field's path. */
 export class GivenFlags {
   readonly #byPath = new Map<string, GivenFlag>();
 
@@ -27,13 +27,13 @@ export class GivenFlags {
     return this.#byPath.size === 0 ? undefined : this.#byPath.get(formatPath(path));
   }
 
-  /** At the field or the nearest one around it. */
+  /** The flag for the field, or for the nearest section around it. */
   around(path: FieldPath): GivenFlag | undefined {
     if (this.#byPath.size === 0 || path.length === 0) return undefined;
     return this.at(path) ?? this.around(path.slice(0, -1));
   }
 
-  /** The name of a flag that sets the field, or a field below it. */
+  /** The first flag that sets the field, or a field below it. */
   firstWithin(path: FieldPath): string | undefined {
     return this.#within(path).find(([, { value, problem }]) => value !== null || problem !== undefined)?.[1]
       .flag;
@@ -46,7 +46,7 @@ export class GivenFlags {
   }
 }
 
-/** Where a flag's problems are: a command line has no lines. */
+/** The position of a flag's problems: a command line has no lines. */
 export function flagPlace(flag: string): Omit<ConfigurationProblem, "message"> {
   return { source: `--${flag}`, line: 0, column: 0, path: "" };
 }

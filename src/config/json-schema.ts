@@ -1,8 +1,8 @@
 import type { Field, JsonSchema, Table } from "./field.ts";
 
 /**
- * What an editor can check of a section: names, types, choices, ranges of plain numbers, required fields. It accepts all that the
- * reader accepts; ranges of quantities and durations and rules across fields are the reader's.
+ * A section's schema for editors. Accepts all that the reader accepts; only the reader checks
+ * ranges of quantities and durations, and rules across fields.
  */
 export function tableSchema({ fields }: Pick<Table, "fields">): JsonSchema {
   const entries = Object.entries<Field>(fields);
@@ -15,7 +15,7 @@ export function tableSchema({ fields }: Pick<Table, "fields">): JsonSchema {
   };
 }
 
-/** An item of a list of sections. */
+/** The schema of an item in a list of sections. */
 export function itemSchema(table: Pick<Table, "fields">): JsonSchema {
   return hasRequired(table) ? tableSchema(table) : orNull(tableSchema(table));
 }
@@ -32,7 +32,7 @@ function fieldSchema({ sentence, schema, isRequired, default: usual }: Field): J
   };
 }
 
-/** null is a field without a value, which reads as absent. */
+/** null is a field without a value and counts as absent. */
 function orNull(schema: JsonSchema): JsonSchema {
   if (Array.isArray(schema.enum)) return { ...schema, enum: [...schema.enum, null] };
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: "null" }] };

@@ -5,7 +5,9 @@ import { strings } from "./list-fields.ts";
 import type { Section } from "./section.ts";
 import { optionalSection, section, sections } from "./section-fields.ts";
 
-/** Asymmetric ones only, as in kube-apiserver: `none` and shared secrets cannot be configured. */
+/**
+ * Only asymmetric algorithms, as in kube-apiserver: `none` and shared secrets cannot be configured.
+ */
 export const SIGNING_ALGORITHMS = [
   "RS256",
   "RS384",
@@ -18,18 +20,21 @@ export const SIGNING_ALGORITHMS = [
   "PS512",
 ] as const;
 
-/** kube-apiserver's bound. */
+/** kube-apiserver's limit. */
 export const MAX_JWT_AUTHENTICATORS = 64;
 const CLOCK_SKEW_MS = 10_000;
 const MAX_TEXT_CHARACTERS = 1_024;
 const NO_CEL = "CEL expressions are not evaluated here; name a claim";
 
-/** An issuer of tokens, and what its claims mean. Of `authentication.oidc`, and of each entry of `authentication.jwt`. */
+/**
+ * A token issuer, and the meaning of its claims; from `authentication.oidc` or an entry of
+ * `authentication.jwt`.
+ */
 export interface JwtIssuer {
   readonly issuerUrl: string;
-  /** Where the discovery document is; absent: below the issuer's URL. */
+  /** The URL of the discovery document; by default it is below the issuer's URL. */
   readonly discoveryUrl: string | undefined;
-  /** Authorities of the issuer's web server; absent: those that Node.js ships. */
+  /** Authorities for the issuer's web server; the default is Node.js' own list. */
   readonly authority: { readonly file: string } | { readonly pem: string } | undefined;
   readonly audiences: readonly string[];
   readonly usernameClaim: string;
@@ -42,7 +47,7 @@ export interface JwtIssuer {
   readonly clockSkewMs: number;
 }
 
-/** May be the empty string, which other strings of a configuration may not be. */
+/** May be empty; other strings of a configuration may not. */
 function text(sentence: string): Field<string | undefined, "*"> {
   return declare(sentence, {
     type: "string",
@@ -57,7 +62,7 @@ function text(sentence: string): Field<string | undefined, "*"> {
   });
 }
 
-/** A field of Kubernetes that is refused wherever it says something, with the reason. */
+/** A Kubernetes field that is refused if it is set, with the reason. */
 export function refused(reason: string): Field<undefined, "*"> {
   return declare(`Refused: ${reason}.`, {
     type: "nothing",
@@ -138,7 +143,7 @@ const fields = table({
   userValidationRules: refused("they are CEL expressions, which are not evaluated here"),
 });
 
-/** One issuer, in the shape of a JWTAuthenticator of apiserver.config.k8s.io/v1. */
+/** One issuer, in the shape of apiserver.config.k8s.io/v1's JWTAuthenticator. */
 export const jwtAuthenticator = shaped(fields, (values, at): JwtIssuer => {
   const { issuer: from, claimMappings: mapped, claimValidationRules } = values;
   const { groups, uid } = mapped;
@@ -166,7 +171,7 @@ export const jwtAuthenticator = shaped(fields, (values, at): JwtIssuer => {
 
 export type JwtAuthenticator = ValueOf<typeof jwtAuthenticator>;
 
-/** The rules across the entries of `jwt`. */
+/** Checks rules that span the entries of `jwt`. */
 export function checkIssuers(issuers: readonly JwtIssuer[], at: Section): void {
   if (issuers.length > MAX_JWT_AUTHENTICATORS)
     at.problem("jwt", `must have at most ${MAX_JWT_AUTHENTICATORS} items`);
@@ -196,7 +201,7 @@ function checkPrefix(
     );
 }
 
-/** kube-apiserver's rules for URLs of issuers and of their discovery documents. */
+/** kube-apiserver's rules for URLs of issuers and discovery documents. */
 function checkUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol !== "https:") return `must be an https URL, got ${JSON.stringify(value.slice(0, 80))}`;

@@ -10,8 +10,8 @@ interface PemBlock {
 }
 
 /**
- * Parses a PEM chain whose first certificate is the key's. OpenSSL accepts a pair of different kinds and fails every handshake.
- * Throws Error in Go's words (tls.X509KeyPair).
+ * Parses a PEM chain whose first certificate must fit the key: OpenSSL accepts different key types,
+ * then fails every handshake. Throws Error with Go's message (tls.X509KeyPair).
  */
 export function keyPairOf(certificate: string, key: string): readonly X509Certificate[] {
   const chain = chainOf(blocksOf(certificate));
@@ -31,7 +31,7 @@ export function keyPairOf(certificate: string, key: string): readonly X509Certif
   );
 }
 
-/** The same as a text; undefined: they belong together. */
+/** The pair's problem as text; undefined if both belong together. */
 export function keyPairProblem(certificate: string, key: string): string | undefined {
   try {
     keyPairOf(certificate, key);
@@ -41,7 +41,10 @@ export function keyPairProblem(certificate: string, key: string): string | undef
   }
 }
 
-/** All certificates of a PEM text, in its order. Throws Error in Go's words where there is none, or one cannot be read. */
+/**
+ * All certificates in a PEM text, in order. Throws Error with Go's message if there is none, or one
+ * is unreadable.
+ */
 export function certificatesOf(pem: string): X509Certificate[] {
   return chainOf(blocksOf(pem));
 }

@@ -14,18 +14,18 @@ const WORDS: ReadonlyMap<string, boolean | null | number> = new Map<string, bool
 ]);
 
 const DECIMAL_INTEGER = /^[-+]?(?:0|[1-9][0-9]*)$/;
-/** Of the radixes that Go's ParseInt takes with base 0. */
+/** The prefixes that Go's ParseInt accepts with base 0. */
 const PREFIXED_INTEGER = /^([-+]?)0(?:([xX])([0-9a-fA-F]+)|([bB])([01]+)|[oO]?([0-7]+))$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
-/** Of a word that begins with a dot Go's ParseFloat takes underscores between digits alone. */
+/** In a word that begins with a dot, Go's ParseFloat accepts underscores only between digits. */
 const DOT_FLOAT = /^\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?$/;
 
 const MIN_INTEGER = -(2n ** 63n);
 const MAX_INTEGER = 2n ** 64n - 1n;
 
 /**
- * The value of a plain word in a Kubernetes manifest, as sigs.k8s.io/yaml resolves it: YAML 1.1 with Go's integers; sexagesimal
- * numbers and timestamps stay strings.
+ * A plain word's value in a Kubernetes manifest, as in sigs.k8s.io/yaml: YAML 1.1 with Go's
+ * integers; sexagesimal numbers and timestamps stay strings.
  */
 export function kubernetesScalar(text: string): string | number | boolean | null {
   const word = WORDS.get(text);
@@ -47,12 +47,12 @@ function integerOf(plain: string): number | undefined {
     const magnitude = BigInt(hex ? `0x${hexDigits}` : binary ? `0b${bits}` : `0o${octal}`);
     value = sign === "-" ? -magnitude : magnitude;
   }
-  // ParseUint, which is tried for what no int64 holds, takes no sign.
+  // Go tries ParseUint for values beyond int64, and that accepts no sign.
   const isHeld = value >= MIN_INTEGER && (plain.startsWith("+") ? value < 2n ** 63n : value <= MAX_INTEGER);
   return isHeld ? Number(value) : undefined;
 }
 
-/** What no float64 holds stays a string. */
+/** A number beyond float64 stays a string. */
 function finite(plain: string, text: string): string | number {
   const value = Number(plain);
   return Number.isFinite(value) ? value : text;
@@ -60,7 +60,7 @@ function finite(plain: string, text: string): string | number {
 
 type Value = ReturnType<typeof kubernetesScalar>;
 
-/** `isOf` judges what an explicit tag asks for; the first tag resolves plain words as well. */
+/** `isOf` checks a value with an explicit tag; the first tag also resolves plain words. */
 function tag(name: string, isOf: (value: Value) => boolean, isDefault = false): ScalarTag {
   return {
     tag: `tag:yaml.org,2002:${name}`,
@@ -89,6 +89,6 @@ export const KUBERNETES_TAGS: readonly ScalarTag[] = [
     default: false,
     resolve: (text) => Buffer.from(text, "base64").toString(),
   },
-  // Explicitly tagged words never come here: no file names this one.
+  // Resolves plain words only: no file names this tag.
   { ...tag("kubernetes", () => true, true) },
 ];

@@ -1,7 +1,7 @@
 import type { Field } from "./field.ts";
 import { type AsOf, type Check, declare, type FieldOptions, type Given, quoted, TEXT } from "./fields.ts";
 
-/** At least one of the choices, in the order given. */
+/** At least one of the choices, in the given order. */
 export function choices<
   const T extends string,
   const O extends FieldOptions & { readonly default?: readonly T[] },
@@ -39,7 +39,7 @@ function listOf(text: string): string[] {
   return text === "" ? [] : text.split(",").map((item) => item.trim());
 }
 
-/** Files or folders, read where they are used. */
+/** Files or folders; their users read them. */
 export function files(sentence: string): Field<readonly string[], "*"> {
   return declare(sentence, {
     default: [],

@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { type GatewayConfiguration, parseConfiguration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 
-/** Reads a configuration file. Throws ConfigurationError where it cannot be read or is invalid. */
+/** Reads a configuration file. Throws ConfigurationError if it is unreadable or invalid. */
 export async function loadConfiguration(file: string): Promise<GatewayConfiguration> {
   return parseConfiguration(await readText(file), file);
 }
 
-/** Throws ConfigurationError where it cannot be read. */
+/** Throws ConfigurationError if the file is unreadable. */
 export async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");

@@ -1,23 +1,26 @@
 import { readFile, stat } from "node:fs/promises";
 
-/** A file that the configuration names, and its text. */
+/** A file named in the configuration, and its text. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
 }
 
-/** Of this process. A worker leaves its successors the files that it started with, and those that were valid since. */
+/** A worker passes the files that it started with, and later valid ones, to its successors. */
 const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
 export interface NamedFileOptions {
   readonly maxBytes?: number;
-  /** UTF-8 unless given. */
+  /** UTF-8 by default. */
   readonly decode?: (bytes: Buffer) => string;
 }
 
-/** Reads a file that the configuration names, at each start. Rejects with the error of the file system, or for one of more than `maxBytes`. */
+/**
+ * Reads a file named in the configuration, at each start. Rejects with the file system's error, or
+ * if the file exceeds `maxBytes`.
+ */
 export async function readNamedFile(name: string, options: NamedFileOptions = {}): Promise<string> {
   const text = instead?.get(name) ?? (await readFromDisk(name, options));
   if (onRight === undefined) lastRead.set(name, text);
@@ -33,13 +36,13 @@ async function readFromDisk(
   return decode === undefined ? readFile(name, "utf8") : decode(await readFile(name));
 }
 
-/** Records files that were read again after the start and are valid. */
+/** Records valid files that were read again after the start. */
 export function namedFilesAreRight(files: readonly NamedText[]): void {
   for (const { name, text } of files) lastRead.set(name, text);
   onRight?.(filesRead());
 }
 
-/** Runs a start that reads those files from memory. Files that are not among them come from the disk. */
+/** Runs a start with these files from memory; other files come from the disk. */
 export async function readingInstead<T>(files: readonly NamedText[], start: () => Promise<T>): Promise<T> {
   instead = new Map(files.map(({ name, text }) => [name, text]));
   try {
@@ -49,7 +52,10 @@ export async function readingInstead<T>(files: readonly NamedText[], start: () =
   }
 }
 
-/** After a start, whose files were valid: calls the observer with all of them, and again whenever one has changed. */
+/**
+ * Call it after a start with valid files: passes all of them to the observer now, and again after
+ * each change.
+ */
 export function observeRightFiles(observer: (files: readonly NamedText[]) => void): void {
   onRight = observer;
   observer(filesRead());

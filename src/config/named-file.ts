@@ -1,6 +1,6 @@
 import type { ConfigurationProblem } from "./configuration-error.ts";
 
-/** What a file must hold. `text`: at least one character. */
+/** The required content of a file. `text` means at least one character. */
 export type FileContent =
   | "certificates"
   | "private key"
@@ -9,10 +9,10 @@ export type FileContent =
   | "webhook kubeconfig"
   | "text";
 
-/** A file, and the field or flag that names it; `checkNamedFiles` reads it. */
+/** A file, and the field or flag that names it, for `checkNamedFiles`. */
 export interface NamedFile extends Omit<ConfigurationProblem, "message"> {
   readonly file: string;
   readonly content: FileContent;
-  /** Of a private key: the file of the certificate that it belongs to. */
+  /** For a private key: the file of its certificate. */
   readonly certificateFile?: string | undefined;
 }

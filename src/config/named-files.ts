@@ -8,8 +8,8 @@ import type { NamedFile } from "./named-file.ts";
 import { type PemSource, parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 /**
- * Reads every file that a configuration names, before a component starts. Throws ConfigurationError with each missing or wrong one, at
- * the line of its field, or at lines of its own.
+ * Reads every file that a configuration names before a component starts. Throws ConfigurationError
+ * with every missing or wrong file, at its field's line or at a line inside the file.
  */
 export async function checkNamedFiles(files: readonly NamedFile[]): Promise<void> {
   const problems: ConfigurationProblem[] = [];
@@ -63,7 +63,7 @@ async function pemIn(source: PemSource): Promise<string> {
 async function checkKey(text: string, file: string, certificateFile: string | undefined): Promise<void> {
   read(() => createPrivateKey(text), `${file} has no private key in PEM that can be used`);
   if (certificateFile === undefined) return;
-  // The certificate's own problems are reported where it is named.
+  // The certificate's own problems are reported at its field.
   const pem = await readText(certificateFile).catch(() => "");
   const problem = hasCertificates(pem, certificateFile) ? keyPairProblem(pem, text) : undefined;
   if (problem !== undefined) {
@@ -81,7 +81,7 @@ function hasCertificates(text: string, file: string): boolean {
   }
 }
 
-/** In the order of the file: a server's own certificate comes first. */
+/** In file order: a server's own certificate comes first. */
 function certificatesOf(text: string, file: string): X509Certificate[] {
   const blocks = text.match(PEM_CERTIFICATE) ?? [];
   if (blocks.length === 0) throw new Error(`${file} has no certificate in PEM`);
@@ -101,7 +101,10 @@ function read<Result>(work: () => Result, problem: string): Result {
   }
 }
 
-/** A problem inside the file keeps its line; a file that is missing or of another kind is a problem of the field. */
+/**
+ * A problem inside the file keeps its line; a missing file, or one of another kind, is the field's
+ * problem.
+ */
 function problemsOf(error: unknown, named: NamedFile): ConfigurationProblem[] {
   const { source, line, column, path } = named;
   const at = (message: string) => ({ source, line, column, path, message });

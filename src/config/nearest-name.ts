@@ -1,4 +1,4 @@
-/** The known name that is equal but for case and separators, or differs in a few letters. */
+/** The known name that differs only in case, separators or a few letters. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = plain(name).slice(0, MAX_COMPARED_CHARACTERS);
   const ranked = known
@@ -18,14 +18,14 @@ export function suggestion(name: string, known: readonly string[]): string {
     : `; did you mean ${JSON.stringify(nearest)}?`;
 }
 
-/** No known name is longer. The distance takes time by the product of both lengths. */
+/** No known name is longer. The comparison's time grows with the product of both lengths. */
 const MAX_COMPARED_CHARACTERS = 64;
 
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, "");
 }
 
-/** Levenshtein's distance, one row at a time. */
+/** Levenshtein distance, one row at a time. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 0; i < a.length; i += 1) {

@@ -6,7 +6,7 @@ import { describe } from "./section.ts";
 
 export interface NumberOptions<T> extends FieldOptions {
   readonly default?: T;
-  /** Smallest and largest value that is accepted. */
+  /** The smallest and largest accepted value. */
   readonly from: T;
   readonly to: T;
 }
@@ -40,7 +40,7 @@ const DURATION: Unit = {
 const QUANTITY_PATTERN = "^[0-9]+(\\.[0-9]+)?([eE][0-9]{1,2}|Ki|Mi|Gi|Ti|k|M|G|T)?$";
 const DURATION_PATTERN = "^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
 
-/** A whole number, as a number or a quantity: 1000, "10k"; `or` is a word that is accepted, too. */
+/** A whole number, as a number or quantity: 1000, "10k". `or` is an additional accepted word. */
 export function count<const O extends NumberOptions<number | string> & { readonly or?: string }>(
   sentence: string,
   options: O,
@@ -58,7 +58,9 @@ export function bytes<const O extends NumberOptions<number | string>>(
   return quantity(sentence, options, BYTES);
 }
 
-/** Milliseconds of a duration: "30s", "4h0m0s". A bare number has no unit and is refused. */
+/**
+ * A duration in milliseconds: "30s", "4h0m0s". A bare number is refused, because it has no unit.
+ */
 export function duration<const O extends NumberOptions<string>>(
   sentence: string,
   options: O,

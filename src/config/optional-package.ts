@@ -1,12 +1,12 @@
 import { isSingleBinary } from "./own-files.ts";
 import { MANIFEST } from "./version.ts";
 
-/** An optional dependency is not installed. The message has the command that installs it. */
+/** An optional dependency is not installed. The message contains the command that installs it. */
 export class NotInstalledError extends Error {}
 
 /**
- * For the `catch` of an import of an optional dependency: throws NotInstalledError where the package is missing, the caught error
- * otherwise. `purpose` begins the sentence: "load of plain HTTP".
+ * For the `catch` of an optional import: throws NotInstalledError if the package is missing,
+ * otherwise the caught error. `purpose` begins the message: "load of plain HTTP".
  */
 export function notInstalled(name: string, purpose: string): (error: unknown) => never {
   return (error) => {

@@ -1,16 +1,21 @@
 import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
 import path from "node:path";
 
-/** Calls `onChange` when something at the paths may have changed, perhaps too often, until the returned function is called. */
+/**
+ * Calls `onChange` whenever something at the paths may have changed, perhaps too often. The
+ * returned function stops it.
+ */
 export type WatchPaths = (paths: readonly string[], events: WatchEvents) => () => void;
 
 export interface WatchEvents {
   onChange(): void;
-  /** The paths are no longer watched. */
+  /** Watching has ended. */
   onError(error: Error): void;
 }
 
-/** Where the system watches no more folders (inotify has few instances for each user), paths are looked at so often. */
+/**
+ * The polling interval if the system refuses another watch (each user has few inotify instances).
+ */
 const LOOK_EVERY_MS = 5_000;
 
 type Watch = (folder: string, options: { persistent: false }) => FSWatcher;
@@ -21,12 +26,12 @@ interface WatchMeans {
 }
 
 /**
- * Watches folders, for a file its own: editors and mounted ConfigMaps replace files, and a watch on a file stays with the old one. A
- * missing path is not watched; reading it fails.
+ * Watches folders, also a file's parent folder: editors and mounted ConfigMaps replace files, and a
+ * watch on a file would stay with the old one. A missing path is not watched; reading it fails.
  */
 export const watchFolders: WatchPaths = (paths, events) => watchPathsBy({}, paths, events);
 
-/** The same by given means, for tests. */
+/** The same with injected means, for tests. */
 export function watchPathsBy(
   { watch: watchFolder = watch, lookEveryMs = LOOK_EVERY_MS }: WatchMeans,
   paths: readonly string[],
@@ -46,7 +51,7 @@ export function watchPathsBy(
       watcher.on("error", events.onError);
     }
   } catch {
-    // EMFILE, ENOSPC: a limit of the machine, which other programs may have reached.
+    // EMFILE or ENOSPC: a limit of the machine, which other programs may have used up.
     close();
     return lookAt(paths, lookEveryMs, events);
   }
@@ -56,7 +61,7 @@ export function watchPathsBy(
 function foldersOf(given: string) {
   const parent = path.dirname(path.resolve(given));
   const isGiven = (name: string | null): boolean =>
-    // The second name is the link that a mounted ConfigMap's files go through; its swap is the edit.
+    // The second name is the link through which a mounted ConfigMap's files are replaced at once.
     name === null || name === path.basename(given) || name === "..data";
   return [
     ...(isFolder(given) ? [{ folder: given, isRelevant: () => true }] : []),
@@ -76,7 +81,9 @@ function lookAt(paths: readonly string[], everyMs: number, { onChange }: WatchEv
   return () => clearInterval(timer);
 }
 
-/** Changes with the file, or with any file of the folder itself, as a watch does. Links are followed. */
+/**
+ * Changes with the file, or with any file in the folder, as a watch would report. Follows links.
+ */
 function stateOf(given: string): string {
   return [given, ...filesIn(given)].map(fileStateOf).join();
 }

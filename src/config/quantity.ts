@@ -1,4 +1,4 @@
-/** Largest unit first, so that formatting takes the shortest form. */
+/** Largest unit first, so that formatting finds the shortest form. */
 const BINARY_UNITS = [
   ["Ti", 1024 ** 4],
   ["Gi", 1024 ** 3],
@@ -6,18 +6,18 @@ const BINARY_UNITS = [
   ["Ki", 1024],
 ] as const;
 
-/** Each as a power of ten and one of two. */
+/** Each suffix as a power of ten and a power of two. */
 const SUFFIXES: ReadonlyMap<string, readonly [tens: number, twos: number]> = new Map([
   ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map((unit, at): Suffix => [unit, [3 * at - 9, 0]]),
   ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((unit, at): Suffix => [unit, [0, 10 * (at + 1)]]),
 ]);
 type Suffix = [unit: string, powers: readonly [tens: number, twos: number]];
-/** Longer than any that means something; the time of BigInt grows with the square of its digits. */
+/** Longer than any sensible quantity; BigInt's time grows with the square of the digits. */
 const MAX_QUANTITY_CHARACTERS = 100;
 
 /**
- * The whole number behind a Kubernetes quantity: "64Ki", "1.5Mi", "1.001k", "1e3", "3000m". Exact. Throws RangeError, also
- * for one that is negative or past 2^53 - 1.
+ * The exact whole number of a Kubernetes quantity: "64Ki", "1.5Mi", "1.001k", "1e3", "3000m".
+ * Throws RangeError, also for negative values and those above 2^53 - 1.
  */
 export function parseQuantity(text: string): number {
   const parts =
@@ -37,7 +37,7 @@ export function parseQuantity(text: string): number {
   return value;
 }
 
-/** digits * 10^tens * 2^twos; NaN where that is no whole number, or a far too large one. */
+/** digits * 10^tens * 2^twos; NaN if the result is not whole, or far too large. */
 function shifted(digits: string, tens: number, twos: number): number {
   if (Math.abs(tens) > MAX_QUANTITY_CHARACTERS) return Number.NaN;
   const numerator = (BigInt(digits) << BigInt(twos)) * 10n ** BigInt(Math.max(0, tens));
@@ -45,7 +45,7 @@ function shifted(digits: string, tens: number, twos: number): number {
   return numerator % divisor === 0n ? Number(numerator / divisor) : Number.NaN;
 }
 
-/** 65536 -> "64Ki"; the plain number where no unit divides it. */
+/** 65536 -> "64Ki"; the plain number if no unit divides it. */
 export function formatQuantity(value: number): string {
   const unit = BINARY_UNITS.find(([, factor]) => value >= factor && value % factor === 0);
   return unit === undefined ? String(value) : `${value / unit[1]}${unit[0]}`;

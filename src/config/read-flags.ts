@@ -2,15 +2,15 @@ import type { ConfigurationProblem } from "./configuration-error.ts";
 import type { DescribedFlag, Field, FieldFlag, Table } from "./field.ts";
 import { flagProblem, GivenFlags } from "./given-flags.ts";
 
-/** The texts of flags that set fields of the file, by name without dashes. */
+/** Values of field flags, by name without dashes. */
 export type FlagValues = Readonly<Record<string, string | undefined>>;
 
 export interface FlagOfField extends DescribedFlag {
-  /** The path of the section that it sets a field of. */
+  /** The path of the field's section. */
   readonly section: string;
 }
 
-/** The flags that set fields of the table or below it, in its order. */
+/** The flags of the table's fields and those below, in order. */
 export function flagsOf(table: Table, section = ""): readonly FlagOfField[] {
   const own = Object.entries<Field>(table.fields).flatMap(([name, { flag, sentence, table: below }]) => [
     ...(flag === undefined ? [] : [{ ...flag, sentence, section }]),
@@ -19,7 +19,10 @@ export function flagsOf(table: Table, section = ""): readonly FlagOfField[] {
   return [...own, ...table.otherFlags.map((flag) => ({ ...flag, section }))];
 }
 
-/** What the flags set above a file. A flag's own problem is noted where its field is read, another one in `problems`. */
+/**
+ * Parses flags that override a file. A flag's own problem is noted when its field is read; others
+ * go to `problems`.
+ */
 export function readFlags(
   root: Table,
   flags: FlagValues,

@@ -2,7 +2,7 @@ import type { Field, JsonSchema, Table } from "./field.ts";
 import { declare, type FieldOptions } from "./fields.ts";
 import { hasRequired, itemSchema, tableSchema } from "./json-schema.ts";
 
-/** A section that is always there: an absent one has all defaults, and what is in `options.default`. */
+/** A section that always exists: an absent one has all defaults, and those in `options.default`. */
 export function section<Value>(
   sentence: string,
   fields: Table<Value>,
@@ -18,7 +18,7 @@ export function section<Value>(
   return { ...field, isRequired: hasRequired(fields) };
 }
 
-/** A section whose absence means something. */
+/** A section whose absence has a meaning. */
 export function optionalSection<Value>(
   sentence: string,
   fields: Table<Value>,
@@ -40,7 +40,7 @@ export function sections<Value>(sentence: string, fields: Table<Value>): Field<r
   });
 }
 
-/** A map whose keys are data. `parse` throws RangeError. */
+/** A map with arbitrary keys. `parse` throws RangeError. */
 export function map<Value>(
   sentence: string,
   {

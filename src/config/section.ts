@@ -5,25 +5,25 @@ import type { FileContent, NamedFile } from "./named-file.ts";
 import { suggestion } from "./nearest-name.ts";
 import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
 
-/** Of one map, each with the name that was probably meant. */
+/** Unknown fields reported for one map, each with a suggestion. */
 export const MAX_UNKNOWN_FIELDS = 100;
 
-/** In place of a file to be written. */
+/** Stands for standard output in a file to write. */
 export const STANDARD_OUTPUT = "-";
 
-/** Where the problems of one file are collected, and the files that it names. */
+/** Collects one file's problems, and the files that it names. */
 export interface ReadContext {
   readonly fileName: string;
   readonly document: Pick<YamlDocument, "placeOf">;
   readonly problems: ConfigurationProblem[];
   readonly files?: NamedFile[];
-  /** Values that stand above the file's. */
+  /** Values that override the file's. */
   readonly flags?: GivenFlags;
 }
 
 /**
- * One map of a file while it is read. Methods take fields by name, and note problems with path and line. `finish` notes fields that
- * were not taken.
+ * Reads one map of a file. Methods read fields by name, and note problems with path and line.
+ * `finish` reports fields that no method has read.
  */
 export class Section {
   readonly #context: ReadContext;
@@ -42,12 +42,12 @@ export class Section {
     }
   }
 
-  /** True when the file has the field, and not as null, or a flag sets it or a field below it. */
+  /** True if the file sets the field other than to null, or a flag sets it or a field below it. */
   has(name: string): boolean {
     return this.#take(name) !== undefined || this.flagWithin(name) !== undefined;
   }
 
-  /** The flag that sets the field, without its dashes. */
+  /** The flag that sets the field, without dashes. */
   flagOf(name: string): string | undefined {
     return this.#context.flags?.at(this.#pathOf(name))?.flag;
   }
@@ -57,13 +57,16 @@ export class Section {
     return this.#context.flags?.firstWithin(this.#pathOf(name));
   }
 
-  /** A section that neither the file nor a flag begins reads as the given one, or as an empty one: all defaults. */
+  /**
+   * A section; if neither the file nor a flag sets it, `ifAbsent` or an empty one with all
+   * defaults.
+   */
   section(name: string, ifAbsent?: object): Section {
     const value = this.#take(name) ?? (this.flagWithin(name) === undefined ? ifAbsent : undefined);
     return new Section(this.#context, [...this.#path, name], value);
   }
 
-  /** A list of maps, each read like a section. */
+  /** A list of maps, each read as a section. */
   sections(name: string): readonly Section[] {
     return this.list(name).map((item, index) => {
       const path = [...this.#path, name, index];
@@ -71,19 +74,19 @@ export class Section {
     });
   }
 
-  /** The place of a list's item, to note a problem there. */
+  /** A list item's position, for noting a problem there. */
   item(name: string, index: number): Pick<Section, "problem"> {
     return new Section(this.#context, [...this.#path, name, index], {});
   }
 
-  /** The items of a list, unchecked; a value that is no list reads as an empty one. */
+  /** A list's items, unchecked; a value that is not a list reads as empty. */
   list(name: string): readonly unknown[] {
     const value = this.#take(name);
     if (value === undefined || Array.isArray(value)) return value ?? [];
     return this.problem(name, `must be a list, got ${describe(value)}`) ?? [];
   }
 
-  /** What `parse` makes of the value; it throws RangeError with the problem. */
+  /** The parsed value; `parse` throws RangeError with the problem. */
   parsed<Value>(name: string, parse: (value: unknown) => Value): Value | undefined {
     const value = this.#take(name);
     if (value === undefined) return undefined;
@@ -95,7 +98,7 @@ export class Section {
     }
   }
 
-  /** `check` returns what is wrong with the value, if anything. */
+  /** `check` returns the value's problem, or undefined. */
   optionalString(name: string, check: Check = anything): string | undefined {
     return this.parsed(name, (value) => {
       if (typeof value !== "string") throw new RangeError(`must be a string, got ${describe(value)}`);
@@ -117,8 +120,8 @@ export class Section {
   }
 
   /**
-   * An absolute path; a relative one counts from the file's folder. Without `content` it is a file to be written, or `-`.
-   * `certificate` is the field beside it that names the certificate of a key.
+   * An absolute path, resolved from the file's folder. Without `content` the file is for writing,
+   * and may be `-`. `certificate` names the field with a key's certificate.
    */
   optionalFile(name: string, content?: FileContent, certificate?: string): string | undefined {
     const value = this.optionalString(name);
@@ -127,7 +130,7 @@ export class Section {
     const file = this.#absolute(value);
     if (content === undefined) return file;
     const beside = certificate === undefined ? undefined : this.#take(certificate);
-    // A flag's certificate that does not fit the file's key is the flag's problem.
+    // If a flag's certificate does not fit the file's key, report it at the flag.
     const place = this.flagOf(name) ?? (certificate && this.flagOf(certificate));
     this.#context.files?.push({
       file,
@@ -157,7 +160,7 @@ export class Section {
     return value.filter((item): item is string => typeof item === "string");
   }
 
-  /** At least one of the choices, in the order given. */
+  /** At least one of the choices, in the given order. */
   choices<T extends string>(name: string, choices: readonly T[]): readonly T[] | undefined {
     const values = this.strings(name, (value) => notAmong(value, choices));
     const given = this.#take(name);
@@ -167,13 +170,13 @@ export class Section {
     return values?.filter((value): value is T => notAmong(value, choices) === undefined);
   }
 
-  /** Every field that is there, for maps whose keys are data. */
+  /** Every field, for maps with arbitrary keys. */
   entries(): readonly (readonly [string, unknown])[] {
     for (const name of Object.keys(this.#fields)) this.#taken.add(name);
     return Object.entries(this.#fields).filter(([, value]) => value !== null);
   }
 
-  /** The same, each value parsed; those with a problem are left out. */
+  /** Every field parsed; those with problems are left out. */
   parsedEntries<Value>(parse: (value: unknown) => Value): Readonly<Record<string, Value>> {
     const parsed = this.entries().flatMap(([name]) => {
       const value = this.parsed(name, parse);
@@ -182,14 +185,16 @@ export class Section {
     return Object.fromEntries(parsed);
   }
 
-  /** Notes what is wrong with a field; returns undefined, so that readers can `return section.problem(...)`. */
+  /**
+   * Notes a field's problem; returns undefined, so that readers can `return section.problem(...)`.
+   */
   problem(name: string, message: string): undefined {
     const flag = Object.hasOwn(this.#fields, name) ? undefined : this.flagWithin(name);
     if (flag === undefined) this.#note(this.#pathOf(name), message);
     else this.#context.problems.push(flagProblem(flag, message));
   }
 
-  /** Notes that a field is missing: where a flag began the section, as a problem of that flag. */
+  /** Notes a missing field; if a flag began the section, as that flag's problem. */
   missing(name: string, message: string, flag: string | undefined): void {
     const first = this.#isInFile ? undefined : this.#context.flags?.firstWithin(this.#path);
     if (first !== undefined && flag !== undefined)
@@ -197,7 +202,7 @@ export class Section {
     else this.problem(name, message);
   }
 
-  /** Notes each of the fields that stands without the other one. */
+  /** Notes each field that is set without the other one. */
   together(one: PairedField, other: PairedField): void {
     for (const [present, absent] of [
       [one, other],
@@ -210,7 +215,7 @@ export class Section {
     }
   }
 
-  /** Notes each field that was not taken. To be called last. */
+  /** Reports every field that was not read. Call it last. */
   finish(): void {
     const unknown = Object.keys(this.#fields).filter((name) => !this.#taken.has(name));
     for (const name of unknown.slice(0, MAX_UNKNOWN_FIELDS)) {
@@ -220,7 +225,7 @@ export class Section {
     if (more[0] !== undefined) this.problem(more[0], `unknown field, and ${more.length - 1} more`);
   }
 
-  /** null is how YAML spells a field without a value: Kubernetes takes it as absent. */
+  /** null is YAML's spelling of a field without a value; Kubernetes treats it as absent. */
   #take(name: string): unknown {
     this.#taken.add(name);
     const { flags, problems } = this.#context;
@@ -250,7 +255,7 @@ export class Section {
   }
 }
 
-/** One of two fields that stand together or not at all, and its flag. */
+/** One of two fields that must be set together, and its flag. */
 export interface PairedField {
   readonly name: string;
   readonly flag: string | undefined;
@@ -260,7 +265,7 @@ type Check = (value: string) => string | undefined;
 
 const anything: Check = () => undefined;
 
-/** What is wrong with a value that is not among the choices, and what would be right. */
+/** The problem with a value outside the choices, with a suggestion. */
 export function notAmong(value: string, choices: readonly string[]): string | undefined {
   if (choices.includes(value)) {
     return undefined;

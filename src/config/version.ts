@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { embeddedText, isSingleBinary } from "./own-files.ts";
 
-/** What is used of package.json: of sluice, or of @sluice/client, which has the same version. */
+/** The used part of package.json, for sluice and for @sluice/client of the same version. */
 interface Manifest {
   readonly version: string;
   readonly optionalDependencies: Readonly<Record<string, string>>;
@@ -20,11 +20,17 @@ function manifestFile(): URL {
 /** This release. */
 export const SLUICE_VERSION: string = MANIFEST.version;
 
-/** `User-Agent` of the requests that Sluice makes for itself. Probes have the kubelet's, and forwarded requests their client's. */
+/**
+ * `User-Agent` of Sluice's own requests. Probes send the kubelet's, and forwarded requests keep
+ * their client's.
+ */
 export const USER_AGENT = `sluice/${SLUICE_VERSION}`;
 
-/** The minor release of Kubernetes whose behaviour is claimed: probes have it in `User-Agent: kube-probe/MAJOR.MINOR`. */
+/**
+ * The Kubernetes minor release that the gateway imitates; probes send it in `User-Agent:
+ * kube-probe/MAJOR.MINOR`.
+ */
 export const CLAIMED_KUBERNETES_MINOR = "1.36";
 
-/** What `/version` answers. kubectl warns when it is more than one minor release away. */
+/** The answer of `/version`. kubectl warns if its own minor release differs by more than one. */
 export const CLAIMED_KUBERNETES_VERSION = `v${CLAIMED_KUBERNETES_MINOR}.0+sluice-${SLUICE_VERSION}`;

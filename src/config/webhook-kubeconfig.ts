@@ -4,33 +4,33 @@ import { notAmong, Section } from "./section.ts";
 import { checkWebhookUrl } from "./sections/webhook-target.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 
-/** PEM, in the kubeconfig or in a file that it names. */
+/** PEM in the kubeconfig, or the file that it names. */
 export type PemSource = { readonly pem: string } | { readonly file: string };
 
-/** The server of a kubeconfig's current context, and the credentials for it. */
+/** The server of a kubeconfig's current context, and its credentials. */
 export interface WebhookKubeconfig {
-  /** With path and query: the target of POSTs. */
+  /** The URL for POSTs, with path and query. */
   readonly url: string;
   readonly certificateAuthority: PemSource | undefined;
   readonly insecureSkipTLSVerify: boolean;
-  /** The name in the certificate where it is not the URL's. */
+  /** The name in the certificate if it differs from the URL's. */
   readonly tlsServerName: string | undefined;
   /** Both or neither. */
   readonly clientCertificate: PemSource | undefined;
   readonly clientKey: PemSource | undefined;
-  /** The file counts where both are given, as in client-go. */
+  /** If both are given, the file counts, as in client-go. */
   readonly token: string | undefined;
   readonly tokenFile: string | undefined;
-  /** Those named above. */
+  /** The files named above. */
   readonly files: readonly NamedFile[];
 }
 
-/** Ways to get credentials that a gateway lacks: each would start a program or a dialogue. */
+/** Unsupported credentials: each would start a program or a dialogue. */
 const NOT_TAKEN = ["exec", "auth-provider", "username", "password", "as"];
 
 /**
- * Reads the entries of a kubeconfig that its current context names; files in it count from its folder. Throws ConfigurationError with
- * all problems of these entries.
+ * Reads the entries of a kubeconfig's current context; its files are relative to its folder. Throws
+ * ConfigurationError with all of their problems.
  */
 export function parseWebhookKubeconfig(text: string, fileName: string): WebhookKubeconfig {
   const problems: ConfigurationProblem[] = [];
@@ -52,7 +52,7 @@ export function parseWebhookKubeconfig(text: string, fileName: string): WebhookK
   return target;
 }
 
-/** Without `current-context`, the only context or the only cluster is not guessed: client-go would talk to localhost. */
+/** Never guesses a missing `current-context`: client-go would connect to localhost. */
 function currentContext(root: Section): Section | undefined {
   const name = root.optionalString("current-context");
   if (name === undefined) {
@@ -103,7 +103,7 @@ function credentialsOf(user: Section | undefined) {
   };
 }
 
-/** `<name>-data` is base64 and overrides `<name>`, a file. */
+/** `<name>-data` is base64 and overrides the file `<name>`. */
 export function pemOf(section: Section | undefined, name: string): PemSource | undefined {
   const data = section?.optionalString(`${name}-data`, (value) =>
     Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",
@@ -113,7 +113,7 @@ export function pemOf(section: Section | undefined, name: string): PemSource | u
   return file === undefined ? undefined : { file };
 }
 
-/** The value is not repeated in the message. */
+/** The message omits the secret value. */
 function checkToken(value: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(value) ? undefined : "must be one word of ASCII";
 }

@@ -10,27 +10,27 @@ import {
   type YAMLMap,
 } from "yaml";
 
-/** Aliases of one document: each is looked up among all that have a name. */
+/** Aliases in one document; resolving one searches all anchors. */
 export const MAX_YAML_ALIASES = 1_000;
-/** Entries that all merge keys (`<<`) of a document may copy; those of a map that merges another are copied once more each time. */
+/** Entries that a document's merge keys (`<<`) may copy; nested merges copy entries again. */
 export const MAX_MERGED_ENTRIES = 100_000;
 
-/** Counts what the merge keys of a document copy, in linear time and before anything is copied. */
+/** Counts the entries that merge keys would copy, in linear time and before the copying. */
 export class MergedEntries {
   readonly #targets: ReadonlyMap<Alias, Node>;
   readonly #copies = new Map<YAMLMap, number>();
 
-  /** `targets`: the node that each alias refers to. None stands inside its own anchor. */
+  /** `targets` maps each alias to its node; no alias is inside its own anchor. */
   constructor(targets: ReadonlyMap<Alias, Node>) {
     this.#targets = targets;
   }
 
-  /** What is copied into this map by its merge keys. */
+  /** The entries that merge keys copy into this map. */
   of(map: YAMLMap): number {
     return this.#mergesOf(map).reduce((sum, source) => sum + this.#copiesOf(source), 0);
   }
 
-  /** What is copied each time that this map is merged. */
+  /** The entries that each merge of this map copies. */
   #copiesOf(map: YAMLMap): number {
     let copies = this.#copies.get(map);
     if (copies === undefined) {
@@ -59,7 +59,7 @@ function isMerge({ key }: Pair): boolean {
   return typeof value === "symbol" ? value.description === "<<" : value === "<<";
 }
 
-/** The tokens directly inside of one. */
+/** The tokens directly inside another. */
 export function* childrenOf(token: CST.Token): Generator<CST.Token> {
   if (token.type === "document" && token.value) {
     yield token.value;

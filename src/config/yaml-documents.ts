@@ -25,7 +25,7 @@ import {
 import { KUBERNETES_TAGS } from "./kubernetes-yaml.ts";
 import { childrenOf, MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-bounds.ts";
 
-/** The place of a field: map keys and sequence indexes, outermost first. */
+/** A field's path: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];
 
 export interface FilePlace {
@@ -36,34 +36,37 @@ export interface FilePlace {
 export interface YamlDocument {
   /** Plain JSON-like data, not validated. */
   readonly value: unknown;
-  /** Line and column, from 1, of the field, or of the nearest field around it that exists. */
+  /** Line and column, from 1, of the field or of its nearest existing parent. */
   placeOf(path: FieldPath): FilePlace;
   lineOf(path: FieldPath): number;
 }
 
 export interface YamlOptions {
-  /** Of equal keys, as client-go reads kubeconfigs; otherwise they are a problem. */
+  /** The last of equal keys counts, as in client-go's kubeconfigs; otherwise they are a problem. */
   readonly lastKeyWins?: boolean;
-  /** Words are resolved as kubectl resolves those of manifests, by YAML 1.1; otherwise by YAML 1.2. */
+  /** Resolves words by YAML 1.1, as kubectl does for manifests; otherwise by YAML 1.2. */
   readonly isManifest?: boolean;
 }
 
-/** Stands for a file without a document. */
+/** Replaces a missing document. */
 export const EMPTY_DOCUMENT: Pick<YamlDocument, "value" | "placeOf"> = {
   value: undefined,
   placeOf: () => ({ line: 1, column: 1 }),
 };
 
-/** Far above any manifest, far below what a process can hold. Checked before parsing. */
+/** Far above any manifest, far below a process's memory. Checked before parsing. */
 export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
-/** The deepest field of a Pod is above level 20. */
+/** A Pod's fields are less than 20 levels deep. */
 export const MAX_YAML_DEPTH = 100;
-/** Nodes that all aliases of a document may expand to together; the "billion laughs" file expands to 10^9. */
+/**
+ * All aliases of a document may expand to this many nodes; the "billion laughs" file expands to
+ * 10^9.
+ */
 export const MAX_ALIASED_NODES = 10_000;
 
 /**
- * Reads the YAML (or JSON) documents of a file; empty ones are left out. Throws
- * `ConfigurationError` with its first syntax error, or one document's double keys and aliases.
+ * Reads a file's YAML (or JSON) documents; leaves empty ones out. Throws `ConfigurationError` with
+ * the first syntax error, or with one document's duplicate keys and aliases.
  */
 export function parseYamlDocuments(
   text: string,
@@ -77,7 +80,7 @@ export function parseYamlDocuments(
   }
 }
 
-/** The same, document by document, so that large files do not block the event loop. */
+/** Reads one document at a time, so that large files do not block the event loop. */
 export function* readYamlDocuments(
   text: string,
   fileName: string,
@@ -87,7 +90,7 @@ export function* readYamlDocuments(
     const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
-  // YAML 1.2 section 5.1. A binary that was named by mistake is not printed.
+  // YAML 1.2 section 5.1. Must not print a binary that was named by mistake.
   if (text.includes("\0")) {
     const message = "the file is no text: it has NUL bytes";
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
@@ -97,7 +100,7 @@ export function* readYamlDocuments(
   const composed: { document: Document.Parsed; targets: AliasTargets }[] = [];
   for (const document of compose(text, fileName, lines, isManifest)) {
     const targets: AliasTargets = new Map();
-    // What follows a broken line is read wrong, too: its messages would only hide the first.
+    // A syntax error garbles the rest, whose messages would only hide the first.
     if (problems.length > 0) break;
     problems.push(...problemsOf(document, { targets, lastKeyWins }, fileName, { text, lines }));
     composed.push({ document, targets });
@@ -121,7 +124,7 @@ export function* readYamlDocuments(
   return documents;
 }
 
-/** Each document as soon as its last token is parsed. */
+/** Yields each document as soon as its last token is parsed. */
 function compose(
   text: string,
   fileName: string,
@@ -129,7 +132,7 @@ function compose(
   isManifest: boolean,
 ): Generator<Document.Parsed> {
   const tokens = new Parser(lines.addNewLine).parse(text);
-  // The composer compares each key with all before it; `problemsOf` looks for equal ones in linear time.
+  // The composer's check is quadratic; `problemsOf` finds equal keys in linear time.
   const composer = new Composer({
     merge: true,
     uniqueKeys: false,
@@ -139,8 +142,8 @@ function compose(
 }
 
 /**
- * The composer recurses, so 100,000 brackets would kill the process inside V8, past any catch. Depth is measured on the parser's tokens
- * without recursion first.
+ * The composer recurses: 100,000 brackets would crash V8 past any catch. So the depth of the tokens
+ * is first measured without recursion.
  */
 function* checkedForDepth(
   tokens: Iterable<CST.Token>,
@@ -163,10 +166,10 @@ function* checkedForDepth(
   }
 }
 
-/** The node that each alias refers to. */
+/** The node of each alias. */
 type AliasTargets = Map<Alias, Node>;
 
-/** Adds to `found` on the way. */
+/** Adds the aliases' nodes to `found`. */
 function problemsOf(
   document: Document.Parsed,
   found: { readonly targets: AliasTargets; readonly lastKeyWins: boolean },
@@ -184,7 +187,7 @@ function problemsOf(
     const quoted = quotedLine(text, lines.lineStarts[line - 1] ?? 0);
     return [at(broken.pos[0], `${what.replace(/:$/, "").slice(0, MAX_QUOTED_CHARACTERS)}: ${quoted}`)];
   }
-  // Warnings are unresolved tags: their value would silently differ from the author's intention.
+  // A warning is an unresolved tag, whose value would silently differ from the author's intention.
   const problems = document.warnings.map((error) => at(error.pos[0], error.message));
   const anchors = new Map<string, Node>();
   const maps: YAMLMap[] = [];
@@ -217,7 +220,7 @@ function problemsOf(
       }
     },
   });
-  // Merges are followed where every alias leads to a node before it.
+  // Counts merges only once every alias refers to an earlier node.
   return problems.length > 0
     ? problems
     : tooMuchOf(found.targets, maps).map((text) => at(document.range[0], text));
@@ -240,7 +243,10 @@ function toValue(document: Document.Parsed, fileName: string, lines: LineCounter
   }
 }
 
-/** Places of the fields of a document. A map is indexed at its first look-up, so that each look-up takes constant time. */
+/**
+ * The positions of a document's fields. Indexes a map at its first look-up, so that each look-up
+ * takes constant time.
+ */
 class FieldPlaces {
   readonly #document: Document.Parsed;
   readonly #targets: AliasTargets;
@@ -251,7 +257,7 @@ class FieldPlaces {
     this.#targets = targets;
   }
 
-  /** Of the field, or of the nearest one around it that exists. */
+  /** The field's offset, or that of its nearest existing parent. */
   offsetOf(path: FieldPath): number {
     let node: Node | null = this.#document.contents;
     let offset = node?.range?.[0] ?? this.#document.range[0];
@@ -264,7 +270,7 @@ class FieldPlaces {
     return offset;
   }
 
-  /** The place of a map's entry is that of its key; a sequence's that of its value. */
+  /** A map entry's position is its key's; a sequence item's is its value's. */
   #childOf(holder: unknown, part: string | number): { node: Node | null; offset?: number } | undefined {
     if (isMap(holder)) {
       const pair = this.#indexOf(holder).get(String(part));

@@ -28,7 +28,7 @@ const log = table(
       to: 36_500,
       flag: "audit-log-maxage",
     }),
-    // Bounded, unlike kube-apiserver's: clients could fill the disk by sending requests.
+    // Bounded, unlike kube-apiserver's: clients could otherwise fill the disk with requests.
     maxBackups: count("Number of rotated files to keep.", {
       default: 10,
       from: 0,
@@ -56,7 +56,10 @@ const throttle = table({
   }),
 });
 
-/** kube-apiserver's defaults, but for the waits: 30 s of unrecorded sessions is a long time for a shell, and so are 10 s after an outage. */
+/**
+ * kube-apiserver's defaults with shorter waits: shells should not go unrecorded for 30 s, or for 10
+ * s after an outage.
+ */
 const webhook = table(
   {
     ...webhookTargetFields(CONFIG_FILE_FLAG),
@@ -132,7 +135,7 @@ export const audit = table({
     ["refuse", "continue"],
     {
       default: "refuse",
-      // For all backends, and not only for the webhook.
+      // Applies to all backends, not only to the webhook.
       impliedBy: [
         {
           name: MODE_FLAG,
@@ -148,7 +151,7 @@ export type Audit = ValueOf<typeof audit>;
 export type AuditLogFile = NonNullable<Audit["log"]>;
 export type AuditWebhook = NonNullable<Audit["webhook"]>;
 
-/** 0 is the default, as in kube-apiserver. */
+/** 0 means the default, as in kube-apiserver. */
 function megabytesOf(text: string): number | null {
   if (!/^\d{1,10}$/.test(text)) {
     throw new RangeError(`must be a whole number, got ${JSON.stringify(text.slice(0, 80))}`);

@@ -40,7 +40,7 @@ const requestHeader = table(
       flag: "requestheader-allowed-names",
     }),
   },
-  // Without an authority any client could claim to be the proxy, so the headers then mean nothing.
+  // Without an authority any client could claim to be the proxy, so the headers are ignored.
   { keyField: "clientCAFile" },
 );
 
@@ -133,7 +133,7 @@ const tokenReview = table(
   },
 );
 
-/** Authenticators in the order in which they are asked; absent ones know no caller. */
+/** Authenticators in the order of their use; absent ones accept no caller. */
 const fields = table({
   clientCAFile: file(
     "Authorities of client certificates: the common name is the user, organizations are groups.",
@@ -182,7 +182,7 @@ export type Authentication = ValueOf<typeof authentication>;
 export type RequestHeaderAuthentication = NonNullable<Authentication["requestHeader"]>;
 export type OidcAuthentication = NonNullable<Authentication["oidc"]>;
 
-/** Whether any request may have a user by a credential. */
+/** Whether a request's credentials can identify a user. */
 export function identifiesCallers({ clientCAFile, requestHeader, ...tokens }: Authentication): boolean {
   return clientCAFile !== undefined || requestHeader !== undefined || takesTokens(tokens);
 }
@@ -198,10 +198,10 @@ export function takesTokens({
   return jwt.length > 0 || methods.some((method) => method !== undefined);
 }
 
-/** The issuer of the `oidc` section, as kube-apiserver reads its --oidc flags. */
+/** The `oidc` section's issuer, as kube-apiserver reads its --oidc flags. */
 export function issuerOfOidc(oidc: OidcAuthentication): JwtIssuer {
   const { caFile, usernamePrefix, usernameClaim, issuerUrl } = oidc;
-  // Two issuers may know two people by one name, so the issuer is put in front unless told otherwise.
+  // Two issuers may use one name for two people, so the issuer is the default prefix.
   const usual = usernameClaim === "email" ? "" : `${issuerUrl}#`;
   return {
     ...oidc,
@@ -212,7 +212,7 @@ export function issuerOfOidc(oidc: OidcAuthentication): JwtIssuer {
   };
 }
 
-/** As kube-apiserver's --authentication-config and --oidc flags exclude each other. */
+/** Mutually exclusive, as kube-apiserver's --authentication-config and --oidc flags. */
 function checkExclusive({ configurationFile, jwt, oidc }: ValueOf<typeof fields>, at: Section): void {
   checkIssuers(jwt, at);
   const others = [...(jwt.length > 0 ? ["jwt"] : []), ...(oidc === undefined ? [] : ["oidc"])];

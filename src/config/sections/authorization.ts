@@ -67,7 +67,7 @@ export const authorization = checked(fields, checkModes);
 export type Authorization = ValueOf<typeof fields>;
 export type AuthorizationMode = Authorization["modes"][number];
 
-/** In kube-apiserver's words. */
+/** The messages are kube-apiserver's. */
 function checkModes({ modes }: Authorization, section: Section): void {
   if (new Set(modes).size !== modes.length) {
     const list = modes.map((mode) => JSON.stringify(mode)).join(" ");
@@ -78,7 +78,7 @@ function checkModes({ modes }: Authorization, section: Section): void {
     const message = "authorization-mode Webhook's authorization config is not given";
     section.problem(isFlag ? "mode" : "webhook", message);
   }
-  // A flag's modes may leave the file's webhook unused.
+  // Modes from a flag may leave the file's webhook unused.
   const isUnused = section.has("webhook") && !modes.includes("Webhook");
   if (isUnused && (!isFlag || section.flagWithin("webhook") !== undefined)) {
     section.problem("webhook", "cannot be specified without mode Webhook");
@@ -97,7 +97,10 @@ interface AuthenticatedSections {
   };
 }
 
-/** What callers may do is never left to a default: a file that knows callers says it, for each listener with authenticators of its own. */
+/**
+ * Authorization has no default: a file with authenticators must state it, for each listener with
+ * its own authenticators.
+ */
 export function requireAuthorization(
   { authentication, listeners }: AuthenticatedSections,
   root: Section,
@@ -113,7 +116,7 @@ export function requireAuthorization(
   if (!own.has("mode")) own.problem("mode", MODE_REQUIRED);
 }
 
-/** Whether any request may have a user; `system:anonymous` is one. */
+/** Whether a request may have a user; `system:anonymous` counts. */
 function knowsCallers(authentication: Authentication): boolean {
   return authentication.anonymous.enabled || identifiesCallers(authentication);
 }

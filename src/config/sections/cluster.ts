@@ -60,7 +60,7 @@ const fields = table({
   ),
 });
 
-/** Where the objects of the cluster come from: manifests or a live API. */
+/** The source of the cluster's objects: manifests or a live API. */
 export const cluster = shaped(checked(fields, checkSources), ({ manifests, inCluster, ...live }) => ({
   manifests,
   live: live.kubeconfig !== undefined || inCluster ? live : undefined,

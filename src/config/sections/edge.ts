@@ -2,7 +2,7 @@ import { checkNetwork } from "../address-list.ts";
 import { table, type ValueOf } from "../field.ts";
 import { strings } from "../list-fields.ts";
 
-/** What is believed of connections before their requests are authenticated. */
+/** Trust before authentication: web origins and proxies. */
 export const edge = table({
   allowedOrigins: strings(
     "Origins of web pages that may open sessions with a browser's certificate or cookies. The gateway's own is always allowed.",

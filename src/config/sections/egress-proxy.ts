@@ -2,7 +2,7 @@ import { checked, table, type ValueOf } from "../field.ts";
 import { file, string } from "../fields.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** The HTTP CONNECT proxy through which nodes are reached; EgressSelectorConfiguration's HTTPConnect transport. */
+/** The HTTP CONNECT proxy to the nodes; EgressSelectorConfiguration's HTTPConnect transport. */
 export const egressProxy = checked(
   table({
     url: string("`http://host:port`, `https://host:port` or `unix:///path`.", {
@@ -24,7 +24,7 @@ function checkProxyUrl(value: string): string | undefined {
   const shape = "must be http://host:port, https://host:port or unix:///path";
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined) return shape;
-  // Configuration files are shown around; files of secrets are not.
+  // People share configuration files; credentials belong into a secret file.
   if (url.username !== "" || url.password !== "") return "must not hold credentials; use credentialsFile";
   if (url.protocol === "unix:") {
     return url.hostname === "" && url.pathname.length > 1 && url.search + url.hash === "" ? undefined : shape;

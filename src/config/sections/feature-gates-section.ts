@@ -7,7 +7,7 @@ import type { Section } from "../section.ts";
 const FLAG = "feature-gates";
 const NAMES: readonly string[] = [...featureGateNames, "AllAlpha", "AllBeta"];
 
-/** kube-apiserver's gates; settings of the flag are added by `withGatesOfFlag`. */
+/** kube-apiserver's gates; `withGatesOfFlag` adds the flag's settings. */
 export const featureGates: Field<FeatureGates, "*"> = declare(
   "Gates of Kubernetes; `AllAlpha` and `AllBeta` set those of a stage that are not named.",
   {
@@ -37,7 +37,7 @@ function readFeatureGates(parent: Section, name: string): FeatureGates {
   );
 }
 
-/** The gates with the flag's settings above the file's; `refuse` gets what is wrong with the flag. */
+/** The file's gates, overridden by the flag's; `refuse` receives the flag's problem. */
 export function withGatesOfFlag(
   gates: FeatureGates,
   text: string | undefined,

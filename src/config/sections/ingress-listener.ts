@@ -11,7 +11,7 @@ import { certificateFiles, tlsSettings } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** The `spec.controller` of IngressClasses that are ours where nothing else is configured. */
+/** The default `spec.controller` of IngressClasses that this gateway serves. */
 export const DEFAULT_CONTROLLER_NAME = "sluice.dev/ingress-controller";
 
 const { certificateAuthorityFile, insecureSkipTLSVerify } = upstreamTrustFields();
@@ -25,7 +25,7 @@ const targetFields = table({
 
 const streamingGateway = shaped(checked(targetFields, checkTarget), ({ name, url, ...trust }) => ({
   name,
-  // Callers bring their own identity.
+  // The callers' credentials reach this server.
   upstream:
     url === undefined
       ? undefined
@@ -40,7 +40,7 @@ const accessLog = table({
   ),
 });
 
-/** HTTP routes by Ingress v1. */
+/** HTTP routing by Ingress v1. */
 export const ingressListener = table({
   address: addressFields(0).address,
   httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge; 0 lets the system choose a port.", 8080),
@@ -88,7 +88,7 @@ export type IngressListener = ValueOf<typeof ingressListener>;
 export type HostOwnership = IngressListener["hostOwnership"];
 
 function checkTarget(values: ValueOf<typeof targetFields>, section: Section): void {
-  // With a certificate of its own the gateway would lend every caller its rights.
+  // A client certificate would give every caller the gateway's rights.
   for (const field of ["clientCertificateFile", "clientKeyFile"]) {
     if (section.has(field)) section.problem(field, "must not be given: callers bring their own identity");
   }
@@ -100,7 +100,7 @@ function checkTarget(values: ValueOf<typeof targetFields>, section: Section): vo
 
 function checkPublished(value: string): string | undefined {
   const isName = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(value);
-  // `10.0.0` and `10.0.0.256` are mistyped addresses and no names.
+  // `10.0.0` and `10.0.0.256` are mistyped addresses, not names.
   return isIP(value) !== 0 || (isName && !/(^|\.)\d+$/.test(value))
     ? undefined
     : "must be an IP address or a host name in lower case";

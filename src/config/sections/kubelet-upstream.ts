@@ -19,12 +19,12 @@ const fields = table({
   ),
 });
 
-/** The kubelet behind a kubelet listener, which gets what the listener does not serve. */
+/** The kubelet behind a kubelet listener; it gets the requests that the listener does not serve. */
 export const kubeletUpstream = checked(fields, checkKubeletUpstream);
 
 export type KubeletUpstreamSettings = ValueOf<typeof kubeletUpstream>;
 
-/** Callers' credentials never reach the kubelet, so an https one needs those of Sluice. */
+/** Callers' credentials never reach the kubelet, so an https kubelet needs Sluice's own. */
 function checkKubeletUpstream(values: ValueOf<typeof fields>, section: Section): void {
   checkUpstreamTrust(values, section);
   const { url, tokenFile, clientCertificateFile } = values;

@@ -36,7 +36,7 @@ const fields = table({
     clientKeyFile: { flag: KEY_FLAG },
   }),
   insecureSkipTLSVerify: boolean("Accept any certificate. Absent: true without certificateAuthorityFile.", {
-    // An authority is given to verify kubelets with it.
+    // An authority implies verification.
     impliedBy: [implied(AUTHORITY_FLAG, null)],
   }),
   allowedAddresses: strings(
@@ -63,13 +63,16 @@ const fields = table({
   ),
 });
 
-/** How kubelets are reached. */
+/** Connections to kubelets. */
 export const kubelet = shaped(checked(fields, checkKubelet), (values) => ({
   ...values,
   insecureSkipTLSVerify: skipsVerification(values),
 }));
 
-/** kube-apiserver verifies no kubelet without an authority: their certificates are self-signed by default. */
+/**
+ * As kube-apiserver, does not verify kubelets without an authority: their certificates are
+ * self-signed by default.
+ */
 function skipsVerification(values: ValueOf<typeof fields>): boolean {
   return values.insecureSkipTLSVerify ?? values.certificateAuthorityFile === undefined;
 }

@@ -4,10 +4,10 @@ import { duration } from "../number-fields.ts";
 import type { Section } from "../section.ts";
 
 const RENEWAL = { from: "100ms", to: "1h" } as const;
-/** client-go's random share of the retry period: the deadline must leave room for a second try. */
+/** client-go's random share of the retry period; the deadline must leave room for a second try. */
 const JITTER = 1.2;
 
-/** The names are those of Kubernetes' LeaderElectionConfiguration. */
+/** Names follow Kubernetes' LeaderElectionConfiguration. */
 const commonFields = {
   leaderElect: boolean("Elect one replica to write; otherwise every replica writes.", { default: true }),
   leaseDuration: duration("How long other replicas wait after the last renewal they saw. Whole seconds.", {
@@ -36,10 +36,10 @@ const ingressFields = table({
 
 export type LeaderElectionSettings = ValueOf<typeof ingressFields>;
 
-/** Of the writer of Ingresses' statuses. */
+/** Elects the writer of Ingress statuses. */
 export const leaderElection = checked(ingressFields, checkTimes);
 
-/** Of the prober of pods. */
+/** Elects the prober of pods. */
 export const proberElection = checked(
   table({
     ...commonFields,

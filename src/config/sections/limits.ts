@@ -3,7 +3,10 @@ import { bytes, count } from "../number-fields.ts";
 import { formatQuantity } from "../quantity.ts";
 import { section } from "../section-fields.ts";
 
-/** What one read of a socket, one write of the other and their frame headers can add beyond socketBufferBytes. */
+/**
+ * One read of a socket, one write to the other, and frame headers may exceed socketBufferBytes by
+ * this much.
+ */
 const STALL_HEADROOM_BYTES = 128 * 1024;
 const LEAST_BYTES_PER_SECOND = 16 * 1024;
 const MILLION = { from: 1, to: 1_000_000 } as const;
@@ -42,8 +45,8 @@ const spdyLimits = table({
 });
 
 /**
- * Every size and count that the gateway bounds; docs/limits.md has the effect of each, and its test. Lower ends of the ranges keep every
- * kubectl working; upper ends keep a typing mistake from being an outage.
+ * Every size and count with a bound; docs/limits.md has their effects and tests. The ranges' lower
+ * ends keep every kubectl working; their upper ends keep a typing mistake from causing an outage.
  */
 const fields = table({
   maxConcurrentSessions: count(
@@ -95,7 +98,7 @@ const fields = table({
     "Read and write buffer of one client connection. Past it the other side of the session is not read until the peer has.",
     { default: "64Ki", from: "4Ki", to: "16Mi" },
   ),
-  // Payload stops at socketBufferBytes and the read that passed it, so only answers to PINGs get here.
+  // Payload stops at socketBufferBytes plus one read, so only answers to PINGs reach this limit.
   stalledPeerBufferBytes: bytes(
     "What may wait for a peer that sends but does not read: at least socketBufferBytes and 128Ki. Past it the connection is closed.",
     { default: "256Ki", from: "4Ki", to: "64Mi" },
@@ -108,12 +111,12 @@ const fields = table({
     "The part of a node's refusal that is read for the Status of a translated session. The rest is cut off.",
     { default: "64Ki", from: "1Ki", to: "16Mi" },
   ),
-  // client-go sends up to 32 KiB and a channel byte in a frame; Go's x/net servers take 32 MiB.
+  // client-go sends frames of up to 32 KiB and a channel byte; Go's x/net servers accept 32 MiB.
   maxWebSocketFrameBytes: bytes(
     "Declared payload of one WebSocket frame from a client. Past it: close 1009.",
     { default: "32Mi", from: "64Ki", to: "1Ti" },
   ),
-  // Fragments hold no memory; the bound keeps a peer from spending our time on frames without payload.
+  // Fragments use no memory, but a peer could waste CPU with frames without payload.
   maxWebSocketFragments: count("Frames of one WebSocket message. Past it: close 1009.", {
     default: 10_000,
     from: 1,
@@ -136,7 +139,7 @@ const fields = table({
     "Bytes that one session may carry in a second, in each direction separately: at least 16Ki; 0 is no bound.",
     { default: 0, from: 0, to: "1Ti", flag: "max-connection-bytes-per-sec" },
   ),
-  // A service account's token is about 1 KiB, one with many groups a few.
+  // A service account's token takes about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: bytes(
     "A bearer token, in a header or a subprotocol. Past it: 401, and the token is not read.",
     { default: "16Ki", from: "1Ki", to: "16Mi" },
@@ -170,19 +173,19 @@ export type Limits = ValueOf<typeof fields>;
 export const limits = checked(fields, (values, section) => {
   const least = values.socketBufferBytes + STALL_HEADROOM_BYTES;
   if (values.stalledPeerBufferBytes < least) {
-    // Otherwise payload alone, with a reader that is merely slow, would end the session.
+    // With a lower value, payload alone would end the session of a merely slow reader.
     const message = `must be at least ${formatQuantity(least)}: socketBufferBytes and 128Ki`;
     section.problem("stalledPeerBufferBytes", message);
   }
   const rate = values.maxConnectionBytesPerSecond;
   if (rate !== 0 && rate < LEAST_BYTES_PER_SECOND) {
-    // A chunk of 64 KiB must not hold up heartbeats for longer than the time between two of them.
+    // A chunk of 64 KiB must not delay heartbeats by more than their interval.
     const message = `must be 0, for no bound, or at least ${formatQuantity(LEAST_BYTES_PER_SECOND)}`;
     section.problem("maxConnectionBytesPerSecond", message);
   }
 });
 
-/** 0 leaves the usual number, as in kube-apiserver. */
+/** 0 keeps the default, as in kube-apiserver. */
 function http2StreamsOf(text: string): number | undefined {
   if (!/^\d{1,10}$/.test(text)) {
     throw new RangeError(`must be a whole number, got ${JSON.stringify(text.slice(0, 80))}`);

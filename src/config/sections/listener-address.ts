@@ -8,11 +8,11 @@ import { optionalSection } from "../section-fields.ts";
 
 export interface ListenerAddress {
   readonly address: string;
-  /** 0 lets the system choose a free one. */
+  /** 0 means any free port. */
   readonly port: number;
 }
 
-/** Where a listener is unless the file says otherwise: on loopback, where no other machine reaches it. */
+/** Listeners default to loopback, which other machines cannot reach. */
 export function addressFields(
   port: number,
   flags: { readonly [Name in keyof ListenerAddress]?: FieldOptions } = {},
@@ -31,15 +31,15 @@ export function listenerPort(sentence: string, port: number, options: FieldOptio
   return count(sentence, { ...options, as: "*", default: port, from: 0, to: 65_535 });
 }
 
-/** A flag's port, with the problem in its own words. */
+/** Parses a flag's port; the message is the flag's own. */
 export function portOf(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new RangeError(`must be a port between 0 (any free one) and 65535, got ${JSON.stringify(text)}`);
 }
 
-/** What is wrong with a host to listen on, if anything. */
+/** The problem with a host to listen on, or undefined. */
 export function checkHost(value: string): string | undefined {
-  // A label of digits alone at the end is a mistyped IPv4 address, which a resolver would look up in vain.
+  // A name that ends in digits is a mistyped IPv4 address, which no resolver finds.
   const isName = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i.test(
     value,
   );
@@ -59,7 +59,7 @@ const proxyProtocolFields = table({
   ),
 });
 
-/** Of a listener behind proxies that pass on TCP. */
+/** For a listener behind TCP proxies. */
 export const proxyProtocol = () =>
   optionalSection(
     "Reads the client's address from a proxy's PROXY protocol header, version 1 or 2, before TLS. Absent: such headers are refused as bad requests.",

@@ -51,10 +51,10 @@ export const listeners = checked(checked(fields, checkTraffic), checkPorts);
 
 export type Listeners = ValueOf<typeof fields>;
 
-/** What a file without `listeners` gives. */
+/** The listeners of a file without `listeners`. */
 export const DEFAULT_LISTENERS = { apiServer: {} };
 
-/** Of the listeners that are configured, as logs and inherited sockets name them. */
+/** The configured listeners' names, for logs and inherited sockets. */
 export function listenerNames({ apiServer, kubelet, ingress, peers }: Listeners): readonly string[] {
   return [
     "admin",
@@ -65,12 +65,12 @@ export function listenerNames({ apiServer, kubelet, ingress, peers }: Listeners)
   ];
 }
 
-/** True where requests reach the API server's leg: at its own port, or behind the front door. */
+/** True if requests reach the API server's leg: at its own port, or behind the front door. */
 export function servesApi({ apiServer, ingress }: Listeners): boolean {
   return apiServer !== undefined || ingress?.streamingGateways.some(({ upstream }) => !upstream) === true;
 }
 
-/** Without a listener for traffic the process would be of no use to any client. */
+/** Without a traffic listener the process would serve no client. */
 function checkTraffic({ apiServer, kubelet, ingress }: Listeners, section: Section): void {
   if ([apiServer, kubelet, ingress].some((listener) => listener !== undefined)) return;
   section.problem(
@@ -79,7 +79,7 @@ function checkTraffic({ apiServer, kubelet, ingress }: Listeners, section: Secti
   );
 }
 
-/** Two listeners cannot have one port, but on different addresses. */
+/** Two listeners can share a port only on different addresses. */
 function checkPorts({ apiServer, admin, kubelet, ingress, peers }: Listeners, section: Section): void {
   const places = [
     ...(apiServer === undefined ? [] : [{ listener: "apiServer", field: "port", ...apiServer }]),

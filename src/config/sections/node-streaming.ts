@@ -8,10 +8,13 @@ const MODES = ["auto", "websocket", "spdy", "websocket-only"] as const;
 /** Which WebSocket requests pass through to a node. */
 export type StreamingMode = (typeof MODES)[number];
 
-/** What a node's annotation of this name holds: a StreamingMode. */
+/** The annotation that sets a node's StreamingMode. */
 export const STREAMING_ANNOTATION = "sluice.dev/streaming";
 
-/** What a Sluice that stands for a node's kubelet has, by the features' names; its own, which no kubelet takes back. */
+/**
+ * The annotation with the features of the Sluice in front of a node's kubelet; kubelets do not
+ * overwrite it.
+ */
 export const PUBLISHED_FEATURES_ANNOTATION = "sluice.dev/published-features";
 
 const PAUSE = { from: "100ms", to: "24h" } as const;
@@ -80,7 +83,7 @@ function modeOf(value: unknown): StreamingMode {
   throw new RangeError(typeof value === "string" ? notAmong(value, MODES) : "must be a string");
 }
 
-/** The longest pause; its default gives way to a longer first one. */
+/** The longest pause; a longer first pause raises the default. */
 function longestOf(
   section: Section,
   [first, firstMs]: readonly [string, number],

@@ -34,7 +34,7 @@ const service = table({
   port: string("Name of its port.", { default: "peer" }),
 });
 
-/** The other replicas of the gateway. */
+/** The gateway's other replicas. */
 export const peersListener = checked(
   table({
     ...addressFields(8444),
@@ -56,7 +56,7 @@ export const peersListener = checked(
 
 export type PeersListener = ValueOf<typeof peersListener>;
 
-/** The two parts of `host:port`; an IPv6 address has brackets. */
+/** Splits `host:port`; an IPv6 address has brackets. */
 export function peerAddressOf(value: string): { readonly host: string; readonly port: number } | undefined {
   const [, bracketed, plain, digits = ""] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(value) ?? [];
   const host = bracketed ?? plain ?? "";

@@ -34,13 +34,13 @@ const command = shaped(checked(commandFields, checkCommand), ({ exact, prefix, p
 
 export type CommandPattern = ValueOf<typeof command>;
 
-/** Both ends included. */
+/** Inclusive. */
 export interface PortRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** An empty list and undefined match every session; all that is given must match. */
+/** Undefined and an empty list match every session; all given conditions must match. */
 const match = table({
   users: strings("Names of users."),
   groups: strings("Groups; the user must be in one of them."),
@@ -80,7 +80,7 @@ const rule = table({
   ),
 });
 
-/** The first rule that matches decides. */
+/** The first matching rule decides. */
 export type PolicyRule = ValueOf<typeof rule>;
 
 const fields = table({
@@ -118,7 +118,7 @@ function checkRule(values: PolicyRule, section: Section): void {
     section.problem("action", "deny leaves no session that maxDuration or idleTimeout could end");
   }
   if (values.match.ports.length > 0 && hasTime) {
-    // kubectl forwards several ports in one session, and names them one by one while it runs.
+    // kubectl forwards several ports in one session, and names each when it is used.
     section.problem("match", "ports belong to connections; maxDuration and idleTimeout belong to sessions");
   }
   if (values.action === "allow" && values.message !== undefined) {
@@ -186,6 +186,6 @@ function checkRuleName(name: string): string | undefined {
 }
 
 function checkMessage(message: string): string | undefined {
-  // It goes into a Status of at most 1,024 bytes.
+  // It becomes part of a Status of at most 1,024 bytes.
   return message.length <= 300 ? undefined : "must be no longer than 300 characters";
 }

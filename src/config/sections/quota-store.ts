@@ -32,7 +32,7 @@ const fields = table({
   }),
 });
 
-/** Where the sessions of all replicas are counted. */
+/** The store that counts the sessions of all replicas. */
 export const quotaStore = checked(fields, (settings, section) => {
   checkUpstreamTrust(settings, section);
   if (settings.username !== undefined && settings.passwordFile === undefined)

@@ -2,7 +2,7 @@ import { checked, table, type ValueOf } from "../field.ts";
 import { boolean } from "../fields.ts";
 import { bytes, count, duration } from "../number-fields.ts";
 
-/** Sessions with other Sluices that survive lost connections (protocols/resume). */
+/** Sessions between Sluices that survive lost connections (protocols/resume). */
 const fields = table({
   enabled: boolean("Serve resumable sessions to clients that request them.", { default: true }),
   window: duration("A session whose connection is lost waits this long for the next one. Whole seconds.", {

@@ -1,14 +1,17 @@
 import { table, type ValueOf } from "../field.ts";
 import { duration } from "../number-fields.ts";
 
-/** Timers of Node.js wait 2^31 - 1 ms at most and fire at once when asked for more. */
+/** Node.js timers wait at most 2^31 - 1 ms; a longer one fires at once. */
 export const LONGEST_WAIT = "576h";
 const UPSTREAM_WAIT = { from: "100ms", to: LONGEST_WAIT } as const;
 const PATIENCE = { from: "1s", to: LONGEST_WAIT } as const;
-/** Common load balancers cut at 60 s of silence, so heartbeats stay at half of that. */
+/**
+ * Common load balancers cut a connection after 60 s of silence; heartbeats take half of that at
+ * most.
+ */
 const HEARTBEAT = { from: "1s", to: "30s" } as const;
 
-/** Every duration that the gateway waits. docs/limits.md has the effect of each, and its test. */
+/** Every duration that the gateway waits. docs/limits.md has their effects and tests. */
 export const timeouts = table({
   idle: duration(
     "A session without payload for this long ends; heartbeats do not count, as in kube-apiserver. So does an HTTP response of no declared length.",
@@ -22,7 +25,8 @@ export const timeouts = table({
     "Between WebSocket PINGs to a client, which keep load balancers from cutting a silent session.",
     { default: "20s", ...HEARTBEAT },
   ),
-  // client-go reads for 61 s at most without a PONG, and its own PINGs wait behind a stalled terminal.
+  // client-go stops reading after 61 s without a PONG, and its own PINGs wait behind a stalled
+  // terminal.
   unsolicitedPong: duration("Between unsolicited WebSocket PONGs to a client.", {
     default: "15s",
     ...HEARTBEAT,
@@ -44,7 +48,7 @@ export const timeouts = table({
     "An upstream's response to an upgrade, from the last byte of the request to the end of the response's head.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
-  // kube-apiserver ends it by itself after 60 s (--request-timeout).
+  // kube-apiserver itself ends it after 60 s (--request-timeout).
   apiServerRequest: duration(
     "A request to an API server, to the last byte of its response. Watches, logs and proxied requests have no such time.",
     { default: "90s", ...UPSTREAM_WAIT },

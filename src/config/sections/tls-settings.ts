@@ -2,7 +2,7 @@ import { table, type ValueOf } from "../field.ts";
 import { choice, file } from "../fields.ts";
 import { choices } from "../list-fields.ts";
 
-/** Go's names of suites, and OpenSSL's. Those of TLS 1.3 are offered whatever is configured, as in Go. */
+/** Go's and OpenSSL's names of suites. As in Go, TLS 1.3 suites are always offered. */
 const FORWARD_SECRET = {
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
   TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
@@ -42,7 +42,7 @@ export const CIPHER_SUITES: readonly CipherSuite[] = [
   ...TLS_13,
 ];
 
-/** The flags are those of the API listener. */
+/** The flags set the API listener's fields. */
 export const tlsSettingFields = {
   cipherSuites: choices(
     "Cipher suites of TLS 1.2 by Go's names, most wanted first; those of TLS 1.3 are always offered. By default all with forward secrecy, as in kube-apiserver.",
@@ -59,7 +59,10 @@ export const tlsSettings = table(tlsSettingFields);
 
 export type TlsSettings = ValueOf<typeof tlsSettings>;
 
-/** Of a context of node:tls. AES-128 comes first in TLS 1.3, as in Go's servers: it spares clients 5 % of their CPU. */
+/**
+ * Options for a node:tls context. As in Go's servers, TLS 1.3 prefers AES-128, which saves clients
+ * 5 % CPU.
+ */
 export function cipherOptionsOf({
   cipherSuites = DEFAULT_CIPHER_SUITES,
   minVersion = "VersionTLS12",
@@ -73,7 +76,7 @@ export function cipherOptionsOf({
 
 const REQUIRED = "is required: a listener with TLS needs certFile and keyFile";
 
-/** Certificate chain and private key of a listener. The flags are those of the API listener. */
+/** A listener's certificate chain and private key. The flags set the API listener's. */
 const fields = {
   certFile: file("Certificate chain, PEM.", "certificates", { required: REQUIRED, flag: "tls-cert-file" }),
   keyFile: file("Private key, PEM.", "private key", {
@@ -85,7 +88,7 @@ const fields = {
 
 export const certificateFiles = table(fields);
 
-/** The `tls` of a listener. */
+/** A listener's `tls`. */
 export const listenerTls = table({ ...fields, ...tlsSettingFields });
 
 export type ListenerTls = ValueOf<typeof certificateFiles> & Partial<TlsSettings>;

@@ -2,7 +2,7 @@ import { table, type ValueOf } from "../field.ts";
 import { boolean, string } from "../fields.ts";
 import { count, duration } from "../number-fields.ts";
 
-/** Traces by OpenTelemetry. */
+/** OpenTelemetry traces. */
 export const tracing = table({
   endpoint: string("URL of a collector's OTLP/HTTP receiver: http://collector:4318/v1/traces.", {
     required: "is required: the URL of a collector's OTLP/HTTP receiver",

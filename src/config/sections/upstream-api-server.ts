@@ -2,10 +2,10 @@ import { checked, table } from "../field.ts";
 import { boolean, choice, string } from "../fields.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** Options of a field with a URL of scheme, host and port alone. */
+/** Options for a URL with only scheme, host and port. */
 export const ORIGIN_URL = { check: checkOrigin, to: (value: string) => new URL(value).origin } as const;
 
-/** How callers are named to an API server that knows the gateway by credentials of its own. */
+/** How the gateway names callers to an API server at which it has its own credentials. */
 export const impersonationFields = {
   impersonation: choice(
     "The rights by which the gateway impersonates. `legacy`: the verb `impersonate`. `constrained`: those of Kubernetes 1.36 (KEP-5284), which end at some verbs and resources and never reach `system:masters`; service accounts are named without uid and extra. `sluice rbac` prints either.",
@@ -18,7 +18,7 @@ export const impersonationFields = {
   ),
 } as const;
 
-/** The API server that gets every request but those that stream. */
+/** The API server that gets every request that does not stream. */
 export const upstreamApiServer = checked(
   table({
     url: string("Scheme, host and port: `https://host:port`.", {

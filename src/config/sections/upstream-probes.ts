@@ -45,7 +45,7 @@ const probeFields = table({
   failureThreshold: count("Failures in a row that count as failure.", { default: 3, ...THRESHOLD }),
 });
 
-/** A probe of an upstream, in the fields of a container's probe. */
+/** An upstream's probe, with the fields of a container's probe. */
 const probe = shaped(checked(probeFields, checkHandlers), ({ tcpSocket, httpGet, grpc, ...times }) => ({
   handler:
     httpGet !== undefined
@@ -67,7 +67,7 @@ export const upstreamProbes = table({
   gateways: optionalSection("Of every streaming gateway of the ingress listener that has a URL.", probe),
 });
 
-/** Probes of pods in place of their kubelet's. */
+/** Probes pods in place of their kubelets. */
 export const podProbes = table({
   nodeNames: strings("Nodes whose pods are probed."),
   threads: count(

@@ -2,7 +2,10 @@ import { checked, table, type ValuesOf } from "../field.ts";
 import { boolean, type FieldOptions, file } from "../fields.ts";
 import type { Section } from "../section.ts";
 
-/** How an upstream's certificate is verified, and the gateway's own. Files are PEM. `options`: by the fields' names. */
+/**
+ * Settings that verify an upstream's certificate, and the gateway's own certificate. Files are PEM.
+ * `options` are keyed by field name.
+ */
 export function upstreamTrustFields(options: TrustOptions = {}) {
   return {
     certificateAuthorityFile: file(
@@ -35,7 +38,7 @@ interface TrustOptions {
 
 export type UpstreamTrust = ValuesOf<ReturnType<typeof upstreamTrustFields>>;
 
-/** `flags` set the client certificate and its key. */
+/** `flags` are those of the client certificate and its key. */
 export function checkUpstreamTrust(
   trust: Pick<UpstreamTrust, "certificateAuthorityFile"> & {
     readonly insecureSkipTLSVerify: boolean | undefined;

@@ -2,31 +2,34 @@ import { shaped, type Table, type ValuesOf } from "../field.ts";
 import { boolean, file, implied, string } from "../fields.ts";
 import { checkUpstreamTrust, type UpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** A server that gets POSTs, named in the configuration itself. */
+/** A server that receives POSTs, set in the configuration itself. */
 export interface WebhookUrl extends UpstreamTrust {
   readonly kind: "url";
   readonly url: string;
-  /** A bearer token for it, read again for every request: Kubernetes replaces service account tokens on disk. */
+  /** A bearer token, read for every request: Kubernetes replaces service account tokens on disk. */
   readonly tokenFile: string | undefined;
 }
 
-/** The same in a file of kubeconfig format, as kube-apiserver's `--*-webhook-config-file` have it. */
+/** The same in a kubeconfig, as for kube-apiserver's `--*-webhook-config-file`. */
 export interface WebhookKubeconfigFile {
   readonly kind: "kubeconfig";
   readonly file: string;
 }
 
-/** The API server of the cluster that this process is a pod of, with the pod's ServiceAccount. Found by address: authentication needs no DNS. */
+/**
+ * The API server of this pod's cluster, with the pod's ServiceAccount. Reached by address:
+ * authentication must not need DNS.
+ */
 export interface InClusterServer {
   readonly kind: "inCluster";
 }
 
 export type WebhookTarget = WebhookUrl | WebhookKubeconfigFile | InClusterServer;
 
-/** Versions of reviews. kube-apiserver's flags mean v1beta1 where no version is given. */
+/** Versions of reviews. kube-apiserver's flags default to v1beta1. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"] as const;
 
-/** Either `kubeconfigFile`, which `flag` sets, or the other fields. */
+/** Either `kubeconfigFile`, set by `flag`, or the other fields. */
 export function webhookTargetFields(flag: string) {
   const replaced = { impliedBy: [implied(flag, null)] };
   return {
@@ -46,7 +49,7 @@ export function webhookTargetFields(flag: string) {
   };
 }
 
-/** Where reviews are sent: a webhook, or the API server of the own cluster. */
+/** Sends reviews to a webhook or to the own cluster's API server. */
 export function reviewTargetFields(flag: string) {
   return {
     ...webhookTargetFields(flag),
@@ -68,7 +71,7 @@ const URL_FIELDS = [
   "clientKeyFile",
 ] as const;
 
-/** The fields with `target` in the place of those above; `example` is a URL for the message. */
+/** Replaces the fields above by `target`; `example` is a URL for the message. */
 export function withTarget<Values extends TargetValues>(fields: Table<Values>, example: string) {
   return shaped(fields, (values, section) => {
     checkUpstreamTrust(values, section);
