@@ -8,7 +8,7 @@ type ConnectionRefusal =
   | "proxy-header-malformed"
   | "proxy-header-late";
 
-/** Counts of authentication, authorization, policy and audit. Labels are closed lists. */
+/** Metrics of authentication, authorization, policy and audit. Label values are closed lists. */
 export class AccessMetrics {
   readonly #attempts: Counter<"result">;
   readonly #auditEvents: Counter<"backend" | "result">;
@@ -35,7 +35,7 @@ export class AccessMetrics {
       labelNames: ["backend"],
       registers,
     });
-    // Without a first 0, rates and alerts miss the first events that are lost.
+    // Starts at 0, so that rates and alerts see the first lost event.
     for (const backend of ["log", "webhook"] as const) {
       this.#auditFailures.inc({ backend }, 0);
       for (const result of ["stored", "lost"]) this.#auditEvents.inc({ backend, result }, 0);

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** One kind of object as it stands at a scrape. */
+/** The state of one kind at a scrape. */
 export interface KindState {
   readonly kind: string;
   readonly objects: number;
@@ -8,7 +8,7 @@ export interface KindState {
   readonly isSynced: boolean;
 }
 
-/** What the live API tells, and how well it is heard. */
+/** Metrics of the live API's lists and watches. */
 export class ClusterMetrics {
   readonly #events: Counter<"kind">;
   readonly #badObjects: Counter<"kind">;
@@ -94,12 +94,15 @@ export class ClusterMetrics {
     this.#reads.inc({ kind, outcome });
   }
 
-  /** `reason`: of the plan; undefined where nothing judges the request. */
+  /** `reason` is the plan's; undefined if nothing judges the request. */
   admissionJudged(reason: string | undefined): void {
     this.#verdicts.inc({ reason: reason ?? "none" });
   }
 
-  /** Each worker watches the same cluster. Of several, the one that counts is that which knows most, or is furthest behind. */
+  /**
+   * Every worker watches the same cluster, so gauges show the worker with the most objects, or the
+   * one furthest behind.
+   */
   #registerGauges(registers: Registry[]): void {
     const gauge = (
       name: string,

@@ -2,16 +2,16 @@ import type { RequestTrace } from "./trace.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** One observation of a bucket, with the trace that explains it. Plain data. */
+/** A bucket's observation and the trace that explains it. Plain data. */
 export interface Exemplar {
   readonly bucket: string;
   readonly traceId: string;
   readonly value: number;
-  /** Since 1970. */
+  /** Seconds since 1970. */
   readonly atSeconds: number;
 }
 
-/** Of the newest recorded trace for each bucket of one histogram: as many as it has buckets, at most. */
+/** Keeps the newest recorded trace for each bucket of a histogram. */
 export class HistogramExemplars {
   readonly metric: string;
   readonly #bounds: readonly number[];
@@ -42,7 +42,7 @@ export class HistogramExemplars {
   }
 }
 
-/** The same for the same labels in any order. */
+/** Independent of the labels' order. */
 export function bucketName(sample: string, labels: Labels): string {
   return `${sample}{${keyOf(labels)}}`;
 }

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from "prom-client";
 import { FAULT_PLACES } from "./faults.ts";
 
-/** The counter of a process's faults, 0 from the start. */
+/** Counts a process's faults, starting at 0. */
 export function countFaults(registry: Registry): Counter<"where"> {
   const counter = new Counter({
     name: "sluice_internal_errors_total",

@@ -1,16 +1,16 @@
 import { EventEmitter } from "node:events";
 
-/** Where an exception that nothing expected was stopped: a label of `sluice_internal_errors_total`. */
+/** Where an unexpected exception was caught: a label of `sluice_internal_errors_total`. */
 export const FAULT_PLACES = [
   "listener", // before a request has an owner
   "request",
   "exchange", // forwarded to a backend, an API server
   "session", // exec, attach, port-forward, a forwarded upgrade
-  "observer", // of a session, which continues without it
+  "observer", // a session's observer; the session continues without it
   "probe",
   "cluster", // a listener of the cluster store
   "clock", // a deadline without a session: a lingering connection, a heartbeat
-  "process", // stopped by nothing else
+  "process", // caught nowhere else
 ] as const;
 export type FaultPlace = (typeof FAULT_PLACES)[number];
 
@@ -18,13 +18,16 @@ type Report = (where: FaultPlace, error: unknown) => void;
 
 const reports = new Set<Report>();
 
-/** Calls `report` with every fault of this process from now on; the returned function ends that. Faults belong to the process, not to a gateway. */
+/**
+ * Calls `report` for every later fault of this process, until the returned function is called.
+ * Faults belong to the process, not to a gateway.
+ */
 export function onFault(report: Report): () => void {
   reports.add(report);
   return () => reports.delete(report);
 }
 
-/** A fault that was stopped, to be logged and counted. Never throws. */
+/** Logs and counts a caught fault. Never throws. */
 export function reportFault(where: FaultPlace, error: unknown): void {
   if (reports.size === 0) process.emitWarning(error instanceof Error ? error : String(error));
   for (const report of reports) {
@@ -36,7 +39,10 @@ export function reportFault(where: FaultPlace, error: unknown): void {
   }
 }
 
-/** Runs what belongs to one exchange, session or probe. What it throws is reported, and ends that one by `onFailure`. */
+/**
+ * Runs code of one exchange, session or probe. Reports an exception, then ends its owner by
+ * `onFailure`.
+ */
 export function contain(where: FaultPlace, run: () => void, onFailure: (error: unknown) => void): void {
   try {
     run();
@@ -45,7 +51,7 @@ export function contain(where: FaultPlace, run: () => void, onFailure: (error: u
   }
 }
 
-/** The same for what goes on behind a promise. */
+/** The same for asynchronous code. */
 export function containAsync(
   where: FaultPlace,
   running: Promise<unknown>,
@@ -66,8 +72,8 @@ interface OwnedEmitter extends EventEmitter {
 }
 
 /**
- * Exceptions of the emitter's listeners, later ones included, are reported and end their owner by
- * `onFailure`. A second call names the new owner of a socket that was handed over.
+ * Reports exceptions of the emitter's present and later listeners, and ends their owner by
+ * `onFailure`. A second call names a socket's new owner.
  */
 export function containEvents(
   emitter: OwnedEmitter,
@@ -86,7 +92,10 @@ export function containEvents(
 
 const emitEvent = EventEmitter.prototype.emit;
 
-/** One function for all sockets and streams; its callee is a constant, so that V8 can inline it and leave the array out. */
+/**
+ * One function for all sockets and streams; its callee is a constant, so that V8 can inline it and
+ * omit the array.
+ */
 const containedEmit = containing(emitEvent);
 
 function containing(emit: EventEmitter["emit"]): EventEmitter["emit"] {
@@ -101,7 +110,10 @@ function containing(emit: EventEmitter["emit"]): EventEmitter["emit"] {
   };
 }
 
-/** Reports what was caught and ends its owner, whose end may throw as well: its state is what broke. Never throws. */
+/**
+ * Reports a caught fault and ends its owner. The end may throw as well, because the owner's state
+ * is broken. Never throws.
+ */
 export function settleFault(where: FaultPlace, error: unknown, onFailure: (error: unknown) => void): void {
   reportFault(where, error);
   try {

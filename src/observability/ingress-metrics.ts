@@ -3,9 +3,12 @@ import type { HistogramExemplars } from "./exemplars.ts";
 import { RouteMetrics, type RouteNames } from "./route-metrics.ts";
 import type { RequestTrace } from "./trace.ts";
 
-/** What is counted of Ingress traffic. No label holds a host, a path or a name that a client chooses. */
+/** Metrics of Ingress traffic. No label contains a host, a path or a name that a client chooses. */
 export class IngressMetrics {
-  /** Not yet in the counter, by protocol and code: its labels cost more than the rest of a request's bookkeeping. */
+  /**
+   * Requests to be added to the counter, by protocol and code: its labels cost more than a
+   * request's other bookkeeping.
+   */
   readonly #uncounted = { "http/1.1": new Map<number, number>(), h2: new Map<number, number>() };
   readonly #routeMetrics: RouteMetrics;
   readonly #endpointRetries: Counter;
@@ -62,7 +65,7 @@ export class IngressMetrics {
     });
   }
 
-  /** `route`: of the rule that matched. `seconds` undefined: an upgrade was answered. */
+  /** `route` belongs to the matched rule. `seconds` is undefined for an upgrade. */
   requestEnded(
     protocol: "http/1.1" | "h2",
     code: number,
@@ -87,7 +90,10 @@ export class IngressMetrics {
     this.#endpointRetries.inc();
   }
 
-  /** `reasons`: of each problem that there is now. `routes`: oldest first; `maxRoutes` of them have series of their own. */
+  /**
+   * `reasons` has one entry for each present problem. `routes` are oldest first; the first
+   * `maxRoutes` get their own series.
+   */
   routesReplaced(
     ingresses: number,
     reasons: readonly string[],
@@ -100,7 +106,7 @@ export class IngressMetrics {
     this.#reloads.inc();
   }
 
-  /** The reason of each problem that there is now. */
+  /** One reason for each present problem. */
   problemsReplaced(reasons: readonly string[]): void {
     this.#problems.reset();
     for (const reason of reasons) this.#problems.inc({ reason });

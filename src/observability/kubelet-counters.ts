@@ -7,7 +7,10 @@ import {
 } from "./streaming-labels.ts";
 import type { KubernetesCounters } from "./streaming-metrics.ts";
 
-/** The kubelet's counter as it shipped (1.36), and the one that KEP-4006 announced, under its other name and with a result. */
+/**
+ * The kubelet's counter as shipped in 1.36, and the one announced in KEP-4006, which has another
+ * name and a result.
+ */
 export class KubeletCounters implements KubernetesCounters {
   readonly #received: Counter<"subresource">;
   readonly #results: Counter<"subresource" | "result">;
@@ -26,14 +29,14 @@ export class KubeletCounters implements KubernetesCounters {
       labelNames: ["subresource", "result"],
       registers,
     });
-    // A series that appears with its first event hides that event from rate().
+    // rate() misses the first event of a series that starts with it.
     for (const subresource of SUBRESOURCES) {
       this.#received.inc({ subresource }, 0);
       for (const result of ["success", "failure"]) this.#results.inc({ subresource, result }, 0);
     }
   }
 
-  /** The runtime has given the URL of the session; the kubelet counts here, before the upgrade. */
+  /** The runtime returned the session's URL; a kubelet counts here, before the upgrade. */
   urlObtained(subresource: SubresourceLabel, plan: MeasuredPlan): void {
     if (isHandledHere(plan)) this.#received.inc({ subresource });
   }
@@ -48,13 +51,13 @@ export class KubeletCounters implements KubernetesCounters {
     if (isHandledHere(plan)) this.#results.inc({ subresource, result: "failure" });
   }
 
-  /** Refused before a kubelet would handle it. */
+  /** No effect: a kubelet would not have handled the request yet. */
   upgradeFailed(): void {}
 
   ended(): void {}
 }
 
-/** With its gate off, a kubelet passes these requests on without a look. */
+/** With its gate off, a kubelet passes these requests on without counting. */
 function isHandledHere(plan: MeasuredPlan): boolean {
   return isNewWebSocket(plan) && plan.reason !== "gate-off";
 }

@@ -4,7 +4,7 @@ import { KubeletCounters } from "./kubelet-counters.ts";
 import type { NodeMetrics } from "./node-metrics.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
 
-/** What the kubelet listener reports to: its sessions under names of their own, and the counters that kubelets have. */
+/** The kubelet listener's metrics: its sessions under their own names, and a kubelet's counters. */
 export class KubeletMetrics extends StreamingMetrics {
   readonly counters: KubeletCounters;
   readonly access: AccessMetrics;

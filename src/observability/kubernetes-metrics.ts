@@ -9,8 +9,8 @@ import {
 import type { KubernetesCounters } from "./streaming-metrics.ts";
 
 /**
- * The metrics that Kubernetes ships (names, labels and help of 1.37) and those that KEP-4006 announced, so that dashboards
- * made for either keep working. They count as kube-apiserver does, where it counts at all.
+ * Kubernetes' shipped metrics (names, labels and help of 1.37) and those announced in KEP-4006, so
+ * that dashboards for either work. Counts as kube-apiserver does, if kube-apiserver counts at all.
  */
 export class KubernetesMetrics implements KubernetesCounters {
   readonly #translated: Counter<"code">;
@@ -67,7 +67,7 @@ export class KubernetesMetrics implements KubernetesCounters {
   }
 
   routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void {
-    // With its gate off, kube-apiserver does not take the decision that this counter counts.
+    // With its gate off, kube-apiserver does not make the counted decision.
     if (isWebSocket && plan.reason !== "gate-off") {
       const proxy_type = plan.kind === "pass-through" ? "proxied_to_kubelet" : "translated_at_apiserver";
       this.#routed.inc({ subresource, proxy_type });
@@ -78,7 +78,7 @@ export class KubernetesMetrics implements KubernetesCounters {
     this.#upgradeAttempted(subresource, plan, "success");
     this.#active.inc({ subresource, proxy_type: kepProxyType(plan) });
     if (plan.kind === "tunnel") {
-      // The tunnel is counted when the node's answer is known, the translator when its session is over.
+      // kube-apiserver counts the tunnel at the node's answer, the translator at the session's end.
       this.#tunneled.inc({ code: "101" });
     }
   }
@@ -111,7 +111,7 @@ export class KubernetesMetrics implements KubernetesCounters {
     return subresource === "portforward" ? this.#portForwardV2 : this.#remoteCommandV5;
   }
 
-  /** A series that appears with its first event hides that event from rate(). */
+  /** rate() misses the first event of a series that starts with it. */
   #startAtZero(): void {
     for (const type of ["success", "failure"]) {
       this.#remoteCommandV5.inc({ type }, 0);
@@ -130,7 +130,7 @@ export class KubernetesMetrics implements KubernetesCounters {
   }
 }
 
-/** The KEP's values for its gauge differ from the ones that the counter shipped with. */
+/** The KEP's gauge has other values than the shipped counter. */
 function kepProxyType(plan: MeasuredPlan): "proxied" | "translated_or_tunneled" {
   return plan.kind === "pass-through" ? "proxied" : "translated_or_tunneled";
 }

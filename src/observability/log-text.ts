@@ -8,8 +8,8 @@ interface ErrorFields {
 }
 
 /**
- * A line of the JSON log as people read it: time, level, message, fields. The stacks of errors follow, indented. No value can move a
- * terminal's cursor.
+ * Formats a JSON log line for people: time, level, message, fields, then the indented stacks of
+ * errors. No value can move a terminal's cursor.
  */
 export function logText(json: string): string {
   const { time, level, msg, pid: _, ...fields } = JSON.parse(json) as Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ function isError(value: unknown): value is ErrorFields {
   return typeof value === "object" && value !== null && "name" in value && "message" in value;
 }
 
-/** Without the first lines, which repeat name and message. */
+/** Drops the first lines, which repeat name and message. */
 function stackLines({ stack = "" }: ErrorFields): string[] {
   const lines = stack.split("\n").filter((line) => /^\s+at /.test(line));
   return lines.map((line) => `    ${quietly(line.trim())}`);

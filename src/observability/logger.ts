@@ -6,25 +6,28 @@ import { redactFields, redactText } from "./redact.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** `auto`: text where standard error is a terminal, else JSON. */
+/** `auto`: text if standard error is a terminal, else JSON. */
 export type LogFormat = "auto" | "text" | "json";
 
-/** What is said besides the message; nested objects and errors are fine. Secrets under known names are replaced. */
+/**
+ * A log line's fields besides the message, which may include nested objects and errors. Secrets
+ * under known names are replaced.
+ */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Everything that the other folders know of logging. */
+/** The logging interface for all rooms. */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
-  /** A logger that adds `fields` to each of its lines. */
+  /** Returns a logger that adds `fields` to each of its lines. */
   child(fields: LogFields): Logger;
 }
 
-/** The logger of a process. */
+/** The process's logger. */
 export interface LeveledLogger extends Logger {
-  /** From now on, for its children as well. */
+  /** Takes effect at once, also for children. */
   configure(logging: Logging): void;
 }
 
@@ -35,17 +38,17 @@ export interface Logging {
 
 export interface LoggerOptions extends Partial<Logging> {
   readonly level: LogLevel;
-  /** Gets whole lines, each with its newline; standard error when absent. */
+  /** Receives whole lines, each with its newline; defaults to standard error. */
   readonly destination?: { write(line: string): void };
 }
 
 /**
- * One JSON object per line, or text for people. Written synchronously, so that the last line of a process that exits or crashes is there;
- * the gateway logs per session, never per chunk.
+ * Writes one JSON object a line, or text for people. Writes synchronously, so that a crash loses no
+ * line; the gateway logs per session, never per chunk.
  */
 export function createLogger({ level, format = "auto", destination }: LoggerOptions): LeveledLogger {
   const options = {
-    // Ours decides: a child of pino's would keep the level that it was made with.
+    // This wrapper filters by level: a pino child would keep the level of its creation.
     level: "debug",
     base: { pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
@@ -101,7 +104,7 @@ class RedactingLogger implements LeveledLogger {
 
   #write(level: "debug" | "info" | "warn" | "error", fields: LogFields, message: string): void {
     if (SEVERITY[level] >= SEVERITY[this.#current.level]) {
-      // `%` would be taken for a format, so the message is given as a value of its own.
+      // pino would take `%` for a format, so the message is an argument.
       this.#pino[level](redactFields(fields), "%s", redactText(message));
     }
   }

@@ -1,4 +1,7 @@
-/** A value as one line of JSON that no terminal acts on: JSON itself escapes neither DEL nor C1. */
+/**
+ * Formats a value as one line of JSON that no terminal acts on: JSON itself escapes neither DEL nor
+ * C1.
+ */
 export function quietJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\x7f-\x9f]/g,
@@ -6,7 +9,10 @@ export function quietJson(value: unknown): string {
   );
 }
 
-/** Text of another machine as a terminal may have it: no escape sequence, nothing that moves the cursor but tabs and new lines. */
+/**
+ * Makes another machine's text safe for a terminal: no escape sequences, and only tabs and new
+ * lines move the cursor.
+ */
 export function maskControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "\u{fffd}");

@@ -6,25 +6,25 @@ import { openMetricsOf } from "./open-metrics.ts";
 import { ReloadMetrics } from "./operations-metrics.ts";
 import { QuotaMetrics } from "./quota-metrics.ts";
 
-/** One metric of a process, as data. */
+/** One process's metric, as data. */
 export interface MetricSnapshot {
   readonly type?: unknown;
   readonly exemplars?: readonly Exemplar[];
 }
 type Snapshot = readonly MetricSnapshot[];
-/** What goes on when the process that counted it is gone. */
+/** Kept after the process that counted them has ended. */
 const LASTING = ["counter", "histogram"];
 
 /**
- * The metrics of several processes, summed or as a gauge's `aggregator` says. Counts of a process that
- * is gone stay: a counter that falls looks like a restart of all.
+ * Merges the metrics of several processes: sums them, or applies a gauge's `aggregator`. Keeps the
+ * counts of ended processes, because a falling counter looks like a restart of all.
  */
 export class MergedMetrics {
   readonly #own = new Registry();
-  /** What workers count as well. */
+  /** Metrics that workers have, too. */
   readonly #shared = new Registry();
   readonly #internalErrors = countFaults(this.#shared);
-  /** This process reads the configuration for all. */
+  /** This process reads the configuration for all workers. */
   readonly reloads = new ReloadMetrics(this.#own);
   readonly #ready: Gauge;
   readonly #ended: Counter<"cause">;
@@ -54,7 +54,7 @@ export class MergedMetrics {
     for (const cause of ["crash", "shutdown"]) this.#ended.inc({ cause }, 0);
   }
 
-  /** The primary counts for all. To be called once. */
+  /** The primary counts for all workers. Call it once. */
   addQuotas(isUp: () => boolean): QuotaMetrics {
     return new QuotaMetrics(this.#own, isUp);
   }
@@ -67,17 +67,17 @@ export class MergedMetrics {
     this.#refused.inc();
   }
 
-  /** An exception that nothing expected was stopped in this process. */
+  /** This process caught an unexpected exception. */
   internalError(where: FaultPlace): void {
     this.#internalErrors.inc({ where });
   }
 
-  /** What a process says now. */
+  /** Stores a process's newest metrics. */
   seen(source: object, snapshot: Snapshot): void {
     this.#last.set(source, snapshot);
   }
 
-  /** The process is gone: what it had counted is kept, what it was is not. */
+  /** A process has ended: counters stay, gauges go. */
   gone(source: object, cause: "crash" | "shutdown"): void {
     this.#ended.inc({ cause });
     const last = this.#last.get(source)?.filter(({ type }) => LASTING.includes(String(type)));
@@ -88,14 +88,14 @@ export class MergedMetrics {
     });
   }
 
-  /** Everything in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   async expose(): Promise<string> {
     await this.#adding;
     const all = merged([...this.#last.values(), this.#gone, await this.#shared.getMetricsAsJSON()]);
     return `${await all.metrics()}\n${await this.#own.metrics()}`;
   }
 
-  /** The same as OpenMetrics, with exemplars of the processes that are there. */
+  /** The same in OpenMetrics, with exemplars of the running processes. */
   async exposeOpenMetrics(): Promise<string> {
     const snapshots = [...this.#last.values()].flat();
     return openMetricsOf(

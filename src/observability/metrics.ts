@@ -21,11 +21,11 @@ import type { RequestTrace } from "./trace.ts";
 import { TraceMetrics } from "./trace-metrics.ts";
 
 export interface MetricsOptions {
-  /** CPU, memory, event loop and garbage collection of this process; on unless said otherwise. */
+  /** Adds this process's CPU, memory, event loop and garbage collection; true by default. */
   readonly withProcessMetrics?: boolean;
 }
 
-/** What the sessions of a listener report to. */
+/** The metrics that a listener's sessions report to. */
 export type ListenerMetrics = Pick<
   Metrics,
   | "streamingRouted"
@@ -38,8 +38,8 @@ export type ListenerMetrics = Pick<
 >;
 
 /**
- * The gateway's metrics, in a registry of their own: two gateways in one process do not mix, and nothing is global. A session is
- * reported as routed, then either refused, or started and ended.
+ * The gateway's metrics in their own registry, so that two gateways in one process do not mix. A
+ * session is reported as routed, then either refused, or started and ended.
  */
 export class Metrics {
   readonly #registry = new Registry();
@@ -50,9 +50,9 @@ export class Metrics {
   readonly access = new AccessMetrics(this.#registry);
   readonly probes = new ProbeMetrics(this.#registry);
   readonly ingress = new IngressMetrics(this.#registry);
-  /** How well a live API is heard. */
+  /** The live API's lists and watches. */
   readonly cluster = new ClusterMetrics(this.#registry);
-  /** What nodes were seen to do. */
+  /** Node health and capabilities. */
   readonly nodes = new NodeMetrics(this.#registry);
   readonly resumption = new ResumptionMetrics(this.#registry);
   readonly traces = new TraceMetrics(this.#registry);
@@ -74,38 +74,42 @@ export class Metrics {
     this.#streaming = new StreamingMetrics(this.#registry, "sluice_streaming", kubernetes);
   }
 
-  /** An exception that nothing expected was stopped there. */
+  /** An unexpected exception was caught at this place. */
   internalError(where: FaultPlace): void {
     this.#internalErrors.inc({ where });
   }
 
-  /** Registers those of the process that reads the configuration. To be called once. */
+  /** Adds the metrics of the process that reads the configuration. Call it once. */
   addReloads(): ReloadMetrics {
     return new ReloadMetrics(this.#registry);
   }
 
-  /** Registers those of the quota store, where this process counts with it. To be called once. */
+  /** Adds the quota store's metrics, if this process uses the store. Call it once. */
   addQuotas(isUp: () => boolean): QuotaMetrics {
     return new QuotaMetrics(this.#registry, isUp);
   }
 
-  /** Registers those of the kubelet listener, which not every gateway has. To be called once. */
+  /** Adds the kubelet listener's metrics, if there is such a listener. Call it once. */
   addKubelet(): KubeletMetrics {
     this.#kubelet = new KubeletMetrics(this.#registry, this);
     return this.#kubelet;
   }
 
-  /** Lets the gauge of sessions and the count of bytes show those that still run. Called at every scrape. */
+  /**
+   * Includes running sessions in the sessions gauge and the byte counts. Called at every scrape.
+   */
   observeRunningSessions(list: () => Iterable<MeasuredSession>): void {
     this.#streaming.observeRunningSessions(list);
   }
 
-  /** The path of an allowed request was chosen. */
+  /** An allowed request got its path. */
   streamingRouted(subresource: SubresourceLabel, plan: MeasuredPlan, transport: string): void {
     this.#streaming.streamingRouted(subresource, plan, transport);
   }
 
-  /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
+  /**
+   * Both upgrades succeeded. `handshakeSeconds` lasts from the request's head to the client's 101.
+   */
   streamingStarted(
     subresource: SubresourceLabel,
     plan: MeasuredPlan,
@@ -115,17 +119,19 @@ export class Metrics {
     this.#streaming.streamingStarted(subresource, plan, handshakeSeconds, trace);
   }
 
-  /** No session came to be. Without a plan: refused before it was known where the request would go. */
+  /** A session was refused; without a plan, before its destination was known. */
   streamingRefused(subresource: SubresourceLabel, plan: MeasuredPlan | undefined, code: number): void {
     this.#streaming.streamingRefused(subresource, plan, code);
   }
 
-  /** A WebSocket v5 or tunnel upgrade was attempted and failed, before it had a plan or before another plan was taken. */
+  /**
+   * A WebSocket v5 or tunnel upgrade failed before it had a plan, or before another plan was tried.
+   */
   upgradeFailed(subresource: SubresourceLabel): void {
     this.#streaming.upgradeFailed(subresource);
   }
 
-  /** A started session is over and no longer among the running ones. */
+  /** A started session ended and left the list of running ones. */
   streamingEnded(
     subresource: SubresourceLabel,
     plan: MeasuredPlan,
@@ -136,12 +142,12 @@ export class Metrics {
     this.#streaming.streamingEnded(subresource, plan, report, durationSeconds, trace);
   }
 
-  /** Everything in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   expose(): Promise<string> {
     return this.#registry.metrics();
   }
 
-  /** The same as OpenMetrics, with an exemplar for each bucket that a recorded trace fell into. */
+  /** The same in OpenMetrics, with an exemplar for each bucket that has a recorded trace. */
   async exposeOpenMetrics(): Promise<string> {
     return openMetricsOf(
       await this.expose(),
@@ -149,7 +155,7 @@ export class Metrics {
     );
   }
 
-  /** The same as data, to be merged with that of other processes (merged-metrics.ts). */
+  /** The same as data, for merging with other processes (merged-metrics.ts). */
   async snapshot(): Promise<readonly MetricSnapshot[]> {
     const exemplars = new Map(this.#exemplars.map((each) => [each.metric, each.list()]));
     const metrics = await this.#registry.getMetricsAsJSON();

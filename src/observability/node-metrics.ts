@@ -1,13 +1,16 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** What is remembered of nodes at the moment. */
+/** The current node counts. */
 export interface NodeCounts {
   readonly remembered: number;
   readonly dead: number;
   readonly avoided: Readonly<Record<string, number>>;
 }
 
-/** What nodes were seen to do. No node's name is a label: /debug/nodes has the names. */
+/**
+ * Metrics of node health and capabilities. No label contains a node's name: /debug/nodes has the
+ * names.
+ */
 export class NodeMetrics {
   readonly #fallbacks: Counter<"subresource" | "cause">;
   readonly #paths: Counter<"path" | "result" | "cause">;
@@ -77,7 +80,10 @@ export class NodeMetrics {
     this.#refusedAddresses.inc();
   }
 
-  /** Each worker learns of the same nodes for itself: of several the largest number is nearest to the truth, their sum is none. */
+  /**
+   * Each worker learns about the same nodes, so the largest number is nearest to the truth, and a
+   * sum would be wrong.
+   */
   #registerGauges(registers: Registry[]): void {
     const counts = () => this.#counts();
     const aggregator = "max" as const;

@@ -4,8 +4,8 @@ export const TEXT_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /**
- * Prometheus' text format as OpenMetrics, with exemplars: prom-client has either in a registry, and loses
- * exemplars where workers are merged. Of two exemplars of a bucket the later counts.
+ * Converts Prometheus' text to OpenMetrics with exemplars: a prom-client registry has one of the
+ * formats, and merging workers loses exemplars. A bucket's newer exemplar counts.
  */
 export function openMetricsOf(text: string, exemplars: readonly Exemplar[]): string {
   const types = new Map(
@@ -28,7 +28,10 @@ export function openMetricsOf(text: string, exemplars: readonly Exemplar[]): str
   return `${lines.join("\n")}\n# EOF\n`;
 }
 
-/** A counter is named without its `_total`; one whose samples have none is no counter there. */
+/**
+ * OpenMetrics names a counter without `_total`; if its samples lack the suffix, it is not a counter
+ * there.
+ */
 function headOf(line: string, types: ReadonlyMap<string, string>): string {
   const [, keyword = "", name = "", rest = ""] = /^# (\w+) (\S+) ?(.*)$/.exec(line) ?? [];
   if (types.get(name) !== "counter") return line;
@@ -42,7 +45,7 @@ function withExemplar(line: string, exemplar: Exemplar | undefined): string {
   return `${line} # {trace_id="${traceId}"} ${value} ${atSeconds.toFixed(3)}`;
 }
 
-/** Their values are ours or names of Kubernetes: none has a quote. */
+/** The values are ours or Kubernetes names; none contains a quote. */
 function labelsIn(text: string): Record<string, string> {
   return Object.fromEntries(
     Array.from(text.matchAll(/\b(\w+)="([^"]*)"/g), ([, name = "", value = ""]) => [name, value]),

@@ -7,7 +7,7 @@ import type { RequestTrace, TraceAttributes, TracedRequest, TraceSpan, TraceStep
 import { remoteContext, traceparentOf } from "./trace-context.ts";
 import type { TraceMetrics } from "./trace-metrics.ts";
 
-/** What is used of OpenTelemetry's packages, which are loaded only where traces are configured. */
+/** Loads OpenTelemetry's packages, only if tracing is configured. */
 async function packages() {
   const failed = notInstalled("@opentelemetry/sdk-trace-base", "tracing");
   const [api, sdk, otlp, resources] = await Promise.all([
@@ -24,11 +24,14 @@ async function packages() {
 type Packages = Awaited<ReturnType<typeof packages>>;
 
 export interface OpenTelemetry extends Tracing {
-  /** Sends what waits, for at most the export's time-out. */
+  /** Sends waiting spans, for at most the export's time-out. */
   stop(): Promise<void>;
 }
 
-/** Spans to a collector over OTLP/HTTP. Throws NotInstalledError. No request waits for the collector; past the bound spans are lost. */
+/**
+ * Exports spans to a collector over OTLP/HTTP. Throws NotInstalledError. Requests never wait for
+ * the collector; beyond the bound, spans are dropped.
+ */
 export async function openTelemetry(
   settings: TracingSettings,
   metrics: TraceMetrics,
@@ -68,8 +71,8 @@ export async function openTelemetry(
 }
 
 /**
- * A client's word, or an id of its choice, would let it fill the collector: of its traces a share is drawn. Spans within a request are
- * recorded as it is.
+ * Clients could fill the collector by their sampling flag or trace id, so their traces are sampled
+ * at random. Child spans follow their request.
  */
 function samplerOf({ samplePercent, followsClients }: TracingSettings, sdk: Packages["sdk"]): Sampler {
   const root = new sdk.TraceIdRatioBasedSampler(samplePercent / 100);
@@ -84,7 +87,7 @@ function samplerOf({ samplePercent, followsClients }: TracingSettings, sdk: Pack
   return new sdk.ParentBasedSampler({ root, remoteParentSampled: drawn, remoteParentNotSampled: drawn });
 }
 
-/** So that what the bounded queue has lost can be told from what was sent. */
+/** Counts spans, to tell those that the bounded queue dropped from those sent. */
 class CountedSpans implements SpanProcessor {
   readonly #next: SpanProcessor;
   readonly #metrics: TraceMetrics;
@@ -191,7 +194,7 @@ class OtelRequestTrace implements RequestTrace {
   }
 }
 
-/** A code, or the name of its class: texts quote what peers have sent. */
+/** The error's code or class name: messages may quote peers' texts. */
 function errorType(error: unknown): string {
   if (typeof error === "string") return error;
   if (!(error instanceof Error)) return "error";

@@ -1,15 +1,15 @@
 import { Gauge, type Registry } from "prom-client";
 import { certificatesOf } from "../config/key-pair.ts";
 
-/** Whose certificate it is. */
+/** The listener that serves the certificate. */
 export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
 
-/** What operators alert on besides traffic: shutdown and certificates that expire. */
+/** Metrics for operators' alerts besides traffic: shutdown and expiring certificates. */
 export class OperationsMetrics {
   readonly #expiry: Gauge<"listener">;
   readonly #upstreamExpiry: Gauge<"use" | "certificate">;
   readonly #secretExpiry: Gauge<"namespace" | "secret">;
-  /** Names by which the observer knows those of Secrets. */
+  /** The observer's names for certificates from Secrets. */
   #secrets: ReadonlySet<string> = new Set();
   #isDraining = () => false;
   #onCertificate: CertificateObserver = () => {};
@@ -30,7 +30,7 @@ export class OperationsMetrics {
       name: "sluice_certificate_expiry_timestamp_seconds",
       help: "Expiry of a listener's serving certificate, in seconds since 1970.",
       labelNames: ["listener"],
-      // Workers may read a new certificate one after the other.
+      // Workers may read a new certificate one after another.
       aggregator: "min",
       registers,
     });
@@ -50,7 +50,7 @@ export class OperationsMetrics {
     });
   }
 
-  /** Called with each certificate that counts from now on, in the place of the one with the same name. */
+  /** Calls the observer for each new certificate, which replaces the one with the same name. */
   observeCertificates(observer: CertificateObserver): void {
     this.#onCertificate = observer;
   }
@@ -60,7 +60,7 @@ export class OperationsMetrics {
     this.#isDraining = isDraining;
   }
 
-  /** `pem`: the chain that the listener serves from now on; its first certificate counts. */
+  /** `pem` is the chain that the listener now serves; its first certificate counts. */
   certificateServed(listener: CertificateUse, pem: string): void {
     const [own] = validitiesOf(pem);
     if (own === undefined) return;
@@ -68,7 +68,7 @@ export class OperationsMetrics {
     this.#onCertificate(`the certificate of the listener ${listener}`, own.expiresAtMs, own.lifetimeMs);
   }
 
-  /** All those that Ingresses name now, each of which is shown. */
+  /** Expects all certificates that Ingresses name now; each gets a series. */
   secretCertificatesServed(
     certificates: readonly {
       readonly namespace: string;
@@ -89,7 +89,10 @@ export class OperationsMetrics {
     this.#secrets = names;
   }
 
-  /** `pem`: our chain, whose first certificate counts, or a bundle of authorities, of which the last to expire does. */
+  /**
+   * `pem` is either our chain, whose first certificate counts, or a bundle of authorities, whose
+   * last one to expire counts.
+   */
   upstreamCertificateRead(use: string, certificate: "client" | "authority", pem: string): void {
     const validities = validitiesOf(pem);
     const last = validities.toSorted((one, other) => other.expiresAtMs - one.expiresAtMs)[0];
@@ -102,7 +105,10 @@ export class OperationsMetrics {
   }
 }
 
-/** `name` says whose it is, for people. `expiresAtMs`: since 1970; undefined: it counts no longer. */
+/**
+ * `name` is for people. `expiresAtMs` is milliseconds since 1970; undefined removes the
+ * certificate.
+ */
 export type CertificateObserver = (
   name: string,
   expiresAtMs: number | undefined,
@@ -116,7 +122,7 @@ function validitiesOf(pem: string): { readonly expiresAtMs: number; readonly lif
   });
 }
 
-/** How the configuration was read last, in the process that reads it. */
+/** Metrics of the last configuration reload, in the process that reads the file. */
 export class ReloadMetrics {
   readonly #isSuccessful: Gauge;
   readonly #succeededAt: Gauge;

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
-/** Which probe is meant, in the kubelet's labels. */
+/** Identifies a probe with the kubelet's labels. */
 export interface ProbeLabels {
   readonly probe_type: string;
   readonly container: string;
@@ -12,16 +12,18 @@ export interface ProbeLabels {
 const RESULTS = ["successful", "failed", "unknown"] as const;
 export type ProbeResultLabel = (typeof RESULTS)[number];
 
-/** prometheus/client_golang's default buckets, which the kubelet uses. */
+/** prometheus/client_golang's default buckets, as in the kubelet. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** One worker's part of the metrics; `remove` takes its series away. */
+/** One worker's series; `remove` deletes them. */
 export interface ProbeSeries {
   count(result: ProbeResultLabel, seconds: number): void;
   remove(): void;
 }
 
-/** The kubelet's probe metrics: its names, labels and help. Series exist for as long as their worker. */
+/**
+ * The kubelet's probe metrics: its names, labels and help. Series exist while their worker runs.
+ */
 export class ProbeMetrics {
   readonly #total: Counter<"result" | keyof ProbeLabels>;
   readonly #seconds: Histogram<"probe_type" | "container" | "pod" | "namespace">;
@@ -49,7 +51,7 @@ export class ProbeMetrics {
     return {
       count: (result, seconds) => {
         this.#total.inc({ ...labels, result });
-        // As the kubelet: how long a failure took is no measure of anything.
+        // As in the kubelet: a failure's duration measures nothing.
         if (result !== "failed") this.#seconds.observe(duration, seconds);
       },
       remove: () => {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** The quota store, in the process that counts for this replica. */
+/** The quota store's metrics, in the process that counts for this replica. */
 export class QuotaMetrics {
   readonly #decisions: Counter<"result">;
   readonly #calls: Histogram;

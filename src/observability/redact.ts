@@ -1,7 +1,10 @@
-/** Takes the place of everything that must never be written to a log. */
+/** Replaces secrets in logs. */
 export const REDACTED = "[redacted]";
 
-/** Field and header names, in lower case without separators, whose values are never logged, at whatever depth. */
+/**
+ * Field and header names, in lower case without separators, whose values are never logged at any
+ * depth.
+ */
 const SECRET_NAMES = new Set([
   "authorization",
   "proxyauthorization",
@@ -34,31 +37,33 @@ const SECRET_NAMES = new Set([
   "criurl",
 ]);
 
-/** Secrets inside of texts: error messages quote requests and URLs. */
+/** Secrets inside texts: error messages quote requests and URLs. */
 const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, `$1 ${REDACTED}`],
-  // The browser's way to send a bearer token: as a subprotocol.
+  // Browsers send a bearer token as a subprotocol.
   [/(base64url\.bearer\.authorization\.k8s\.io\.)[^\s"',;]+/gi, `$1${REDACTED}`],
-  // Not the scheme: a search that could start at every letter takes quadratic time.
+  // Skips the scheme: a search that could start at every letter would take quadratic time.
   [/(:\/\/)[^/\s"']+@/g, `$1${REDACTED}@`],
   [/\b(access_token|id_token|token|password|command)=[^&\s"']*/gi, `$1=${REDACTED}`],
-  // A CRI streaming URL is a capability: its eight characters are all that is needed to run the
-  // command.
+  // A CRI streaming URL is a capability: its eight characters are enough to run the command.
   [/\/(exec|attach|portforward)\/[\w-]{8}(?![\w/-])/g, `/$1/${REDACTED}`],
 ];
 
 const MAX_DEPTH = 6;
 const MAX_ENTRIES = 100;
-/** What is searched for secrets of one text. More than is written, so that no secret is cut in two before it is found. */
+/** Longer than the logged part of a text, so that no secret is cut in two before it is found. */
 const MAX_SEARCHED_CHARACTERS = 8 * 1024;
-/** What is written of one text: peers choose reasons, problems and names. */
+/** Limit for a logged text: peers choose reasons, problems and names. */
 const MAX_LOGGED_CHARACTERS = 1024;
 const MAX_LOGGED_STACK_CHARACTERS = 4 * 1024;
-/** What is written of a request's path and of the names in it, whose length strangers choose. */
+/** Limit for logged paths and the names in them, since clients choose their length. */
 const MAX_LOGGED_PATH_CHARACTERS = 256;
 const PATH_NAMES = new Set(["path", "namespace", "pod", "container"]);
 
-/** A copy of `fields` that may be logged: secrets replaced, bytes counted instead of shown, size and depth bounded. */
+/**
+ * A loggable copy of `fields`: replaces secrets, shows bytes as their count, and limits size and
+ * depth.
+ */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return redactObject(fields, 0);
 }
@@ -67,7 +72,7 @@ export function redactText(text: string, maxCharacters = MAX_LOGGED_CHARACTERS):
   const searched = text.slice(0, MAX_SEARCHED_CHARACTERS);
   const redacted = SECRET_TEXTS.reduce(
     (result, [pattern, replacement]) => result.replace(pattern, replacement),
-    // JSON escapes C0, and neither DEL nor C1.
+    // JSON escapes C0, but neither DEL nor C1.
     searched.replace(/[\x7f-\x9f]/g, "\u{fffd}"),
   );
   return redacted.length > maxCharacters || searched.length < text.length
@@ -114,7 +119,7 @@ function redactObject(object: object, depth: number): Record<string, unknown> {
   );
 }
 
-/** A header list holds names and values as neighbours, flat or in pairs. */
+/** A header list has names and values side by side, flat or in pairs. */
 function redactList(list: readonly unknown[], depth: number): unknown[] {
   return list.slice(0, MAX_ENTRIES).map((item, index) => {
     const before = list[index - 1];
@@ -122,7 +127,10 @@ function redactList(list: readonly unknown[], depth: number): unknown[] {
   });
 }
 
-/** Only the well-known parts: libraries hang requests, sockets and whole configurations on their errors. */
+/**
+ * Keeps only well-known parts: libraries attach requests, sockets and whole configurations to their
+ * errors.
+ */
 function redactError(error: Error, depth: number): Record<string, unknown> {
   const code: unknown = "code" in error ? error.code : undefined;
   return {
@@ -134,7 +142,7 @@ function redactError(error: Error, depth: number): Record<string, unknown> {
   };
 }
 
-/** The message stands in front of the frames, and must not take their place. */
+/** Removes the message before the frames, so that it does not use up their space. */
 function redactStack({ name, message, stack = "" }: Error): string {
   const headline = message === "" ? -1 : stack.indexOf(message);
   const frames = headline === -1 ? stack : stack.slice(headline + message.length);

@@ -1,16 +1,16 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** The resumable sessions of the moment. */
+/** The current resumable sessions. */
 export interface ResumableCounts {
   readonly attached: number;
-  /** Whose connection is lost, and which wait for the next one. */
+  /** Sessions that lost their connection and wait for the next one. */
   readonly away: number;
-  /** Of ours with nodes that agreed. */
+  /** Our sessions with nodes that agreed to resumption. */
   readonly upstream: number;
   readonly heldBytes: number;
 }
 
-/** Sessions that outlive their connections. */
+/** Metrics of sessions that outlive their connections. */
 export class ResumptionMetrics {
   readonly #offers: Counter<"answer">;
   readonly #resumptions: Counter<"result">;

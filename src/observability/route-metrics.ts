@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { HistogramExemplars } from "./exemplars.ts";
 import type { RequestTrace } from "./trace.ts";
 
-/** The labels of a path's backend: an Ingress of this namespace, and the Service that it names. */
+/** The labels of a path's backend: the namespace, the Ingress and its Service. */
 export interface RouteNames {
   readonly namespace: string;
   readonly ingress: string;
@@ -11,20 +11,20 @@ export interface RouteNames {
 
 const BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30];
 const LABELS = ["namespace", "ingress", "service"] as const;
-/** No name in Kubernetes has an underscore. */
+/** Kubernetes names have no underscore. */
 const UNMATCHED: RouteNames = { namespace: "_none", ingress: "_none", service: "_none" };
 const OTHER: RouteNames = { namespace: "_other", ingress: "_other", service: "_other" };
 
 interface Series {
   readonly names: RouteNames;
-  /** Requests that are not in the counter yet, by the first digit of their code. */
+  /** Requests to be added to the counter, by the first digit of their code. */
   readonly uncounted: number[];
   readonly durations: { observe(seconds: number): void };
 }
 
 /**
- * Requests by Ingress and Service. Only so many have series of their own, those of the oldest Ingresses, which are the same in every
- * worker and replica; the rest share one.
+ * Requests by Ingress and Service. The oldest Ingresses have their own series, the same in every
+ * worker and replica; the others share one.
  */
 export class RouteMetrics {
   readonly exemplars = new HistogramExemplars("sluice_ingress_request_duration_seconds", BUCKETS_SECONDS);
@@ -34,7 +34,7 @@ export class RouteMetrics {
   readonly #unmatched: Series;
   readonly #other: Series;
   #series = new Map<string, Series>();
-  /** One look-up by identity for a request, where its names would be joined. */
+  /** Looks series up by identity, which saves joining the names for every request. */
   #known = new WeakMap<RouteNames, Series>();
 
   constructor(registry: Registry) {
@@ -64,7 +64,7 @@ export class RouteMetrics {
     this.#other = this.#seriesOf(OTHER);
   }
 
-  /** Gives series to the first `maxRoutes` of these, and removes the series of those that are gone. */
+  /** Gives the first `maxRoutes` their own series, and removes those of deleted routes. */
   routesReplaced(routes: Iterable<RouteNames>, maxRoutes: number): void {
     this.#flush();
     const named = new Map<string, RouteNames>();
@@ -77,7 +77,7 @@ export class RouteMetrics {
     this.#unlisted.set(named.size - kept.length);
   }
 
-  /** `seconds` undefined: an upgrade, whose duration is no request's. */
+  /** `seconds` is undefined for an upgrade, whose duration is not a request's. */
   requestEnded(
     names: RouteNames | undefined,
     code: number,
@@ -109,7 +109,7 @@ export class RouteMetrics {
   #flush(): void {
     for (const { names, uncounted } of [this.#unmatched, this.#other, ...this.#series.values()]) {
       uncounted.forEach((count, digit) => {
-        // 0: the client left before there was a code.
+        // 0 means that the client left before there was a code.
         this.#requests.inc({ ...names, code: digit === 0 ? "none" : `${digit}xx` }, count);
       });
       uncounted.length = 0;

@@ -1,11 +1,16 @@
-/** Label values of the streaming metrics. Closed lists: nothing that a client or a node sends ever becomes a label. */
+/**
+ * Label values of the streaming metrics. Closed lists: nothing that a client or node sends becomes
+ * a label.
+ */
 export const SUBRESOURCES = ["exec", "attach", "portforward"] as const;
 export type SubresourceLabel = (typeof SUBRESOURCES)[number];
 
 export const PLAN_KINDS = ["pass-through", "translate", "tunnel", "bridge", "proxied"] as const;
 export type PlanKindLabel = (typeof PLAN_KINDS)[number];
 
-/** Every pair of `ended_by` and `cause` that a session can end with; docs/metrics.md says what each means. */
+/**
+ * Every pair of `ended_by` and `cause` that a session can end with; docs/metrics.md explains each.
+ */
 export const SESSION_ENDS = [
   { endedBy: "node", cause: "completed" },
   { endedBy: "node", cause: "upstream-lost" },
@@ -24,14 +29,14 @@ export const SESSION_ENDS = [
 export type EndedByLabel = (typeof SESSION_ENDS)[number]["endedBy"];
 export type EndCauseLabel = (typeof SESSION_ENDS)[number]["cause"];
 
-/** The part of a plan that metrics are about. */
+/** The plan's fields for metrics. */
 export interface MeasuredPlan {
   readonly kind: PlanKindLabel;
-  /** One of the gateway's plan reasons; decides which Kubernetes counters apply, is no label. */
+  /** One of the gateway's plan reasons. Selects the Kubernetes counters; not a label. */
   readonly reason: string;
 }
 
-/** The part of a finished session's report that metrics are about. Bytes are payload. */
+/** A finished session's fields for metrics. Bytes are payload. */
 export interface MeasuredReport {
   readonly endedBy: EndedByLabel;
   readonly cause: EndCauseLabel;
@@ -40,7 +45,7 @@ export interface MeasuredReport {
   readonly upstreamBytes: number;
 }
 
-/** A session that still runs. */
+/** A running session. */
 export interface MeasuredSession {
   readonly subresource: SubresourceLabel;
   readonly downstreamBytes: number;
@@ -59,12 +64,15 @@ const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
   "gate-off",
 ]);
 
-/** True when the client offered WebSocket v5 (exec, attach) or the port-forward tunnel, which KEP-4006's counters count. */
+/**
+ * True if the client offered WebSocket v5 (exec, attach) or the port-forward tunnel, which
+ * KEP-4006's counters count.
+ */
 export function isNewWebSocket(plan: MeasuredPlan): boolean {
   return NEW_WEBSOCKET_REASONS.has(plan.reason);
 }
 
-/** An HTTP status as a label; whatever is none shares one value. */
+/** An HTTP status as a label; invalid ones share one value. */
 export function codeLabel(code: number): string {
   return Number.isInteger(code) && code >= 100 && code <= 599 ? String(code) : "unknown";
 }

@@ -18,12 +18,12 @@ const HANDSHAKE_BUCKETS_SECONDS = [
 ];
 const SESSION_BUCKETS_SECONDS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
 
-/** The children of one subresource and plan, looked up once so that a session costs no label hashing. */
+/** The counters of one subresource and plan, looked up once so that sessions hash no labels. */
 interface StreamingChildren {
   readonly started: Counter.Internal;
   readonly handshakeSeconds: Histogram.Internal<"subresource" | "plan">;
   readonly sessionSeconds: Histogram.Internal<"subresource" | "plan">;
-  /** By `endKey`. */
+  /** Keyed by `endKey`. */
   readonly ended: ReadonlyMap<string, Counter.Internal>;
 }
 
@@ -32,18 +32,18 @@ interface PayloadBytes {
   upstream: number;
 }
 
-/** What exemplars are of. */
+/** The histograms with exemplars. */
 interface StreamingExemplars {
   readonly handshakes: HistogramExemplars;
   readonly sessions: HistogramExemplars;
 }
 
-/** The counters by which Kubernetes knows the sessions of one leg. */
+/** Kubernetes' counters for the sessions of one leg. */
 export interface KubernetesCounters {
   routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void;
   started(subresource: SubresourceLabel, plan: MeasuredPlan): void;
   refused(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void;
-  /** An upgrade of the new protocols failed that has no plan, or not its last. */
+  /** An upgrade of the new protocols failed without a plan, or before its last plan. */
   upgradeFailed(subresource: SubresourceLabel): void;
   ended(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void;
 }
@@ -57,7 +57,7 @@ export class StreamingMetrics {
   readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();
   #runningSessions: () => Iterable<MeasuredSession> = () => [];
 
-  /** `prefix`: what the names begin with, such as `sluice_streaming`. */
+  /** `prefix` begins the names, such as `sluice_streaming`. */
   constructor(registry: Registry, prefix: string, kubernetes: KubernetesCounters) {
     const registers = [registry];
     this.#kubernetes = kubernetes;
@@ -79,17 +79,21 @@ export class StreamingMetrics {
     }
   }
 
-  /** Lets the gauge of sessions and the count of bytes show those that still run. Called at every scrape. */
+  /**
+   * Includes running sessions in the sessions gauge and the byte counts. Called at every scrape.
+   */
   observeRunningSessions(list: () => Iterable<MeasuredSession>): void {
     this.#runningSessions = list;
   }
 
-  /** The path of an allowed request was chosen. */
+  /** An allowed request got its path. */
   streamingRouted(subresource: SubresourceLabel, plan: MeasuredPlan, transport: string): void {
     this.#kubernetes.routed(subresource, plan, transport === "websocket");
   }
 
-  /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
+  /**
+   * Both upgrades succeeded. `handshakeSeconds` lasts from the request's head to the client's 101.
+   */
   streamingStarted(
     subresource: SubresourceLabel,
     plan: MeasuredPlan,
@@ -103,18 +107,18 @@ export class StreamingMetrics {
     this.#exemplars.handshakes.observe({ subresource, plan: plan.kind }, handshakeSeconds, trace);
   }
 
-  /** No session came to be. Without a plan: refused before it was known where the request would go. */
+  /** A session was refused; without a plan, before its destination was known. */
   streamingRefused(subresource: SubresourceLabel, plan: MeasuredPlan | undefined, code: number): void {
     if (plan !== undefined && isKnownToKubernetes(plan)) this.#kubernetes.refused(subresource, plan, code);
     this.#requests.inc({ subresource, plan: plan?.kind ?? "none", code: codeLabel(code) });
   }
 
-  /** A WebSocket v5 or tunnel upgrade was attempted and failed, and nothing else of this request counts that. */
+  /** A WebSocket v5 or tunnel upgrade failed, and no other method counts it. */
   upgradeFailed(subresource: SubresourceLabel): void {
     this.#kubernetes.upgradeFailed(subresource);
   }
 
-  /** A started session is over and no longer among the running ones. */
+  /** A started session ended and left the list of running ones. */
   streamingEnded(
     subresource: SubresourceLabel,
     plan: MeasuredPlan,
@@ -223,7 +227,7 @@ function createStreamingChildren(
         ended: new Map(
           SESSION_ENDS.map((end) => {
             const child = ended.labels({ subresource, plan, ended_by: end.endedBy, cause: end.cause });
-            // Without a first 0, rates and alerts miss the first end of its kind.
+            // Starts at 0, so that rates and alerts see the first end of each kind.
             if (isCarried(subresource, plan)) child.inc(0);
             return [endKey(end), child];
           }),
@@ -234,12 +238,15 @@ function createStreamingChildren(
   return children;
 }
 
-/** kube-apiserver counts the subresources exec, attach and portforward, and not what its proxy subresources carry. */
+/**
+ * kube-apiserver counts exec, attach and portforward, but not sessions through its proxy
+ * subresources.
+ */
 function isKnownToKubernetes({ kind }: MeasuredPlan): boolean {
   return kind !== "proxied";
 }
 
-/** Commands are translated, port-forwards are tunnelled; the other paths carry both. */
+/** Commands are translated and port-forwards are tunnelled; the other paths carry both. */
 function isCarried(subresource: SubresourceLabel, plan: PlanKindLabel): boolean {
   return plan !== (subresource === "portforward" ? "translate" : "tunnel");
 }

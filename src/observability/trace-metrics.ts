@@ -1,6 +1,9 @@
 import { Counter, type Registry } from "prom-client";
 
-/** Spans of OpenTelemetry. What ended and was neither exported nor failed waits, or was lost because too many waited. */
+/**
+ * Metrics of OpenTelemetry spans. An ended span that was neither exported nor failed still waits,
+ * or was dropped from a full queue.
+ */
 export class TraceMetrics {
   readonly #spans: Counter<"result">;
 
