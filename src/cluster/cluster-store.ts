@@ -5,7 +5,7 @@ import type { Cluster, ClusterChange } from "./cluster.ts";
 import { KindTable } from "./kind-table.ts";
 import { atOnce } from "./slices.ts";
 
-/** How many changes a watch may be behind before it must list again. */
+/** A watch that is further behind must list again. */
 export const DEFAULT_REMEMBERED_CHANGES = 1_000;
 
 const RBAC_KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const;
@@ -13,28 +13,31 @@ const RBAC_KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] 
 export interface ClusterStoreOptions {
   readonly maxRememberedChanges?: number;
   /**
-   * Versions of a process that starts later should be higher (the time in milliseconds will do): a client that watched the one
-   * before it then lists again instead of waiting for versions that never come.
+   * Give a later process a higher start, such as the time in milliseconds: a client that watched
+   * the previous process then lists again, and does not wait for versions that never come.
    */
   readonly firstResourceVersion?: number;
-  /** A listener has thrown: the change stands, and the other listeners heard of it. Absent: the first error is thrown after them. */
+  /**
+   * A listener threw. The change stays, and other listeners still run. If absent, the first error
+   * is thrown after them.
+   */
   readonly onListenerError?: (error: unknown, change: ClusterChange) => void;
-  /** Of what fills it. */
+  /** Comes from the store's source. */
   readonly freshnessOf?: Cluster["freshnessOf"];
 }
 
-/** The stored form of an object, if it is not changed before it is put in. */
+/** An object prepared for storing; prepared again if the stored one changes first. */
 interface PreparedObject {
   readonly given: KubernetesObject;
-  /** What it was compared with. */
+  /** The stored object that it was compared with. */
   readonly old: KubernetesObject | undefined;
-  /** What takes its place; undefined: nothing is new. */
+  /** Replaces the old object; undefined if nothing changed. */
   readonly object: KubernetesObject | undefined;
 }
 
 /**
- * The cluster in memory: states or single objects in, changes out. Objects are never altered. One without a resourceVersion gets one
- * and a creationTimestamp; others come from an API server.
+ * The cluster in memory: accepts states or objects, and announces changes. Never alters an object.
+ * One without a resourceVersion gets one, and a creationTimestamp; others come from an API server.
  */
 export class ClusterStore implements Cluster {
   readonly freshnessOf: Cluster["freshnessOf"];
@@ -43,7 +46,10 @@ export class ClusterStore implements Cluster {
   readonly #listeners = new Set<(change: ClusterChange) => void>();
   readonly #changes: ClusterChange[] = [];
   readonly #tables = new Map<ObjectKind, KindTable>();
-  /** What a source gave, of those objects that were stamped here: to see whether it gives the same again. */
+  /**
+   * The source's original of each object versioned here, to notice when the source gives the same
+   * again.
+   */
   readonly #givenOf = new WeakMap<KubernetesObject, KubernetesObject>();
   #resourceVersion: number;
 
@@ -59,14 +65,17 @@ export class ClusterStore implements Cluster {
   }
 
   /**
-   * Makes `objects` the whole state, with versions of our own. What did not change keeps its version; what stays keeps its age.
-   * Keys must be unique.
+   * Makes `objects` the whole state, with our own versions. Unchanged objects keep their version,
+   * and changed ones their age. Keys must be unique.
    */
   replaceAll(objects: readonly KubernetesObject[], now: Date): void {
     atOnce(this.replacingAll(objects, now));
   }
 
-  /** The same beside what else is to be done: all of it stands at once, at the end. Returns the number of changes. */
+  /**
+   * The same in steps between other work; all changes take effect together at the end. Returns
+   * their number.
+   */
   *replacingAll(objects: readonly KubernetesObject[], now: Date): Generator<void, number> {
     const prepared: PreparedObject[] = [];
     for (const object of objects) {
@@ -80,13 +89,13 @@ export class ClusterStore implements Cluster {
     );
   }
 
-  /** Makes `objects` all there is of that kind. Keys must be unique. */
+  /** Makes `objects` the complete list of their kind. Keys must be unique. */
   replaceKind(kind: ObjectKind, objects: readonly KubernetesObject[], now = new Date()): void {
     const prepared = objects.map((object) => this.#prepare(object, now));
     this.#replace(new Set([kind]), prepared, now);
   }
 
-  /** Adds an object, or puts it in the place of the one with its name. False: nothing is new about it. */
+  /** Adds an object, or replaces the one with its name. False if nothing changed. */
   upsert(object: KubernetesObject, now = new Date()): boolean {
     const change = this.#put(this.#prepare(object, now), now);
     if (change === undefined) return false;
@@ -94,7 +103,7 @@ export class ClusterStore implements Cluster {
     return true;
   }
 
-  /** False: there was none. The namespace of a kind that has none is "". */
+  /** False if there was none. The namespace of a cluster-scoped kind is "". */
   remove(kind: ObjectKind, namespace: string, name: string, now = new Date()): boolean {
     const table = this.#tables.get(kind);
     const object = table?.get(namespace, name);
@@ -146,7 +155,7 @@ export class ClusterStore implements Cluster {
   }
 
   changesAfter(resourceVersion: number): readonly ClusterChange[] | undefined {
-    // Every change has the version after the one before it, so that its place tells its version.
+    // Versions of changes are consecutive, so an index gives the version.
     const forgotten = this.#resourceVersion - this.#changes.length;
     if (resourceVersion < forgotten) return undefined;
     return this.#changes.slice(resourceVersion - forgotten);
@@ -172,7 +181,7 @@ export class ClusterStore implements Cluster {
     return changes.length;
   }
 
-  /** The costly part: comparing and copying. Nothing is seen of it. */
+  /** The expensive part, comparing and copying, which has no visible effect. */
   #prepare(given: KubernetesObject, now: Date): PreparedObject {
     const { namespace = "", name, resourceVersion } = given.metadata;
     const old = this.#tables.get(given.kind)?.get(namespace, name);
@@ -183,7 +192,7 @@ export class ClusterStore implements Cluster {
   #put(prepared: PreparedObject, now: Date): ClusterChange | undefined {
     const { kind, metadata } = prepared.given;
     const table = this.#tableOf(kind);
-    // Something else was put in its place meanwhile.
+    // The stored object changed after the preparation.
     const isStale = table.get(metadata.namespace ?? "", metadata.name) !== prepared.old;
     const { object, old } = isStale ? this.#prepare(prepared.given, now) : prepared;
     if (object === undefined) return undefined;
@@ -207,7 +216,7 @@ export class ClusterStore implements Cluster {
     return { type: "DELETED", object, previous, resourceVersion: this.#resourceVersion };
   }
 
-  /** A copy that is ours, as it will be in the store but for its version. */
+  /** Our own copy, as stored except for its version. */
   #stamped(given: KubernetesObject, old: KubernetesObject | undefined, now: Date): KubernetesObject {
     const creationTimestamp =
       given.metadata.creationTimestamp ?? old?.metadata.creationTimestamp ?? rfc3339Seconds(now);
@@ -216,7 +225,7 @@ export class ClusterStore implements Cluster {
     return object;
   }
 
-  /** Takes the next version, and writes it into the object if that is one of our copies. */
+  /** Takes the next version, and writes it into the object if that is our own copy. */
   #versioned(object: KubernetesObject): KubernetesObject {
     this.#resourceVersion++;
     if (this.#givenOf.has(object)) {
@@ -252,7 +261,7 @@ export class ClusterStore implements Cluster {
   }
 }
 
-/** A version that was written to a file says nothing about this process's. */
+/** A version in a file has no meaning in this process. */
 function withoutVersion(object: KubernetesObject): KubernetesObject {
   if (object.metadata.resourceVersion === undefined) return object;
   const { resourceVersion: _, ...metadata } = object.metadata;

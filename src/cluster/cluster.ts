@@ -4,11 +4,14 @@ import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } fro
 import type { RbacObject } from "../api/rbac-objects.ts";
 import type { Freshness } from "./freshness.ts";
 
-/** Cluster state. Answers come from memory; nothing here waits. */
+/** Cluster state in memory. Nothing here waits. */
 export interface Cluster {
-  /** The namespace of a kind that has none is "". */
+  /** The namespace of a cluster-scoped kind is "". */
   get<Kind extends ObjectKind>(kind: Kind, namespace: string, name: string): ObjectOfKind<Kind> | undefined;
-  /** In order of namespace and name; of every namespace when none is given. The same array until one of them changes. */
+  /**
+   * Sorted by namespace and name; all namespaces if none is given. Returns the same array until an
+   * object changes.
+   */
   list<Kind extends ObjectKind>(kind: Kind, namespace?: string): readonly ObjectOfKind<Kind>[];
   getPod(namespace: string, name: string): Pod | undefined;
   getNode(name: string): Node | undefined;
@@ -17,13 +20,13 @@ export interface Cluster {
   listNodes(): readonly Node[];
   listNamespaces(): readonly Namespace[];
   listRbacObjects(): readonly RbacObject[];
-  /** Grows with every change; the version of a list taken now. */
+  /** Grows with every change; the version for a list read now. */
   readonly resourceVersion: number;
-  /** Absent: what is known is always of the moment. */
+  /** Absent if the state is always current. */
   readonly freshnessOf?: ((kinds: readonly ObjectKind[]) => Freshness) | undefined;
   /** Calls the listener after every change, in order, until the returned function is called. */
   subscribe(listener: (change: ClusterChange) => void): () => void;
-  /** Changes after that version, or undefined when some of them are no longer remembered. */
+  /** Changes after that version; undefined if some of them are forgotten. */
   changesAfter(resourceVersion: number): readonly ClusterChange[] | undefined;
 }
 

@@ -7,8 +7,8 @@ import { DEFAULT_NAMESPACE } from "../api/strategy/read-object.ts";
 const READY_POD_CONDITIONS = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
 
 /**
- * Adds what a running cluster would have added. A pod of a file without a status counts as running: no kubelet reports it, and kubectl
- * forwards ports to running pods only.
+ * Adds the fields that a running cluster would add. A pod without a status counts as running: no
+ * kubelet reports it, and kubectl forwards ports only to running pods.
  */
 export function withDefaults(object: KubernetesObject): KubernetesObject {
   const metadata = { ...object.metadata, uid: object.metadata.uid ?? stableUid(object) };
@@ -22,7 +22,7 @@ export function withDefaults(object: KubernetesObject): KubernetesObject {
   }
 }
 
-/** Ingresses without a class get the default one of the same files, as on creation. */
+/** Ingresses without a class get the files' default class, as at creation. */
 export function withIngressClasses(objects: readonly KubernetesObject[]): KubernetesObject[] {
   const classes = objects.filter((object) => object.kind === "IngressClass");
   return objects.map((object) =>
@@ -30,7 +30,7 @@ export function withIngressClasses(objects: readonly KubernetesObject[]): Kubern
   );
 }
 
-/** Namespaces that pods name, and `default`, exist whether or not a file says so. */
+/** `default` and the namespaces that pods name exist even if no file declares them. */
 export function impliedNamespaces(objects: readonly KubernetesObject[]): KubernetesObject[] {
   const given = new Set(
     objects.filter(({ kind }) => kind === "Namespace").map(({ metadata }) => metadata.name),
@@ -44,7 +44,7 @@ export function impliedNamespaces(objects: readonly KubernetesObject[]): Kuberne
 /** The same object has the same uid after every restart and on every replica. */
 function stableUid(object: KubernetesObject): string {
   const digest = createHash("sha256").update(keyOf(object)).digest();
-  // RFC 9562 version 8 (made by a rule of one's own), variant 10.
+  // RFC 9562 version 8 (custom), variant 10.
   digest[6] = (digest.readUInt8(6) & 0x0f) | 0x80;
   digest[8] = (digest.readUInt8(8) & 0x3f) | 0x80;
   const hex = digest.toString("hex");

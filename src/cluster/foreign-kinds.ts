@@ -2,7 +2,10 @@ import { strategies, strategyOf } from "../api/strategy/strategies.ts";
 import { groupOf } from "../api/strategy/strategy.ts";
 import { nearestName } from "../config/nearest-name.ts";
 
-/** The kind of an object that is not used here; undefined for what is to be read, or refused as misspelled. */
+/**
+ * The kind of an object that the gateway does not use; undefined if the object is to be read, or
+ * refused as misspelled.
+ */
 export function foreignKindOf(value: unknown): string | undefined {
   const { apiVersion, kind } = (value ?? {}) as Record<string, unknown>;
   if (typeof apiVersion !== "string" || apiVersion === "") return undefined;
@@ -16,12 +19,15 @@ export function foreignKindOf(value: unknown): string | undefined {
 
 const KINDS = strategies.map(({ kind }) => kind);
 
-/** Knative has a Service of its own, others an Ingress; `extensions` and `*.k8s.io` are Kubernetes'. */
+/**
+ * Knative has its own Service, other projects an Ingress; `extensions` and `*.k8s.io` belong to
+ * Kubernetes.
+ */
 function isOfOthers(group: string): boolean {
   return group.includes(".") && !group.endsWith(".k8s.io");
 }
 
-/** Objects that are passed over: a line for each file, however many there are. */
+/** Counts skipped objects: one line for each file, however many there are. */
 export class PassedOver {
   readonly #counts = new Map<string, Map<string, number>>();
 

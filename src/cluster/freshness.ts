@@ -1,18 +1,18 @@
 import type { ObjectKind } from "../api/objects.ts";
 import type { StatusError } from "../api/status.ts";
 
-/** What a session is decided by. */
+/** The kinds that decide a session. */
 export const SESSION_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
 export const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 
-/** How old what is known of some kinds may be. */
+/** The age of some kinds' state. */
 export interface Freshness {
   readonly asOf: Date;
-  /** It no longer counts: the 503 for requests that need it. */
+  /** The 503 for requests that need the state, if it is too old. */
   readonly problem: StatusError | undefined;
 }
 
-/** Throws StatusError 503 where what is known of the kinds no longer counts. */
+/** Throws StatusError 503 if the state of the kinds is too old. */
 export function requireFresh(
   { freshnessOf }: { readonly freshnessOf?: ((kinds: readonly ObjectKind[]) => Freshness) | undefined },
   kinds: readonly ObjectKind[],

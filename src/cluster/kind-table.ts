@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../api/objects.ts";
 
-/** The objects of one kind by namespace and name. Finding and changing one costs the same however many there are. */
+/** One kind's objects by namespace and name. Finding and changing one takes constant time. */
 export class KindTable<Object extends KubernetesObject = KubernetesObject> {
   readonly #namespaces = new Map<string, NamespaceTable<Object>>();
   #all: readonly Object[] | undefined;
@@ -25,7 +25,10 @@ export class KindTable<Object extends KubernetesObject = KubernetesObject> {
     this.#all = undefined;
   }
 
-  /** In the API server's order, which is by the bytes of `namespace/name`. The same array until something changes. */
+  /**
+   * In the API server's order, by the bytes of `namespace/name`. Returns the same array until
+   * something changes.
+   */
   list(namespace?: string): readonly Object[] {
     if (namespace !== undefined) return this.#namespaces.get(namespace)?.list() ?? [];
     this.#all ??= [...this.#namespaces.entries()]
@@ -45,7 +48,7 @@ export class KindTable<Object extends KubernetesObject = KubernetesObject> {
   }
 }
 
-/** Orders are computed on demand, and names are sorted only after one came or went. */
+/** Sorts on demand, and sorts names again only after one was added or removed. */
 class NamespaceTable<Object extends KubernetesObject> {
   readonly objects = new Map<string, Object>();
   #names: readonly string[] | undefined;

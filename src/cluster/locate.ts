@@ -11,25 +11,28 @@ export interface StreamingLocation {
 }
 
 export interface LocateOptions {
-  /** Types of node addresses in the order in which they are tried; kube-apiserver's `--kubelet-preferred-address-types`. */
+  /**
+   * Types of node addresses in order of preference; kube-apiserver's
+   * `--kubelet-preferred-address-types`.
+   */
   readonly preferredAddressTypes: readonly string[];
-  /** The port of a node that names none. */
+  /** The port for a node that reports none. */
   readonly defaultKubeletPort: number;
 }
 
-/** kube-apiserver's own defaults. */
+/** kube-apiserver's defaults. */
 export const defaultLocateOptions: LocateOptions = {
   preferredAddressTypes: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
   defaultKubeletPort: 10_250,
 };
 
-/** Where a streaming session must go. */
+/** The destination of a streaming session. */
 export interface StreamingTarget {
   readonly namespace: string;
   readonly pod: string;
-  /** Absent in manifests that give none. */
+  /** Undefined if a manifest gives none. */
   readonly podUid?: string | undefined;
-  /** Undefined for port-forward, which knows pods only. */
+  /** Undefined for port-forward, which addresses only pods. */
   readonly container: string | undefined;
   readonly node: NodeEndpoint;
 }
@@ -38,17 +41,17 @@ export interface NodeEndpoint {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** By its kubelet, and by a Sluice in front of that. */
+  /** Declared by the kubelet, and by a Sluice in front of it. */
   readonly declaredFeatures: readonly string[];
-  /** What the annotation `sluice.dev/streaming` says, whatever that is. */
+  /** The unchecked value of the annotation `sluice.dev/streaming`. */
   readonly streaming: string | undefined;
-  /** The same as long as what answers there is the same: changes with the boot, the kubelet, its runtime, features and address. */
+  /** Changes with the boot, the kubelet, its runtime, features and address. */
   readonly incarnation: string;
 }
 
 /**
- * Finds pod, container, node, address and port in kube-apiserver's order of checks. Throws StatusError with its texts, also for an
- * unknown node: it is never taken for an old one.
+ * Finds pod, container, node, address and port in kube-apiserver's order. Throws StatusError with
+ * kube-apiserver's messages, also for an unknown node: it never counts as an old one.
  */
 export function locate(
   cluster: Pick<Cluster, "getPod" | "getNode">,
@@ -74,13 +77,14 @@ export function locate(
   };
 }
 
-/** An absent and an empty name are the same to the API server. */
+/** The API server treats an empty name as absent. */
 function chooseContainer({ metadata, spec }: Pod, wanted = ""): string {
   if (wanted !== "") {
     if (allContainerNames(spec).includes(wanted)) return wanted;
     throw badRequest(`container ${wanted} is not valid for pod ${metadata.name}`);
   }
-  // Only regular containers decide whether a name is needed, yet all are offered.
+  // Only regular containers decide whether a name is required, but the message lists all
+  // containers.
   const [only, ...others] = spec.containers;
   const question = `a container name must be specified for pod ${metadata.name}`;
   if (only === undefined) throw badRequest(question);
@@ -93,7 +97,10 @@ function allContainerNames({ initContainers = [], containers, ephemeralContainer
   return [...initContainers, ...containers, ...ephemeralContainers].map(({ name }) => name);
 }
 
-/** Where a node's kubelet is, and what it says of itself. Throws StatusError 500 when it has no address of a preferred type. */
+/**
+ * A node's kubelet endpoint and declarations. Throws StatusError 500 if the node has no address of
+ * a preferred type.
+ */
 export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateOptions): NodeEndpoint {
   const reportedPort = status.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
   const host = preferredAddress(status.addresses ?? [], options.preferredAddressTypes);
@@ -119,21 +126,27 @@ export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateO
   };
 }
 
-/** Of one node's annotation. Sluice has far fewer, and other programs may write annotations, too. */
+/**
+ * Limit for one node's annotation. Sluice has far fewer features, but other programs may write the
+ * annotation.
+ */
 export const MAX_PUBLISHED_FEATURES = 32;
 
-/** What a node's annotation holds. Kubelets of 1.36 and later own `status.declaredFeatures`, and take what others add to it away. */
+/**
+ * The features in a node's annotation. Kubelets since 1.36 own `status.declaredFeatures` and remove
+ * others' additions.
+ */
 export function publishedFeaturesOf({ annotations }: Node["metadata"]): readonly string[] {
   const text = annotations?.[PUBLISHED_FEATURES_ANNOTATION] ?? "";
   return text === "" ? [] : text.split(",", MAX_PUBLISHED_FEATURES);
 }
 
-/** Sorted and without doubles, as the API wants it; as it was where nothing is added. */
+/** Sorted and without duplicates, as the API requires; unchanged if nothing is added. */
 export function unionOf(some: readonly string[], others: readonly string[]): readonly string[] {
   return others.length === 0 ? some : [...new Set([...some, ...others])].sort();
 }
 
-/** The first preferred type that the node has at all wins, whatever the order of its addresses. */
+/** The node's first preferred type wins, whatever the order of its addresses. */
 function preferredAddress(addresses: readonly NodeAddress[], preferredTypes: readonly string[]): string {
   for (const preferred of preferredTypes) {
     const found = addresses.find(({ type }) => type === preferred);

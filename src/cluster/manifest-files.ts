@@ -3,14 +3,14 @@ import path from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import type { ManifestFile } from "./manifests.ts";
 
-/** Checked before a file is read. */
+/** Checked before the file is read. */
 export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
-/** Checked before the files of a folder are read. */
+/** Checked before a folder's files are read. */
 export const MAX_MANIFEST_FILES = 1_000;
 
 /**
- * Reads manifest files, and of folders what kubectl would apply: `*.yaml`, `*.yml`, `*.json` directly in them, without the hidden
- * `..<date>` of mounted ConfigMaps. Throws ConfigurationError.
+ * Reads manifest files, and from folders those that kubectl would apply: `*.yaml`, `*.yml`,
+ * `*.json`, not the hidden `..<date>` of mounted ConfigMaps. Throws ConfigurationError.
  */
 export async function readManifestFiles(paths: readonly string[]): Promise<ManifestFile[]> {
   const names = [...new Set((await Promise.all(paths.map(filesOf))).flat())];
@@ -21,7 +21,7 @@ export async function readManifestFiles(paths: readonly string[]): Promise<Manif
     );
   }
   const files: ManifestFile[] = [];
-  // One after the other: a thousand open files at once could exceed the process's limit.
+  // One at a time: a thousand open files could exceed the process's limit.
   for (const name of names) files.push(await readOne(name));
   return files;
 }

@@ -8,22 +8,25 @@ import { type ManifestFile, parsingManifests } from "./manifests.ts";
 import { readInThread } from "./read-in-thread.ts";
 import { inSlices } from "./slices.ts";
 
-/** Long enough for an editor or a copied folder to finish, short enough to feel immediate. */
+/** Long enough for an editor or a folder copy to finish, too short to notice. */
 export const DEFAULT_RELOAD_DELAY_MS = 200;
 
-/** From so many characters on a reload is read by a thread: less takes less than the thread's start, even if it is one document. */
+/**
+ * A thread reads a reload of this size or more; a smaller one takes less time than starting a
+ * thread.
+ */
 const THREAD_CHARACTERS = 64 * 1024;
 
-/** What the source says while it runs. */
+/** Receives the running source's messages. */
 export interface ReloadLogger {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** Manifests that were right, kept beyond the process that read them. */
+/** Valid manifests, kept beyond the process that read them. */
 export interface LastGoodManifests {
   keep(files: readonly ManifestFile[]): void;
-  /** Undefined when none were kept. */
+  /** Undefined if none were kept. */
   recall(): Promise<readonly ManifestFile[] | undefined>;
 }
 
@@ -31,7 +34,7 @@ export interface ManifestSourceOptions {
   /** Files and folders. */
   readonly paths: readonly string[];
   readonly store: ClusterStore;
-  /** Which optional fields of the objects are kept. */
+  /** The gates decide which optional fields the objects keep. */
   readonly gates: FeatureGates;
   readonly logger: ReloadLogger;
   readonly lastGood?: LastGoodManifests | undefined;
@@ -42,7 +45,10 @@ export interface ManifestSourceOptions {
   readonly threadProgram?: URL;
 }
 
-/** Keeps a store equal to manifest files. A bad edit changes nothing: it is logged, and the last good state stays. */
+/**
+ * Keeps a store equal to manifest files. A bad edit is logged and changes nothing; the last good
+ * state stays.
+ */
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
   #stopWatching: () => void = () => {};
@@ -55,11 +61,14 @@ export class ManifestSource {
     this.#options = options;
   }
 
-  /** Loads and watches. Throws ConfigurationError when the files are wrong at the start and no last good ones are known. */
+  /**
+   * Loads the files and watches them. Throws ConfigurationError if they are invalid at the start
+   * and no last good ones exist.
+   */
   static async start(options: ManifestSourceOptions): Promise<ManifestSource> {
     const source = new ManifestSource(options);
     const { paths, watchPaths = watchFolders } = options;
-    // Watching comes first, so that no edit falls between the two.
+    // Watches before it reads, so that it misses no edit.
     source.#stopWatching = watchPaths(paths, {
       onChange: () => source.#scheduleReload(),
       onError: (error) =>
@@ -74,13 +83,13 @@ export class ManifestSource {
     return source;
   }
 
-  /** Reads the files now, whether they seem to have changed or not. Never rejects. */
+  /** Reads the files now, even if they seem unchanged. Never rejects. */
   reload(): Promise<void> {
     this.#reloading = this.#reloading.then(() => this.#reload());
     return this.#reloading;
   }
 
-  /** No reload happens once the promise is kept. */
+  /** No reload happens after this resolves. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopWatching();
@@ -89,7 +98,8 @@ export class ManifestSource {
   }
 
   #scheduleReload(): void {
-    // Counted from the first of several events, so that a busy folder cannot put the reload off for ever.
+    // Starts at the first of several events, so that a busy folder cannot delay the reload for
+    // ever.
     if (this.#isStopped || this.#timer !== undefined) return;
     const { reloadDelayMs = DEFAULT_RELOAD_DELAY_MS } = this.#options;
     this.#timer = setTimeout(() => {
@@ -141,7 +151,7 @@ export class ManifestSource {
     return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));
   }
 
-  /** Once for each file, until other kinds stand in it. */
+  /** Logs once for each file, until its kinds change. */
   #logPassedOver(line: string): void {
     if (this.#passedOver.has(line)) return;
     this.#passedOver.add(line);

@@ -1,11 +1,11 @@
-// A thread that reads manifest files, once: `read-in-thread.ts` starts it.
+// The thread that reads manifest files once; `read-in-thread.ts` starts it.
 import { parentPort, workerData } from "node:worker_threads";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
 import { parseManifests } from "./manifests.ts";
 import type { ThreadAnswer, ThreadInput } from "./read-in-thread.ts";
 
-/** Some milliseconds to be taken in. */
+/** The receiver needs a few milliseconds for these. */
 const OBJECTS_PER_ANSWER = 100;
 
 if (parentPort === null) throw new Error("this is a thread's program");
@@ -13,7 +13,7 @@ const port = parentPort;
 const { files, gates } = workerData as ThreadInput;
 const answers = read();
 
-// One answer for each question: many at once would be taken in in one turn.
+// Answers each request once: the receiver would handle many answers in one turn.
 port.on("message", () => {
   const { value, done } = answers.next();
   if (done === true) port.close();

@@ -22,20 +22,20 @@ export interface ManifestFile {
 }
 
 export interface Manifests {
-  /** Of every kind that is known, each valid. */
+  /** Valid objects of every known kind. */
   readonly objects: readonly ApiObject[];
-  /** `file:line: text`, as an API server would have sent in Warning headers. */
+  /** `file:line: text`, in the words of an API server's Warning headers. */
   readonly warnings: readonly string[];
-  /** A line for each file with objects of kinds that are not used here. */
+  /** One line for each file with objects of unused kinds. */
   readonly passedOver: readonly string[];
-  /** Fields that the API server has rules for and this does not, a line for each kind. */
+  /** Fields whose API-server rules are not implemented here, a line for each kind. */
   readonly unjudged: readonly string[];
 }
 
-/** Gets the lines of `Manifests.passedOver`. */
+/** Receives the lines of `Manifests.passedOver`. */
 export type OnPassedOver = (line: string) => void;
 
-/** An object and where it stands, for what can only be judged with all files at hand. */
+/** An object and its position, for checks that need all files. */
 interface FoundObject {
   readonly object: ApiObject;
   readonly warnings: readonly string[];
@@ -44,8 +44,8 @@ interface FoundObject {
 }
 
 /**
- * Reads manifests as an API server with these gates would: strict validation; objects among the `old` ones are updates. Throws
- * ConfigurationError with every problem of all files, with lines.
+ * Validates manifests strictly, as an API server with these gates would; objects among the `old`
+ * ones are updates. Throws ConfigurationError with the problems of all files, with lines.
  */
 export function readManifests(
   files: readonly ManifestFile[],
@@ -80,7 +80,10 @@ function* readingManifests(
   };
 }
 
-/** The objects of a cluster in the files, defaulted; kinds that no cluster in memory holds are checked with them. Throws as `readManifests`. */
+/**
+ * The files' cluster objects, with defaults. Also validates kinds that the store does not hold.
+ * Throws as `readManifests`.
+ */
 export function parseManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates = FeatureGates.defaults,
@@ -89,7 +92,7 @@ export function parseManifests(
   return atOnce(parsingManifests(files, gates, onPassedOver));
 }
 
-/** The same, object by object, beside what else is to be done. */
+/** The same in steps between other work. */
 export function* parsingManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates,
@@ -109,7 +112,7 @@ export function* parsingManifests(
 interface ReadContext {
   readonly gates: FeatureGates;
   readonly fieldValidation: FieldValidation;
-  /** What an update would replace, by `keyOf`. */
+  /** The objects that updates replace, by `keyOf`. */
   readonly old: ReadonlyMap<string, ApiObject>;
   readonly problems: ConfigurationProblem[];
   readonly found: FoundObject[];
@@ -151,13 +154,13 @@ function* readDocument(
     }
     for (const problem of reading.problems) {
       const line = lineOf(problem.path);
-      // The sentence names the field itself, as the API server's does.
+      // The message already names the field, as the API server's does.
       problems.push({ source: fileName, line, column: 0, path: "", message: problem.message });
     }
   }
 }
 
-/** Objects that a cluster holds, however they came in: rules that are newer than they are do not count. */
+/** Objects that the cluster already holds; newer rules do not apply to them. */
 function readOldObjects(files: readonly ManifestFile[]): ReadonlyMap<string, ApiObject> {
   const objects = new Map<string, ApiObject>();
   const problems: ConfigurationProblem[] = [];
@@ -180,7 +183,7 @@ function readOldObjects(files: readonly ManifestFile[]): ReadonlyMap<string, Api
   return objects;
 }
 
-/** What `kubectl get -o yaml` writes for several objects is one List; lists do not nest. */
+/** `kubectl get -o yaml` writes several objects as one List; lists do not nest. */
 function itemsOf(value: unknown): { value: unknown; path: FieldPath }[] {
   const { apiVersion, kind, items } = (value ?? {}) as Record<string, unknown>;
   if (apiVersion === "v1" && kind === "List" && (Array.isArray(items) || items === undefined)) {

@@ -19,8 +19,8 @@ export type ThreadAnswer =
 const PROGRAM = ownProgram("manifest-thread", import.meta.url);
 
 /**
- * `parseManifests` on a thread of its own (`program`, the compiled manifest-thread.ts), so that large documents block nothing. Rejects
- * with ConfigurationError, or another error if the thread fails.
+ * Runs `parseManifests` in a thread (`program`, the compiled manifest-thread.ts), so that large
+ * documents do not block. Rejects with ConfigurationError, or another error if the thread fails.
  */
 export function readInThread(
   files: readonly ManifestFile[],
@@ -39,7 +39,7 @@ export function readInThread(
     worker.on("message", (answer: ThreadAnswer) => {
       if ("objects" in answer) {
         for (const object of answer.objects) objects.push(object);
-        // In a turn of its own: the answer to come would be taken in in this one.
+        // Waits for the next turn; otherwise the next answer would be handled in this one.
         setImmediate(() => worker.postMessage("next"));
         return;
       }

@@ -1,7 +1,10 @@
-/** Requests are served in between slices of this length, in milliseconds. */
+/** Requests are served between slices of this many milliseconds. */
 const SLICE_MS = 4;
 
-/** Does work that yields between its steps to its end, in slices of some milliseconds, each in a turn of its own. Rejects with what it throws. */
+/**
+ * Completes a generator's work in slices of a few milliseconds, each in its own turn. Rejects with
+ * the work's exception.
+ */
 export async function inSlices<Result>(work: Generator<void, Result>): Promise<Result> {
   for (;;) {
     const endMs = performance.now() + SLICE_MS;
@@ -13,7 +16,7 @@ export async function inSlices<Result>(work: Generator<void, Result>): Promise<R
   }
 }
 
-/** Does it at once. */
+/** Completes the work in one go. */
 export function atOnce<Result>(work: Generator<void, Result>): Result {
   for (;;) {
     const step = work.next();

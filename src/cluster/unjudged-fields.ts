@@ -1,4 +1,7 @@
-/** Fields of valid objects of which names and types alone were checked: a line for each kind, however many objects there are. */
+/**
+ * Fields of valid objects for which only names and types were checked: one line for each kind,
+ * however many objects.
+ */
 export class UnjudgedFields {
   readonly #fields = new Map<string, Set<string>>();
 
