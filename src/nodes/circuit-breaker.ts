@@ -2,21 +2,24 @@ import type { NodeCircuit } from "../config/sections/node-streaming.ts";
 
 export type CircuitState = "closed" | "open" | "half-open";
 
-/** Whether a node may be dialled now. A `trial` is the one dial that finds out whether a dead node is back. */
+/**
+ * Whether a node may be dialled now. A `trial` is the one dial that tests whether a dead node is
+ * back.
+ */
 export type Admission =
   | { readonly kind: "dial" }
   | { readonly kind: "trial" }
   | { readonly kind: "refused"; readonly reason: string; readonly retryInMs: number };
 
-/** A refused connection costs nothing and waits for nothing: a kubelet that starts again is found so soon. */
+/** A refused connection costs nothing, so a restarted kubelet is tried again this soon. */
 const REFUSED_RETRY_MS = 1_000;
 
 /**
- * Refuses at once a node that does not answer (docs/node-capability.md). Times are milliseconds of one monotonic clock.
+ * Refuses dials of an unresponsive node at once (docs/node-capability.md). Times are milliseconds of one monotonic clock.
  *
  *   closed -- `failures` dials fail in a row, or a probe fails --> open
- *   open -- the pause is over --> half-open: one trial, every other dial is refused at once
- *   half-open -- the trial reached the node --> closed; it did not --> open, for twice as long; refused --> for a second at most
+ *   open -- the pause ends --> half-open: one trial; every other dial is refused at once
+ *   half-open -- the trial reaches the node --> closed; fails --> open, for twice as long; is refused --> for a second at most
  */
 export class CircuitBreaker {
   readonly #settings: NodeCircuit;
@@ -44,14 +47,17 @@ export class CircuitBreaker {
     };
   }
 
-  /** The node answered something, or a probe says that it is there. */
+  /** The node answered, or a probe succeeded. */
   succeeded(): void {
     this.#failures = 0;
     this.#pauseMs = 0;
     this.#isTrialRunning = false;
   }
 
-  /** A dial failed; `wasRefused`: by the node itself, at once. Dials that began before the circuit opened do not make the pause longer. */
+  /**
+   * A dial failed; `wasRefused` means at once, by the node itself. A dial from before the opening
+   * does not lengthen the pause.
+   */
   failed(nowMs: number, reason: string, wasTrial: boolean, wasRefused = false): void {
     this.#reason = reason;
     this.#failures += 1;
@@ -60,12 +66,12 @@ export class CircuitBreaker {
     if (opensNow || wasTrial) this.#open(nowMs, wasRefused);
   }
 
-  /** A trial ended without a verdict: the client left. */
+  /** A trial ended without a result: the client left. */
   abandoned(): void {
     this.#isTrialRunning = false;
   }
 
-  /** A probe says that the node is dead; it has thresholds of its own. */
+  /** A probe, which has its own thresholds, found the node dead. */
   declaredDead(nowMs: number, reason: string): void {
     this.#reason = reason;
     this.#failures = Math.max(this.#failures, this.#settings.failures);
@@ -77,7 +83,7 @@ export class CircuitBreaker {
     return nowMs >= this.#openUntilMs ? "half-open" : "open";
   }
 
-  /** Also while a trial finds out; until the node was reached. */
+  /** True until the node is reached, also during a trial. */
   get isOpen(): boolean {
     return this.#pauseMs > 0;
   }
@@ -86,7 +92,7 @@ export class CircuitBreaker {
     return this.#failures;
   }
 
-  /** Why the last dial failed; "" when none did. */
+  /** Why the last dial failed; "" if none did. */
   get reason(): string {
     return this.#reason;
   }

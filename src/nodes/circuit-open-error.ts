@@ -1,6 +1,9 @@
 import { nodeUnreachable, StatusError } from "../api/status.ts";
 
-/** 503 without a dial, because the node's circuit is open. The opening was logged: this need not be, for each request. */
+/**
+ * 503 without a dial, because the node's circuit is open. The opening was logged, so requests need
+ * not log it again.
+ */
 export class CircuitOpenError extends StatusError {
   constructor(name: string, failures: number, reason: string, retryInMs: number) {
     const seconds = Math.max(1, Math.ceil(retryInMs / 1_000));

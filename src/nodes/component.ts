@@ -5,7 +5,7 @@ import type { Metrics } from "../observability/metrics.ts";
 import { type DescribedNode, describeNode } from "./describe-nodes.ts";
 import { KnownNodes } from "./known-nodes.ts";
 
-/** What nodes are seen to do, bounded and timed as configured. */
+/** Creates the node records with the configured bounds and times. */
 export function buildKnownNodes(
   { kubelet, limits, timeouts }: Pick<GatewayConfiguration, "kubelet" | "limits" | "timeouts">,
   clock: { now(): number },
@@ -23,7 +23,7 @@ export function buildKnownNodes(
   });
 }
 
-/** For `/debug/nodes`: every node of the cluster, or the one of that name. */
+/** For `/debug/nodes`: every node of the cluster, or the named one. */
 export function nodesForOperators(
   { kubelet }: Pick<GatewayConfiguration, "kubelet">,
   cluster: Pick<Cluster, "getNode" | "listNodes">,

@@ -7,25 +7,28 @@ import type { KnownNodes, LearnedNode } from "./known-nodes.ts";
 import type { NodeCapability } from "./node-capability.ts";
 import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
 
-/** All that decides how sessions reach a node, as `/debug/nodes` and `sluice explain node/NAME` show it. */
+/**
+ * Everything that decides how sessions reach a node, for `/debug/nodes` and `sluice explain
+ * node/NAME`.
+ */
 export interface DescribedNode {
   readonly name: string;
-  /** host:port as dialled; absent where the node cannot be reached. */
+  /** host:port as dialled; absent if the node has no usable address. */
   readonly address?: string;
-  /** Why not. */
+  /** Why there is no address. */
   readonly problem?: string;
   readonly declaredFeatures: readonly string[];
-  /** Where `capability.mode` comes from. */
+  /** The source of `capability.mode`. */
   readonly modeSource: string;
   readonly capability: NodeCapability;
-  /** Absent: no session has asked for the node lately, and no probe has spoken of it. */
+  /** Absent if no recent session or probe concerned the node. */
   readonly learned?: LearnedNode;
 }
 
 export interface DescribeOptions {
   readonly locate: LocateOptions;
   readonly streaming: NodeStreaming;
-  /** Absent: only what is configured and declared. */
+  /** Absent to describe only the configuration and the declarations. */
   readonly known?: Pick<KnownNodes, "capabilityOf" | "learnedOf"> | undefined;
 }
 

@@ -18,30 +18,33 @@ import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
 export interface KnownNodesOptions {
   readonly streaming: NodeStreaming;
   readonly circuit: NodeCircuit;
-  /** Past it the node that was not asked for longest is forgotten. */
+  /** Beyond it, the least recently used node is forgotten. */
   readonly maxNodes: number;
   /** A node that no session used for this long is forgotten. */
   readonly forgetAfterMs: number;
   readonly clock: { now(): number };
   readonly metrics: NodeMetrics;
-  /** Gets a line where a circuit opens and one where it closes. */
+  /** Logs each circuit that opens or closes. */
   readonly logger: Pick<Logger, "info" | "warn">;
 }
 
-/** A node until its kubelet, runtime or address is another one. */
+/** Identifies a node with its kubelet, runtime and address. */
 export type NodeIncarnation = Pick<NodeEndpoint, "name" | "incarnation">;
 
-/** One dial of a node, whose outcome must be told, once; later calls do nothing. */
+/** Permission for one dial. The caller must report the outcome once; later calls do nothing. */
 export interface DialTicket {
-  /** The node answered, whatever it said. */
+  /** The node answered anything at all. */
   answered(): void;
-  /** It could not be reached, or said nothing. `reason` is shown to later clients: it must hold no secret. */
+  /**
+   * The node could not be reached or did not answer. Later clients see `reason`: it must hold no
+   * secret.
+   */
   failed(reason: string, wasRefused?: boolean): void;
-  /** Nothing was learned: the client left, or we did not dial. */
+  /** The outcome is unknown: the client left, or there was no dial. */
   abandoned(): void;
 }
 
-/** What was learned of one node. */
+/** What the gateway learned about one node. */
 export interface LearnedNode {
   readonly circuit: {
     readonly state: CircuitState;
@@ -56,17 +59,17 @@ export interface LearnedPath {
   readonly successes: number;
   readonly failures: number;
   readonly lastFailure: PathFailure | undefined;
-  /** 0: the path is taken. */
+  /** 0 if the path may be used. */
   readonly retryInMs: number;
 }
 
 /**
- * What was learned of nodes: which WebSocket paths work, and whether they can be reached. Bounded in
- * number and time; a restarted kubelet, or another runtime or address, is a new node.
+ * Remembers which WebSocket paths of each node work, and whether it can be reached. Bounded in
+ * number and time; another kubelet start, runtime or address makes a new node.
  */
 export class KnownNodes {
   readonly #options: KnownNodesOptions;
-  /** In order of their last use, the longest unused first. */
+  /** Least recently used first. */
   readonly #nodes = new Map<string, KnownNode>();
 
   constructor(options: KnownNodesOptions) {
@@ -82,7 +85,7 @@ export class KnownNodes {
     };
   }
 
-  /** Paths that failed lately and are left out for now. */
+  /** Paths that failed recently and are avoided for now. */
   avoidedPathsOf({ name, incarnation }: NodeIncarnation): readonly WebSocketPath[] {
     const nowMs = this.#options.clock.now();
     const known = this.#nodes.get(name);
@@ -90,7 +93,9 @@ export class KnownNodes {
     return WEBSOCKET_PATHS.filter((path) => paths?.[path].isAvoided(nowMs) === true);
   }
 
-  /** Leave to dial the node, or a CircuitOpenError thrown at once that says why not. */
+  /**
+   * Permission to dial the node. Throws CircuitOpenError with the reason if its circuit is open.
+   */
   admit(node: NodeIncarnation): DialTicket {
     const { clock, metrics } = this.#options;
     const known = this.#touch(node);
@@ -131,7 +136,7 @@ export class KnownNodes {
   }
 
   /**
-   * The result of a probe. A dead node is refused without a dial until a probe or a trial reaches it.
+   * A probe's result. A dead node is refused without a dial until a probe or a trial reaches it.
    */
   reportProbe(name: string, isHealthy: boolean, reason: string): void {
     const known = this.#nodes.get(name) ?? this.#add(name, undefined);
@@ -141,7 +146,7 @@ export class KnownNodes {
     });
   }
 
-  /** Undefined for a node of which nothing was learned. */
+  /** Undefined if nothing was learned about the node. */
   learnedOf({ name, incarnation }: NodeIncarnation): LearnedNode | undefined {
     this.#forgetUnused();
     const known = this.#nodes.get(name);
@@ -171,7 +176,7 @@ export class KnownNodes {
 
   #touch({ name, incarnation }: NodeIncarnation): KnownNode {
     const found = this.#nodes.get(name);
-    // A probe may have spoken of a node whose incarnation it does not know.
+    // A probe reports a node without its incarnation.
     const isSame = found !== undefined && (found.incarnation ?? incarnation) === incarnation;
     if (!isSame) return this.#add(name, incarnation);
     found.incarnation = incarnation;
@@ -214,7 +219,7 @@ export class KnownNodes {
     const { breaker } = known;
     const wasOpen = breaker.isOpen;
     change();
-    // A late dial of a node that was forgotten changes nothing that is in use.
+    // A late dial of a forgotten node changes no current record.
     if (breaker.isOpen === wasOpen || this.#nodes.get(node) !== known) return;
     const { logger, clock } = this.#options;
     const { failures, reason } = breaker;

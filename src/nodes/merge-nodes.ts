@@ -5,7 +5,10 @@ import { WEBSOCKET_PATHS } from "./node-capability.ts";
 
 const SEVERITY: Readonly<Record<CircuitState, number>> = { closed: 0, "half-open": 1, open: 2 };
 
-/** One list of what several processes hold of the same nodes: successes and failures added up, and the worst of each verdict. */
+/**
+ * Merges the node records of several processes: adds successes and failures, and keeps the worst
+ * verdicts.
+ */
 export function mergeNodes(lists: readonly (readonly DescribedNode[])[]): DescribedNode[] {
   const merged = new Map<string, DescribedNode>();
   for (const node of lists.flat()) {

@@ -1,22 +1,24 @@
 import type { StreamingMode } from "../config/sections/node-streaming.ts";
 
-/** The node feature by which a kubelet says that it speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
+/** A kubelet with this feature speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
 export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
 
-/** The ways in which WebSocket passes through to a node: v5 of exec and attach, and the tunnel. They fail apart from each other. */
+/**
+ * The WebSocket paths to a node: v5 of exec and attach, and the tunnel. They fail independently.
+ */
 export const WEBSOCKET_PATHS = ["command", "tunnel"] as const;
 export type WebSocketPath = (typeof WEBSOCKET_PATHS)[number];
 
-/** What is held of a node when a path is chosen. */
+/** The node's properties that decide its path. */
 export interface NodeCapability {
-  /** The kubelet's claim about itself; of the runtime behind it, it says nothing. */
+  /** The kubelet's own claim, which does not cover its runtime. */
   readonly declaresWebSocket: boolean;
   readonly mode: StreamingMode;
-  /** Paths that failed lately and are left out for now. */
+  /** Paths that failed recently and are avoided for now. */
   readonly avoidedPaths: readonly WebSocketPath[];
 }
 
-/** How a path to a node failed. A closed list: it is a metric label. */
+/** How a path to a node failed. A closed list, because it is a metric label. */
 export const PATH_FAILURES = [
   "bad-request",
   "forbidden",

@@ -3,7 +3,7 @@ import type { PathFailure } from "./node-capability.ts";
 
 export type PathPauses = Pick<NodeStreaming, "retryFailedPathMs" | "maxRetryFailedPathMs">;
 
-/** What one path to one node did. Times are milliseconds of one monotonic clock. */
+/** The record of one path to one node. Times are milliseconds of one monotonic clock. */
 export class PathMemory {
   readonly #pauses: PathPauses;
   successes = 0;
@@ -22,7 +22,10 @@ export class PathMemory {
     this.#avoidedUntilMs = 0;
   }
 
-  /** Sessions that failed at once, with others that were on their way, are one failure: the pause grows only when it was over. */
+  /**
+   * Concurrent sessions that fail together count as one failure: the pause grows only after it has
+   * ended.
+   */
   failed(nowMs: number, how: PathFailure): void {
     this.failures += 1;
     this.lastFailure = how;
@@ -37,7 +40,7 @@ export class PathMemory {
     return nowMs < this.#avoidedUntilMs;
   }
 
-  /** 0 when the path is taken. */
+  /** 0 if the path may be used. */
   retryInMs(nowMs: number): number {
     return Math.max(0, this.#avoidedUntilMs - nowMs);
   }

@@ -1,34 +1,34 @@
 import type { PathFailure } from "./node-capability.ts";
 
 /**
- * Texts of kubelets, runtimes and hops that refuse the WebSocket, not the request. A kubelet without
- * the tunnel takes one for legacy port-forward, which names its port in the query.
+ * Messages from kubelets, runtimes and hops that refuse the WebSocket, not the request. A kubelet
+ * without the tunnel takes it for legacy port-forward, which names its port in the query.
  */
 const ABOUT_THE_UPGRADE =
   /websocket|upgrade|handshake|subprotocol|query parameter "port" is required|error dialing backend|dial tcp|server gave HTTP response|unsupported protocol scheme|malformed HTTP/i;
 
-/** Failures of a command or container, whose words are the runtime's and may contain anything. */
+/** Failures of a command or container; runtimes choose the text, which may contain anything. */
 const ABOUT_THE_COMMAND = /error executing command in container|container (?:is|not)|container "/i;
 
 /**
- * A refusal that says nothing of the request: x/net/websocket answers a bare 403 to subprotocols that it does not know, muxes and hops
- * name the status, hops in HTML.
+ * Refusals without a reason: x/net/websocket answers unknown subprotocols with a bare 403; muxes
+ * and hops name the status, hops in HTML.
  */
 const BARE = /^(?:\d{3} ?)?(?:bad request|forbidden|not found|page not found)?\.?$|^</i;
 
 /**
- * Why a node refused the path of a WebSocket upgrade; undefined where another path would be refused as
- * well, or the node is busy. `text`: the beginning of the body.
+ * Why a node refused a WebSocket path. Undefined if it would refuse another path as well, or is
+ * busy. `text` is the start of the body.
  */
 export function refusedPath(status: number, text: string): PathFailure | undefined {
   switch (status) {
     case 400:
       return BARE.test(text.trim()) || ABOUT_THE_UPGRADE.test(text) ? "bad-request" : undefined;
     case 403:
-      // Also a kubelet whose RBAC grants us `create` on nodes/proxy, which POST asks for, and not `get`.
+      // Includes kubelets whose RBAC grants `create` on nodes/proxy, for POST, but not `get`.
       return "forbidden";
     case 404:
-      // Routes and tokens are unknown in these words; pods and containers have sentences of their own.
+      // This text concerns routes and tokens; pods and containers have their own messages.
       return BARE.test(text.trim()) ? "not-found" : undefined;
     case 405:
       return text.includes("Debug endpoints are disabled") ? undefined : "method-not-allowed";
@@ -43,7 +43,7 @@ export function refusedPath(status: number, text: string): PathFailure | undefin
   }
 }
 
-/** Whether a failure's text says that a kubelet did not get through to its runtime over the path that it chose. */
+/** Whether the failure says that the kubelet could not reach its runtime over the chosen path. */
 export function isRuntimeUnreached(text: string): boolean {
   return ABOUT_THE_UPGRADE.test(text) && !ABOUT_THE_COMMAND.test(text);
 }
