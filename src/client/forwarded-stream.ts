@@ -151,8 +151,8 @@ export class ForwardedStream extends Duplex {
   }
 
   /**
-   * The server has ended both streams, or has reset the data: containerd then reads no more of it (containerd/cri#1470). SPDY here has
-   * no flow control, so that what is still sent stops the whole connection; a reset lets the server drop what it has.
+   * The server ended both streams or reset the data; containerd then reads no more
+   * (containerd/cri#1470). More data would stall the connection; a reset makes the server drop it.
    */
   #closeRemote(): void {
     if (this.#isRemoteClosed) return;
