@@ -2,9 +2,9 @@ import type { JsonAnswer } from "../http/upstream/post-json.ts";
 import type { Logger } from "../observability/logger.ts";
 
 export interface ReviewLogOptions {
-  /** What the account that asks must be allowed, as the check at start names it. */
+  /** The account's required permission, as the check at start names it. */
   readonly permission: string;
-  /** The line of a review without an answer. */
+  /** The log message for a review without an answer. */
   readonly failed: string;
   readonly logger: Pick<Logger, "info" | "warn" | "error">;
 }
@@ -14,13 +14,16 @@ export interface LoggedReviews {
   readonly onFailure: (error: Error) => void;
 }
 
-/** Logs each review that fails; where the account itself is refused, that once, and its end: every request would have the line. */
+/**
+ * Logs each failed review. A refusal of the account itself is logged once, and its end: otherwise
+ * every request would repeat the line.
+ */
 export function loggedReviews(
   ask: (review: unknown) => Promise<JsonAnswer>,
   { permission, failed, logger }: ReviewLogOptions,
 ): LoggedReviews {
   let isRefused = false;
-  /** Undefined: there was no answer. */
+  /** Undefined if there was no answer. */
   const answeredWith = (status: number | undefined): void => {
     const wasRefused = isRefused;
     isRefused = status === 403;

@@ -11,26 +11,32 @@ import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import { tlsOptionsOf, type UpstreamTlsFiles, type UpstreamUse } from "../net/upstream-tls-files.ts";
 
 export interface WebhookClient {
-  /** A Buffer is JSON already. */
+  /** A Buffer already contains JSON. */
   ask(body: unknown): Promise<JsonAnswer>;
   stop(): void;
 }
 
 export interface WebhookClientOptions {
-  /** What a URL of the configuration without a path means. A kubeconfig's URL is taken as it is, as kube-apiserver takes it. */
+  /**
+   * Completes a configured URL without a path. As in kube-apiserver, a kubeconfig's URL stays
+   * unchanged.
+   */
   readonly defaultPath: string;
   readonly timeoutMs: number;
-  /** In logs and metrics. */
+  /** For logs and metrics. */
   readonly use: UpstreamUse;
   readonly upstreams: UpstreamTlsFiles;
-  /** Where the pod's ServiceAccount is, if not at its usual place. */
+  /** The folder of the pod's ServiceAccount, if it is not the usual one. */
   readonly serviceAccountFolder?: string | undefined;
 }
 
-/** To one service at a time; more reviews than these are not in flight. */
+/** Concurrent connections to one service, and so concurrent reviews. */
 const MAX_WEBHOOK_CONNECTIONS = 64;
 
-/** A service queried by POSTing JSON, by its files as they are. Throws ConfigurationError for a kubeconfig, or a file of it, that is unreadable or invalid. */
+/**
+ * A client that POSTs JSON to one service, with its current files. Throws ConfigurationError if a
+ * kubeconfig or one of its files is unreadable or invalid.
+ */
 export async function webhookClient(
   target: WebhookTarget,
   { defaultPath, timeoutMs, use, upstreams, serviceAccountFolder }: WebhookClientOptions,
@@ -65,10 +71,10 @@ export async function webhookClient(
   };
 }
 
-/** Where reviews or events go, by the files as they are. */
+/** The server for reviews or events, from the current files. */
 interface ServerTarget {
   readonly address: { readonly host: string; readonly port: number };
-  /** Absent: plain HTTP. */
+  /** Absent means plain HTTP. */
   readonly tls: UpstreamTlsOptions | undefined;
   readonly path: string;
   readonly token: string | undefined;

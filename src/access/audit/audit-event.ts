@@ -3,17 +3,20 @@ import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 import type { UserInfo } from "../user-info.ts";
 
-/** How much of a request is written down. `Request` adds what was asked for as an object, `RequestResponse` what was answered. */
+/**
+ * How much of a request is recorded. `Request` adds the requested object, `RequestResponse` also
+ * the answer.
+ */
 export const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof AUDIT_LEVELS)[number];
 
-/** A longer answer is left out, and an annotation says so: an event waits in memory until it is stored. */
+/** A longer answer is omitted, with an annotation: events wait in memory until they are stored. */
 export const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
 export const AUDIT_STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 export type AuditStage = (typeof AUDIT_STAGES)[number];
 
-/** An audit.k8s.io/v1 Event, members in the order of Kubernetes' struct. */
+/** An audit.k8s.io/v1 Event, with members in the order of Kubernetes' struct. */
 export interface AuditEvent {
   readonly kind: "Event";
   readonly apiVersion: "audit.k8s.io/v1";
@@ -36,13 +39,13 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What is known of a request before authentication. */
+/** A request's fields before authentication. */
 export interface AuditedRequest {
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly requestUri: string;
   readonly sourceAddresses: readonly string[];
   readonly userAgent: string;
-  /** A streaming session or a watch: it has a stage when it starts. */
+  /** A streaming session or a watch, which also records its start. */
   readonly isLongRunning: boolean;
 }
 
@@ -55,7 +58,7 @@ export function userRecord({ name, uid, groups, extra }: UserInfo): object {
   };
 }
 
-/** The impersonated user, and the verb of constrained impersonation that allowed it. */
+/** The impersonated user, and the constrained impersonation verb that allowed it. */
 export function impersonationRecord({ user, constraint }: Impersonated): object {
   return {
     impersonatedUser: userRecord(user),
@@ -63,9 +66,12 @@ export function impersonationRecord({ user, constraint }: Impersonated): object 
   };
 }
 
-/** Of a URI in an event; a longer command line is whole in the options that level Request records. */
+/**
+ * Limit for a URI in an event; level Request records a longer command line in full, among the
+ * options.
+ */
 export const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
-/** kube-apiserver's bound on User-Agent; here of every other text that a client chooses. */
+/** kube-apiserver's limit for User-Agent, here for every text that a client chooses. */
 export const MAX_AUDITED_TEXT_CHARACTERS = 1024;
 /** kube-apiserver's mark. */
 const TRUNCATED = "...TRUNCATED";
@@ -82,7 +88,7 @@ export function objectReference(attributes: Attributes): object | undefined {
   return Object.fromEntries(named.map(([member, value]) => [member, cutText(value)]));
 }
 
-/** Only what a Status says of the outcome; `code` alone where there was no Status. */
+/** Keeps only a Status's outcome; just `code` if there was no Status. */
 export function responseRecord({ status, message, reason, details, code }: Partial<Status>): object {
   return {
     metadata: {},
@@ -96,12 +102,15 @@ export function responseRecord({ status, message, reason, details, code }: Parti
 
 const SECRET_PARAMETERS = /([?&](?:access_token|id_token|token|password|authorization)=)[^&#]*/gi;
 
-/** The URI, up to a bound, without what Kubernetes' clients never send, but others put into URLs. The command line stays: it is what happened. */
+/**
+ * Cuts the URI, and redacts secrets that other clients than Kubernetes' put into URLs. Keeps the
+ * command line, because audit needs it.
+ */
 export function auditedUri(uri: string): string {
   return cutText(uri.replace(SECRET_PARAMETERS, "$1[redacted]"), MAX_AUDITED_URI_CHARACTERS);
 }
 
-/** Kubernetes' MicroTime: six digits behind the point. */
+/** Kubernetes' MicroTime: six digits after the point. */
 export function microTime(date: Date): string {
   return date.toISOString().replace("Z", "000Z");
 }

@@ -3,21 +3,21 @@ import path from "node:path";
 
 export interface AuditFileOptions {
   readonly path: string;
-  /** The file is renamed before it would get longer. */
+  /** The file is rotated before it would exceed this. */
   readonly maxBytes: number;
-  /** Renamed files are removed after this many days; 0: never. */
+  /** Rotated files are deleted after this many days; 0 means never. */
   readonly maxAgeDays: number;
-  /** Renamed files kept; 0: all. */
+  /** The number of rotated files to keep; 0 means all. */
   readonly maxBackups: number;
 }
 
 const DAY_MS = 86_400_000;
-/** The events name users and what they did. */
+/** The events name users and their actions. */
 const OWNER_ONLY = 0o600;
 
 /**
- * Events as JSON lines, rotated as `name-<time>.ext` like kube-apiserver's log backend. Only the owner may read the file, also one that
- * existed before. Lines are whole: what a full disk cut is removed.
+ * Writes events as JSON lines, rotated as `name-<time>.ext` like kube-apiserver's log backend. Only
+ * the owner may read the file, even one that existed before. Removes a line that a full disk cut.
  */
 export class AuditFile {
   readonly #options: AuditFileOptions;
@@ -30,7 +30,10 @@ export class AuditFile {
     this.#now = now;
   }
 
-  /** Throws what the file system says; nothing of these events is in the file then. One call at a time. */
+  /**
+   * Throws the file system's error, with none of these events in the file. Allows one call at a
+   * time.
+   */
   async append(lines: readonly string[]): Promise<void> {
     const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
     if (this.#handle === undefined) await this.#open();
@@ -43,7 +46,7 @@ export class AuditFile {
       }
       this.#bytes += bytes.byteLength;
     } catch (error) {
-      // A device has no length to go back to.
+      // A device cannot be truncated.
       if (written > 0) await handle.truncate(this.#bytes).catch(() => {});
       await this.close();
       throw error;
@@ -61,7 +64,7 @@ export class AuditFile {
     const handle = await open(this.#options.path, "a", OWNER_ONLY);
     try {
       const found = await handle.stat();
-      // The mode of open is for files that are new. A device or a pipe keeps its own.
+      // The mode in open applies only to new files. A device or pipe keeps its own.
       if (found.isFile() && (found.mode & 0o777) !== OWNER_ONLY) await handle.chmod(OWNER_ONLY);
       this.#bytes = found.size;
     } catch (error) {
@@ -87,7 +90,7 @@ export class AuditFile {
     const { maxAgeDays, maxBackups } = this.#options;
     const isBackup = (name: string) =>
       name.startsWith(prefix) && name.endsWith(suffix) && /^\d{4}-\d\d-\d\dT/.test(name.slice(prefix.length));
-    // The time is in the name, so that the newest stands last.
+    // The name contains the time, so the newest sorts last.
     const backups = (await readdir(folder)).filter(isBackup).toSorted();
     const surplus = maxBackups === 0 ? [] : backups.slice(0, Math.max(0, backups.length - maxBackups));
     for (const name of backups) {

@@ -8,20 +8,25 @@ import { writeEvent } from "./write-event.ts";
 
 export interface AuditBackend {
   readonly queue: EventQueue;
-  /** The event is stored before the request goes on; otherwise it is on its way. */
+  /**
+   * True: requests wait until the event is stored. False: the event is stored in the background.
+   */
   readonly isBlocking: boolean;
 }
 
 export interface AuditLogOptions {
   readonly policy: AuditPolicyDocument;
   readonly backends: readonly AuditBackend[];
-  /** The effect on a request whose event cannot be stored: `refuse` it with 503, or `continue` and count the loss. */
+  /**
+   * What happens to a request whose event cannot be stored: `refuse` it with 503, or `continue` and
+   * count the loss.
+   */
   readonly onFailure: "refuse" | "continue";
 }
 
 const AUDIT_REFUSES = "audit events cannot be stored: every request is refused (audit.onFailure)";
 
-/** Where events go, and the effect of a failure. */
+/** Sends events to backends, and applies the failure setting. */
 export class AuditLog {
   readonly #options: AuditLogOptions;
 
@@ -34,8 +39,8 @@ export class AuditLog {
   }
 
   /**
-   * Before a request goes on: stores its event, if there is one for this stage, in every backend. Throws StatusError 503 when one of
-   * them cannot and the configuration says `refuse`.
+   * Stores the event of this stage, if there is one, in every backend before the request continues.
+   * Throws StatusError 503 if a backend fails and the configuration says `refuse`.
    */
   async admit(event: AuditEvent | undefined): Promise<void> {
     const line = event && writeEvent(event);
@@ -45,20 +50,20 @@ export class AuditLog {
     throw serviceUnavailable("the audit log is not available; no request goes on without it");
   }
 
-  /** Why every request is refused, if so: what could not be stored is tried again until it can. */
+  /** Why all requests are refused at present; storing is retried until it succeeds. */
   get refusal(): string | undefined {
     const { backends, onFailure } = this.#options;
     const isFailing = backends.some(({ queue }) => queue.failure !== undefined && queue.waiting > 0);
     return onFailure === "refuse" && isFailing ? AUDIT_REFUSES : undefined;
   }
 
-  /** For all later stages: what has begun is not taken back. */
+  /** For later stages: the request has begun and cannot be refused. */
   record(event: AuditEvent): void {
     const line = writeEvent(event);
     for (const { queue } of this.#options.backends) queue.push(line);
   }
 
-  /** Delivers what waits, for as long as the first failure, and ends. */
+  /** Delivers queued events until the first failure, then stops. */
   async stop(): Promise<void> {
     await Promise.all(
       this.#options.backends.map(async ({ queue }) => {
@@ -72,7 +77,7 @@ export class AuditLog {
     const hasRoom = line === undefined || queue.push(line);
     if (this.#options.onFailure === "continue" || !hasRoom) return hasRoom;
     if (!isBlocking) return queue.failure === undefined;
-    // Tried anew for every request, so that the first one after the trouble goes through.
+    // Tries again for every request, so that the first one after an outage succeeds.
     return queue.flush().then(
       () => true,
       () => false,

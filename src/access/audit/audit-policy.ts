@@ -2,13 +2,13 @@ import type { AuditGroupResources, AuditPolicyDocument, AuditPolicyRule } from "
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuditLevel } from "./audit-event.ts";
 
-/** What a policy says about one request. */
+/** A policy's decision about one request. */
 export interface AuditDecision {
   readonly level: AuditLevel;
   readonly omitStages: readonly string[];
 }
 
-/** Without a policy file: metadata of every request. */
+/** The policy without a file: metadata of every request. */
 export const METADATA_OF_EVERYTHING: AuditPolicyDocument = {
   rules: [
     {
@@ -25,7 +25,10 @@ export const METADATA_OF_EVERYTHING: AuditPolicyDocument = {
   omitStages: [],
 };
 
-/** The first rule that matches decides; without one nothing is recorded (kube-apiserver's pkg/audit/policy/checker.go). */
+/**
+ * The first matching rule decides; without one nothing is recorded (kube-apiserver's
+ * pkg/audit/policy/checker.go).
+ */
 export function auditDecision(policy: AuditPolicyDocument, attributes: Attributes): AuditDecision {
   const rule = policy.rules.find((candidate) => isMatch(candidate, attributes));
   if (rule === undefined) return { level: "None", omitStages: policy.omitStages };

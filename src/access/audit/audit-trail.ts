@@ -24,7 +24,10 @@ const DECISION = "authorization.k8s.io/decision";
 const REASON = "authorization.k8s.io/reason";
 const RESPONSE_LEFT_OUT = "sluice.dev/response-object-left-out";
 
-/** The events of one request, from its arrival to its end. No header but User-Agent and no payload ever gets here. */
+/**
+ * Records one request's events from its arrival to its end. Never receives payload, nor any header
+ * but User-Agent.
+ */
 export class AuditTrail {
   readonly #log: AuditLog;
   readonly #request: AuditedRequest;
@@ -46,7 +49,10 @@ export class AuditTrail {
     this.#attributesOf = attributesOf;
   }
 
-  /** The user is known. Throws StatusError 503 if that cannot be recorded but must be. */
+  /**
+   * Records the authenticated user. Throws StatusError 503 if the event is required but cannot be
+   * stored.
+   */
   async received(user: UserInfo): Promise<void> {
     this.#decide(user);
     if (this.#decision?.level === "None") return;
@@ -61,12 +67,12 @@ export class AuditTrail {
     this.#annotations[key] = cutText(value);
   }
 
-  /** What was asked for, for the levels from Request on. */
+  /** Keeps the requested object, for levels from Request on. */
   requested(object: object): void {
     this.#requestObject = object;
   }
 
-  /** What is answered, as JSON, for the level RequestResponse; not looked at below it, and not kept where it is too long. */
+  /** Keeps the JSON answer for level RequestResponse, unless it is too long. */
   responding(json: Uint8Array): void {
     if (this.#decision?.level !== "RequestResponse") return;
     if (this.#attributes?.resource === "secrets") {
@@ -83,24 +89,24 @@ export class AuditTrail {
     this.#responseObject = JSON.parse(Buffer.from(json).toString("utf8")) as object;
   }
 
-  /** The answer's head is out. */
+  /** The answer's head was sent. */
   started(response: Partial<Status>): void {
     this.#response ??= response;
     if (this.#request.isLongRunning) this.#record("ResponseStarted");
   }
 
-  /** The answer, or the session behind it, is over. The first call counts. */
+  /** The answer or its session ended. Only the first call counts. */
   complete(response: Partial<Status>): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    // Health and version need no user; forwarded requests are recorded by the API server.
+    // Health and version need no user, and the API server records forwarded requests.
     if (this.#decision === undefined && (response.code ?? 0) < 400) return;
     if (this.#response === undefined) this.started(response);
     if (response.kind === "Status") this.#responseObject ??= response;
     this.#record("ResponseComplete");
   }
 
-  /** The same authorizer; its final decision on this request is recorded. */
+  /** Returns the same authorizer; records its final decision on this request. */
   watching(authorizer: Authorizer): Pick<Authorizer, "authorize"> {
     return {
       authorize: async (attributes) => {
@@ -118,13 +124,13 @@ export class AuditTrail {
   }
 
   #record(stage: AuditStage): void {
-    // Unauthenticated: the refusal is recorded as well.
+    // Also records the refusal of an unauthenticated request.
     if (this.#decision === undefined) this.#decide(NOBODY);
     const event = this.#event(stage);
     if (event !== undefined) this.#log.record(event);
   }
 
-  /** Undefined when the policy leaves the stage, or the request, out. */
+  /** Undefined if the policy omits the stage or the request. */
   #event(stage: AuditStage): AuditEvent | undefined {
     const { level, omitStages } = this.#decision as AuditDecision;
     if (level === "None" || omitStages.includes(stage)) return undefined;

@@ -13,25 +13,28 @@ import { METADATA_OF_EVERYTHING } from "./audit-policy.ts";
 import { DeliveryThrottle } from "./delivery-throttle.ts";
 import { EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
-/** Events that wait for a file that cannot be written. Each is about 1 KiB. */
+/** Limit for events that wait for an unwritable file; each takes about 1 KiB. */
 const MAX_QUEUED_FOR_FILE = 10_000;
-/** Of the events that wait for one backend, however few they are: an event with objects may be over 100 KiB. */
+/** Limit for one backend's queue by size: an event with objects may exceed 100 KiB. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 /** kube-apiserver's --audit-webhook-truncate-max-batch-size. */
 const MAX_BATCH_CHARACTERS = 10 * 1024 * 1024;
 const MAX_FILE_BATCH = 1_000;
-/** If no request waits for the write, events of this period are written together. */
+/** Unless a request waits for the write, the events of this period are written together. */
 const FILE_WAIT_MS = 50;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
 export interface BuiltAudit extends Component {
-  /** Undefined: nothing is recorded anywhere. */
+  /** Undefined if audit is off. */
   readonly audit: AuditLog | undefined;
   stop(): Promise<void>;
 }
 
-/** Throws ConfigurationError for a wrong policy file. `onFailure` handles a log that cannot be written, at every request. */
+/**
+ * Throws ConfigurationError for an invalid policy file. `onFailure` applies to every request while
+ * the log cannot be written.
+ */
 export async function buildAudit(
   audit: Audit,
   metrics: Metrics,
@@ -85,7 +88,7 @@ export async function buildAudit(
         maxWaitMs,
         retryMs: initialBackoffMs,
         maxRetryMs: Math.max(MAX_RETRY_MS, initialBackoffMs),
-        // Requests that wait must not wait for others' deliveries.
+        // Waiting requests must not wait for other deliveries.
         throttle:
           throttle && !isBlocking ? new DeliveryThrottle(throttle, () => performance.now()) : undefined,
         ...observed("webhook"),
@@ -105,12 +108,12 @@ export async function buildAudit(
 }
 
 export interface AuditDelivery {
-  /** Events as lines of JSON. */
+  /** Delivers events as JSON lines. */
   deliver(lines: readonly string[]): Promise<void>;
   stop(): void | Promise<void>;
 }
 
-/** One process writes a log file: it is the one that renames it. */
+/** Opens the log file. Only one process may write and rotate it. */
 export function openAuditLog({ path, ...options }: AuditLogFile): AuditDelivery {
   if (path === undefined) return { deliver: writeToStandardOutput, stop: () => {} };
   const file = new AuditFile({ path, ...options });
@@ -124,7 +127,7 @@ function writeToStandardOutput(lines: readonly string[]): Promise<void> {
   );
 }
 
-/** Answers that another delivery of the same events would get again. */
+/** Statuses that repeating the same events would not change. */
 const EVENTS_AT_FAULT: readonly number[] = [400, 413, 422];
 
 async function webhookDelivery(webhook: AuditWebhook, upstreams: UpstreamTlsFiles): Promise<AuditDelivery> {

@@ -1,15 +1,15 @@
 export interface DeliveryThrottleOptions {
   readonly perSecond: number;
-  /** How many may leave at once after a silence. */
+  /** Deliveries that may follow each other at once after a pause. */
   readonly burst: number;
 }
 
-/** A token bucket that is evaluated on each delivery: it has no timer of its own. */
+/** A token bucket without a timer, evaluated on each delivery. */
 export class DeliveryThrottle {
   readonly #intervalMs: number;
   readonly #burst: number;
   readonly #nowMs: () => number;
-  /** When the bucket is full again. */
+  /** When the bucket will be full again. */
   #fullAtMs = Number.NEGATIVE_INFINITY;
 
   /** `nowMs` must be monotonic. */
@@ -19,7 +19,7 @@ export class DeliveryThrottle {
     this.#nowMs = nowMs;
   }
 
-  /** Takes one delivery's token; returns the milliseconds until its turn, 0 at once. */
+  /** Takes one delivery's token; returns how many milliseconds it must wait, 0 for none. */
   takeTurn(): number {
     const nowMs = this.#nowMs();
     this.#fullAtMs = Math.max(nowMs, this.#fullAtMs) + this.#intervalMs;

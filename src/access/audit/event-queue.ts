@@ -1,37 +1,40 @@
 import { setTimeout as passed } from "node:timers/promises";
 import type { DeliveryThrottle } from "./delivery-throttle.ts";
 
-/** The backend is there and does not take these events, however often they come. */
+/** The backend works but will never accept these events. */
 export class EventsRefused extends Error {
   override readonly name = "EventsRefused";
 }
 
 export interface EventQueueOptions {
   /**
-   * Stores events, a line of JSON each, all or none; called again when it is done. Rejects with EventsRefused when the backend refuses
-   * them: they are halved, and one refused alone is lost.
+   * Stores all events or none, a JSON line each; one call at a time. Rejects with EventsRefused if
+   * the backend refuses them: the queue halves the batch, and drops an event refused alone.
    */
   deliver(lines: readonly string[]): Promise<void>;
-  /** Events that wait, those in delivery included. Past it: lost. */
+  /** Limit for queued events, including those in delivery; further ones are dropped. */
   readonly maxQueuedEvents: number;
-  /** The same for their characters. */
+  /** The same limit in characters. */
   readonly maxQueuedCharacters: number;
   readonly maxBatchEvents: number;
-  /** A longer event is a batch of its own. */
+  /** A longer event is sent alone. */
   readonly maxBatchCharacters: number;
   /** How long the first event waits for others. */
   readonly maxWaitMs: number;
-  /** First wait after a failure; doubled each time up to the longest. */
+  /** The delay after a failure; doubles up to the longest. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
-  /** Absent: batches follow one another at once. */
+  /** Absent: sends batches without delay. */
   readonly throttle?: DeliveryThrottle | undefined;
   onStored?(count: number): void;
   onLost?(count: number): void;
   onFailure?(error: Error): void;
 }
 
-/** Events on their way to a backend: in order, in batches, bounded, and delivered again until it succeeds. */
+/**
+ * Delivers events to a backend: in order, in batches, within bounds, and repeatedly until it
+ * succeeds.
+ */
 export class EventQueue {
   readonly #options: EventQueueOptions;
   readonly #lines: string[] = [];
@@ -41,7 +44,7 @@ export class EventQueue {
     readonly resolve: () => void;
     readonly reject: (error: Error) => void;
   }[] = [];
-  /** How many events were ever taken, and how many of them were delivered. */
+  /** Counts of all events queued and delivered so far. */
   #pushed = 0;
   #delivered = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -54,17 +57,17 @@ export class EventQueue {
     this.#retryMs = options.retryMs;
   }
 
-  /** Why the last delivery failed; undefined after one that succeeded. */
+  /** Why the last delivery failed; undefined if it succeeded. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Events that wait to be delivered. */
+  /** Events waiting for delivery. */
   get waiting(): number {
     return this.#lines.length;
   }
 
-  /** False when there is no room: the event is lost, and counted as lost. */
+  /** False if the queue is full: the event is dropped and counted. */
   push(line: string): boolean {
     const { maxQueuedEvents, maxQueuedCharacters } = this.#options;
     if (this.#lines.length >= maxQueuedEvents || this.#characters + line.length > maxQueuedCharacters) {
@@ -80,7 +83,10 @@ export class EventQueue {
     return true;
   }
 
-  /** Delivers now, whatever the waits. Resolves when all events so far are stored, rejects when a delivery failed; they then stay. */
+  /**
+   * Delivers now, regardless of delays. Resolves once all present events are stored; rejects if a
+   * delivery failed, and keeps them.
+   */
   flush(): Promise<void> {
     if (this.#delivered === this.#pushed) return Promise.resolve();
     const upTo = this.#pushed;
@@ -89,7 +95,7 @@ export class EventQueue {
     return flushed;
   }
 
-  /** Nothing is delivered any more. */
+  /** Stops deliveries. */
   stop(): void {
     clearTimeout(this.#timer);
     const lost = this.#lines.splice(0).length;
@@ -98,7 +104,7 @@ export class EventQueue {
     if (lost > 0) this.#options.onLost?.(lost);
   }
 
-  /** A caller does not wait for later events than its own. */
+  /** A caller waits only for events that were queued before its call. */
   #resolveWaiting(): void {
     const ready = this.#waiting.filter(({ upTo }) => upTo <= this.#delivered);
     this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#delivered);
@@ -122,7 +128,7 @@ export class EventQueue {
         const turnMs = this.#options.throttle?.takeTurn() ?? 0;
         if (turnMs > 0) await passed(turnMs);
         const batch = this.#batch(maxEvents);
-        // Stopped while it waited.
+        // The queue was stopped during the wait.
         if (batch.length === 0) break;
         try {
           await this.#options.deliver(batch);
@@ -151,7 +157,7 @@ export class EventQueue {
     }
   }
 
-  /** The first ones, as many as may go together; at least one where there is one. */
+  /** The first events that fit into a batch; at least one if there is any. */
   #batch(maxEvents: number): string[] {
     let characters = 0;
     let count = 0;
@@ -168,7 +174,7 @@ export class EventQueue {
     this.#delivered += count;
   }
 
-  /** The first event, refused alone: it would be refused for ever, and those behind it would wait for it. */
+  /** Drops a first event that was refused alone: it would block the others for ever. */
   #lose(error: EventsRefused): void {
     this.#remove(1);
     this.#failure = error;

@@ -8,8 +8,8 @@ const LEFT_OUT = {
 };
 
 /**
- * The event as one line of JSON, without newline. An object that cannot be written is left out and an annotation says why, so that
- * later events are still stored. Never throws.
+ * Formats an event as a JSON line without newline. Omits an object that cannot be written, with an
+ * annotation, so that later events are still stored. Never throws.
  */
 export function writeEvent(event: AuditEvent): string {
   const shallow = withoutDeepObjects(event);

@@ -11,20 +11,23 @@ import {
 } from "./authenticator.ts";
 import { changesOnTheWay } from "./identity-text.ts";
 
-/** `authenticated`, `anonymous`, `no-credentials`, or what was wrong with the credentials. */
+/** `authenticated`, `anonymous`, `no-credentials`, or the credentials' fault. */
 export type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | CredentialFault;
 
 export interface AuthenticatorChainOptions {
-  /** Asked in order; kube-apiserver's is front proxy, client certificate, bearer token, subprotocol token. */
+  /**
+   * Tried in order; kube-apiserver's is front proxy, client certificate, bearer token, subprotocol
+   * token.
+   */
   readonly authenticators: readonly RequestAuthenticator[];
   readonly isAnonymousAllowed: boolean;
-  /** Told once for each request, with the first fault when there were several. */
+  /** Called once for each request, with the first fault if there are several. */
   onResult?(result: AuthenticationResult): void;
 }
 
 /**
- * Tries each way of authentication; the first that knows the caller wins. Only a request without credentials is anonymous: a wrong
- * token gets 401, as in kube-apiserver.
+ * Tries each authenticator; the first that identifies the caller wins. Only a request without
+ * credentials is anonymous: an invalid token gets 401, as in kube-apiserver.
  */
 export class AuthenticatorChain implements Authenticator {
   readonly #options: AuthenticatorChainOptions;

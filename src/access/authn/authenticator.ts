@@ -1,41 +1,50 @@
 import type { X509Certificate } from "node:crypto";
 import type { UserInfo } from "../user-info.ts";
 
-/** The certificates that a client showed in its TLS handshake. */
+/** A client's certificates from its TLS handshake. */
 export interface PeerCertificates {
   readonly leaf: X509Certificate;
-  /** As sent by the client, in its order; not to be trusted by themselves. */
+  /** In the client's order; not trusted by themselves. */
   readonly intermediates: readonly X509Certificate[];
-  /** Whether OpenSSL verified the chain (dates, purpose, path) against every authority that the listener has. */
+  /**
+   * Whether OpenSSL verified the chain (dates, purpose, path) against all of the listener's
+   * authorities.
+   */
   readonly isVerified: boolean;
 }
 
-/** What credentials are read from: header lines as they came, names in any case, and what the connection showed. */
+/**
+ * The sources of credentials: header lines as received, names in any case, and the connection's
+ * certificates.
+ */
 export interface CredentialsRequest {
   readonly headers: readonly (readonly [string, string])[];
   readonly peer?: PeerCertificates | undefined;
-  /** Absent: all such requests take their turns together. */
+  /** Absent: all such requests share one turn. */
   readonly source?: RequestSource | undefined;
 }
 
-/** Where a request comes from: addresses take turns, and at each its connections. */
+/** The request's origin: addresses take turns, and so do an address's connections. */
 export interface RequestSource {
-  /** The client's; of IPv6 its /64. */
+  /** The client's address; for IPv6 its /64 network. */
   readonly address: string;
   readonly connection: string;
 }
 
-/** The port behind which every way of knowing a caller stands. */
+/** The interface of all authentication. */
 export interface Authenticator {
-  /** The user, or undefined when the request shows no credentials that are known (the answer then is 401). Never throws for those. */
+  /**
+   * The user; undefined if no credential identifies one, which means 401. Never throws for wrong
+   * credentials.
+   */
   authenticate(request: CredentialsRequest): Promise<UserInfo | undefined>;
-  /** Headers that identify a user, besides the well-known ones. Absent: none. */
+  /** Headers that identify a user, besides the well-known ones. */
   readonly identityHeaders?: IdentityHeaders | undefined;
 }
 
 /**
- * Why a credential was refused: a closed list, for it is a metric label. `identity-malformed`: white space at an end, a control
- * character or a lone surrogate in a name.
+ * Why a credential was refused; a closed list, because it is a metric label. `identity-malformed`:
+ * a name with outer white space, a control character or a lone surrogate.
  */
 export const CREDENTIAL_FAULTS = [
   "certificate-unverified",
@@ -56,25 +65,25 @@ export const CREDENTIAL_FAULTS = [
 ] as const;
 export type CredentialFault = (typeof CREDENTIAL_FAULTS)[number];
 
-/** What one way of authentication says. `none`: there is no credential of its kind. `invalid`: there is one, and it is wrong. */
+/** An authenticator's result. `none`: no credential of its kind. `invalid`: a wrong one. */
 export type Attempt =
   | { readonly type: "known"; readonly user: UserInfo }
   | { readonly type: "none" }
   | { readonly type: "invalid"; readonly fault: CredentialFault };
 
-/** Names and name prefixes of headers that identify a user, case-insensitive. */
+/** Names and prefixes of headers that identify a user, case-insensitive. */
 export interface IdentityHeaders {
   readonly names: readonly string[];
   readonly prefixes: readonly string[];
 }
 
-/** One way of authentication, a link of the chain. Never throws. */
+/** One authenticator in the chain. Never throws. */
 export interface RequestAuthenticator {
   readonly identityHeaders?: IdentityHeaders | undefined;
   attempt(request: CredentialsRequest): Promise<Attempt>;
 }
 
-/** One way of knowing a token. `none`: the token is not of its kind. Never throws. */
+/** Authenticates one kind of token. `none`: another kind of token. Never throws. */
 export interface TokenAuthenticator {
   attemptToken(token: string, source?: RequestSource): Promise<Attempt>;
 }
@@ -92,8 +101,8 @@ export const ANONYMOUS_USER = "system:anonymous";
 const SAID_GROUPS: readonly string[] = [AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP];
 
 /**
- * Every known user is in `system:authenticated`, last and once, as kube-apiserver adds it. A front proxy may pass on a user that is not
- * authenticated: that one stays so.
+ * Every known user belongs to `system:authenticated`, last and once, as in kube-apiserver. An
+ * unauthenticated user from a front proxy stays unauthenticated.
  */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   const { name, groups } = user;

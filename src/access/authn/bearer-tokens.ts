@@ -27,7 +27,7 @@ export class BearerTokens implements RequestAuthenticator {
   }
 }
 
-/** A browser's token, offered as a WebSocket subprotocol because it can set no headers there. */
+/** A browser's token in a WebSocket subprotocol, because browsers cannot set headers there. */
 export class SubprotocolTokens implements RequestAuthenticator {
   readonly #tokens: TokenAuthenticator;
 
@@ -50,7 +50,7 @@ function knownOr(attempt: Attempt): Attempt {
   return attempt.type === "none" ? invalidCredential("token-unknown") : attempt;
 }
 
-/** Every way of knowing tokens, one after the other; nothing is asked about a token that is too long to be one. */
+/** Tries every token authenticator in order; refuses an overlong token without asking any. */
 export class TokenChain implements TokenAuthenticator {
   readonly #authenticators: readonly TokenAuthenticator[];
   readonly #maxTokenBytes: number;

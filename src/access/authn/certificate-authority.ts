@@ -3,34 +3,34 @@ import type { PeerCertificates } from "./authenticator.ts";
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Intermediates between a client's certificate and an authority. OpenSSL's own bound is far higher. */
+/** Intermediates between a client's certificate and an authority. OpenSSL allows far more. */
 const MAX_PATH_CERTIFICATES = 8;
 
 /**
- * One bundle of authorities. TLS verifies against all bundles of a listener at once, so issuers are checked again here: a user's
- * certificate must not pass for the front proxy's.
+ * One bundle of authorities. TLS verifies against all of a listener's bundles together, so the
+ * issuer is checked again here: a user's certificate must not count as the front proxy's.
  */
 export class CertificateAuthority {
   #authorities: readonly X509Certificate[];
   readonly #isSole: boolean;
 
   /**
-   * `isSole`: the listener trusts no other bundle, so what OpenSSL verified came from this one. Throws when the text holds no
-   * certificate, or an unreadable one.
+   * `isSole`: the listener trusts no other bundle, so OpenSSL's verification is enough. Throws if
+   * the text has no certificate, or an unreadable one.
    */
   constructor(pem: string, isSole = false) {
     this.#authorities = parse(pem);
     this.#isSole = isSole;
   }
 
-  /** Takes another bundle; the old one stays when this throws. */
+  /** Replaces the bundle; keeps the old one if it throws. */
   replace(pem: string): void {
     this.#authorities = parse(pem);
   }
 
   /**
-   * Whether a path of checked signatures leads from the certificate, verified by OpenSSL, to one of these authorities: names prove
-   * nothing. Since Node.js 24 servers do not see clients' intermediates.
+   * Whether verified signatures lead from the certificate to one of these authorities; names alone
+   * prove nothing. Since Node.js 24 servers do not see clients' intermediates.
    */
   hasIssued({ leaf, intermediates, isVerified }: PeerCertificates, now: Date = new Date()): boolean {
     if (!isVerified || !isValidAt(leaf, now)) return false;

@@ -15,8 +15,8 @@ const ORGANIZATION = "55040a";
 const known = new WeakMap<X509Certificate, Subject | undefined>();
 
 /**
- * Common name and organizations of a subject, from its DER: printed names do not tell characters from escapes. The last common name
- * counts, as in Go's x509. Undefined where Go refuses the subject.
+ * A subject's common name and organizations, from its DER: printed names confuse characters with
+ * escapes. The last common name counts, as in Go's x509. Undefined if Go refuses the subject.
  */
 export function subjectOf(certificate: X509Certificate): Subject | undefined {
   if (!known.has(certificate)) known.set(certificate, readSubject(certificate.raw));
@@ -34,7 +34,10 @@ function readSubject(der: Uint8Array): Subject | undefined {
   }
 }
 
-/** RFC 5280: version, serial number, signature, issuer, validity, subject. Only the version may be absent. */
+/**
+ * RFC 5280: version, serial number, signature, issuer, validity, subject. Only the version is
+ * optional.
+ */
 function subjectName(der: Uint8Array): DerValue {
   const [certificate] = readDer(der);
   const [toBeSigned] = membersOf(certificate, DER_SEQUENCE);

@@ -4,7 +4,7 @@ import { invalidCredential, NO_CREDENTIAL } from "./authenticator.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { subjectOf } from "./certificate-subject.ts";
 
-/** Where Kubernetes tells which of a user's credentials was used. */
+/** Kubernetes' extra that says which of a user's credentials was used. */
 const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 
 /** kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. */

@@ -25,10 +25,10 @@ import { RequestHeaders } from "./request-headers.ts";
 import { parseTokenFile, StaticTokens } from "./static-tokens.ts";
 import { TokenReviews } from "./token-review.ts";
 
-/** An issuer's documents; a browser would give up later, a login should not wait so long. */
+/** Limit for fetching an issuer's documents, since a login waits for them. */
 const ISSUER_TIMEOUT_MS = 5_000;
 
-/** A bundle of authorities and the file that it came from, to be read again when that changes. */
+/** A bundle of authorities and its file, which is read again after a change. */
 export interface WatchedAuthority {
   readonly file: string;
   readonly authority: CertificateAuthority;
@@ -36,15 +36,15 @@ export interface WatchedAuthority {
 
 export interface BuiltAuthenticator extends Component {
   readonly authenticator: AuthenticatorChain;
-  /** Whose client certificates the listener must ask for. */
+  /** The listener requests client certificates of these authorities. */
   readonly authorities: readonly WatchedAuthority[];
-  /** Lets go of connections. */
+  /** Releases connections. */
   stop(): void;
 }
 
 /**
- * The chain in kube-apiserver's order: front proxy, client certificate, bearer token, subprotocol token; anonymous last.
- * Throws ConfigurationError for files that are unreadable or invalid.
+ * Builds the chain in kube-apiserver's order: front proxy, client certificate, bearer token,
+ * subprotocol token; anonymous last. Throws ConfigurationError for unreadable or invalid files.
  */
 export async function buildAuthenticator(
   { authentication, limits }: Pick<GatewayConfiguration, "authentication" | "limits">,
@@ -122,7 +122,7 @@ async function tokenAuthenticators(
   return authenticators;
 }
 
-/** One at most of the three is given. */
+/** At most one of the three is configured. */
 async function issuersOf({
   configurationFile,
   jwt,
@@ -133,7 +133,7 @@ async function issuersOf({
   return parseAuthenticationFile(await readNamed(configurationFile), configurationFile);
 }
 
-/** The issuer's authorities as they are now. Throws ConfigurationError for a file that cannot be read. */
+/** Reads the issuer's current authorities. Throws ConfigurationError for an unreadable file. */
 async function issuerTrust(
   authority: JwtIssuer["authority"],
   upstreams: UpstreamTlsFiles,

@@ -1,10 +1,10 @@
 export interface CsvRecord {
   readonly fields: readonly string[];
-  /** 1-based line on which the record starts. */
+  /** The record's first line, from 1. */
   readonly line: number;
 }
 
-/** The text is not well-formed CSV; the message never repeats its contents, which may be secrets. */
+/** Malformed CSV. The message never quotes the text, which may be secret. */
 export class CsvError extends Error {
   override readonly name = "CsvError";
   readonly line: number;
@@ -16,11 +16,11 @@ export class CsvError extends Error {
 }
 
 /**
- * Reads CSV as Go's encoding/csv does for kube-apiserver's token file: any number of fields, `""` and line breaks inside quotes, no
- * empty lines. Throws CsvError for a stray or an unclosed quote.
+ * Parses CSV as Go's encoding/csv does for kube-apiserver's token file: any number of fields, `""`
+ * and line breaks inside quotes, no empty lines. Throws CsvError for a stray or unclosed quote.
  */
 export function parseCsv(source: string): CsvRecord[] {
-  // A carriage return counts as part of the line break that it stands before, the end of the text included.
+  // A carriage return before a line break or at the end belongs to the line break.
   const text = source.replaceAll("\r\n", "\n").replace(/\r$/, "");
   const records: CsvRecord[] = [];
   let [position, line] = [0, 1];

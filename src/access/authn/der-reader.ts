@@ -1,4 +1,4 @@
-/** One value of DER: its tag and its contents. */
+/** A DER value: its tag and contents. */
 export interface DerValue {
   readonly tag: number;
   readonly contents: Uint8Array;
@@ -7,7 +7,10 @@ export interface DerValue {
 export const DER_SEQUENCE = 0x30;
 export const DER_SET = 0x31;
 
-/** The values that follow one another in `bytes`. Throws an Error for what is not DER (X.690): high tags, indefinite or overlong lengths. */
+/**
+ * The sequence of values in `bytes`. Throws Error for anything but DER (X.690): high tags,
+ * indefinite or overlong lengths.
+ */
 export function readDer(bytes: Uint8Array): DerValue[] {
   const values: DerValue[] = [];
   let at = 0;

@@ -3,9 +3,10 @@ import type { DerValue } from "./der-reader.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A text whose one byte is one character, and which characters it may have. */
+/** Types with one byte a character, and their allowed characters. */
 const PATTERN_OF_TAG: Readonly<Record<number, RegExp>> = {
-  // NumericString, PrintableString with the `*` and `&` that certificates in use have, T61String read as Latin-1, IA5String.
+  // NumericString; PrintableString plus `*` and `&`, which real certificates contain; T61String as
+  // Latin-1; IA5String.
   18: /^[0-9 ]*$/,
   19: /^[A-Za-z0-9'()+,./:=? *&-]*$/,
   // biome-ignore lint/suspicious/noControlCharactersInRegex: every byte is allowed.
@@ -16,7 +17,10 @@ const PATTERN_OF_TAG: Readonly<Record<number, RegExp>> = {
 const UTF8_STRING = 12;
 const BMP_STRING = 30;
 
-/** The text of a string type, as Go's crypto/x509 reads it. Throws an Error for another type, and for bytes that are none of its text. */
+/**
+ * Decodes a string type as Go's crypto/x509 does. Throws Error for another type, and for invalid
+ * bytes.
+ */
 export function decodeDerText({ tag, contents }: DerValue): string {
   if (tag === UTF8_STRING) return UTF8.decode(contents);
   if (tag === BMP_STRING) return bmpText(contents);
@@ -25,7 +29,7 @@ export function decodeDerText({ tag, contents }: DerValue): string {
   return text;
 }
 
-/** UCS-2, without a terminator; what UTF-16 alone means (surrogates) and noncharacters are refused. */
+/** UCS-2 without a terminator; refuses surrogates and noncharacters. */
 function bmpText(contents: Uint8Array): string {
   if (contents.byteLength % 2 !== 0) throw new Error("half a character");
   const text = Buffer.from(contents).swap16().toString("utf16le").replace(/\0$/, "");

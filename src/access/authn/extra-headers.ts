@@ -2,12 +2,12 @@ import { aggregateText, invalidValue } from "../../api/field-errors.ts";
 import { subdomainProblems } from "../../api/validation/name-rules.ts";
 import { headerText } from "./header-text.ts";
 
-/** More keys than any identity provider sends; a bound for what is carried along with every request. */
+/** More keys than any identity provider sends; every request carries them along. */
 const MAX_EXTRA_KEYS = 100;
 
 /**
- * A user's extra values from headers with one of the prefixes; the key is the rest of the name, in lower case and percent-decoded. For
- * front proxies and Impersonate-Extra-.
+ * A user's extra values from headers with one of the prefixes; the rest of the name, in lower case
+ * and percent-decoded, is the key. For front proxies and Impersonate-Extra-.
  */
 export function extraOf(
   headers: readonly (readonly [string, string])[],
@@ -26,11 +26,14 @@ export function extraOf(
       else if (extra.size < MAX_EXTRA_KEYS) extra.set(key, [text]);
     }
   }
-  // Built from entries: a key such as __proto__ must be an ordinary one.
+  // fromEntries makes even `__proto__` an ordinary key.
   return Object.fromEntries(extra);
 }
 
-/** Header names cannot hold every character of a key; an ill-formed escape is kept as it is, as in kube-apiserver. */
+/**
+ * Header names cannot contain every character of a key. Malformed escapes stay unchanged, as in
+ * kube-apiserver.
+ */
 function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);
@@ -41,7 +44,10 @@ function unescapeKey(key: string): string {
 
 const PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 
-/** Why constrained impersonation allows no such extra, in kube-apiserver's words (validateExtra of impersonation/mode.go); undefined where it may. */
+/**
+ * Why constrained impersonation refuses the extra, in kube-apiserver's words (validateExtra of
+ * impersonation/mode.go); undefined if it allows it.
+ */
 export function extraProblem(extra: Readonly<Record<string, readonly string[]>>): string | undefined {
   for (const [key, values] of Object.entries(extra)) {
     if (key === "") return "impersonating the empty string key in extra is not allowed";
@@ -54,7 +60,7 @@ export function extraProblem(extra: Readonly<Record<string, readonly string[]>>)
   return undefined;
 }
 
-/** A key is a domain and a path: `acme.io/foo`. */
+/** A key consists of a domain and a path: `acme.io/foo`. */
 function keyProblem(key: string): string | undefined {
   const of = (value: string, detail: string) => invalidValue(["extra", "key"], value, detail);
   const [, domain = "", path = ""] = /^([^/]*)\/?(.*)$/s.exec(key) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The text of a header value: Node.js gives each byte as one character, Kubernetes' clients send UTF-8. What is no UTF-8 stays as it is, so
- * that two different values never become one name.
+ * Decodes a header value: Node.js turns each byte into a character, Kubernetes' clients send UTF-8.
+ * Invalid UTF-8 stays unchanged, so that two different values never become one name.
  */
 export function headerText(value: string): string {
   try {

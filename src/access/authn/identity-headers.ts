@@ -2,7 +2,7 @@ import { withoutBearerSubprotocols } from "../../../protocols/websocket/index.ts
 import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-/** As kube-apiserver is configured almost everywhere (`--requestheader-*`). */
+/** kube-apiserver's usual `--requestheader-*` settings. */
 const FRONT_PROXY = {
   names: ["x-remote-user", "x-remote-group", "x-remote-uid"],
   prefixes: ["x-remote-extra-"],
@@ -11,8 +11,8 @@ const IDENTITY_HEADERS = ["authorization", "cookie", ...FRONT_PROXY.names];
 const IDENTITY_PREFIXES = ["impersonate-", ...FRONT_PROXY.prefixes];
 
 /**
- * The header lines without those that identify, or claim to identify, the user. A token may come as a WebSocket subprotocol too, for
- * browsers can set no headers; it does not travel on either.
+ * Removes the lines that identify, or claim to identify, the user. Also removes a token among the
+ * WebSocket subprotocols, which browsers use because they cannot set headers.
  */
 export function withoutIdentity(headers: HeaderList): HeaderLine[] {
   return withoutHeaders(headers, IDENTITY_HEADERS)
@@ -24,7 +24,10 @@ export function withoutIdentity(headers: HeaderList): HeaderLine[] {
     });
 }
 
-/** The lines without those by which a front proxy names its users: by their usual names, and by those that ours was configured to use. */
+/**
+ * Removes a front proxy's identity headers, by the usual names and by those that ours is configured
+ * to use.
+ */
 export function withoutFrontProxy(
   headers: HeaderList,
   { identityHeaders = { names: [], prefixes: [] } }: Pick<Authenticator, "identityHeaders">,

@@ -4,14 +4,14 @@ import type { UserInfo } from "../user-info.ts";
 import { extraProblem } from "./extra-headers.ts";
 import { nodeOf, serviceAccountOf } from "./system-users.ts";
 
-/** One way to be allowed to impersonate. */
+/** One way in which authorization may allow impersonation. */
 export interface ImpersonationMode {
-  /** The verb that every part of the user needs. */
+  /** The verb required for every part of the user. */
   readonly verb: string;
   readonly isConstrained: boolean;
-  /** Whether this mode can allow the user at all. */
+  /** Whether this mode can apply to the user at all. */
   appliesTo(wanted: UserInfo, caller: UserInfo): boolean;
-  /** What is asked in place of these attributes. */
+  /** The attributes to authorize in place of these. */
   asked(attributes: Attributes): Attributes;
 }
 
@@ -35,7 +35,10 @@ function constrained(
   return { verb: `impersonate:${name}`, isConstrained: true, appliesTo, asked };
 }
 
-/** The name alone was given: uid, groups and extra of nodes and service accounts are not for the caller to choose. */
+/**
+ * Only the name was given: callers cannot choose a node's or service account's uid, groups and
+ * extra.
+ */
 function isNameOnly({ uid, groups, extra }: UserInfo): boolean {
   return uid === "" && groups.length === 0 && Object.keys(extra).length === 0;
 }
@@ -48,7 +51,10 @@ function isAssociatedNode(wanted: UserInfo, caller: UserInfo): boolean {
   return isOwn && isNameOnly(wanted) && serviceAccountOf(caller.name) !== undefined;
 }
 
-/** Which node it is, is decided already: kube-apiserver asks about all of them, without the values of the caller's extra. */
+/**
+ * The node itself was already checked, so kube-apiserver authorizes all nodes, without the values
+ * of the caller's extra.
+ */
 function ofAnyAssociatedNode(attributes: Attributes): Attributes {
   const { user, verb, name } = attributes;
   const extra = { "authentication.kubernetes.io/associated-node-keys": Object.keys(user.extra).sort() };
@@ -60,10 +66,16 @@ function ofAnyAssociatedNode(attributes: Attributes): Attributes {
 }
 
 const AUTHENTICATION_GROUP = "authentication.k8s.io";
-/** From so many groups or values on, one question about all of them comes first (manyAuthorizationChecksInLoop). */
+/**
+ * For this many groups or values, all of them are authorized at once first
+ * (manyAuthorizationChecksInLoop).
+ */
 const MANY = 4;
 
-/** Throws StatusError 403 for the first thing that the mode does not allow. `request`: what the caller asks for, by its own name. */
+/**
+ * Throws StatusError 403 for the first part that the mode refuses. `request` is the caller's own
+ * request.
+ */
 export async function requireMode(
   mode: ImpersonationMode,
   authorizer: Pick<Authorizer, "authorize">,

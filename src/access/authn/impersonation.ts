@@ -6,27 +6,30 @@ import { IMPERSONATION_MODES, type ImpersonationMode, requireMode } from "./impe
 import { fixedGroupsOf, serviceAccountOf, withSystemGroup } from "./system-users.ts";
 import { wantedUserOf } from "./wanted-user.ts";
 
-/** Callers whose mode is remembered; as many as kube-apiserver remembers. */
+/** Callers whose mode is remembered, as many as in kube-apiserver. */
 const MAX_REMEMBERED_CALLERS = 10_000;
 
-/** A user that the caller may be for this request. */
+/** A user that the caller may impersonate for this request. */
 export interface Impersonated {
   readonly user: UserInfo;
-  /** The verb of the constrained mode that allowed it; undefined by legacy impersonation. */
+  /** The constrained mode's verb; undefined for legacy impersonation. */
   readonly constraint: string | undefined;
 }
 
-/** The user of a request, with its requester. */
+/** A request's user, with its requester. */
 export interface RequestUser extends UserInfo {
-  /** The name of the user whose credentials came; absent where it does not impersonate. */
+  /** The impersonating user's name; absent without impersonation. */
   readonly requestedBy?: string;
 }
 
-/** Decides on Impersonate-* headers as KEP-5284: any mode that allows every part of the user will do. */
+/** Authorizes Impersonate-* headers as in KEP-5284: one mode must allow every part of the user. */
 export class Impersonation {
   readonly #authorizer: Pick<Authorizer, "authorize">;
   readonly #modes: readonly ImpersonationMode[];
-  /** What allowed a caller's last impersonation is tried first, so that legacy callers cost no further questions. */
+  /**
+   * Tries the mode of the caller's last impersonation first, so that legacy callers need no
+   * additional checks.
+   */
   readonly #lastModes = new DecisionCache<ImpersonationMode>(MAX_REMEMBERED_CALLERS, () => 0);
 
   /** `hasConstrainedModes`: the gate ConstrainedImpersonation. */
@@ -36,8 +39,8 @@ export class Impersonation {
   }
 
   /**
-   * Undefined without impersonation headers. `attributesOf`: of this request, for a user. Throws StatusError 403
-   * with the first refusal, 400 or 431 for wrong headers.
+   * Undefined without impersonation headers. `attributesOf` gives this request's attributes for a
+   * user. Throws StatusError 403 with the first refusal, 400 or 431 for wrong headers.
    */
   async decide(
     caller: UserInfo,
@@ -64,13 +67,16 @@ export class Impersonation {
   }
 }
 
-/** An authorizer that fails allows nothing here either; kube-apiserver answers 403 for it too. */
+/** A failing authorizer allows nothing; kube-apiserver answers 403, too. */
 function refusalOf(error: unknown, { name }: UserInfo): StatusError {
   if (error instanceof StatusError) return error;
   return forbidden("users", name, "the permission could not be checked");
 }
 
-/** Groups named count as named. A service account without any has its own; so has a node, in a constrained mode. */
+/**
+ * Given groups count as given. Without any, a service account gets its own groups; in a constrained
+ * mode a node does, too.
+ */
 function impersonated(wanted: UserInfo, { verb, isConstrained }: ImpersonationMode): Impersonated {
   const hasOwn = wanted.groups.length === 0 && (isConstrained || serviceAccountOf(wanted.name) !== undefined);
   const groups = hasOwn ? fixedGroupsOf(wanted.name) : wanted.groups;

@@ -15,7 +15,8 @@ export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | 
   );
   const name = claimOf(claims, usernameClaim);
   if (!hasRequired || typeof name !== "string" || name === "") return undefined;
-  // An unconfirmed address may belong to another person. The string "false" confirms nothing, nor does null.
+  // An unverified address may belong to another person. Neither the string "false" nor null
+  // verifies it.
   if (
     usernameClaim === "email" &&
     ![undefined, true].includes(claimOf(claims, "email_verified") as undefined)
@@ -33,7 +34,7 @@ export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | 
   };
 }
 
-/** One group may stand without a list around it. */
+/** A single group may be a plain string. */
 function groupsOf(value: unknown): readonly string[] | undefined {
   if (value === undefined || value === null) return [];
   if (typeof value === "string") return [value];

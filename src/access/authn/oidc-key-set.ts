@@ -1,20 +1,23 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet } from "jose";
 import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 
-/** Fetches a JSON document over verified https, bounded in size and time, no redirect followed. Rejects when there is no answer. */
+/**
+ * Fetches a JSON document over verified https, within limits of size and time; follows no redirect.
+ * Rejects without an answer.
+ */
 export type GetJson = (url: string) => Promise<{ readonly status: number; readonly body: unknown }>;
-/** jose's: finds the key of a token's header. */
+/** jose's: finds the key for a token's header. */
 export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 
-/** Keys are fetched again at this age; while that fails, those that are known count. */
+/** Keys are fetched again at this age; if that fails, the known keys stay. */
 export const KEY_SET_MAX_AGE_MS = 600_000;
-/** Fetches for tokens that no known key verifies: so many at once, and one more for each such time that has passed. */
+/** Fetches for tokens that no known key verifies: this many at once, then one for each interval. */
 export const KEY_SET_FETCHES = 10;
 export const KEY_SET_FETCH_EVERY_MS = 1_000;
-/** The pause after the issuer failed: invalid tokens must not become a stream of requests. */
+/** The pause after the issuer failed: invalid tokens must not flood it with requests. */
 export const ISSUER_COOLDOWN_MS = 5_000;
 
-/** The issuer could not be queried for its keys, or its response was invalid. */
+/** The issuer's keys could not be fetched, or the response was invalid. */
 export class IssuerUnreachable extends Error {
   override readonly name = "IssuerUnreachable";
 }
@@ -25,8 +28,8 @@ interface KnownKeys {
 }
 
 /**
- * An issuer's signing keys, found by discovery at the first token. They are fetched again when they are old, or when none verifies
- * a token, as in kube-apiserver.
+ * An issuer's signing keys, discovered at the first token. Fetched again when they are old, or when
+ * none verifies a token, as in kube-apiserver.
  */
 export class OidcKeySet {
   readonly #issuerUrl: string;
@@ -40,7 +43,7 @@ export class OidcKeySet {
   #fetches = KEY_SET_FETCHES;
   #countedMs: number;
 
-  /** `nowMs` is monotonic. The discovery document is below the issuer's URL, if not elsewhere. */
+  /** `nowMs` is monotonic. By default the discovery document is below the issuer's URL. */
   constructor(
     { issuerUrl, discoveryUrl }: Pick<JwtIssuer, "issuerUrl" | "discoveryUrl">,
     getJson: GetJson,
@@ -54,8 +57,8 @@ export class OidcKeySet {
   }
 
   /**
-   * What `verify` makes of the keys. Where none of them verifies the token it is called once more, with keys that were fetched
-   * since. Throws what it throws, and IssuerUnreachable where no keys are known.
+   * Calls `verify` with the keys; if none verifies the token, once more with newer keys. Throws its
+   * errors, and IssuerUnreachable if no keys are known.
    */
   async verified<Result>(verify: (keys: KeyResolver) => Promise<Result>): Promise<Result> {
     const known = await this.#currentKeys();
@@ -76,7 +79,7 @@ export class OidcKeySet {
     return (await this.#fetchedAgain()) ?? keys;
   }
 
-  /** Undefined where they cannot be had, or were fetched too often. */
+  /** Undefined if the fetch failed, or the rate limit forbids it. */
   async #fetchedAgain(): Promise<KnownKeys | undefined> {
     if (this.#fetching === undefined && !this.#mayFetch()) return undefined;
     return await this.#fetch().catch(() => undefined);

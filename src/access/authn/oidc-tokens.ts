@@ -11,13 +11,13 @@ import { type Claims, userOfClaims } from "./oidc-claims.ts";
 import type { KeyResolver, OidcKeySet } from "./oidc-key-set.ts";
 import { parseStrictObject } from "./strict-json.ts";
 
-/** How far an issuer's clock may be ahead where it says from when on a token is valid; kube-apiserver's (go-oidc). */
+/** How far an issuer's clock may be ahead in `nbf`; kube-apiserver's value (go-oidc). */
 export const NOT_BEFORE_SKEW_SECONDS = 300;
 
-/** Unpadded, as RFC 7515 section 2 has it. */
+/** Unpadded base64url (RFC 7515 section 2). */
 const JWT = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/;
 
-/** JWTs of one issuer, verified with its published keys. Tokens of other issuers are not looked at. */
+/** Verifies one issuer's JWTs with its published keys. Ignores other issuers' tokens. */
 export class OidcTokens implements TokenAuthenticator {
   readonly #options: JwtIssuer;
   readonly #keySet: OidcKeySet;
@@ -35,7 +35,7 @@ export class OidcTokens implements TokenAuthenticator {
     } catch {
       return invalidCredential("token-malformed");
     }
-    // Unverified: only to identify the issuer, before its keys are fetched.
+    // Reads the unverified claim only to identify the issuer, before its keys are fetched.
     if (claims.iss !== this.#options.issuerUrl) return NO_CREDENTIAL;
     try {
       const algorithms = [...this.#options.signingAlgorithms];
@@ -50,11 +50,13 @@ export class OidcTokens implements TokenAuthenticator {
   }
 }
 
-/** Throws for what kube-apiserver refuses to read. The header is jose's to check, but for two of its faults. */
+/**
+ * Throws for tokens that kube-apiserver cannot read. jose checks the header, but for two faults.
+ */
 function claimsOf(token: string): Claims {
   const [, header = "", payload = ""] = JWT.exec(token) ?? [];
   const { b64 = true } = parseStrictObject(Buffer.from(header, "base64url"));
-  // Read only where `crit` names it; the payload would not be base64url.
+  // Only relevant if `crit` names it; the payload would not be base64url.
   if (b64 !== true) throw new Error("another form of the payload");
   return parseStrictObject(Buffer.from(payload, "base64url"));
 }
@@ -68,7 +70,7 @@ async function verify(token: string, keys: KeyResolver, algorithms: string[]): P
   }
 }
 
-/** A token that names no key, of an issuer that has several: the one that fits is the one that signed it. */
+/** For a token without a key id, from an issuer with several keys: tries them all. */
 async function verifyWithAny(
   token: string,
   candidates: InstanceType<typeof errors.JWKSMultipleMatchingKeys>,
@@ -99,7 +101,7 @@ function faultOfClaims(
   return isEarly ? "token-not-yet-valid" : undefined;
 }
 
-/** Past 2^53 it is not a time: JSON reads 1e999 as Infinity, which would never expire. */
+/** Beyond 2^53 it is not a time: JSON reads 1e999 as Infinity, which would never expire. */
 function isTime(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 }

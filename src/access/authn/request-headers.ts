@@ -13,8 +13,8 @@ import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
 
 /**
- * kube-apiserver's --requestheader-*: a proxy names its user in headers. Only with a certificate of the proxy's own
- * authority, with a name that is allowed; from everybody else the headers mean nothing.
+ * kube-apiserver's --requestheader-*: a proxy names its user in headers. Requires a certificate of
+ * the proxy's own authority with an allowed name; from other clients the headers mean nothing.
  */
 export class RequestHeaders implements RequestAuthenticator {
   readonly #authority: CertificateAuthority;
@@ -25,7 +25,7 @@ export class RequestHeaders implements RequestAuthenticator {
     this.#options = options;
   }
 
-  /** The headers by which a proxy names its users: nothing behind the gateway gets them. */
+  /** The headers in which a proxy names its users; the gateway removes them before it forwards. */
   get identityHeaders(): IdentityHeaders {
     const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } = this.#options;
     return { names: [...usernameHeaders, ...uidHeaders, ...groupHeaders], prefixes: extraHeaderPrefixes };
@@ -40,7 +40,7 @@ export class RequestHeaders implements RequestAuthenticator {
     if (allowedNames.length > 0 && !allowedNames.includes(commonName)) {
       return invalidCredential("certificate-name-not-allowed");
     }
-    // Trimmed as text: a byte of UTF-8 may be a no-break space in Latin-1.
+    // Trims the decoded text: in Latin-1 a UTF-8 byte may look like a no-break space.
     const valuesOf = (names: readonly string[]) =>
       names.flatMap((wanted) =>
         headers

@@ -19,7 +19,9 @@ export interface TokenRecord {
   readonly user: UserInfo;
 }
 
-/** Users by the tokens of a kube-apiserver `--token-auth-file`, of which it keeps and compares digests only. */
+/**
+ * Users from a kube-apiserver `--token-auth-file`. Stores and compares only digests of the tokens.
+ */
 export class StaticTokens implements Authenticator, TokenAuthenticator {
   readonly #digests = new TokenDigests();
   readonly #userOfDigest = new Map<string, UserInfo>();
@@ -44,8 +46,8 @@ export class StaticTokens implements Authenticator, TokenAuthenticator {
 }
 
 /**
- * Reads a token file: `token,user,uid` and, optionally, `"group1,group2"` per line. Throws ConfigurationError with every bad line,
- * also for empty or duplicate tokens, which kube-apiserver accepts.
+ * Reads a token file: each line has `token,user,uid` and optionally `"group1,group2"`. Throws
+ * ConfigurationError with every bad line; unlike kube-apiserver also for empty or duplicate tokens.
  */
 export function parseTokenFile(text: string, fileName: string): TokenRecord[] {
   const problems: ConfigurationProblem[] = [];

@@ -1,9 +1,9 @@
-/** A name, or anything that tells where in a document it stands; white space is between tokens. */
+/** A string, or a character that marks a position in the document. */
 const TOKEN = /"(?:[^"\\]|\\.?)*"?|[{}[\],:]/gs;
 
 /**
- * Parses the JSON object in these bytes. Throws for anything else, a byte order mark, invalid UTF-8, and a name that stands twice
- * (readers differ in which value counts).
+ * Parses a JSON object. Throws for anything else, a byte order mark, invalid UTF-8, and a duplicate
+ * name, because readers differ in which value counts.
  */
 export function parseStrictObject(bytes: Uint8Array): Record<string, unknown> {
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

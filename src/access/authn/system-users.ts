@@ -11,7 +11,7 @@ export interface ServiceAccountName {
   readonly name: string;
 }
 
-/** `system:serviceaccount:<namespace>:<name>`; undefined for anything else, which is a user of that name. */
+/** Parses `system:serviceaccount:<namespace>:<name>`; undefined for any other user name. */
 export function serviceAccountOf(user: string): ServiceAccountName | undefined {
   if (!user.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
   const [namespace = "", name = "", ...rest] = user.slice(SERVICE_ACCOUNT_PREFIX.length).split(":");
@@ -20,21 +20,24 @@ export function serviceAccountOf(user: string): ServiceAccountName | undefined {
   return { namespace, name };
 }
 
-/** The node of `system:node:<name>`. */
+/** The node in `system:node:<name>`. */
 export function nodeOf(user: string): string | undefined {
   if (!user.startsWith(NODE_PREFIX)) return undefined;
   const name = user.slice(NODE_PREFIX.length);
   return subdomainProblems(name).length > 0 ? undefined : name;
 }
 
-/** The groups that Kubernetes gives to every service account, or node, of the name; none for another user. */
+/** The groups of every service account or node with this name; none for other users. */
 export function fixedGroupsOf(user: string): string[] {
   const account = serviceAccountOf(user);
   if (account !== undefined) return ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`];
   return nodeOf(user) === undefined ? [] : [NODES_GROUP];
 }
 
-/** A named user is in system:authenticated as well unless it is in system:unauthenticated, where system:anonymous always is. */
+/**
+ * A named user also belongs to system:authenticated, unless it is in system:unauthenticated, as
+ * system:anonymous always is.
+ */
 export function withSystemGroup({ name, groups }: Pick<UserInfo, "name" | "groups">): string[] {
   const isUnauthenticated = name === ANONYMOUS_USER || groups.includes(UNAUTHENTICATED_GROUP);
   const group = isUnauthenticated ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP;

@@ -11,20 +11,26 @@ import {
 } from "./authenticator.ts";
 import { TokenDigests } from "./token-digests.ts";
 
-/** How reviews travel, bounded in time; rejects when there is no answer. The composition root gives the one that speaks HTTP. */
+/**
+ * Sends a review, within a time limit; rejects without an answer. The composition root provides the
+ * HTTP client.
+ */
 export type AskTokenReview = (
   review: unknown,
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** Reviews in flight, of tokens that differ; so many more wait: addresses in turn, and at each its connections. */
+/**
+ * Concurrent reviews of different tokens; further ones wait: addresses take turns, and so do an
+ * address's connections.
+ */
 export const MAX_REVIEWS_IN_FLIGHT = 32;
 export const MAX_WAITING_REVIEWS = 1_000;
 
 export interface TokenReviewOptions {
   readonly version: "v1" | "v1beta1";
-  /** A token must be for one of them; empty: for the API server. */
+  /** A token must name one of them; empty means the API server's own audience. */
   readonly audiences: readonly string[];
   readonly cacheTtlMs: number;
   readonly failureCacheTtlMs: number;
@@ -32,13 +38,13 @@ export interface TokenReviewOptions {
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly epochMs: () => number;
-  /** The API server could not be asked, or answered nonsense. The error holds no token. */
+  /** The API server did not answer, or gave an invalid answer. The error contains no token. */
   onFailure(error: Error): void;
 }
 
 /**
- * Authenticates tokens by TokenReview, one at a time for equal tokens. Caches answers under a keyed digest, never under the token.
- * Without a valid response the user is unknown, uncached.
+ * Authenticates tokens by TokenReview; equal tokens share one review. Caches answers by keyed
+ * digest, never by token. Without a valid answer the user is unknown, and nothing is cached.
  */
 export class TokenReviews implements TokenAuthenticator {
   readonly #ask: AskTokenReview;
@@ -54,7 +60,7 @@ export class TokenReviews implements TokenAuthenticator {
     this.#cache = new DecisionCache(options.maxCachedTokens, options.nowMs);
   }
 
-  /** Rejects with StatusError 429 where too many wait: a token that was not looked at is not wrong. */
+  /** Rejects with StatusError 429 if too many wait: an unchecked token is not wrong. */
   attemptToken(token: string, source?: RequestSource): Promise<Attempt> {
     const digest = this.#digests.of(token);
     const cached = this.#cache.get(digest);
@@ -68,7 +74,10 @@ export class TokenReviews implements TokenAuthenticator {
     return asking;
   }
 
-  /** Not past the token's own end; an API server takes it some time longer, so it is asked then, though not for each request. */
+  /**
+   * Ends at the token's expiry. API servers accept it a little longer, so they are asked then, but
+   * not for each request.
+   */
   #ttlOf(token: string): number {
     const { cacheTtlMs, failureCacheTtlMs, epochMs } = this.#options;
     const leftMs = expirySecondsOf(token) * 1_000 - epochMs();
@@ -110,7 +119,7 @@ export class TokenReviews implements TokenAuthenticator {
   }
 }
 
-/** The claim `exp` of a JWT, as it stands; Infinity where there is none. */
+/** The unverified claim `exp` of a JWT; Infinity without one. */
 function expirySecondsOf(token: string): number {
   try {
     const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
@@ -120,7 +129,7 @@ function expirySecondsOf(token: string): number {
   }
 }
 
-/** The user, or undefined when the token is no good. Throws an Error when the answer says neither. */
+/** The user; undefined if the token is invalid. Throws Error for an unclear answer. */
 function userOfReview(
   { status: code, body }: { status: number; body: unknown },
   audiences: readonly string[],
@@ -133,7 +142,7 @@ function userOfReview(
   if (typeof user?.username !== "string" || user.username === "") {
     throw new Error("the TokenReview names no user");
   }
-  // An API server that does not know audiences omits them; they are unchecked then.
+  // An API server without audience support omits them, and then they are unchecked.
   const isForUs = audiences.length === 0 || strings(status.audiences).some((one) => audiences.includes(one));
   if (!isForUs) return undefined;
   return {

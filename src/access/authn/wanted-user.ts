@@ -5,11 +5,11 @@ import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
 
 const EXTRA_PREFIX = "Impersonate-Extra-";
-/** Each wanted thing is a question to the authorizer, or two. */
+/** Each part takes one or two authorizer requests. */
 const MAX_WANTED = 500;
 
 /**
- * The user that Impersonate-* headers name; undefined without any. Throws StatusError 400 for parts of a user
+ * The user that Impersonate-* headers name; undefined without any. Throws StatusError 400 for parts
  * without a name, in the words of kube-apiserver 1.37, and 431 for too many.
  */
 export function wantedUserOf(headers: readonly (readonly [string, string])[]): UserInfo | undefined {
@@ -28,7 +28,7 @@ export function wantedUserOf(headers: readonly (readonly [string, string])[]): U
   return { name, uid, groups, extra };
 }
 
-/** A user without a name as Go's `%#v` prints it. */
+/** Formats a user without a name as Go's `%#v` does. */
 function goUserInfo(
   groups: readonly string[],
   uid: string,

@@ -3,8 +3,8 @@ import type { UserInfo } from "../user-info.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
 
 /**
- * Kubernetes' union: the first allow or deny decides. Otherwise no opinion, with every reason. An authorizer that throws has no opinion.
- * Throws its StatusError where no other decides.
+ * Kubernetes' union: the first allow or deny decides. Otherwise no opinion, with every reason. An
+ * authorizer that throws has no opinion; its StatusError is thrown if no other decides.
  */
 export class AuthorizerChain implements Authorizer {
   readonly #authorizers: readonly Authorizer[];
@@ -47,7 +47,7 @@ export class AuthorizerChain implements Authorizer {
   }
 }
 
-/** Several errors as Kubernetes prints them: one as it is, more as `[a, b]`, equal ones once. */
+/** Formats errors as Kubernetes does: one alone, several as `[a, b]`, duplicates once. */
 export function aggregate(errors: readonly string[]): string {
   const texts = [...new Set(errors)];
   return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
@@ -58,7 +58,7 @@ async function decisionOf(authorizer: Authorizer, attributes: Attributes): Promi
     return await authorizer.authorize(attributes);
   } catch (error) {
     if (error instanceof StatusError) return error;
-    // The authorizer that threw has logged the cause; the user sees only that there was no decision.
+    // The authorizer logged the cause; the user sees only that no decision was made.
     return { decision: "no-opinion", reason: "", error: "an authorizer failed" };
   }
 }

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../user-info.ts";
 
-/** What is asked for permission: Kubernetes' authorizer.Attributes. */
+/** The request to authorize: Kubernetes' authorizer.Attributes. */
 export interface Attributes {
   readonly user: UserInfo;
   /** `get`, `list`, `watch`, `create`, ...; for non-resource requests the HTTP method in lower case. */
@@ -17,27 +17,29 @@ export interface Attributes {
 
 export interface Decision {
   readonly decision: "allow" | "deny" | "no-opinion";
-  /** Shown to the user and in audit; empty when there is nothing to say. */
+  /** Shown to the user and in audit; may be empty. */
   readonly reason: string;
   /**
-   * Why it could not be fully decided, in words fit for the user. It never allows anything; reviews show it as their
-   * evaluationError.
+   * Why the decision is incomplete, in words for the user. Never allows anything; reviews return it
+   * as their evaluationError.
    */
   readonly error?: string;
 }
 
-/** The interface of every authorizer. Throws only when it cannot decide; the request is denied then. */
+/**
+ * The interface of every authorizer. Throws only if it cannot decide; then the request is denied.
+ */
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Decision>;
-  /** What the user may do in the namespace, as far as it can be listed. Absent: everything there is to list is nothing. */
+  /** The user's listable rules in the namespace. Absent if there is nothing to list. */
   rulesFor?(user: UserInfo, namespace: string): Promise<UserRules>;
 }
 
-/** What a SelfSubjectRulesReview answers. */
+/** The answer to a SelfSubjectRulesReview. */
 export interface UserRules {
   readonly resourceRules: readonly ResourceRule[];
   readonly nonResourceRules: readonly NonResourceRule[];
-  /** True where some authorizer may allow more than is listed. */
+  /** True if an authorizer may allow more than the list. */
   readonly incomplete: boolean;
   readonly evaluationError?: string;
 }
@@ -67,7 +69,10 @@ export const alwaysAllow: Authorizer = {
   rulesFor: async () => EVERYTHING,
 };
 
-/** `--authorization-mode=AlwaysDeny`: like kube-apiserver's, it has no opinion and a reason, so that a later mode may allow. */
+/**
+ * `--authorization-mode=AlwaysDeny`: as in kube-apiserver it has no opinion and a reason, so that a
+ * later mode may allow.
+ */
 export const alwaysDeny: Authorizer = {
   authorize: async () => ({ decision: "no-opinion", reason: "Everything is forbidden." }),
   rulesFor: async () => NOTHING,
@@ -75,7 +80,7 @@ export const alwaysDeny: Authorizer = {
 
 export const SUPERUSER_GROUP = "system:masters";
 
-/** Members of system:masters may do everything, whatever the modes say. kube-apiserver puts it before them all. */
+/** Members of system:masters may do everything; as in kube-apiserver they come before all modes. */
 export const superusers: Authorizer = {
   authorize: async ({ user }) => ({
     decision: user.groups.includes(SUPERUSER_GROUP) ? "allow" : "no-opinion",

@@ -13,11 +13,11 @@ import { WebhookAuthorizer } from "./webhook/webhook-authorizer.ts";
 
 export interface BuiltAuthorizer extends Component {
   readonly authorizer: Authorizer;
-  /** Lets go of connections and subscriptions. */
+  /** Releases connections and subscriptions. */
   stop(): Promise<void>;
 }
 
-/** The chain that the configuration's modes name, superusers first. */
+/** Builds the chain of the configured modes, superusers first. */
 export async function buildAuthorizer(
   { modes, webhook }: Authorization,
   objects: RbacObjects,
@@ -33,7 +33,7 @@ export async function buildAuthorizer(
         return new RbacAuthorizer(() => source.current);
       },
       Webhook: async () => {
-        // The configuration's reader has seen to it that the mode has its section.
+        // The configuration's reader ensures that the mode has its section.
         if (webhook === undefined) throw new Error("mode Webhook has no configuration");
         const { target, version, timeoutMs } = webhook;
         const defaultPath = `/apis/authorization.k8s.io/${version}/subjectaccessreviews`;

@@ -5,7 +5,7 @@ import type { Attributes } from "./authorizer.ts";
 
 export interface RequestLine {
   readonly method: string;
-  /** Without query, percent-encoded as it came. */
+  /** Without query, percent-encoded as received. */
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -18,13 +18,13 @@ const VERB_OF_METHOD: ReadonlyMap<string, string> = new Map([
   ["PATCH", "patch"],
   ["DELETE", "delete"],
 ]);
-/** Verbs that are the first segment below a version, deprecated and still served, whatever the method. */
+/** Deprecated path prefixes below a version that set the verb, whatever the method. */
 const PATH_VERBS: readonly string[] = ["watch", "proxy"];
 const NAMESPACE_SUBRESOURCES: readonly string[] = ["status", "finalize"];
 
 /**
- * A request as kube-apiserver's RequestInfo describes it to authorizers: a resource with a verb, or a bare path. A path of `watch` or
- * `proxy` alone, a 500 there, is a resource of that name.
+ * Derives a request's attributes as kube-apiserver's RequestInfo does: a resource with a verb, or a
+ * bare path. A path of only `watch` or `proxy`, a 500 there, counts as a resource with that name.
  */
 export function requestAttributes(user: UserInfo, { method, path: rawPath, query }: RequestLine): Attributes {
   const path = decoded(rawPath);
@@ -38,7 +38,7 @@ export function requestAttributes(user: UserInfo, { method, path: rawPath, query
   const methodVerb = hasPathVerb ? (below[0] as string) : (VERB_OF_METHOD.get(method) ?? "");
   const { namespace, parts } = inNamespace(hasPathVerb ? below.slice(1) : below);
   const [resource = "", partName = "", third = ""] = parts;
-  // What follows a proxied object's name is the object's own path.
+  // The rest of the path belongs to the proxied object.
   const subresource = methodVerb === "proxy" ? "" : third;
   const { verb, name } = withoutName(methodVerb, partName, query);
   return {
@@ -55,7 +55,7 @@ export function requestAttributes(user: UserInfo, { method, path: rawPath, query
   };
 }
 
-/** A Namespace lies, for its authorizer, in itself. */
+/** To authorizers, a Namespace lies in itself. */
 function inNamespace(parts: readonly string[]): { namespace: string; parts: readonly string[] } {
   const [first, namespace = "", third] = parts;
   if (first !== "namespaces") return { namespace: "", parts };
@@ -63,7 +63,10 @@ function inNamespace(parts: readonly string[]): { namespace: string; parts: read
   return { namespace, parts: isOwn ? parts : parts.slice(2) };
 }
 
-/** Only a request for no object by name is a list, a watch or a deletion of many; the field selector of the former two may name one. */
+/**
+ * A request without an object's name becomes a list, watch or deletecollection; a field selector of
+ * a list or watch may still name the object.
+ */
 function withoutName(verb: string, name: string, query: URLSearchParams): { verb: string; name: string } {
   if (name !== "" || (verb !== "get" && verb !== "delete")) return { verb, name };
   if (verb === "delete") return { verb: "deletecollection", name };
@@ -74,7 +77,10 @@ function withoutName(verb: string, name: string, query: URLSearchParams): { verb
 
 const INTEGER_OPTIONS = ["limit", "timeoutSeconds"];
 
-/** The name that a field selector requires; none where a list option is malformed, or where no object can have the name. */
+/**
+ * The name that a field selector requires; none if a list option is malformed, or no object can
+ * have that name.
+ */
 function nameOfFieldSelector(query: URLSearchParams): string {
   const selector = query.get("fieldSelector") ?? "";
   if (!selector.includes("metadata.name")) return "";
@@ -94,7 +100,7 @@ function nameOfFieldSelector(query: URLSearchParams): string {
   }
 }
 
-/** A path's segments as Go splits them: without the slashes at its ends, empty ones in between kept. */
+/** Splits a path as Go does: without outer slashes, with empty segments in between. */
 function segmentsOf(path: string): string[] {
   const segments = path.split(/\/|%2f/i);
   const first = segments.findIndex((segment) => segment !== "");
@@ -102,7 +108,10 @@ function segmentsOf(path: string): string[] {
   return segments.slice(first, segments.findLastIndex((segment) => segment !== "") + 1).map(decoded);
 }
 
-/** Invalid UTF-8 is kept escaped: it belongs to a path behind a proxy subresource, and names no object. */
+/**
+ * Keeps invalid UTF-8 escaped: it belongs to a path behind a proxy subresource, and names no
+ * object.
+ */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

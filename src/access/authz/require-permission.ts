@@ -2,13 +2,16 @@ import { goQuote } from "../../api/go-json.ts";
 import { forbidden, type StatusError } from "../../api/status.ts";
 import type { Attributes, Authorizer } from "./authorizer.ts";
 
-/** Throws StatusError 403 in the API server's words unless the authorizer allows it. An authorizer's own error is passed on. */
+/**
+ * Throws StatusError 403 in the API server's words unless the authorizer allows the request. Passes
+ * an authorizer's error on.
+ */
 export async function requirePermission(authorizer: Authorizer, attributes: Attributes): Promise<void> {
   const { decision, reason } = await authorizer.authorize(attributes);
   if (decision !== "allow") throw forbiddenTo(attributes, reason);
 }
 
-/** The API server's 403 for these attributes. `reason` is added unless it is empty. */
+/** The API server's 403 for these attributes, with `reason` unless it is empty. */
 export function forbiddenTo(attributes: Attributes, reason: string): StatusError {
   const sentence = refusalOf(attributes);
   const { resource, apiGroup, name, isResourceRequest } = attributes;

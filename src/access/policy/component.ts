@@ -8,20 +8,23 @@ import { SessionQuotas } from "./session-quotas.ts";
 import { SharedQuotas } from "./shared-quotas.ts";
 import { valkeyConnector } from "./valkey-connection.ts";
 
-/** Places of sessions, counted in this process or with those of others. */
+/** Counts sessions, in this process or together with others. */
 export interface Quotas {
-  /** Takes a place, or fails with StatusError 429, or 503 where none can be counted. The result gives it back. */
+  /**
+   * Reserves a session, or fails with StatusError 429, or 503 if the count is unavailable. The
+   * result releases it.
+   */
   take(user: string, namespace: string): (() => void) | Promise<() => void>;
-  /** Absent where they are counted for several processes, elsewhere. */
+  /** Absent if another process counts the sessions. */
   replaceLimits?(limits: SessionPolicy["limits"]): void;
 }
 
 export interface BuiltPolicy extends Component {
-  /** Its rules are replaced when the configuration is read again. */
+  /** A configuration reload replaces these rules. */
   readonly inForce: { rules: readonly PolicyRule[]; readonly quotas: Quotas };
 }
 
-/** The rules for sessions and the counts of them. */
+/** The rules for sessions and their quotas. */
 export function buildPolicy({ rules }: SessionPolicy, quotas: Quotas): BuiltPolicy {
   const inForce = { rules, quotas };
   return {
@@ -38,7 +41,10 @@ export interface BuiltQuotas extends Component {
   readonly quotas: Quotas;
 }
 
-/** Sessions counted by this process, or with all replicas in the quota store. Throws NotInstalledError. */
+/**
+ * Counts sessions in this process, or over all replicas in the quota store. Throws
+ * NotInstalledError.
+ */
 export async function buildQuotas(
   { policy, quotaStore }: Pick<GatewayConfiguration, "policy" | "quotaStore">,
   allMetrics: { addQuotas(isUp: () => boolean): QuotaMetrics },
@@ -62,9 +68,9 @@ export async function buildQuotas(
     onFailure,
     onDecision: (decision) => metrics.decided(decision),
   });
-  // So that its first sessions count for all; it starts without the store, too.
+  // Connects first, so that all replicas count the first sessions; starts without the store, too.
   await leases.connect();
-  // Not a failure: a replica that stood aside while the store is away would take all others with it.
+  // Not a failure: an outage of the store would otherwise take all replicas out of service.
   const health = (): Health =>
     leases.problem === undefined ? undefined : { note: `${AWAY[onFailure]}: ${leases.problem}` };
   return { quotas, health, stop: () => leases.stop() };

@@ -5,34 +5,34 @@ import type {
   PolicySubresource,
 } from "../../config/sections/policy.ts";
 
-/** A requested session, as policy sees it. */
+/** A requested session's properties for the policy. */
 export interface WantedSession {
   readonly user: string;
   readonly groups: readonly string[];
   readonly namespace: string;
   readonly podLabels: Readonly<Record<string, string>>;
-  /** Undefined for port-forward, which is to a pod. */
+  /** Undefined for port-forward, which addresses a pod. */
   readonly container: string | undefined;
   readonly subresource: PolicySubresource;
   readonly command: readonly string[];
   readonly tty: boolean;
   readonly stdin: boolean;
-  /** Undefined where the client names its ports only inside of the stream, after it was let in. */
+  /** Undefined if the client names its ports only inside the stream, after admission. */
   readonly ports: readonly number[] | undefined;
-  /** Why the user wants it; empty when no reason was given. */
+  /** The user's reason for the session; may be empty. */
   readonly reason: string;
 }
 
-/** What policy says, and by which rule; no rule: none matched, which allows. */
+/** The policy's verdict and its rule; without a matching rule the session is allowed. */
 export type Verdict =
   | { readonly type: "allowed"; readonly rule: PolicyRule | undefined }
-  /** Each port is to be asked about when the client names it; this rule is the first that wants to know. */
+  /** Each port is checked when the client names it; this is the first rule about ports. */
   | { readonly type: "by-port"; readonly rule: PolicyRule }
   | { readonly type: "refused"; readonly rule: PolicyRule; readonly cause: RefusalCause };
 
 export type RefusalCause = "denied" | "reason-missing" | "ports-unseen";
 
-/** The first rule that matches decides. Pure. */
+/** The first matching rule decides. Pure. */
 export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSession): Verdict {
   for (const rule of rules) {
     if (!matches(rule.match, wanted)) continue;
@@ -49,7 +49,7 @@ export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSessi
   return { type: "allowed", rule: undefined };
 }
 
-/** All but the ports. */
+/** Checks everything but the ports. */
 function matches(match: PolicyMatch, wanted: WantedSession): boolean {
   return (
     isAmong(match.users, wanted.user) &&
@@ -76,7 +76,10 @@ function hasLabels(
   return Object.entries(needed).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
 
-/** Argument by argument: `sh -c "rm x"` does not begin with `sh -c rm`. Of a program's path the last part counts. */
+/**
+ * Compares argument by argument: `sh -c "rm x"` does not begin with `sh -c rm`. A program's path is
+ * reduced to its last part.
+ */
 function isCommand(patterns: readonly CommandPattern[], { subresource, command }: WantedSession): boolean {
   if (subresource !== "exec") return false;
   return patterns.some(({ match, argv }) => {
@@ -92,7 +95,10 @@ export function baseNameOf(program: string): string {
   return program.slice(program.lastIndexOf("/") + 1);
 }
 
-/** Of several ports one is enough to be refused or to need a reason; to be allowed by the rule all must be in it. */
+/**
+ * One port is enough to refuse the session or to require a reason; a rule allows it only if all
+ * ports match.
+ */
 function portsMatch({ action, match }: PolicyRule, ports: readonly number[]): boolean {
   const isIn = (port: number) => match.ports.some(({ from, to }) => port >= from && port <= to);
   return action === "allow" ? ports.length > 0 && ports.every(isIn) : ports.some(isIn);

@@ -1,19 +1,19 @@
 import type { PolicyRule } from "../../config/sections/policy.ts";
 import { baseNameOf, evaluatePolicy, type WantedSession } from "./evaluate-policy.ts";
 
-/** Each starts the others, and most images have one of them. */
+/** Each can start the others, and most images have one of them. */
 const SHELLS = ["sh", "bash", "ash", "dash", "zsh"];
 
-/** A rule that denies a command, and command lines that do the same and are let through. */
+/** A rule that denies a command, and equivalent command lines that the policy allows. */
 export interface WalkedRound {
-  /** Of `policy.rules`. */
+  /** The index in `policy.rules`. */
   readonly index: number;
   readonly rule: PolicyRule;
   readonly command: readonly string[];
   readonly passing: readonly (readonly string[])[];
 }
 
-/** Command lines that start the same program and that the rules let through; empty where the command itself passes. */
+/** Allowed command lines that start the same program; empty if the command itself is allowed. */
 export function passingSpellings(
   rules: readonly PolicyRule[],
   wanted: WantedSession,
@@ -25,7 +25,10 @@ export function passingSpellings(
   );
 }
 
-/** Rules that deny a command which another spelling gets past them. A sample of spellings: none found is no proof. */
+/**
+ * Rules that deny a command but miss another spelling of it. Tries a sample of spellings, so an
+ * empty result proves nothing.
+ */
 export function walkedRoundRules(rules: readonly PolicyRule[]): readonly WalkedRound[] {
   return rules.flatMap((rule, index) => {
     if (rule.action !== "deny") return [];
@@ -34,7 +37,7 @@ export function walkedRoundRules(rules: readonly PolicyRule[]): readonly WalkedR
       return commands.flatMap((command) => {
         const wanted = sessionOf(rule, command);
         const verdict = evaluatePolicy(rules, wanted);
-        // An earlier rule decides, which has a turn of its own.
+        // An earlier rule decides, and is checked itself.
         if (verdict.type !== "refused" || verdict.rule !== rule) return [];
         const passing = passingSpellings(rules, wanted);
         return passing.length === 0 ? [] : [{ index, rule, command, passing }];
@@ -59,7 +62,7 @@ function spellingsOf(command: readonly string[]): readonly (readonly string[])[]
   return all.filter((spelling) => spelling.join("\0") !== command.join("\0"));
 }
 
-/** A session that the rule matches but for its command. */
+/** A session that matches the rule, apart from its command. */
 function sessionOf({ match }: PolicyRule, command: readonly string[]): WantedSession {
   const [user = "somebody"] = match.users;
   const [namespace = "default"] = match.namespaces;

@@ -9,9 +9,9 @@ import {
 } from "./quota-script.ts";
 import type { ConnectQuotaStore, QuotaConnection } from "./valkey-connection.ts";
 
-/** Changes of one call, which the store executes as one step of below a millisecond. */
+/** Changes in one call, which the store executes as one step in less than a millisecond. */
 export const MAX_CHANGES_OF_CALL = 100;
-/** Renewals within one lease: two of them may fail. */
+/** Renewals in one lease time; two of them may fail. */
 const RENEWALS = 3;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
@@ -22,7 +22,7 @@ export interface QuotaLeasesOptions {
   readonly keyPrefix: string;
   readonly leaseMs: number;
   readonly bounds: () => QuotaBounds;
-  /** The store serves again, or is away from now on; the problem quotes no key and no password. */
+  /** The store became available or unavailable; the problem contains no key and no password. */
   readonly onChange: (problem: string | undefined) => void;
   readonly onCall?: (seconds: number) => void;
 }
@@ -34,7 +34,7 @@ export interface QuotaLease {
   readonly namespace: string;
 }
 
-/** The quota store is away: no lease was taken, as far as this replica can tell. */
+/** The quota store is unavailable; as far as this replica knows, no lease was taken. */
 export class QuotaStoreAwayError extends Error {}
 
 interface Waiting {
@@ -43,14 +43,14 @@ interface Waiting {
 }
 
 /**
- * This replica's leases in the quota store, in one call at a time: what comes meanwhile goes with the next.
- * While the store is away nothing waits; when it is back, held leases are written first.
+ * This replica's leases in the quota store, one call at a time: changes meanwhile join the next
+ * call. While the store is unavailable nothing waits; afterwards held leases are written first.
  */
 export class QuotaLeases {
   readonly #options: QuotaLeasesOptions;
   readonly #backoff = new Backoff({ firstMs: FIRST_RETRY_MS, maxMs: MAX_RETRY_MS });
   readonly #held = new Map<string, QuotaLease>();
-  /** Takes and drops, in their order. At most one of each for a session. */
+  /** Takes and drops in order, at most one of each for a session. */
   #queue: { readonly change: QuotaChange; readonly waiting?: Waiting }[] = [];
   #renewals: Iterator<QuotaLease> | undefined;
   #connection: QuotaConnection | undefined;
@@ -68,7 +68,7 @@ export class QuotaLeases {
     this.#renew = setInterval(() => void this.#startRenewal(), options.leaseMs / RENEWALS).unref();
   }
 
-  /** Why the store is away; undefined while it serves. */
+  /** Why the store is unavailable; undefined while it works. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -92,19 +92,21 @@ export class QuotaLeases {
     });
   }
 
-  /** Renewed from now on, until it is released; written to the store by that, whatever the count is. */
+  /**
+   * Renews the lease until its release. The renewal writes it to the store, even beyond the limit.
+   */
   hold(lease: QuotaLease): void {
     this.#held.set(lease.member, lease);
   }
 
-  /** While the store is away the lease runs out by itself. */
+  /** While the store is unavailable, the lease simply expires. */
   release(lease: QuotaLease): void {
     if (!this.#held.delete(lease.member) || this.#problem !== undefined) return;
     this.#queue.push({ change: { action: "drop", ...lease } });
     void this.#call();
   }
 
-  /** Resolves after the first attempt, whatever came of it; it goes on trying. */
+  /** Resolves after the first attempt, successful or not; attempts continue. */
   async connect(): Promise<void> {
     this.#retry = undefined;
     let opened: QuotaConnection | undefined;
@@ -174,7 +176,7 @@ export class QuotaLeases {
     onCall?.((performance.now() - startedMs) / 1_000);
   }
 
-  /** None, at the end of a renewal: the call shows then that the store answers. */
+  /** Empty at the end of a renewal: the call then shows that the store answers. */
   #nextRenewals(count: number): QuotaChange[] {
     const changes: QuotaChange[] = [];
     while (changes.length < count && this.#renewals !== undefined) {
@@ -206,7 +208,7 @@ export class QuotaLeases {
     for (const { waiting } of this.#queue.splice(0)) waiting?.reject(new QuotaStoreAwayError(problem));
   }
 
-  /** Attempts that fail one after the other are one change. */
+  /** Consecutive failed attempts count as one change. */
   #report(): void {
     const isAway = this.#problem !== undefined;
     if (isAway === (this.#reported !== undefined)) return;
@@ -215,7 +217,7 @@ export class QuotaLeases {
   }
 }
 
-/** Without the arguments that an unknown command's error quotes. */
+/** Removes the arguments that an unknown command's error quotes. */
 function textOf(error: unknown): string {
   const [text = ""] = error instanceof Error ? error.message.split(", with args") : [];
   return text.slice(0, MAX_PROBLEM_CHARACTERS);

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** What becomes of the lease of one session: taken if there is room, kept for another lease time, or given back. */
+/**
+ * A change to a session's lease: take it if there is room, keep it for another lease time, or drop
+ * it.
+ */
 export interface QuotaChange {
   readonly action: "take" | "keep" | "drop";
-  /** The session's name among those of all replicas. */
+  /** The session's unique name among all replicas. */
   readonly member: string;
   readonly user: string;
   readonly namespace: string;
@@ -14,14 +17,14 @@ export interface QuotaBounds {
   readonly maxSessionsPerNamespace?: number | undefined;
 }
 
-/** To a `take`: whether it has its lease, or which of both is at its limit. */
+/** The result of a `take`: granted, or the limit that was reached. */
 export type QuotaAnswer = "granted" | "user" | "namespace";
 
 const ANSWERS: readonly QuotaAnswer[] = ["granted", "user", "namespace"];
 
 /**
- * One sorted set of leases for each user and each namespace: member by expiry, in milliseconds of the server's clock. All changes of a
- * call are one atomic step.
+ * Stores one sorted set of leases for each user and namespace: member by expiry, in milliseconds of
+ * the server's clock. All changes in a call are one atomic step.
  */
 export const QUOTA_SCRIPT = `
 local time = redis.call('TIME')
@@ -54,7 +57,7 @@ return answers
 
 export const QUOTA_SCRIPT_SHA1: string = createHash("sha1").update(QUOTA_SCRIPT).digest("hex");
 
-/** The script's keys and arguments. The part in braces puts all keys into one slot of a cluster. */
+/** The script's keys and arguments. The part in braces puts all keys into one cluster slot. */
 export function quotaCall(
   changes: readonly QuotaChange[],
   keyPrefix: string,
@@ -75,7 +78,7 @@ export function quotaCall(
   };
 }
 
-/** Throws Error for what the script does not answer. */
+/** Throws Error for an answer that the script cannot have given. */
 export function readQuotaAnswers(answer: unknown, count: number): readonly QuotaAnswer[] {
   if (!Array.isArray(answer) || answer.length !== count)
     throw new Error("the quota store's answer is malformed");

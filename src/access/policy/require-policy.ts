@@ -2,12 +2,17 @@ import { badRequest, forbidden } from "../../api/status.ts";
 import type { PolicyRule } from "../../config/sections/policy.ts";
 import { evaluatePolicy, type RefusalCause, type WantedSession } from "./evaluate-policy.ts";
 
-/** Where a client gives its reason: this header, or the query's `sluiceReason` where it can set no headers. */
+/**
+ * A client gives its reason in this header, or in the query's `sluiceReason` if it cannot set
+ * headers.
+ */
 export const REASON_HEADER = "sluice-reason";
 export const REASON_QUERY = "sluiceReason";
 export const MAX_REASON_CHARACTERS = 500;
 
-/** The reason that a request gives, empty when none. Throws StatusError 400 for one that does not fit into a line of a log. */
+/**
+ * The request's reason, empty if none. Throws StatusError 400 if it does not fit into a log line.
+ */
 export function reasonOf(header: string | undefined, query: string | null): string {
   const reason = (header ?? query ?? "").trim();
   if (reason.length > MAX_REASON_CHARACTERS || /\p{Cc}/u.test(reason)) {
@@ -16,19 +21,19 @@ export function reasonOf(header: string | undefined, query: string | null): stri
   return reason;
 }
 
-/** What a session that may go ahead is bound to. */
+/** The conditions of an admitted session. */
 export interface GrantedSession {
-  /** Undefined when no rule speaks about it, or none before its ports are known. */
+  /** Undefined if no rule matches, or none before the ports are known. */
   readonly rule: PolicyRule | undefined;
-  /** Why a port may not be forwarded, undefined when it may. Absent where no port has to be asked about. */
+  /** Returns why a port may not be forwarded, or undefined. Absent if no port needs a check. */
   readonly portRefusal?: PortRefusal;
 }
 
 export type PortRefusal = (port: number) => string | undefined;
 
 /**
- * Throws StatusError 403 that names the rule by which the session is refused. `canSeePorts`: whether the carrier of the session
- * looks for ports in it; without that a rule about them can only refuse.
+ * Throws StatusError 403 with the refusing rule's name. `canSeePorts`: whether the session's
+ * carrier finds its ports; otherwise a rule about ports can only refuse.
  */
 export function requirePolicy(
   rules: readonly PolicyRule[],

@@ -3,7 +3,7 @@ import type { SessionPolicy } from "../../config/sections/policy.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 
-/** Counts the sessions of each user and in each namespace, those still being set up included. */
+/** Counts each user's and namespace's sessions, including those being set up. */
 export class SessionQuotas {
   #limits: SessionPolicy["limits"];
   readonly #ofUser = new Map<string, number>();
@@ -13,12 +13,15 @@ export class SessionQuotas {
     this.#limits = limits;
   }
 
-  /** Sessions that are past a bound that shrank go on. */
+  /** Sessions beyond a lowered limit continue. */
   replaceLimits(limits: SessionPolicy["limits"]): void {
     this.#limits = limits;
   }
 
-  /** Takes a place in both counts, or throws StatusError 429 and takes none. The result gives them back, once. */
+  /**
+   * Reserves a place in both counts, or throws StatusError 429 and reserves none. The result
+   * releases both, once.
+   */
   take(user: string, namespace: string): () => void {
     const { maxSessionsPerUser = Infinity, maxSessionsPerNamespace = Infinity } = this.#limits;
     if ((this.#ofUser.get(user) ?? 0) >= maxSessionsPerUser) throw userIsFull(user, this.#limits);
@@ -27,7 +30,7 @@ export class SessionQuotas {
     return this.count(user, namespace);
   }
 
-  /** The same whatever the limits are. */
+  /** Counts a session regardless of the limits. */
   count(user: string, namespace: string): () => void {
     add(this.#ofUser, user, 1);
     add(this.#ofNamespace, namespace, 1);
@@ -40,7 +43,7 @@ export class SessionQuotas {
     };
   }
 
-  /** Counted users and namespaces; only those with a session are kept. */
+  /** Counted users and namespaces; those without sessions are removed. */
   get size(): number {
     return this.#ofUser.size + this.#ofNamespace.size;
   }

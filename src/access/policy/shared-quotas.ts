@@ -4,7 +4,7 @@ import { type QuotaLease, type QuotaLeases, QuotaStoreAwayError } from "./quota-
 import type { QuotaAnswer } from "./quota-script.ts";
 import { namespaceIsFull, SessionQuotas, userIsFull } from "./session-quotas.ts";
 
-/** What was decided about a session; the last two while the store was away. */
+/** The decision about a session; the last two apply while the store is unavailable. */
 export type QuotaDecision = "granted" | "refused" | "allowed" | "denied";
 
 export interface SharedQuotasOptions {
@@ -12,7 +12,9 @@ export interface SharedQuotasOptions {
   readonly onDecision: (decision: QuotaDecision) => void;
 }
 
-/** Counts the sessions of all replicas, in the quota store; those of this replica while that is away. */
+/**
+ * Counts all replicas' sessions in the quota store; while that is unavailable, only this replica's.
+ */
 export class SharedQuotas {
   #limits: SessionPolicy["limits"];
   readonly #own: SessionQuotas;
@@ -30,17 +32,20 @@ export class SharedQuotas {
     return this.#limits;
   }
 
-  /** Sessions that are past a bound that shrank go on. */
+  /** Sessions beyond a lowered limit continue. */
   replaceLimits(limits: SessionPolicy["limits"]): void {
     this.#limits = limits;
     this.#own.replaceLimits(limits);
   }
 
-  /** Rejects with StatusError 429, or with 503 while the store is away and that is to deny. The result gives the place back, once. */
+  /**
+   * Rejects with StatusError 429, or with 503 if the store is unavailable and the configuration
+   * denies then. The result releases the place, once.
+   */
   async take(user: string, namespace: string): Promise<() => void> {
     const lease = this.#leases.newLease(user, namespace);
     const giveBack = await this.#place(lease);
-    // One that the store has not granted counts for the others with the next renewal.
+    // A lease that the store has not granted is written by the next renewal.
     this.#leases.hold(lease);
     return () => {
       giveBack();
@@ -63,7 +68,7 @@ export class SharedQuotas {
     return (this.#limits.maxSessionsPerUser ?? this.#limits.maxSessionsPerNamespace) !== undefined;
   }
 
-  /** Undefined: the store is away. */
+  /** Undefined if the store is unavailable. */
   async #ask(lease: QuotaLease): Promise<QuotaAnswer | undefined> {
     try {
       return await this.#leases.take(lease);

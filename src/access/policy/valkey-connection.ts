@@ -6,31 +6,37 @@ import { UpstreamTls } from "../../net/tls.ts";
 import { tlsOptionsOf } from "../../net/upstream-tls-files.ts";
 import { QUOTA_SCRIPT, QUOTA_SCRIPT_SHA1 } from "./quota-script.ts";
 
-/** One connection to the quota store, which never comes back by itself. */
+/** One connection to the quota store; it never reconnects. */
 export interface QuotaConnection {
-  /** Runs the script of quota-script.ts. Rejects when the store does not answer in time, or with its error. */
+  /**
+   * Runs the script in quota-script.ts. Rejects with the store's error, or if the answer takes too
+   * long.
+   */
   run(keys: readonly string[], values: readonly string[]): Promise<unknown>;
   close(): void;
 }
 
-/** Connects; `onClosed` is called once, when the connection is gone. Rejects when it cannot. */
+/** Connects, or rejects. Calls `onClosed` once, after the connection is lost. */
 export type ConnectQuotaStore = (onClosed: () => void) => Promise<QuotaConnection>;
 
 const DEFAULT_PORT = 6379;
-/** Between two answers of the store, which are a few bytes each. Past it the connection is closed, and the store is away. */
+/**
+ * Limit for unfinished answers, which have only a few bytes. Beyond it the connection is closed and
+ * the store counts as unavailable.
+ */
 export const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
 
-/** Name lookup, TCP and TLS; the start of a replica waits no longer for the store. */
+/** Limit for name lookup, TCP and TLS; a starting replica waits no longer for the store. */
 const CONNECT_MS = 1_000;
 
-/** Valkey or Redis by the client library, which is loaded here. Throws NotInstalledError. */
+/** Loads the client library for Valkey or Redis. Throws NotInstalledError. */
 export async function valkeyConnector(settings: QuotaStoreSettings): Promise<ConnectQuotaStore> {
   const { Redis } = await import("iovalkey").catch(notInstalled("iovalkey", "quotaStore"));
   const { protocol, hostname, port, pathname } = new URL(settings.url);
   const host = hostname.replace(/^\[|\]$/g, "");
   const where = { host, port: port === "" ? DEFAULT_PORT : Number(port), db: Number(pathname.slice(1)) };
   return async (onClosed) => {
-    // Read for each connection: passwords and certificates are rotated.
+    // Reads passwords and certificates for each connection, because they rotate.
     const { username, passwordFile } = settings;
     const password = passwordFile && (await readNamedFile(passwordFile)).trim();
     const tls =
@@ -47,7 +53,7 @@ export async function valkeyConnector(settings: QuotaStoreSettings): Promise<Con
       ...(tls && { tls }),
       connectionName: "sluice",
       connectTimeout: CONNECT_MS,
-      // This library's own queues and attempts are off: what a lost store means is decided above.
+      // Disables the library's own queues and retries: QuotaLeases handles a lost store.
       lazyConnect: true,
       enableOfflineQueue: false,
       enableReadyCheck: false,
@@ -74,7 +80,10 @@ export async function valkeyConnector(settings: QuotaStoreSettings): Promise<Con
   };
 }
 
-/** The library holds an answer until it is whole, however long its store says it is. */
+/**
+ * Limits unfinished answers: the library buffers one until it is complete, whatever length the
+ * store announces.
+ */
 class BoundedReading {
   #bytes = 0;
 
@@ -113,7 +122,8 @@ function connectionOver(client: Redis, timeoutMs: number, reading: BoundedReadin
 function within<T>(timeoutMs: number, response: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // A process that stood still reads first what came meanwhile; the library's own timer does not.
+      // A process that was suspended first reads what arrived meanwhile; the library's own timer
+      // does not.
       setImmediate(() => reject(new Error(`no response within ${timeoutMs} ms`)));
     }, timeoutMs);
     response.then(resolve, reject).finally(() => clearTimeout(timer));

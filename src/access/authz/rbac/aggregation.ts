@@ -2,8 +2,8 @@ import { matchesSelector } from "../../../api/label-match.ts";
 import type { ClusterRole, PolicyRule } from "../../../api/rbac-objects.ts";
 
 /**
- * The rules of a ClusterRole: its own, or those that its aggregationRule selects, in order of names, as kube-controller-manager
- * computes them. In a circle each role has the rules of all.
+ * A ClusterRole's own rules, or those that its aggregationRule selects, in name order as in
+ * kube-controller-manager. In a cycle each role has the rules of all.
  */
 export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[]): readonly PolicyRule[] {
   if (role.aggregationRule === undefined) return role.rules ?? [];

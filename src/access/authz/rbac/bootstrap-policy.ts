@@ -11,8 +11,8 @@ import { userFacingRoles } from "./user-facing-roles.ts";
 const READ_ANYBODY = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /**
- * kube-apiserver's default roles that clients need: health, version, discovery, self-reviews, cluster-admin and the user-facing roles.
- * A manifest of the same kind and name replaces one.
+ * kube-apiserver's default roles that clients need: health, version, discovery, self-reviews,
+ * cluster-admin and the user-facing roles. A manifest with the same kind and name replaces a role.
  */
 export const bootstrapPolicy: readonly RbacObject[] = [
   clusterRole("cluster-admin", [

@@ -12,13 +12,13 @@ import type { RbacIndex } from "./rbac-index.ts";
 import { ruleAllows } from "./rule-matching.ts";
 
 /**
- * `--authorization-mode=RBAC`: allows what a rule of a binding allows, and has no opinion otherwise. A binding without its role gives
- * nothing; the reason of a refusal says so, as in kube-apiserver.
+ * `--authorization-mode=RBAC`: allows a request if a bound rule does, otherwise has no opinion. A
+ * binding without its role grants nothing; as in kube-apiserver, the refusal's reason says so.
  */
 export class RbacAuthorizer implements Authorizer {
   readonly #currentIndex: () => RbacIndex;
 
-  /** `currentIndex` is asked for every request, so that edited manifests count at once. */
+  /** Calls `currentIndex` for every request, so that edited manifests count at once. */
   constructor(currentIndex: () => RbacIndex) {
     this.#currentIndex = currentIndex;
   }

@@ -10,12 +10,12 @@ import type {
 import type { UserInfo } from "../../user-info.ts";
 import { identitiesOf, identityOfSubject } from "./subjects.ts";
 
-/** What a role gives, or why it gives nothing. */
+/** A role's rules, or why it has none. */
 export type RoleRules =
   | { readonly rules: readonly PolicyRule[]; readonly error?: undefined }
   | { readonly rules?: undefined; readonly error: string };
 
-/** A binding that applies to a user, and its name for a reason, which few requests need. */
+/** A binding for a user, and its name for the reason, which few requests need. */
 export interface AppliedBinding {
   readonly roleRules: RoleRules;
   describe(): string;
@@ -28,14 +28,14 @@ interface IndexedBinding {
   readonly subject: Subject;
 }
 
-/** `all`: those that an aggregated role may be made of. */
+/** `all` are the candidates for an aggregated role. */
 type RulesOfClusterRole = (role: ClusterRole, all: readonly ClusterRole[]) => readonly PolicyRule[];
 
 type BindingsOfIdentity = Map<string, IndexedBinding[]>;
 
 /**
- * One state of all RBAC objects, indexed by subject, so that a request costs only its own user's and groups' bindings. Rebuilt when
- * objects change; roles are resolved at first use.
+ * Indexes one state of all RBAC objects by subject, so that a request reads only the bindings of
+ * its user and groups. Rebuilt when objects change; resolves roles at first use.
  */
 export class RbacIndex {
   readonly #clusterRoles = new Map<string, ClusterRole>();
@@ -46,7 +46,7 @@ export class RbacIndex {
   readonly #resolved = new Map<string, RoleRules>();
   readonly #rulesOfClusterRole: RulesOfClusterRole;
 
-  /** Objects are looked at in the order given; equal names must not stand twice. */
+  /** Keeps the objects' order; names must be unique. */
   constructor(objects: Iterable<RbacObject>, rulesOfClusterRole: RulesOfClusterRole) {
     this.#rulesOfClusterRole = rulesOfClusterRole;
     let order = 0;
@@ -74,7 +74,10 @@ export class RbacIndex {
     this.#clusterRoleList = [...this.#clusterRoles.values()].sort(byName);
   }
 
-  /** Kubernetes' order: ClusterRoleBindings first, then RoleBindings of the namespace, if there is one. */
+  /**
+   * Kubernetes' order: ClusterRoleBindings first, then the namespace's RoleBindings, if there is a
+   * namespace.
+   */
   *bindingsFor(user: UserInfo, namespace: string): Generator<AppliedBinding> {
     const identities = identitiesOf(user);
     for (const found of applied(this.#clusterBindings, identities)) yield this.#describe(found, "");
@@ -131,7 +134,7 @@ function addBinding(
   });
 }
 
-/** In the order of the objects, each binding once and by the first of its subjects that the user is. */
+/** In the objects' order; each binding once, by the first of its subjects that matches. */
 function applied(bindings: BindingsOfIdentity, identities: readonly string[]): IndexedBinding[] {
   const found = identities.flatMap((identity) => bindings.get(identity) ?? []);
   found.sort((a, b) => a.order - b.order || a.subjectOrder - b.subjectOrder);

@@ -6,20 +6,20 @@ import { RbacIndex } from "./rbac-index.ts";
 
 const RBAC_KINDS = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"] as const;
 
-/** The source of RBAC objects, with notifications of changes. */
+/** A source of RBAC objects with change notifications. */
 export interface RbacObjects {
   /** In order of namespace and name. */
   listRbacObjects(): readonly RbacObject[];
   subscribe(listener: (change: { readonly object: { readonly kind: string } }) => void): () => void;
-  /** Of a live source alone: whether they still count. */
+  /** Only for a live source: whether the objects are recent enough. */
   readonly freshnessOf?:
     | ((kinds: readonly RbacObject["kind"][]) => { readonly problem: StatusError | undefined })
     | undefined;
 }
 
 /**
- * The index of the current objects, rebuilt lazily after a change. Manifests get the built-in roles and aggregation beside them; a live
- * source counts as it is.
+ * The current objects' index, rebuilt at the first use after a change. Adds built-in roles and
+ * aggregation to manifests, but not to a live source.
  */
 export class RbacSource {
   readonly #objects: RbacObjects;
@@ -33,7 +33,7 @@ export class RbacSource {
     });
   }
 
-  /** Throws StatusError 503 where the objects are too old to count. */
+  /** Throws StatusError 503 if the objects are too old. */
   get current(): RbacIndex {
     const problem = this.#objects.freshnessOf?.(RBAC_KINDS).problem;
     if (problem !== undefined) throw problem;
@@ -41,7 +41,7 @@ export class RbacSource {
     return this.#index;
   }
 
-  /** A cluster has its built-in and aggregated roles itself, unless an administrator took them away. */
+  /** A cluster has its own built-in and aggregated roles, unless an administrator removed them. */
   #indexOf(objects: readonly RbacObject[]): RbacIndex {
     const isLive = this.#objects.freshnessOf !== undefined;
     return isLive

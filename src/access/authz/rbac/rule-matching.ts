@@ -3,7 +3,7 @@ import type { Attributes } from "../authorizer.ts";
 
 const ALL = "*";
 
-/** Whether one rule allows the request, by pkg/apis/rbac/v1/evaluation_helpers.go. */
+/** Whether a rule allows the request, as in pkg/apis/rbac/v1/evaluation_helpers.go. */
 export function ruleAllows(attributes: Attributes, rule: PolicyRule): boolean {
   if (!hasOrAll(rule.verbs, attributes.verb)) return false;
   if (!attributes.isResourceRequest) return urlMatches(rule.nonResourceURLs ?? [], attributes.path);
@@ -19,14 +19,17 @@ function hasOrAll(values: readonly string[], wanted: string): boolean {
   return values.includes(ALL) || values.includes(wanted);
 }
 
-/** `pods`, `pods/exec`, `*`, and for a subresource of anything `*` followed by `/exec`. `pods` does not cover `pods/exec`. */
+/**
+ * Matches `pods`, `pods/exec`, `*`, and `*` with `/exec` for any resource's subresource. `pods` does
+ * not cover `pods/exec`.
+ */
 function resourceMatches(resources: readonly string[], { resource, subresource }: Attributes): boolean {
   const wanted = subresource === "" ? resource : `${resource}/${subresource}`;
   if (hasOrAll(resources, wanted)) return true;
   return subresource !== "" && resources.includes(`*/${subresource}`);
 }
 
-/** `*`, an exact path, or a prefix before a trailing `*`. */
+/** Matches `*`, an exact path, or a prefix before a trailing `*`. */
 function urlMatches(urls: readonly string[], path: string): boolean {
   return urls.some(
     (url) =>

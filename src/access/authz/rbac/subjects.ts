@@ -1,14 +1,14 @@
 import type { Subject } from "../../../api/rbac-objects.ts";
 import type { UserInfo } from "../../user-info.ts";
 
-/** The user name of a service account. */
+/** A service account's user name. */
 export function serviceAccountUserName(namespace: string, name: string): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 
 /**
- * By which identity a subject is found: `user/NAME` or `group/NAME`. Undefined for a service account without a
- * namespace. `bindingNamespace` is empty for a ClusterRoleBinding.
+ * The identity that a subject is indexed by: `user/NAME` or `group/NAME`. Undefined for a service
+ * account without a namespace. `bindingNamespace` is empty for a ClusterRoleBinding.
  */
 export function identityOfSubject(subject: Subject, bindingNamespace: string): string | undefined {
   switch (subject.kind) {
@@ -26,7 +26,7 @@ export function identityOfSubject(subject: Subject, bindingNamespace: string): s
   }
 }
 
-/** Every identity that bindings may know the user by. */
+/** Every identity of the user that a binding may name. */
 export function identitiesOf(user: UserInfo): string[] {
   return [`user/${user.name}`, ...user.groups.map((group) => `group/${group}`)];
 }

@@ -4,7 +4,7 @@ const READ = ["get", "list", "watch"];
 const WRITE = ["create", "delete", "deletecollection", "patch", "update"];
 const AGGREGATE_TO = "rbac.authorization.k8s.io/aggregate-to-";
 
-/** With its parts by which an operator may act on a running pod: what `edit` has and `view` has not. */
+/** The actions on running pods that `edit` allows and `view` does not. */
 const ACTING_ON_PODS = "pods/attach,pods/exec,pods/portforward,pods/proxy";
 const SCALED =
   "daemonsets,deployments,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale";
@@ -85,7 +85,7 @@ function named(name: string, into: readonly string[]): Pick<ClusterRole, "apiVer
   return { apiVersion: RBAC_API_VERSION, kind: "ClusterRole", metadata: { name, labels } };
 }
 
-/** `resources` are lists with commas. */
+/** `resources` are comma-separated lists. */
 function rule(verbs: readonly string[], apiGroup: string, ...resources: readonly string[]): PolicyRule {
   return { verbs, apiGroups: [apiGroup], resources: resources.flatMap((list) => list.split(",")) };
 }

@@ -4,12 +4,12 @@ import type { UserInfo } from "../../user-info.ts";
 import type { Authorizer } from "../authorizer.ts";
 import { answerAccessReview } from "./self-subject-access-review.ts";
 
-/** A review as it was posted: a map of the right kind and version, nothing else checked. */
+/** A posted review: a map of the right kind and version, otherwise unchecked. */
 export type PostedReview = Readonly<Record<string, unknown>>;
 
 /**
- * Answers a SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview of an authorized user with its status. Throws
- * StatusError 400 or 422 for what the API server refuses.
+ * Answers an authorized user's SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview
+ * with its status. Throws StatusError 400 or 422 as the API server does.
  */
 export async function answerReview(
   resource: ReviewResource,

@@ -3,11 +3,13 @@ interface Kept<T> {
   readonly expiresMs: number;
 }
 
-/** Answers by question, each for its own time; past the bound the one that was not used for the longest time goes. */
+/**
+ * Caches decisions, each for its own time; beyond the bound the least recently used one is dropped.
+ */
 export class DecisionCache<T> {
   readonly #maxEntries: number;
   readonly #nowMs: () => number;
-  /** A Map keeps the order of insertion: the first key is the one unused for the longest. */
+  /** A Map keeps insertion order, so the first key is the least recently used. */
   readonly #kept = new Map<string, Kept<T>>();
 
   /** `nowMs` must be monotonic. */

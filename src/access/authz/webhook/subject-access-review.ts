@@ -1,9 +1,9 @@
 import type { Attributes, Decision } from "../authorizer.ts";
 
-/** v1beta1 differs in one member of its spec: `group` is what v1 calls `groups`. */
+/** v1beta1 differs in one member of its spec: `group` in place of v1's `groups`. */
 export type SubjectAccessReviewVersion = "v1" | "v1beta1";
 
-/** The `spec` of an authorization.k8s.io SubjectAccessReview. Members that are empty are left out, as Go leaves them. */
+/** The `spec` of an authorization.k8s.io SubjectAccessReview. Omits empty members, as Go does. */
 export function reviewSpecOf(
   attributes: Attributes,
   version: SubjectAccessReviewVersion,
@@ -34,21 +34,21 @@ export function subjectAccessReview(
   return { kind: "SubjectAccessReview", apiVersion: `authorization.k8s.io/${version}`, spec };
 }
 
-/** What the review's status says. Throws an Error when it says nothing that can be believed. */
+/** Reads the review's decision. Throws Error for an invalid status. */
 export function decisionOfReview(body: unknown): Decision {
   const { status } = (body ?? {}) as { status?: { allowed?: unknown; denied?: unknown; reason?: unknown } };
   if (typeof status?.allowed !== "boolean") throw new Error("the answer has no status.allowed");
   const { allowed } = status;
   const denied = status.denied ?? false;
   if (typeof denied !== "boolean") throw new Error("the answer's status.denied is no boolean");
-  // kube-apiserver refuses this answer too: there is no telling which half is meant.
+  // kube-apiserver refuses this contradictory answer, too.
   if (allowed && denied)
     throw new Error("webhook subject access review returned both allow and deny response");
   const reason = typeof status.reason === "string" ? status.reason.slice(0, MAX_REASON_CHARACTERS) : "";
   return { decision: allowed ? "allow" : denied ? "deny" : "no-opinion", reason };
 }
 
-/** It goes into an answer of at most 1,024 bytes. */
+/** The reason becomes part of an answer of at most 1,024 bytes. */
 const MAX_REASON_CHARACTERS = 512;
 
 function filled(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -9,7 +9,7 @@ import {
   subjectAccessReview,
 } from "./subject-access-review.ts";
 
-/** How reviews travel; rejects when there is no answer. The composition root gives the one that speaks HTTP. */
+/** Sends a review; rejects without an answer. The composition root provides the HTTP client. */
 export type AskWebhook = (review: unknown) => Promise<{ readonly status: number; readonly body: unknown }>;
 
 export interface WebhookAuthorizerOptions {
@@ -19,21 +19,21 @@ export interface WebhookAuthorizerOptions {
   readonly maxCachedDecisions: number;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** The webhook could not be asked, or answered nonsense. The error holds no secret. */
+  /** The webhook did not answer, or gave an invalid answer. The error contains no secret. */
   onFailure(error: Error): void;
 }
 
-/** Reviews in flight, of questions that differ; so many more wait: users in turn. */
+/** Concurrent reviews of different requests; further ones wait, and users take turns. */
 export const MAX_ACCESS_REVIEWS_IN_FLIGHT = 64;
 export const MAX_WAITING_ACCESS_REVIEWS = 1_000;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Longer attributes are not cached: a caller must not be able to fill the cache. */
+/** Longer attributes are not cached, so that a caller cannot fill the cache. */
 export const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
 
 /**
- * `--authorization-mode=Webhook`: SubjectAccessReviews, cached; equal ones at the same time are sent once. Fails closed: without a
- * valid answer it has no opinion, caches nothing and calls `onFailure`.
+ * `--authorization-mode=Webhook`: caches SubjectAccessReviews, and shares concurrent equal ones.
+ * Fails closed: without a valid answer it has no opinion, caches nothing and calls `onFailure`.
  */
 export class WebhookAuthorizer implements Authorizer {
   readonly #ask: AskWebhook;
@@ -55,7 +55,7 @@ export class WebhookAuthorizer implements Authorizer {
     return this.#inFlight.size;
   }
 
-  /** Rejects with StatusError 429 where too many wait: what was not asked is not denied. */
+  /** Rejects with StatusError 429 if too many wait: an unasked request is not denied. */
   async authorize(attributes: Attributes): Promise<Decision> {
     const key = keyOf(attributes);
     const cached = this.#cache.get(key);
@@ -103,7 +103,7 @@ export class WebhookAuthorizer implements Authorizer {
   }
 }
 
-/** All that the question is made of: no answer is ever given to another user than the one it was asked for. */
+/** Contains every attribute, so that no user gets another user's answer. */
 function keyOf(attributes: Attributes): string {
   const { user, verb, isResourceRequest, path } = attributes;
   const { namespace, apiGroup, apiVersion, resource, subresource, name } = attributes;
@@ -111,7 +111,7 @@ function keyOf(attributes: Attributes): string {
   return JSON.stringify([user.name, user.uid, user.groups, user.extra, verb, asked]);
 }
 
-/** Only what a caller chooses freely counts; its identity is not its own choice. */
+/** Counts only the parts that a caller chooses; its identity is not one. */
 function isCacheable(attributes: Attributes): boolean {
   const { namespace, verb, apiGroup, apiVersion, resource, subresource, name, path } = attributes;
   const chosen = attributes.isResourceRequest
