@@ -3,12 +3,15 @@ import { TLSSocket } from "node:tls";
 import { ReusedReads } from "./reused-reads.ts";
 import type { UpgradedConnection } from "./upgraded-connection.ts";
 
-/** What Node's sockets have without naming it in their types. Unchanged from Node 12 to 26. */
+/** Internals of Node's sockets that its types omit. Unchanged from Node 12 to 26. */
 interface SocketInternals {
   readonly _handle: { useUserBuffer?: (memory: Uint8Array) => void } | null;
 }
 
-/** By what names sockets know their memory, what is called with it, and where to get the next from: the same for all of a process. */
+/**
+ * The symbols under which sockets keep their memory, the callback, and the source of the next memory:
+ * the same in the whole process.
+ */
 interface ReadNames {
   readonly kBuffer: symbol;
   readonly kBufferCb: symbol;
@@ -27,8 +30,8 @@ function namesOf(socket: Socket): ReadNames | undefined {
 }
 
 /**
- * The same accepted connection, paused, reading into reused memory as `net.connect` does with `onread` (see `ReusedReads`). Unchanged
- * where Node's internals differ. Input costs half the CPU.
+ * The same connection, paused, reading into reused memory as `net.connect` does with `onread` (see
+ * `ReusedReads`). Input costs half the CPU. Returned unchanged if Node's internals differ.
  */
 export function withReusedReads(connection: UpgradedConnection): UpgradedConnection {
   const { socket } = connection;
@@ -47,7 +50,7 @@ export function withReusedReads(connection: UpgradedConnection): UpgradedConnect
   named[names.kBufferCb] = reads.options.callback;
   named[names.kBufferGen] = reads.options.buffer;
   handle.useUserBuffer(memory);
-  // Now that it reads past the stream's own buffer, pausing stops the handle.
+  // It now bypasses the stream's own buffer, so a pause stops the handle.
   socket.pause();
   return head.length === 1 ? connection : { socket, head: Buffer.concat(head) };
 }

@@ -1,4 +1,7 @@
-/** Waits that double from `firstMs` to `maxMs`, each somewhere between half of it and one and a half: replicas do not come back together. */
+/**
+ * Waits that double from `firstMs` to `maxMs`. Each varies between 0.5 and 1.5 times that, so that
+ * replicas do not return together.
+ */
 export class Backoff {
   readonly #firstMs: number;
   readonly #maxMs: number;
@@ -12,11 +15,11 @@ export class Backoff {
     this.#nextMs = firstMs;
   }
 
-  /** `atLeastMs`: what the other side asked for. */
+  /** `atLeastMs`: the wait that the other side requested. */
   next(atLeastMs = 0): number {
     const waitMs = this.#nextMs * (0.5 + this.#random());
     this.#nextMs = Math.min(this.#nextMs * 2, this.#maxMs);
-    // What was asked for is a floor, and reason to spread beyond it.
+    // The requested wait is a minimum; the jitter comes on top.
     return atLeastMs > 0 ? atLeastMs + Math.min(waitMs, atLeastMs) : waitMs;
   }
 

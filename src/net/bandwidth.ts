@@ -1,10 +1,13 @@
-/** How late a paced direction may be woken. Also what may pass at once after a silence: a tenth of a second's worth. */
+/**
+ * How late a paced direction may be woken. After a silence it may send a burst of a tenth of a
+ * second's bytes at once.
+ */
 const SLOT_MS = 20;
 const BURST_SECONDS = 0.1;
 
 /**
- * The bytes per second of each session and direction, as kube-apiserver's --max-connection-bytes-per-sec. Token buckets, settled after
- * each read; those that wait share one timer.
+ * Limits each session's bytes per second in each direction, like kube-apiserver's --max-connection-
+ * bytes-per-sec. Token buckets, charged after each read; waiting directions share one timer.
  */
 export class Bandwidth {
   readonly #bytesPerMs: number;
@@ -19,7 +22,7 @@ export class Bandwidth {
     this.#nowMs = nowMs;
   }
 
-  /** The account of one direction of one session. */
+  /** A new bucket for one direction of one session. */
   direction(): Pace {
     return new Pace(this, this.#bytesPerMs);
   }
@@ -28,7 +31,7 @@ export class Bandwidth {
     return this.#nowMs();
   }
 
-  /** Calls `wake` once, when so many milliseconds have passed, or up to 20 ms later. */
+  /** Calls `wake` once, after `waitMs` or up to 20 ms later. */
   wakeIn(waitMs: number, wake: () => void): void {
     if (this.#timer === undefined) {
       this.#lastSlot = this.#slotOf(this.#nowMs());
@@ -58,11 +61,11 @@ export class Bandwidth {
   }
 }
 
-/** What one direction has used up. */
+/** One direction's token bucket. */
 export class Pace {
   readonly #bandwidth: Bandwidth;
   readonly #bytesPerMs: number;
-  /** When all that has passed is paid for. */
+  /** When the bytes sent so far are paid for. */
   #paidAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(bandwidth: Bandwidth, bytesPerMs: number) {
@@ -70,7 +73,7 @@ export class Pace {
     this.#bytesPerMs = bytesPerMs;
   }
 
-  /** So many bytes have passed: how long nothing may follow, in milliseconds; 0 is not at all. */
+  /** Charges `bytes`. Returns how long the direction must pause, in milliseconds; 0: not at all. */
   spend(bytes: number): number {
     const nowMs = this.#bandwidth.now();
     const leastMs = nowMs - BURST_SECONDS * 1_000;

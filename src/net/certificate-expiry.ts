@@ -2,7 +2,7 @@ import type { Component, Health } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 
 const DAY_MS = 86_400_000;
-/** How long before its end a certificate is logged: a share of its lifetime, but no longer than this. */
+/** When to log before expiry: at a share of the lifetime, but no earlier than `ms`. */
 const SOON = { ms: 30 * DAY_MS, share: 1 / 3 };
 const VERY_SOON = { ms: DAY_MS, share: 1 / 10 };
 const CHECK_MS = 3_600_000;
@@ -10,13 +10,13 @@ const CHECK_MS = 3_600_000;
 interface FollowedCertificate {
   readonly expiresAtMs: number;
   readonly lifetimeMs: number;
-  /** The threshold that was logged last. */
+  /** The threshold that was last logged. */
   loggedMs: number;
 }
 
 export interface CertificateExpiryOptions {
   readonly logger: Pick<Logger, "warn" | "error">;
-  /** Since 1970; for tests. */
+  /** Milliseconds since 1970; for tests. */
   readonly nowMs?: () => number;
 }
 
@@ -36,7 +36,10 @@ export class CertificateExpiry implements Component {
     this.#timer = setInterval(() => this.check(), CHECK_MS).unref();
   }
 
-  /** In the place of the one with that name, whose lines it does not repeat if it expires at the same time. */
+  /**
+   * Replaces the certificate with that name. If the new one expires at the same time, its lines are not
+   * repeated.
+   */
   follow(name: string, expiresAtMs: number, lifetimeMs: number = Number.POSITIVE_INFINITY): void {
     if (this.#followed.get(name)?.expiresAtMs === expiresAtMs) return;
     this.#followed.set(name, { expiresAtMs, lifetimeMs, loggedMs: Number.POSITIVE_INFINITY });
@@ -61,7 +64,7 @@ export class CertificateExpiry implements Component {
     }
   }
 
-  /** Names those that have expired, or will within a day or a tenth of their lifetime. */
+  /** Names the certificates that have expired, or will within a day or a tenth of their lifetime. */
   health(): Health {
     const nowMs = this.#nowMs();
     const near = [...this.#followed].filter(

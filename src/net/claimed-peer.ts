@@ -5,7 +5,10 @@ interface Peer {
   readonly port: number;
 }
 
-/** What Node's sockets ask for their peer. TLS over a socket asks the same object. Unchanged from Node 12 to 26. */
+/**
+ * The handle that Node's sockets, and TLS over them, ask for the peer's address. Unchanged from Node
+ * 12 to 26.
+ */
 interface PeerHandle {
   getpeername(out: { address?: string; family?: string; port?: number }): number;
 }
@@ -16,8 +19,8 @@ interface SocketInternals {
 }
 
 /**
- * From now on the connection, and TLS that begins on it, has this peer. Throws where it would not: an address that is taken for the
- * client's must never be its proxy's.
+ * From now on the connection, and TLS that starts on it, reports this peer. Throws if it would not,
+ * since a proxy's address must never pass for the client's.
  */
 export function claimPeer(socket: Socket, { address, port }: Peer): void {
   const internals = socket as unknown as SocketInternals;

@@ -8,41 +8,41 @@ import type { UpstreamTls } from "./tls.ts";
 import { abortedError, UpstreamError } from "./upstream-error.ts";
 
 export interface UpstreamEndpoint {
-  /** A name or an IP address, the latter without brackets. */
+  /** A name, or an IP address without brackets. */
   readonly host: string;
   readonly port: number;
   /** Absent: plain TCP. */
   readonly tls?: UpstreamTls | undefined;
-  /** The name that the certificate must carry, where `host` is the address that it was resolved to. */
+  /** The name that the certificate must carry if `host` is already a resolved address. */
   readonly serverName?: string | undefined;
-  /** What the certificate's common name must be besides; absent: anything. */
+  /** The common name that the certificate must also have; absent: any. */
   readonly commonName?: string | undefined;
 }
 
 export interface DialOptions {
-  /** For name lookup, TCP connect and TLS handshake together. */
+  /** Limit for name lookup, TCP connect and TLS handshake together. */
   readonly dialTimeoutMs?: number | undefined;
-  /** Destroys the socket at once; the promise is then rejected with code "aborted". */
+  /** Destroys the socket at once; the promise rejects with code "aborted". */
   readonly signal?: AbortSignal | undefined;
-  /** Whether our side stays open when the upstream has finished; true unless said otherwise. */
+  /** Whether our side stays open after the upstream's FIN; default true. */
   readonly allowHalfOpen?: boolean | undefined;
-  /** Read into memory that is used again; for sockets that are relayed, not for Node's HTTP client, which reads by itself. */
+  /** Reads into reused memory. For relayed sockets only: Node's HTTP client reads by itself. */
   readonly reusesReads?: boolean | undefined;
 }
 
-/** As long as Kubernetes' own dialler towards kubelets waits. */
+/** The timeout of Kubernetes' own dialler for kubelets. */
 export const DEFAULT_DIAL_TIMEOUT_MS = 30_000;
 
-/** First TCP keepalive probe after this much silence: below the 60 s of common load balancers. */
+/** Silence before the first TCP keepalive probe: below the 60 s of common load balancers. */
 export const TCP_KEEPALIVE_DELAY_MS = 30_000;
 
-// Node tries the addresses of a name one after the other and gives each but the last this long. Its default of 250 ms
-// makes a slow but healthy IPv4 address lose against an unreachable IPv6 one.
+// Node tries a name's addresses in turn and gives each but the last this long. With its default of 250
+// ms a slow but healthy IPv4 address loses to an unreachable IPv6 one.
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1_000;
 
 /**
- * Connects by TCP, or TCP and verified TLS: half-open capable, no delay, keepalive, not yet read, 'error' swallowed. Throws
- * UpstreamError "dial-failed" or "aborted"; nothing stays open then.
+ * Connects by TCP, or by TCP and verified TLS: half-open capable, no delay, keepalive, not yet read,
+ * with an 'error' listener. Throws UpstreamError "dial-failed" or "aborted" and leaves nothing open.
  */
 export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Promise<Socket> {
   const { signal, dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS } = options;
@@ -95,7 +95,7 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
     signal?.addEventListener("abort", onAbort, { once: true });
     socket.on("error", onError).on("lookup", onLookup).on("connect", onConnect).on("close", onClose);
     socket.once(tls === undefined ? "connect" : "secureConnect", onReady);
-    // TLS 1.3 delivers its tickets after the handshake, so this one stays.
+    // Stays registered: TLS 1.3 delivers its tickets after the handshake.
     if (tls !== undefined)
       socket.on("session", (session: Buffer) => tls.rememberSession(host, port, session, endpoint));
   });

@@ -3,7 +3,7 @@ export function addressOfUrl(url: string): { host: string; port: number; isTls: 
   const { protocol, hostname, port } = new URL(url);
   const isTls = protocol === "https:";
   return {
-    // URLs keep the brackets of IPv6 addresses, sockets want none.
+    // URLs keep an IPv6 address's brackets; sockets do not accept them.
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? (isTls ? 443 : 80) : Number(port),
     isTls,

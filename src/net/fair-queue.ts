@@ -1,13 +1,13 @@
 export interface FairQueueOptions {
-  /** Held at a time, of all flows. */
+  /** Seats in total. */
   readonly seats: number;
-  /** Of one flow. Absent: all of them, while no other flow wants any. */
+  /** Seats for one flow. Absent: all seats, as long as no other flow wants one. */
   readonly seatsPerFlow?: number | undefined;
-  /** Those that wait, of all flows. */
+  /** Most waiting requests, over all flows. */
   readonly maxWaiting: number;
-  /** Only a flow that has less than its share of the seats may wait. Absent: any flow. */
+  /** True: a flow may wait only while it has less than its fair share. Absent: any flow may wait. */
   readonly onlyModestFlowsWait?: boolean | undefined;
-  /** So long one waits. Absent: until a seat is free. */
+  /** How long a request waits for a seat. Absent: until one is free. */
   readonly maxWaitMs?: number | undefined;
 }
 
@@ -18,15 +18,16 @@ interface Waiter {
 
 interface Flow {
   held: number;
-  /** Those that wait, by lane; the lane whose turn is next comes first. */
+  /** Waiters by lane, in turn order. */
   readonly lanes: Map<string, Waiter[]>;
   waiting: number;
 }
 
 /**
- * Seats that flows (users, addresses) take in turn, as API Priority and Fairness gives them: a free seat goes to the waiting flow that
- * holds the fewest, and within it to its lanes (connections) in turn. Where all places to wait are taken, the flow that has the most of
- * them loses its newest to a flow with fewer. docs/decisions/0048-fair-shares.md
+ * Seats that flows (users, addresses) share fairly, like API Priority and Fairness. A free seat goes
+ * to the waiting flow with the fewest seats, and within it to its lanes (connections) in turn. If the
+ * queue is full, the flow with the most waiters loses its newest to a flow with fewer.
+ * docs/decisions/0048-fair-shares.md
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
@@ -46,12 +47,12 @@ export class FairQueue {
     return this.#waiting;
   }
 
-  /** Those that hold a seat or wait for one. */
+  /** Flows that hold a seat or wait for one. */
   get flows(): number {
     return this.#flows.size;
   }
 
-  /** True: the flow has a seat, until `release`. False: none is free for it now. */
+  /** True: the flow has a seat until `release`. False: no seat is free for it now. */
   tryAcquire(flowName: string): boolean {
     const { seats, seatsPerFlow = seats } = this.#options;
     const held = this.#flows.get(flowName)?.held ?? 0;
@@ -60,12 +61,12 @@ export class FairQueue {
     return true;
   }
 
-  /** As `tryAcquire`, waiting for a seat where the flow may. `lane`: flows give their seats to their lanes in turn. */
+  /** Like `tryAcquire`, but waits for a seat if the flow may. `lane`: a flow's lanes take turns. */
   acquire(flowName: string, lane = ""): boolean | Promise<boolean> {
     return this.tryAcquire(flowName) || (this.#makeRoomFor(flowName, lane) && this.#wait(flowName, lane));
   }
 
-  /** To be called once for each seat. */
+  /** Call once for each seat. */
   release(flowName: string): void {
     const flow = this.#flows.get(flowName);
     if (flow === undefined || flow.held === 0) return;
@@ -93,7 +94,7 @@ export class FairQueue {
     if (held + waiting === 0) this.#flows.delete(name);
   }
 
-  /** False: the flow may not wait. */
+  /** Returns false if the flow may not wait. */
   #makeRoomFor(name: string, lane: string): boolean {
     const { seats, seatsPerFlow = seats, maxWaiting, onlyModestFlowsWait } = this.#options;
     const flow = this.#flows.get(name);
@@ -108,7 +109,7 @@ export class FairQueue {
     if (largest === undefined || largest.flow.waiting < own) return false;
     const inLane = flow?.lanes.get(lane)?.length ?? 0;
     const [longestLane, waiters] = longestOf(largest.flow.lanes);
-    // Within one flow only a shorter lane takes a place from a longer one.
+    // Within one flow, only a shorter lane displaces a waiter of a longer one.
     if (largest.flow.waiting === own && (largest.flow !== flow || waiters.length <= inLane + 1)) return false;
     const newest = waiters.at(-1);
     if (newest === undefined || longestLane === undefined) return false;
@@ -166,7 +167,7 @@ export class FairQueue {
     const [lane, waiters] = first(flow.lanes);
     const waiter = waiters?.[0];
     if (lane === undefined || waiters === undefined || waiter === undefined) return;
-    // Its turn is over: the lane goes behind the others, and the flow behind those that hold as many seats.
+    // After its turn the lane goes to the back, and the flow behind those with as many seats.
     flow.lanes.delete(lane);
     flow.lanes.set(lane, waiters);
     this.#flows.delete(name);

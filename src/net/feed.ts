@@ -5,10 +5,13 @@ import type { ReadAhead } from "./read-ahead.ts";
 import { REST_MS, ReadModeration } from "./read-moderation.ts";
 import { recycleChunks } from "./reused-reads.ts";
 
-/** After so much a source waits for the next turn of the event loop: libuv alone would read 2 MiB from one before it looks at another. */
+/**
+ * After this many bytes a source yields to the event loop. libuv alone would read 2 MiB from one
+ * source before the next.
+ */
 const TURN_BYTES = 256 * 1024;
 
-/** A source that is read. */
+/** A source that is being read. */
 export interface Feed {
   /** Reads nothing until `release`. */
   hold(): void;
@@ -16,8 +19,8 @@ export interface Feed {
 }
 
 /**
- * Gives each chunk of `source` to `receive`, which writes to `sink` alone and keeps no view. A full
- * sink pauses the source, unless it is read ahead; a pace delays it; bursts are read together.
+ * Passes each chunk of `source` to `receive`, which writes only to `sink` and keeps no view. A full
+ * sink pauses the source, unless reading ahead; a pace delays it; bursts are read together.
  */
 export function feed(
   source: Duplex,
@@ -67,7 +70,7 @@ export function feed(
     } finally {
       sink.uncork();
     }
-    // Mostly the kernel has taken all of it by now: the memory is free, and there is nothing to wait for.
+    // Usually the kernel has taken everything by now, so the memory is free and no wait is needed.
     if (hasTakenAll(sink)) recycleChunks(source);
     else if (sink.writableNeedDrain) {
       ahead?.filled(chunk.byteLength);
@@ -96,7 +99,7 @@ export function feed(
     ahead.onWanted(resume);
     sink.once("close", () => ahead.emptied());
   }
-  // An upgraded socket is handed over paused, and a listener alone does not wake a socket that was paused.
+  // An upgraded socket arrives paused, and adding a listener does not resume it.
   source.resume();
   return {
     hold: () => {
@@ -110,7 +113,10 @@ export function feed(
   };
 }
 
-/** Of a sink that is destroyed the queue is empty as well, and parts of it may be on their way still: HTTP/2 sends those of a stream with others'. */
+/**
+ * A destroyed sink's queue is empty too, but parts of it may still be in use: HTTP/2 sends a stream's
+ * bytes with those of others.
+ */
 function hasTakenAll(sink: Duplex): boolean {
   return sink.writableLength === 0 && !sink.destroyed;
 }

@@ -2,43 +2,43 @@ import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts"
 import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
 import type { Logger } from "../observability/logger.ts";
 
-/** Tools write one file after the other: they are read when it has been quiet for this long. */
+/** Tools write several files in a row, so they are read once nothing has changed for this long. */
 const SETTLE_MS = 200;
 
 /** Reads a file that the configuration names. */
 export type ReadFile = (name: string) => Promise<string>;
 
 export interface FollowedFilesOptions<T> {
-  /** What the files are, for the log: `the serving certificate`. */
+  /** The files' description for the log, e.g. `the serving certificate`. */
   readonly what: string;
-  /** Fields of each line of the log. */
+  /** Fields for every log line. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Makes the value of the files that it reads. Rejects where they do not fit together: what was before then stays. */
+  /** Builds a value from the files that it reads. If it rejects, the previous value stays. */
   readonly read: (file: ReadFile) => Promise<T>;
-  /** Takes what was made of changed files. May throw: what was before then stays. */
+  /** Applies a value built from changed files. If it throws, the previous value stays. */
   readonly changed: (value: T) => void;
   readonly logger: Pick<Logger, "info" | "error">;
   /** For tests. */
   readonly watch?: WatchPaths;
 }
 
-/** Files of the configuration that are followed while the program runs: what is made of them is made again when one has changed. */
+/** Follows files that the configuration names: when one changes, rebuilds the value made from them. */
 export class FollowedFiles<T> {
   readonly #options: FollowedFilesOptions<T>;
-  /** Of the value in force, by name. */
+  /** The texts behind the value in force, by file name. */
   #texts: ReadonlyMap<string, string>;
   #stopWatching: () => void;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  /** `texts`: of the files that were read for the value in force. */
+  /** `texts`: the files that were read for the value in force. */
   constructor(options: FollowedFilesOptions<T>, texts: ReadonlyMap<string, string>) {
     this.#options = options;
     this.#texts = texts;
     this.#stopWatching = this.#watch();
   }
 
-  /** Reads them for the first time. Rejects as `read` does. */
+  /** Reads the files for the first time. Rejects as `read` does. */
   static async open<T>(
     options: FollowedFilesOptions<T>,
   ): Promise<{ readonly value: T; readonly files: FollowedFiles<T> }> {
@@ -46,7 +46,7 @@ export class FollowedFiles<T> {
     return { value, files: new FollowedFiles(options, texts) };
   }
 
-  /** Reads them now, one time after the other. Never rejects. */
+  /** Reads the files now; calls run one after the other. Never rejects. */
   reload(): Promise<void> {
     this.#running = this.#running.then(() => this.#reload());
     return this.#running;

@@ -2,11 +2,14 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { poisonFreed } from "./freed-memory.ts";
 
-/** Three TLS records: what one read of an encrypted connection mostly brings. */
+/** Three TLS records: as much as one read of an encrypted connection usually brings. */
 const GATHER_BYTES = 48 * 1024;
-/** A prompt's worth leaves at once; of more, everything that one turn of the event loop brings leaves together. */
+/**
+ * Up to this many bytes leave at once, as for a prompt. Larger writes are gathered until the turn of
+ * the event loop ends.
+ */
 const PROMPT_BYTES = 4 * 1024;
-/** Memories kept for the next bulk session: 6 MiB. Dropped ones would be garbage that is collected late. */
+/** Buffers kept for the next bulk session: 6 MiB. The garbage collector would free dropped ones late. */
 const MAX_SPARE_MEMORIES = 128;
 
 const spareMemories: Buffer[] = [];
@@ -14,7 +17,7 @@ const spareMemories: Buffer[] = [];
 type Done = (error?: Error | null) => void;
 type Piece = { readonly chunk: Buffer | string; readonly encoding: BufferEncoding };
 
-/** Pieces that wait for room, `offset` bytes of the first being copied, and the callback of their write. */
+/** Pieces that wait for room, `offset` bytes into the first uncopied one, and their write's callback. */
 interface Waiting {
   readonly pieces: readonly Piece[];
   at: number;
@@ -23,8 +26,8 @@ interface Waiting {
 }
 
 /**
- * Copies what is written to a TLS socket into its own memory and writes it in large pieces. The stream would hold each chunk until the
- * next turn; a copy frees it, and Node copies pieces anyway.
+ * Copies writes to a TLS socket into its own memory and sends large pieces. The stream would keep each
+ * chunk until the next turn; a copy frees it at once, and Node copies pieces anyway.
  */
 class GatheredWrites {
   readonly #socket: TLSSocket;
@@ -44,7 +47,7 @@ class GatheredWrites {
     this.#finish = socket._final;
     socket._writev = (pieces, done) => this.#take(pieces as Piece[], done);
     socket._write = (chunk, encoding, done) => this.#take([{ chunk, encoding }], done);
-    // Called when every write before it is done, so that nothing waits any more.
+    // Node calls it after every earlier write is done, so nothing is waiting.
     socket._final = (done) => {
       this.#ending = done;
       this.#flush();
@@ -60,7 +63,7 @@ class GatheredWrites {
     this.#gather();
   }
 
-  /** Copies what waits, as far as there is room. */
+  /** Copies waiting pieces until the memory is full. */
   #gather(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
@@ -69,7 +72,7 @@ class GatheredWrites {
       if (this.#gatheredBytes === GATHER_BYTES) {
         if (this.#sending !== undefined) return;
         this.#flush();
-        // It failed.
+        // The write failed.
         if (this.#waiting !== waiting) return;
       }
       this.#copyOf(waiting, pieces[waiting.at] as Piece);
@@ -150,12 +153,15 @@ class GatheredWrites {
 
 const gathered = new WeakMap<Duplex, GatheredWrites>();
 
-/** Lets what is written to a TLS socket from now on leave in large writes, and be done when `write` returns while there is room. */
+/**
+ * From now on writes to a TLS socket leave in large pieces. While there is room, a write is done when
+ * `write` returns.
+ */
 export function gatherWrites(socket: Duplex): void {
   if (socket instanceof TLSSocket && !gathered.has(socket)) gathered.set(socket, new GatheredWrites(socket));
 }
 
-/** What was written to a socket and is not yet on its way, wherever it waits. */
+/** Bytes written to a socket and not yet sent, in any buffer of this process. */
 export function unsentBytesOf(socket: Duplex): number {
   return socket.writableLength + (gathered.get(socket)?.unsentBytes ?? 0);
 }

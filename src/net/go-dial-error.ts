@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** What Node puts on the errors of sockets and of TLS, as far as it is used here. */
+/** The fields of Node's socket and TLS errors that are used here. */
 interface SocketError extends Error {
   readonly code?: string;
   readonly syscall?: string;
@@ -12,7 +12,7 @@ interface SocketError extends Error {
   readonly cert?: { readonly subjectaltname?: string };
 }
 
-// The texts of Go's syscall.Errno: `connect: <text>`.
+// Texts of Go's syscall.Errno, as in `connect: <text>`.
 const errnoTexts: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset by peer",
@@ -46,7 +46,8 @@ const verifyTexts: Readonly<Record<string, string>> = {
   PATH_LENGTH_EXCEEDED: "x509: too many intermediates for path length constraint",
 };
 
-// Alerts by the end of OpenSSL's error code (ERR_SSL_SSLV3_ALERT_..., ERR_SSL_TLSV1_ALERT_..., ERR_SSL_TLSV13_ALERT_...).
+// TLS alerts, by the end of OpenSSL's error code (ERR_SSL_SSLV3_ALERT_..., ERR_SSL_TLSV1_ALERT_...,
+// ERR_SSL_TLSV13_ALERT_...).
 const alertTexts: Readonly<Record<string, string>> = {
   ALERT_CERTIFICATE_REQUIRED: "certificate required",
   ALERT_BAD_CERTIFICATE: "bad certificate",
@@ -69,8 +70,8 @@ export function joinHostPort(host: string, port: number): string {
 }
 
 /**
- * Go's text for a failed TCP connect or TLS handshake; TLS texts are approximations. `address`: host:port as dialled, replaced by the
- * one that was tried where Node has it.
+ * Go's text for a failed TCP connect or TLS handshake; TLS texts are approximate. `address`: host:port
+ * as dialled, replaced by the address that Node tried, if it reports one.
  */
 export function goDialErrorText(error: unknown, address: string): string {
   const cause = firstCause(error);
@@ -84,7 +85,7 @@ export function goDialErrorText(error: unknown, address: string): string {
   if (cause.syscall === "read" || cause.syscall === "write") {
     return `${cause.syscall} tcp ${tried}: ${cause.syscall}: ${errnoTexts[code] ?? code}`;
   }
-  // Node reports a connection that the peer closed during the TLS handshake as ECONNRESET without a system call.
+  // If the peer closes during the TLS handshake, Node reports ECONNRESET without a system call.
   if (code === "ECONNRESET" && cause.syscall === undefined) return "EOF";
   if (code === "ETIMEDOUT") return `dial tcp ${tried}: connect: connection timed out`;
   const text = errnoTexts[code];
@@ -93,7 +94,7 @@ export function goDialErrorText(error: unknown, address: string): string {
 }
 
 function firstCause(error: unknown): SocketError {
-  // A name with several addresses fails with one error per address; Go reports the first.
+  // A name with several addresses fails with one error for each; Go reports the first.
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0];
   return error instanceof Error ? error : new Error(String(error));
 }

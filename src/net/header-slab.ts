@@ -1,14 +1,14 @@
 const SLAB_BYTES = 8 * 1024;
 
 /**
- * Carves headers of outgoing frames from shared slabs. A header stays untouched until the kernel has taken it: a full slab is
- * replaced, and freed with its last view.
+ * Allocates frame headers from shared slabs. A full slab is replaced, not reused, because the kernel
+ * may not have taken its headers yet; its last view frees it.
  */
 export class HeaderSlab {
   #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
   #used = 0;
 
-  /** A view of `length` bytes (at most SLAB_BYTES) whose content is undefined. */
+  /** Returns `length` bytes (at most SLAB_BYTES) with undefined content. */
   take(length: number): Buffer {
     if (this.#used + length > SLAB_BYTES) {
       this.#slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
@@ -20,5 +20,5 @@ export class HeaderSlab {
   }
 }
 
-/** One slab serves every session of the process: JavaScript runs one of them at a time. */
+/** One slab serves every session of the process, since JavaScript runs one at a time. */
 export const headerSlab: HeaderSlab = new HeaderSlab();

@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 
-/** One idle connection for the request that may follow soon. It does not keep the process running. */
+/** Keeps one idle connection for a request that may follow soon. It does not keep the process alive. */
 export class IdleConnection {
   readonly #idleMs: number;
   readonly #onGone: () => void;
   #socket: Socket | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Bytes on an idle connection answer no request. */
+  /** On an idle connection bytes cannot be an answer, so they close it, too. */
   readonly #close = (): void => {
     const socket = this.#release();
     if (socket === undefined) return;
@@ -14,13 +14,16 @@ export class IdleConnection {
     this.#onGone();
   };
 
-  /** `idleMs`: it is closed after so long, well before a server would: a request that meets a close may have been processed. */
+  /**
+   * `idleMs`: after this long the connection is closed, well before servers do: a request that meets a
+   * close may have been processed.
+   */
   constructor(idleMs: number, onGone: () => void = () => {}) {
     this.#idleMs = idleMs;
     this.#onGone = onGone;
   }
 
-  /** Takes over the socket, and closes the one that it had. */
+  /** Keeps this socket and closes the previous one. */
   put(socket: Socket): void {
     this.#release()?.destroy();
     this.#socket = socket.on("data", this.#close).on("end", this.#close).on("close", this.#close).unref();
@@ -29,7 +32,7 @@ export class IdleConnection {
     else socket.resume();
   }
 
-  /** The idle connection, paused. The caller owns it. */
+  /** Returns the idle connection, paused. The caller then owns it. */
   take(): Socket | undefined {
     return this.#release()?.pause().ref();
   }

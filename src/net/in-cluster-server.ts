@@ -2,10 +2,10 @@ import path from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { joinHostPort } from "./go-dial-error.ts";
 
-/** Where a pod finds its service account. */
+/** The folder in which a pod finds its service account. */
 export const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** The API server as a pod is told of it, and its credentials there. Throws ConfigurationError outside of one. */
+/** The API server and credentials that Kubernetes gives to a pod. Throws ConfigurationError outside a pod. */
 export function inClusterServer(environment: NodeJS.ProcessEnv, folder = SERVICE_ACCOUNT_FOLDER) {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
   if (!host || !port) {

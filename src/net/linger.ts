@@ -3,19 +3,21 @@ import { unsentBytesOf } from "./gathered-writes.ts";
 import type { SessionClock } from "./session-clock.ts";
 
 export interface LingerTimes {
-  /** A peer that neither sends, nor takes what is queued for it, nor closes for this long is let go, in milliseconds. */
+  /**
+   * After this long, in milliseconds, without sending, taking queued bytes, or closing, the peer's
+   * connection is destroyed.
+   */
   readonly lingerIdleMs: number;
-  /** A peer that keeps sending but never closes is let go after this long, in milliseconds. */
+  /** After this long, in milliseconds, a peer that sends but never closes is disconnected. */
   readonly lingerMaxMs: number;
 }
 
 /**
- * Ends a socket so that nothing written to it is lost: flush, half-close, then read and discard until the peer
- * closes too.
- *
- * A socket that is closed while input arrives makes the kernel send RST, and a RST throws away what the peer has
- * not read yet. That is how the reference loses the tail of large outputs (kubernetes/kubernetes#142376): a client
- * that pings, or still sends stdin, kills its own last megabytes.
+ * Ends a socket without losing written bytes: flush, half-close, then read and discard until the peer
+ * closes. Closing a socket while input arrives makes the kernel send RST, which discards bytes that
+ * the peer has not read. That is how the reference loses the tail of large outputs
+ * (kubernetes/kubernetes#142376): a client that pings, or still sends stdin, kills its own last
+ * megabytes.
  */
 export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: SessionClock): void {
   if (socket.destroyed) return;
@@ -26,10 +28,11 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
 
   const ticking = {
     tick(nowMs: number): void {
-      // A peer that takes what is queued is alive, however slowly it reads. No 'drain' says so once the socket is ending.
+      // A peer that takes queued bytes is alive, however slowly it reads. An ending socket emits no 'drain'.
       const queuedNow = queuedBytesOf(socket);
       if (queuedNow !== queuedBytes || isAway(socket)) lastHeardMs = nowMs;
-      // How long it may stay counts from when it has everything: a slow reader's queue can take longer.
+      // The maximum counts from when the peer has everything, since a slow reader may need longer for its
+      // queue.
       if (queuedNow !== queuedBytes && Number.isFinite(nowMs)) startMs = nowMs;
       queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
@@ -41,11 +44,11 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   };
 
   clock.add(ticking);
-  // One by one: `removeAllListeners` makes the socket's table of listeners slow for what is left of its life.
+  // One by one: `removeAllListeners` would slow down the socket's listener table for the rest of its life.
   for (const listener of socket.listeners("data")) socket.off("data", listener as () => void);
   socket.on("data", heard);
   socket.on("error", () => socket.destroy());
-  // Both directions done: the fd can go at once. `end` alone leaves a half-open socket open.
+  // Both directions are done: close the descriptor now. `end` alone leaves a half-open socket open.
   socket.once("end", () => {
     if (socket.writableFinished) socket.destroy();
     else socket.once("finish", () => socket.destroy());
@@ -57,12 +60,15 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   else if (socket.writableFinished && socket.readableEnded) socket.destroy();
 }
 
-/** A socket that outlives its connections (resumable-socket.ts) sets its own bound to how long it waits for one. */
+/** A socket that outlives its connections (resumable-socket.ts) has its own limit for waiting without one. */
 function isAway(socket: Duplex & { readonly isAway?: boolean }): boolean {
   return socket.isAway === true;
 }
 
-/** Bytes written that the peer's system has not taken yet. A resumable socket also has some on their way that are no longer queued. */
+/**
+ * Written bytes that the peer's system has not taken yet. For a resumable socket this includes
+ * unacknowledged bytes, which are no longer queued.
+ */
 export function queuedBytesOf(socket: Duplex & { readonly undeliveredBytes?: number }): number {
   return unsentBytesOf(socket) + (socket.undeliveredBytes ?? 0);
 }

@@ -5,16 +5,16 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Makes the server take connections, and resolves with where it is. `name` is the listener's in the configuration. */
+/** Starts listening and resolves with the address. `name` is the listener's name in the configuration. */
 export type Listen = (server: Server, name: string, where: ListenAddress) => Promise<ListenAddress>;
 
-/** Rejects when the address cannot be taken. Port 0: the system chooses. */
+/** Rejects if the address cannot be bound. Port 0: the system chooses. */
 export async function listenAt(server: Server, { address, port }: ListenAddress): Promise<ListenAddress> {
   await listening(server, { host: address, port });
   return server.address() as AddressInfo;
 }
 
-/** At a TCP socket that another process opened. Node calls listen(2) again, with a backlog of 511. */
+/** Listens on a TCP socket that another process opened. Node calls listen(2) again, with a backlog of 511. */
 export async function listenAtDescriptor(server: Server, descriptor: number): Promise<ListenAddress> {
   await listening(server, { fd: descriptor });
   const at = server.address();
@@ -22,7 +22,7 @@ export async function listenAtDescriptor(server: Server, descriptor: number): Pr
   return at;
 }
 
-/** At a Unix socket. */
+/** Listens on a Unix socket. */
 export async function listenAtPath(server: Server, path: string): Promise<ListenAddress> {
   await listening(server, { path });
   return { address: path, port: 0 };

@@ -2,10 +2,13 @@ import { closeSync } from "node:fs";
 import { Server } from "node:net";
 import { type Listen, type ListenAddress, listenAt, listenAtDescriptor } from "./listen.ts";
 
-/** A listening socket that this process was started with. */
+/** A listening socket that this process inherited. */
 export interface InheritedSocket {
   readonly descriptor: number;
-  /** Where its listener was configured to be; absent: the socket is the listener's, whatever the configuration has. */
+  /**
+   * The configured address that the socket was opened for; absent: the socket serves its listener
+   * whatever its address.
+   */
   readonly configured?: ListenAddress | undefined;
 }
 
@@ -15,7 +18,10 @@ interface OpenSocket {
   readonly configured: ListenAddress | undefined;
 }
 
-/** The listening sockets of this program by listener: some inherited, the others its own. A successor inherits all of them. */
+/**
+ * The program's listening sockets by listener: inherited ones, and its own. A successor inherits them
+ * all.
+ */
 export class ListeningSockets {
   readonly #inherited: Map<string, InheritedSocket>;
   readonly #open: OpenSocket[] = [];
@@ -24,7 +30,7 @@ export class ListeningSockets {
     this.#inherited = new Map(inherited);
   }
 
-  /** As `listenAt`; at the inherited socket, where there is one for this listener and place. */
+  /** Like `listenAt`, but uses the inherited socket for this listener and address if there is one. */
   readonly listen: Listen = async (server, name, where) => {
     const inherited = this.#inherited.get(name);
     if (inherited === undefined || !isFor(inherited, where)) {
@@ -44,15 +50,21 @@ export class ListeningSockets {
     return this.#open;
   }
 
-  /** Closes inherited sockets that no listener has taken: else their clients would wait for ever. To be called when all listen. */
+  /**
+   * Closes inherited sockets that no listener uses; their clients would wait forever. Call once
+   * everything listens.
+   */
   closeUnused(): void {
     for (const { descriptor } of this.#inherited.values()) closeSync(descriptor);
     this.#inherited.clear();
   }
 
-  /** Accepts nothing more. A socket that a successor has stays open there, and so do accepted connections here. */
+  /**
+   * Stops accepting. A socket that a successor has stays open there, and accepted connections stay open
+   * here.
+   */
   close(): void {
-    // An HTTP server's own `close` also ends idle connections.
+    // An HTTP server's own `close` would also end idle connections.
     for (const { server } of this.#open) Server.prototype.close.call(server);
   }
 }

@@ -10,8 +10,8 @@ export class NodeAddressRefused extends Error {
 }
 
 /**
- * Resolves the address of a Node object once, checks the IP and dials exactly that, so that no second DNS answer leads elsewhere
- * (CVE-2020-8562, CVE-2022-3294).
+ * Resolves a Node object's address once, checks the IP and dials exactly that one, so that a second
+ * DNS answer cannot lead elsewhere (CVE-2020-8562, CVE-2022-3294).
  */
 export class NodeAddresses {
   readonly #rules: AddressRules;
@@ -19,8 +19,8 @@ export class NodeAddresses {
   readonly #reserved: Pick<ReservedEndpoints, "has"> | undefined;
 
   /**
-   * `allowed`: networks that are taken although they are among the refused ones. `reserved`: endpoints that are never a node's, whatever
-   * is allowed.
+   * `allowed`: networks that are dialled although they are forbidden by default. `reserved`: endpoints
+   * that are never a node's, even in allowed networks.
    */
   constructor(
     allowed: readonly string[],
@@ -32,7 +32,7 @@ export class NodeAddresses {
     this.#reserved = reserved;
   }
 
-  /** Throws NodeAddressRefused when any address of the name is refused, and what the lookup throws. */
+  /** Throws NodeAddressRefused if any address of the name is forbidden. Lookup errors pass through. */
   async resolve(host: string, port: number): Promise<string> {
     requireHost(host);
     const addresses = isIP(host) === 0 ? await this.#resolve(host) : [host];
@@ -47,7 +47,10 @@ export class NodeAddresses {
     return first;
   }
 
-  /** For a proxy that looks names up itself: an address is checked, a name is not looked up here. Throws NodeAddressRefused. */
+  /**
+   * For a proxy that resolves names itself: checks an address, but does not look names up. Throws
+   * NodeAddressRefused.
+   */
   async check(host: string, port: number): Promise<string> {
     if (isIP(host) !== 0) return await this.resolve(host, port);
     requireHost(host);
@@ -56,7 +59,7 @@ export class NodeAddresses {
   }
 }
 
-/** `2130706433`, `0x7f.1` and `127.1` are no names: resolvers take them for addresses without a look into the DNS. */
+/** `2130706433`, `0x7f.1` and `127.1` are not names: resolvers read them as addresses without the DNS. */
 function requireHost(host: string): void {
   if (!isHost(host)) throw notAllowed(JSON.stringify(host.slice(0, MAX_QUOTED_CHARACTERS)));
   if (isIP(host) === 0 && /(^|\.)(\d+|0x[0-9a-f]*)\.?$/i.test(host)) throw notAllowed(host);
@@ -68,7 +71,7 @@ function notAllowed(what: string): NodeAddressRefused {
   return new NodeAddressRefused(`address not allowed: ${what}`);
 }
 
-/** Every address of a name, by the system's resolver. */
+/** Every address of a name, from the system's resolver. */
 export async function resolveByDns(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true, verbatim: false })).map(({ address }) => address);
 }

@@ -1,13 +1,16 @@
-/** What one source may be read past what its sink takes. Kernels hold about as much between a node and us. */
+/**
+ * How far a source may be read beyond what its sink has taken. Kernels buffer about as much between a
+ * node and the gateway.
+ */
 export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
-/** The same of all sources of the process together. */
+/** The same limit for all sources of the process together. */
 export const MAX_TOTAL_READ_AHEAD_BYTES: number = 256 * 1024 * 1024;
-/** A sink that was full for so long belongs to a slow reader; a busy one fills and empties within a few milliseconds. */
+/** A sink that stays full this long has a slow reader; a busy sink empties within a few milliseconds. */
 const STALL_MS = 10;
 
 let totalBytes = 0;
 
-/** Lets `feed` read a source whose sink is full, when that is asked for: what was queued waits here. */
+/** On request, lets `feed` read a source whose sink is full, so that the source's queue moves here. */
 export class ReadAhead {
   readonly #nowMs: () => number;
   #isWanted = false;
@@ -20,32 +23,32 @@ export class ReadAhead {
     this.#nowMs = nowMs;
   }
 
-  /** The sink's reader is slow, so that the source may have queued what was not read yet. */
+  /** True if the sink's reader is slow, so the source may have queued unread bytes. */
   get isBehind(): boolean {
     return this.#isBehind || this.#hasStalled;
   }
 
-  /** The source is not read, or read ahead. */
+  /** True if the sink is full, whether or not the source is read ahead. */
   get isFull(): boolean {
     return this.#fullSinceMs !== undefined;
   }
 
-  /** No more may be read past what the sink takes. */
+  /** True if no more may be read ahead. */
   get isExhausted(): boolean {
     return this.#bytes >= READ_AHEAD_BYTES || totalBytes >= MAX_TOTAL_READ_AHEAD_BYTES;
   }
 
-  /** The source may be read though its sink is full. */
+  /** True if the source may be read although its sink is full. */
   get mayRead(): boolean {
     return this.#isWanted && !this.isExhausted;
   }
 
-  /** For `feed`: how the source is read again. */
+  /** For `feed`: `resume` reads the source again. */
   onWanted(resume: () => void): void {
     this.#resume = resume;
   }
 
-  /** Reads ahead until `stop`. */
+  /** Reads ahead until `stop` is called. */
   start(): void {
     this.#isWanted = true;
     this.#resume();
@@ -55,13 +58,13 @@ export class ReadAhead {
     this.#isWanted = false;
   }
 
-  /** The source has nothing queued any more: what was known of its sink is over. */
+  /** The source's queue is empty: forgets earlier stalls of its sink. */
   drained(): void {
     this.#isBehind = false;
     if (this.#fullSinceMs !== undefined) this.#fullSinceMs = this.#nowMs();
   }
 
-  /** A chunk left the sink full. */
+  /** A chunk filled the sink. */
   filled(chunkBytes: number): void {
     if (this.#fullSinceMs === undefined) {
       this.#fullSinceMs = this.#nowMs();
@@ -71,7 +74,7 @@ export class ReadAhead {
     totalBytes += chunkBytes;
   }
 
-  /** The sink has taken everything, or is gone. */
+  /** The sink has taken everything, or has been destroyed. */
   emptied(): void {
     if (this.#hasStalled) this.#isBehind = true;
     this.#fullSinceMs = undefined;
@@ -84,7 +87,7 @@ export class ReadAhead {
   }
 }
 
-/** What all sources of the process have read ahead, in bytes. */
+/** Bytes that all sources of the process have read ahead. */
 export function totalReadAhead(): number {
   return totalBytes;
 }

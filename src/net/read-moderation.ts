@@ -1,21 +1,27 @@
-/** So many chunks in so little time are a burst, where they are small: 25 for each millisecond. One that waits for answers has some 5. */
+/**
+ * This many small chunks in this time, about 25 each millisecond, are a burst. Request-response
+ * traffic has about 5.
+ */
 const BURST_CHUNKS = 64;
 const BURST_MS = 2.5;
 const SMALL_CHUNK_BYTES = 1024;
-/** A pause that brought fewer chunks was useless: the peer waits for answers. The next one comes after a while. */
+/**
+ * A rest that collected fewer chunks was useless, because the peer waits for answers. The next one
+ * comes later.
+ */
 const WORTHWHILE_CHUNKS = 24;
 const DISCOURAGED_MS = 100;
-/** Turns of the event loop in which what gathered is read: the memory that is read into grows with each. */
+/** Turns of the event loop that read after a rest. The memory for reads grows with each. */
 const MAX_TURNS = 4;
-/** More than that in one rest is bulk, which comes in large chunks by itself. */
+/** More bytes than this in one rest are bulk, which arrives in large chunks anyway. */
 const BULK_BYTES = 128 * 1024;
 
-/** How long a source rests. */
+/** How long a source rests, in milliseconds. */
 export const REST_MS = 1;
 
 /**
- * Decides when a source of many small chunks rests for REST_MS, so that one read brings a hundred, as Linux' NAPI moderates
- * interrupts. Terminals and request-response traffic stay below the rate.
+ * Pauses a source of many small chunks for REST_MS, so that one read then brings a hundred of them,
+ * like Linux' NAPI. Terminals and request-response traffic stay below the rate.
  */
 export class ReadModeration {
   readonly #nowMs: () => number;
@@ -30,7 +36,7 @@ export class ReadModeration {
     this.#nowMs = nowMs;
   }
 
-  /** Counts a chunk; `true`: the source should rest now. */
+  /** Counts a chunk. Returns true if the source should rest now. */
   startsRest(chunkBytes: number): boolean {
     this.#chunks += 1;
     this.#bytes += chunkBytes;
@@ -45,7 +51,7 @@ export class ReadModeration {
     return true;
   }
 
-  /** To be asked at the end of each turn after a rest, until it says something else than "later". */
+  /** Call at the end of each turn after a rest, until it returns something other than "later". */
   afterTurn(): "rest" | "later" | "over" {
     this.#turns += 1;
     const isBulk = this.#bytes >= BULK_BYTES;

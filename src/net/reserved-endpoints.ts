@@ -4,17 +4,17 @@ import { isLoopback } from "../config/address-list.ts";
 import { canonicalAddress } from "../config/canonical-address.ts";
 import { embeddedAddresses } from "./translated-address.ts";
 
-/** The addresses of a name. */
+/** Resolves a name to its addresses. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** An address or name, or a listener's wildcard, and a port. */
+/** An address, a name or a listener's wildcard, with a port. */
 export interface ReservedEndpoint {
   readonly host: string;
   readonly port: number;
 }
 
 export interface ReservedEndpointsOptions {
-  /** Asked at every look, so that listeners may get their port late. */
+  /** Called for each check, because listeners may get their port late. */
   readonly list: () => readonly ReservedEndpoint[];
   readonly resolve: Resolve;
   /** This machine's addresses; for tests. */
@@ -22,8 +22,9 @@ export interface ReservedEndpointsOptions {
 }
 
 /**
- * Address and port of API servers: of the real one, and of our own listeners. A Node object that names one would have our client
- * certificate, meant for kubelets, speak to it (CVE-2022-3294). The port counts: kubelets of control planes share the address.
+ * Endpoints of API servers: the real one, and our own listeners. A Node object with such an address
+ * would make us send our kubelet client certificate there (CVE-2022-3294). The port matters: control
+ * planes' kubelets share the address.
  */
 export class ReservedEndpoints {
   readonly #list: () => readonly ReservedEndpoint[];
@@ -36,7 +37,7 @@ export class ReservedEndpoints {
     this.#localAddresses = localAddresses;
   }
 
-  /** `address` is an IP address. Names are looked up only where the port is the same. Throws what the lookup throws. */
+  /** `address` is an IP address. Looks up names only if the port matches, and throws the lookup's errors. */
   async has(address: string, port: number): Promise<boolean> {
     const places = placesOf(address);
     for (const { host } of this.#list().filter((endpoint) => endpoint.port === port)) {
@@ -56,10 +57,10 @@ export class ReservedEndpoints {
   }
 }
 
-/** Every address that is reached by dialling this one. */
+/** Every address that dialling this one may reach. */
 function placesOf(address: string): string[] {
   const plain = canonicalAddress(address);
-  // To connect to the unspecified address is to connect to this machine.
+  // Connecting to the unspecified address reaches this machine.
   return isUnspecified(plain) ? ["127.0.0.1", "::1"] : [plain, ...embeddedAddresses(plain)];
 }
 

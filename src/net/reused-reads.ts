@@ -2,47 +2,53 @@ import type { OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { poisonFreed } from "./freed-memory.ts";
 
-/** A read from TCP brings up to 64 KiB; one from TLS a record of 16 KiB: two are gathered, and the header that Go sends before. */
+/**
+ * A TCP read brings up to 64 KiB. A TLS read brings a record of 16 KiB: two are gathered, plus the
+ * header that Go sends before them.
+ */
 const BULK_BYTES = { tcp: 64 * 1024, tls: 36 * 1024 } as const;
-/** What an idle session holds for each socket: a prompt's worth. */
+/** An idle session's memory for each socket: enough for a prompt. */
 const QUIET_BYTES = 1024;
-/** A chunk that fills its memory makes the next one this much larger; one that fills less than this part of it is small. */
+/**
+ * A chunk that fills its memory makes the next memory GROWTH times larger. One that fills less than
+ * 1/GROWTH of it counts as small.
+ */
 const GROWTH = 8;
-/** So many small chunks in a row end a bulk transfer. */
+/** This many small chunks in a row end a bulk transfer. */
 const QUIET_CHUNKS = 32;
-/** A smaller rest is not worth a read of its own. */
+/** A smaller remainder of the memory is not worth a read. */
 const MIN_READ_BYTES = 2 * 1024;
 
 type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
 /**
- * Memories of TLS bulk kept for the next socket: 4 MiB. Dropped ones would be garbage that is collected late. For plain sockets
- * reuse cost more than new memory.
+ * TLS bulk memories kept for the next socket: 4 MiB. The garbage collector would free dropped ones
+ * late. For plain sockets reuse cost more than new memory.
  */
 const MAX_SPARE_MEMORIES = 112;
 const spareMemories: Memory[] = [];
-/** So many memories of one socket are remembered to be used again; a queue that never empties would remember more and more. */
+/** Most memories that one socket keeps for reuse; a queue that never empties would keep more and more. */
 const MAX_KEPT_MEMORIES = 8;
 
 /**
- * The memory that one socket reads into. A chunk, of one read or several, is held from its 'data' event on, and freed by itself: what
- * frees one says nothing of those that came before it.
+ * The memory that one socket reads into. A chunk, of one or several reads, is held from its 'data'
+ * event until it is freed. Freeing one does not free earlier ones.
  */
 class ReadBuffer {
-  /** Other sockets get its bulk memories when they are free. */
+  /** True if other sockets get its free bulk memories. */
   readonly #isShared: boolean;
   readonly #bulkBytes: number;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
-  /** What lies before it is held. */
+  /** Bytes before this are held. */
   #heldEnd = 0;
-  /** Where the present chunk begins, and what was read of it. */
+  /** The present chunk's start, and the bytes read into it. */
   #start = 0;
   #bytes = 0;
   #isChunkHeld = false;
-  /** The size of the last chunk, and whether it filled the memory. */
+  /** The last chunk's size, and whether it filled the memory. */
   #lastBytes = 0;
   #isFilled = false;
-  /** Memories of before with chunks that are held. */
+  /** Earlier memories with held chunks. */
   readonly #kept: Memory[] = [];
   #smallChunks = 0;
 
@@ -55,14 +61,14 @@ class ReadBuffer {
     return this.#bytes === 0;
   }
 
-  /** Counts a read; `true`: the chunk is one of bulk that has room for more. */
+  /** Counts a read. Returns true if the chunk is bulk and has room for more. */
   add(bytesRead: number): boolean {
     this.#bytes += bytesRead;
     const { byteLength } = this.#memory;
     return byteLength > QUIET_BYTES && this.#start + this.#bytes < byteLength;
   }
 
-  /** Gives the present chunk to `pass`; unless it is released meanwhile, it is held then. */
+  /** Passes on the present chunk. It is then held unless it is released meanwhile. */
   give(pass: (chunk: Uint8Array) => void): void {
     const [start, end] = [this.#start, this.#start + this.#bytes];
     this.#lastBytes = this.#bytes;
@@ -75,18 +81,18 @@ class ReadBuffer {
     this.#bytes = 0;
   }
 
-  /** The present chunk is given to a listener. */
+  /** A listener is getting the present chunk. */
   hold(): void {
     this.#isChunkHeld = true;
   }
 
-  /** That chunk is free when its 'data' event returns. Memories of before are not this buffer's any more. */
+  /** Frees that chunk when its 'data' event returns. This buffer gives up its earlier memories. */
   release(): void {
     this.#isChunkHeld = false;
     this.#kept.length = 0;
   }
 
-  /** All chunks are free, the present one when its 'data' event returns. */
+  /** Frees all chunks, the present one when its 'data' event returns. */
   recycle(): void {
     for (const memory of this.#kept) {
       poisonFreed(memory);
@@ -97,7 +103,7 @@ class ReadBuffer {
     poisonFreed(this.#memory, 0, this.#start);
   }
 
-  /** Where to read to next: behind what was read of the present chunk, if anything. */
+  /** The memory for the next read: after the present chunk's bytes, if there are any. */
   next(): Buffer {
     if (this.#bytes > 0) return this.#memory.subarray(this.#start + this.#bytes);
     const size = this.#nextSize();
@@ -105,7 +111,8 @@ class ReadBuffer {
     this.#start = this.#heldEnd;
     if (this.#start === 0 && size === byteLength) return this.#memory;
 
-    // What is held shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
+    // The next chunk shares a memory with held ones, so that small queued chunks do not each keep a large
+    // buffer.
     if (this.#start > 0 && byteLength - this.#start >= MIN_READ_BYTES && !this.#isFilled)
       return this.#memory.subarray(this.#start);
     const isKept = this.#isShared && byteLength === this.#bulkBytes && this.#start > 0;
@@ -130,8 +137,9 @@ class ReadBuffer {
 const buffers = new WeakMap<Duplex, ReadBuffer>();
 
 /**
- * Reads into the same memory again. The 'data' listener owns a chunk until it frees it; one never
- * freed keeps its memory. Records of TLS bulk, which Node gives one by one, are gathered in a turn.
+ * Reads into the same memory again. The 'data' listener owns a chunk until it frees it; an unfreed
+ * chunk keeps its memory. TLS bulk records, which Node delivers one by one, are gathered within a
+ * turn.
  */
 export class ReusedReads {
   readonly #gathers: boolean;
@@ -144,7 +152,7 @@ export class ReusedReads {
     this.#buffer = new ReadBuffer(transport);
   }
 
-  /** For `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
+  /** Options for `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
   readonly options: OnReadOpts & { buffer: () => Buffer } = {
     buffer: () => this.#buffer.next(),
     callback: (bytesRead) => {
@@ -158,12 +166,12 @@ export class ReusedReads {
     },
   };
 
-  /** To be called with the socket that was connected with `options`, before it reads. */
+  /** Call with the socket that was connected with `options`, before it reads. */
   attach(socket: Socket): void {
     this.#socket = socket;
     buffers.set(socket, this.#buffer);
     if (!this.#gathers) return;
-    // What came before an end or a reset is delivered before it.
+    // Delivers earlier bytes before an end or a reset.
     socket.prependListener("end", this.#deliver);
     socket.prependListener("error", this.#deliver);
   }
@@ -178,7 +186,7 @@ export class ReusedReads {
     try {
       this.#buffer.give(this.#pass);
     } catch (error) {
-      // Node would read into the same memory next, and the chunk may be in a queue already.
+      // The chunk may already be in a queue, and Node would read into its memory next.
       this.#socket?.destroy();
       throw error;
     }
@@ -187,7 +195,7 @@ export class ReusedReads {
   readonly #pass = (chunk: Uint8Array): void => {
     const socket = this.#socket;
     if (socket === undefined) return;
-    // One read of an encrypted connection may hold several records: they come even where there is no listener yet.
+    // One TLS read may bring several records. They arrive even without a listener.
     if (socket.listenerCount("data") === 0 || socket.readableLength > 0) {
       socket.push(Buffer.from(chunk));
       return;
@@ -198,14 +206,17 @@ export class ReusedReads {
 }
 
 /**
- * Says, within a socket's 'data' event, that its chunk is free when the event returns: all that it was written to has taken or copied it.
- * Chunks of earlier events stay what they are.
+ * Called within a socket's 'data' event: the chunk's bytes have been written or copied, so its memory
+ * is free when the event returns. Chunks of earlier events are unaffected.
  */
 export function releaseChunk(socket: Duplex): void {
   buffers.get(socket)?.release();
 }
 
-/** Frees all chunks of the socket, the present one when its 'data' event returns: for a socket whose only sink has taken or copied them. */
+/**
+ * Frees all of the socket's chunks, the present one when its 'data' event returns. For sockets whose
+ * only sink has written or copied them.
+ */
 export function recycleChunks(socket: Duplex): void {
   buffers.get(socket)?.recycle();
 }

@@ -5,8 +5,8 @@ import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
 import { abortedError, UpstreamError } from "./upstream-error.ts";
 
 /**
- * TLS with `endpoint` over a connection to it, or the connection itself without TLS; as `dial` gives it. Throws UpstreamError
- * "dial-failed" or "aborted"; the connection is closed then.
+ * Starts TLS with `endpoint` over the connection, or returns it unchanged if the endpoint has no TLS,
+ * as `dial` would. On failure closes it and throws UpstreamError "dial-failed" or "aborted".
  */
 export function secureSocket(
   socket: Socket,
@@ -44,7 +44,7 @@ export function secureSocket(
     const timer = setTimeout(() => failed("net/http: TLS handshake timeout"), dialTimeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     secured.on("error", onError).on("close", onClose).on("secureConnect", onSecure);
-    // TLS 1.3 delivers its tickets after the handshake, so this one stays.
+    // Stays registered: TLS 1.3 delivers its tickets after the handshake.
     secured.on("session", (session: Buffer) => tls.rememberSession(host, port, session, endpoint));
   });
 }

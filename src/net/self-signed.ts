@@ -7,12 +7,12 @@ export interface SelfSignedCertificate {
 }
 
 const VALID_MS = 365 * 24 * 3600 * 1000;
-/** Clocks of test machines differ. */
+/** Test machines' clocks differ. */
 const EARLIER_MS = 3600 * 1000;
 
 /**
- * A new self-signed certificate, P-256 or RSA of 2048 bits, for 127.0.0.1, localhost and `names` (host names or addresses).
- * `commonName` is the user's name where it is a client's.
+ * A new self-signed certificate, P-256 or 2048-bit RSA, for 127.0.0.1, localhost and `names` (host
+ * names or addresses). For a client certificate, `commonName` is the user's name.
  */
 export async function createSelfSignedCertificate(
   names: readonly string[] = [],

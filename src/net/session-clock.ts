@@ -1,6 +1,6 @@
 import { type FaultPlace, settleFault } from "../observability/faults.ts";
 
-/** Something that wants to know the time about once a second: heartbeats, idle limits, deadlines. */
+/** Called about once a second: for heartbeats, idle limits, deadlines. */
 export interface Ticking {
   /** `nowMs` is monotonic and only meaningful against other values of the same clock. */
   tick(nowMs: number): void;
@@ -13,7 +13,10 @@ interface Owner {
 
 const TICK_INTERVAL_MS = 1_000;
 
-/** One timer for all sessions, up to one second late. It runs only while a session listens, and does not keep the process alive. */
+/**
+ * One timer for all sessions, up to one second late. It runs only while a session listens, and does
+ * not keep the process alive.
+ */
 export class SessionClock {
   readonly #listeners = new Set<Ticking>();
   readonly #owners = new WeakMap<Ticking, Owner>();
@@ -43,7 +46,10 @@ export class SessionClock {
     for (const resolve of this.#emptied.splice(0)) resolve();
   }
 
-  /** An exception of the listener's is its own; without an owner it only hears nothing any more. */
+  /**
+   * Contains the listener's exceptions: they end only its owner. Without an owner the listener is
+   * removed.
+   */
   contain(listener: Ticking, where: FaultPlace, onFailure: (error: unknown) => void): void {
     this.#owners.set(listener, { where, onFailure });
   }

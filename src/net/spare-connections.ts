@@ -2,23 +2,23 @@ import type { Socket } from "node:net";
 import type { DialOptions, UpstreamEndpoint } from "./dial.ts";
 import { IdleConnection } from "./idle-connection.ts";
 
-/** Kubelets, and servers made with Go's net/http, wait for a first request for longer. */
+/** Kubelets, and other servers on Go's net/http, wait longer than this for a first request. */
 const SPARE_MS = 10_000;
 
 export interface SpareConnectionsOptions {
-  /** At most so many at once, one for each endpoint. */
+  /** Most spare connections at once; one for each endpoint. */
   readonly max: number;
   readonly dial: (endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>;
-  /** How long one is kept (10,000). */
+  /** How long to keep one, in milliseconds (10,000). */
   readonly spareMs?: number | undefined;
 }
 
-/** Preconnects to endpoints that had a session: the next one saves the TCP and TLS handshakes. */
+/** Preconnects to endpoints that had a session, to save the next one the TCP and TLS handshakes. */
 export class SpareConnections {
   readonly #max: number;
   readonly #spareMs: number;
   readonly #dial: SpareConnectionsOptions["dial"];
-  /** With those that are being dialled. */
+  /** Includes those that are still being dialled. */
   readonly #spares = new Map<string, IdleConnection>();
 
   constructor({ max, dial, spareMs = SPARE_MS }: SpareConnectionsOptions) {
@@ -31,7 +31,10 @@ export class SpareConnections {
     return this.#spares.size;
   }
 
-  /** As the `dial` of the options, for connections that are relayed. A spare one is paused, and `onSpare` is called before. */
+  /**
+   * Like the options' `dial`, for relayed connections. Before it returns a spare connection, which is
+   * paused, it calls `onSpare`.
+   */
   async connect(endpoint: UpstreamEndpoint, options: DialOptions, onSpare?: () => void): Promise<Socket> {
     const key = keyOf(endpoint);
     const spare = this.#spares.get(key)?.take();
@@ -44,7 +47,7 @@ export class SpareConnections {
     return socket;
   }
 
-  /** A failure shows in the next session, which dials. */
+  /** Ignores failures: the next session dials and reports them. */
   #preconnect(key: string, endpoint: UpstreamEndpoint, { dialTimeoutMs, reusesReads }: DialOptions): void {
     if (this.#spares.size >= this.#max || this.#spares.has(key)) return;
     const forget = (): void => void this.#spares.delete(key);
@@ -54,7 +57,10 @@ export class SpareConnections {
   }
 }
 
-/** The names that its certificate was verified for belong to it, and the certificates that it was opened with. */
+/**
+ * The key includes the names that the certificate was verified for, and the generation of our own
+ * certificates.
+ */
 function keyOf({ host, port, serverName = "", commonName = "", tls }: UpstreamEndpoint): string {
   return JSON.stringify([host, port, serverName, commonName, tls?.generation]);
 }

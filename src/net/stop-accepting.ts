@@ -1,11 +1,11 @@
 import type { Server } from "node:net";
 
-/** As many connections as the system keeps for a listener of Node's that has not accepted them yet. */
+/** Node's listen backlog: the kernel holds at most this many connections that are not accepted yet. */
 const MAX_TURNS = 511;
 
 /**
- * Closes a server once a turn of the event loop has accepted nothing: clients have connections of which only the system knows, and
- * they would be reset.
+ * Closes a server once a turn of the event loop has accepted nothing. Closing earlier would reset
+ * connections that only the kernel has accepted.
  */
 export async function stopAccepting(server: Server): Promise<void> {
   let accepted = 0;

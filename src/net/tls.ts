@@ -8,33 +8,36 @@ import {
 } from "node:tls";
 import { keyPairOf } from "../config/key-pair.ts";
 
-/** How an upstream is trusted and how we identify ourselves to it. Texts and buffers are PEM. */
+/** How we verify an upstream and identify ourselves to it. Texts and buffers are PEM. */
 export interface UpstreamTlsOptions {
-  /** Certificate authorities that may have signed the upstream's certificate; absent: the ones Node ships. */
+  /** Authorities that may have signed the upstream's certificate; absent: those that Node ships. */
   readonly ca?: string | Buffer | undefined;
   /** Our client certificate (chain) and its key. */
   readonly certificate?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
-  /** The name that the certificate must carry and that is sent as SNI; absent: the dialled host. */
+  /** The name that the certificate must carry, also sent as SNI; absent: the dialled host. */
   readonly serverName?: string | undefined;
-  /** Accept any certificate, as the API server does for kubelets without --kubelet-certificate-authority. */
+  /** Accepts any certificate, as the API server does for kubelets without --kubelet-certificate-authority. */
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
-/** The identity of the peer where it is not the dialled host. */
+/** The peer's identity if it differs from the dialled host. */
 export interface ExpectedPeer {
   /** The name that the certificate must carry; absent: the host. */
   readonly serverName?: string | undefined;
-  /** What its common name must be besides; absent: anything. */
+  /** The common name that the certificate must also have; absent: any. */
   readonly commonName?: string | undefined;
 }
 
-/** Sessions remembered for resumption by one UpstreamTls; the oldest goes first. A session is 1-3 KiB. */
+/**
+ * Most sessions that one UpstreamTls remembers for resumption; the oldest is dropped first. A session
+ * is 1-3 KiB.
+ */
 export const MAX_REMEMBERED_SESSIONS = 1000;
 
 /**
- * One TLS identity towards upstreams: certificates, and sessions to resume, which never leave it. One per configuration: parsing a CA
- * takes milliseconds. Throws OpenSSL's error for bad PEM.
+ * One TLS identity for upstreams: certificates, and sessions to resume, which other identities never
+ * get. One per configuration: parsing a CA takes milliseconds. Throws OpenSSL's error for bad PEM.
  */
 export class UpstreamTls {
   #options: UpstreamTlsOptions;
@@ -47,12 +50,12 @@ export class UpstreamTls {
     this.#options = options;
   }
 
-  /** Higher after each `replace`: connections of before are of another identity. */
+  /** Increases with each `replace`: connections with a lower generation use an older identity. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Takes other certificates for connections to come, and forgets sessions. What was before stays when this throws. */
+  /** Uses other certificates for new connections, and forgets sessions. If it throws, nothing changes. */
   replace(options: UpstreamTlsOptions): void {
     this.#context = contextOf(options);
     this.#options = options;
@@ -60,7 +63,10 @@ export class UpstreamTls {
     this.#generation += 1;
   }
 
-  /** Options for `tls.connect` to that endpoint. ALPN offers http/1.1 only: an upgrade cannot run over HTTP/2. */
+  /**
+   * Options for `tls.connect` to this endpoint. ALPN offers only http/1.1, since an upgrade cannot run
+   * over HTTP/2.
+   */
   connectOptions(host: string, port: number, expected: ExpectedPeer = {}): ConnectionOptions {
     const name = this.#options.serverName ?? expected.serverName ?? host;
     const session = this.#sessions.get(keyOf(host, port, expected));
@@ -85,7 +91,7 @@ export class UpstreamTls {
     if (!oldest.done) this.#sessions.delete(oldest.value);
   }
 
-  /** After a failed handshake: the next one starts afresh. */
+  /** Called after a failed handshake, so that the next one does not resume. */
   forgetSession(host: string, port: number, expected: ExpectedPeer = {}): void {
     this.#sessions.delete(keyOf(host, port, expected));
   }
@@ -105,7 +111,7 @@ function contextOf({ ca, certificate, key }: UpstreamTlsOptions): SecureContext 
   });
 }
 
-/** A resumed session is not verified again, so it is only resumed where the same peer is expected. */
+/** The key includes the expected peer, because a resumed session is not verified again. */
 function keyOf(host: string, port: number, { serverName = "", commonName = "" }: ExpectedPeer): string {
   return JSON.stringify([host, port, serverName, commonName]);
 }

@@ -1,7 +1,10 @@
 import { AddressList } from "../config/address-list.ts";
 import { canonicalAddress, ipv4Of, ipv6Groups } from "../config/canonical-address.ts";
 
-/** Prefixes behind which packets may be carried on to an IPv4 address: NAT64, 6to4, IPv4-compatible, IPv4-translated, Teredo. */
+/**
+ * Prefixes whose packets a translator may forward to an IPv4 address: NAT64, 6to4, IPv4-compatible,
+ * IPv4-translated, Teredo.
+ */
 const TRANSLATED = new AddressList([
   "64:ff9b::/96",
   "64:ff9b:1::/48",
@@ -17,14 +20,14 @@ export function isTranslated(address: string): boolean {
 }
 
 /**
- * The IPv4 addresses that a translated one may lead to; none for any other. Where the length of a NAT64 prefix is not known (RFC 8215), there
- * is one for each that RFC 6052 has.
+ * The IPv4 addresses that a translated address may lead to; none for other addresses. If a NAT64
+ * prefix's length is unknown (RFC 8215), one for each length in RFC 6052.
  */
 export function embeddedAddresses(address: string): string[] {
   if (!isTranslated(address)) return [];
   const groups = ipv6Groups(canonicalAddress(address));
   if (groups[0] === 0x2002) return [ipv4Of(groups, 1)];
-  // Teredo: the server's, and the client's with every bit turned (RFC 4380).
+  // Teredo: the server's address, and the client's with all bits inverted (RFC 4380).
   if (groups[0] === 0x2001)
     return [
       ipv4Of(groups, 2),
@@ -38,8 +41,8 @@ export function embeddedAddresses(address: string): string[] {
 }
 
 /**
- * RFC 6052, prefixes of 48, 56 and 64 bits: the address goes on around the eight bits behind the 64th. One that begins with zero belongs to
- * another length.
+ * RFC 6052 prefixes of 48, 56 and 64 bits: the IPv4 address skips the eight bits after the 64th. A
+ * result that begins with zero belongs to another length.
  */
 function nat64Forms(groups: readonly number[]): string[] {
   const bytes = groups.flatMap((group) => [group >>> 8, group & 0xff]);

@@ -1,4 +1,4 @@
-/** Why an upstream could not be used. A closed list: each edge maps every code to a status of its own. */
+/** Why an upstream could not be used. A closed list: each edge maps every code to its own status. */
 export type UpstreamErrorCode =
   | "aborted"
   | "invalid-request"
@@ -15,21 +15,24 @@ export type UpstreamErrorCode =
   | "truncated-body"
   | "internal-error";
 
-/** An exception in this process ended an exchange. It has been reported: the client learns no details. */
+/** An exception in this process ended an exchange. It has been reported, so the client gets no details. */
 export function internalFailure(cause: unknown): UpstreamError {
   return new UpstreamError("internal-error", "the gateway failed to handle the exchange", { cause });
 }
 
 /**
- * An exchange with an upstream failed. The message is worded as in Go's net/http, which kubectl and its users match; it holds no
- * payload, header value or credential.
+ * An exchange with an upstream failed. The message is worded like Go's net/http, which kubectl and its
+ * users match; it contains no payload, header value or credential.
  */
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";
   readonly code: UpstreamErrorCode;
-  /** With "dial-failed": TCP had connected, so it was TLS that failed. */
+  /** With "dial-failed": TCP had connected, so TLS failed. */
   readonly hasConnected: boolean;
-  /** With "malformed-response": what it speaks instead of HTTP/1 ("HTTP/2", "TLS"), or that it does not speak HTTP/2 ("HTTP/1"). */
+  /**
+   * With "malformed-response": the protocol that the upstream speaks instead of HTTP/1 ("HTTP/2",
+   * "TLS"); "HTTP/1" if it should have spoken HTTP/2.
+   */
   readonly spoken: "HTTP/1" | "HTTP/2" | "TLS" | undefined;
 
   constructor(

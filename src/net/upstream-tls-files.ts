@@ -5,7 +5,7 @@ import { addressOfUrl } from "./endpoint-of-url.ts";
 import { FollowedFiles, type ReadFile } from "./followed-files.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "./tls.ts";
 
-/** What a connection is for, as logs and metrics name it. */
+/** A connection's purpose, as logs and metrics name it. */
 export type UpstreamUse =
   | "kubelet"
   | "kubeletUpstream"
@@ -18,18 +18,18 @@ export type UpstreamUse =
   | "auditWebhook"
   | "oidc";
 
-/** `client`: our own certificate there; `authority`: those that may have signed the server's. */
+/** `client`: our own certificate; `authority`: those that may have signed the server's. */
 export type UpstreamCertificate = "client" | "authority";
 
 export interface UpstreamTlsFilesOptions {
   readonly logger: Pick<Logger, "info" | "error">;
-  /** Certificates that count from now on; PEM. */
+  /** Called with the certificates that apply from now on; PEM. */
   readonly onRead?: (use: UpstreamUse, certificate: UpstreamCertificate, pem: string) => void;
 }
 
 /**
- * Follows the files of TLS to upstreams: new connections use what they hold, open ones keep what they began with. Files that do not
- * fit are logged, and the old ones stay.
+ * Follows the TLS files for upstreams. New connections use the new contents; open ones keep theirs.
+ * Invalid files are logged, and the old contents stay.
  */
 export class UpstreamTlsFiles {
   readonly #options: UpstreamTlsFilesOptions;
@@ -39,7 +39,10 @@ export class UpstreamTlsFiles {
     this.#options = options;
   }
 
-  /** The identity that the files of a section make, kept equal to them. Rejects with what the file system or OpenSSL says. */
+  /**
+   * The TLS identity from a section's files, kept up to date. Rejects with the file system's or
+   * OpenSSL's error.
+   */
   async tls(use: UpstreamUse, trust: UpstreamTrust): Promise<UpstreamTls> {
     const options = await this.follow(
       use,
@@ -54,13 +57,13 @@ export class UpstreamTlsFiles {
     return tls;
   }
 
-  /** Where a URL leads, with the TLS of its section; files are read for https alone. Rejects as `tls` does. */
+  /** The endpoint of a URL, with its section's TLS. Reads files for https only. Rejects as `tls` does. */
   async endpoint(use: UpstreamUse, url: string, trust: UpstreamTrust): Promise<UpstreamEndpoint> {
     const { isTls, ...address } = addressOfUrl(url);
     return { ...address, tls: isTls ? await this.tls(use, trust) : undefined };
   }
 
-  /** What is made of other files, now and whenever one has changed. Rejects as `read` does. */
+  /** Builds a value from other files, now and after each change. Rejects as `read` does. */
   async follow<T>(
     use: UpstreamUse,
     read: (file: ReadFile) => Promise<T>,
@@ -73,14 +76,14 @@ export class UpstreamTlsFiles {
     return value;
   }
 
-  /** Says which certificates count from now on. */
+  /** Reports the certificates that apply from now on. */
   note(use: UpstreamUse, { certificate, ca }: Pick<UpstreamTlsOptions, "certificate" | "ca">): void {
     const { onRead } = this.#options;
     if (certificate !== undefined) onRead?.(use, "client", certificate.toString());
     if (ca !== undefined) onRead?.(use, "authority", ca.toString());
   }
 
-  /** Reads all of them now. Never rejects. */
+  /** Reads all files again. Never rejects. */
   async reload(): Promise<void> {
     await Promise.all(Array.from(this.#followed, (files) => files.reload()));
   }
@@ -91,7 +94,7 @@ export class UpstreamTlsFiles {
   }
 }
 
-/** What the files of a section hold. */
+/** The TLS options in a section's files. */
 export async function tlsOptionsOf(trust: UpstreamTrust, read: ReadFile): Promise<UpstreamTlsOptions> {
   const textOf = async (file: string | undefined) => (file === undefined ? undefined : await read(file));
   return {
