@@ -22,9 +22,12 @@ import type { RequestHead } from "./request-head.ts";
 import { requireOneSpelling } from "./request-path.ts";
 import type { RequestSeats } from "./request-seats.ts";
 
-/** What a listener serves. Whatever is refused is thrown as a StatusError, and written in the listener's own words. */
+/**
+ * A listener's routes. They throw a refusal as a StatusError; `refuse` writes it in the listener's
+ * format.
+ */
 export interface ListenerRoutes extends AuditedRoutes {
-  /** As at a kubelet: an API server passes on the Origin of the page in front of it, and has judged it. */
+  /** Set for a kubelet: its API server forwards the page's Origin and has already checked it. */
   readonly takesAnyOrigin?: true;
   handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
   handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
@@ -32,7 +35,7 @@ export interface ListenerRoutes extends AuditedRoutes {
   refuseUpgrade(socket: Duplex, refusal: StatusError, context: AnswerContext): void;
 }
 
-/** Answers a plain request. Rejects for faults of ours alone. */
+/** Answers a plain request. Rejects only for the gateway's own faults. */
 export async function answerRequest(
   downstream: HttpDownstream,
   socket: Duplex,
@@ -67,7 +70,7 @@ async function refuse(
   if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
 }
 
-/** Answers a request for an upgrade. Rejects for faults of ours alone. */
+/** Answers an upgrade request. Rejects only for the gateway's own faults. */
 export async function answerUpgrade(
   request: RequestHead,
   socket: Duplex,
@@ -105,7 +108,10 @@ export async function answerUpgrade(
   }
 }
 
-/** A request that may not be made has one line: a session's is written where it is counted. Not the query, which may hold a token. */
+/**
+ * Logs a refused request once; sessions log their own refusals. Omits the query, which may contain a
+ * token.
+ */
 function logRefusal(
   incoming: IncomingStreaming | undefined,
   { code, message: reason }: StatusError,
@@ -120,14 +126,14 @@ function logRefusal(
   );
 }
 
-/** An error that is no answer is a fault of ours: logged whole, answered without details. */
+/** Any other error is the gateway's fault: log it in full, and answer without details. */
 function statusErrorOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   reportFault("request", error);
   return internalError("the gateway failed to handle the request");
 }
 
-/** Throws StatusError 403 for web pages that may not open sessions with what their browser adds. */
+/** Throws StatusError 403 for web pages that may not open sessions with their browser's own credentials. */
 function requireAllowedOrigin(
   incoming: IncomingStreaming,
   socket: Duplex,

@@ -7,7 +7,10 @@ import { isHttp2Stream } from "../net/abort-socket.ts";
 import { finishAndLinger } from "../net/linger.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
 
-/** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
+/**
+ * gorilla's dialler keeps this much of a refusal's body. A longer Status is cut, cannot be decoded,
+ * and is shown raw.
+ */
 export const MAX_UPGRADE_STATUS_BYTES = 1_024;
 
 const REASON_PHRASES: Readonly<Record<number, string>> = {
@@ -29,20 +32,29 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
 
 export type AnswerContext = ResponseContext;
 
-/** The head of a response on a socket that Node's HTTP server has let go. Lines stay in the given order and case. */
+/**
+ * Encodes a response head for a socket that Node's HTTP server has handed over. Headers keep their
+ * order and case.
+ */
 export function encodeResponseHead(status: number, headers: HeaderList, statusMessage?: string): string {
   const phrase = statusMessage ?? REASON_PHRASES[status] ?? "Unknown";
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n`;
 }
 
-/** Refuses an upgrade with a Status that kubectl decodes, and closes: a refused connection is never used again. */
+/**
+ * Refuses an upgrade with a Status that kubectl decodes, and closes, since a refused connection is not
+ * reused.
+ */
 export function refuseUpgrade(socket: Duplex, error: StatusError, context: AnswerContext): void {
   const body = Buffer.from(statusBody(error.status, MAX_UPGRADE_STATUS_BYTES));
   answerAndClose(socket, error.code, Object.entries(statusHeaders(error.status)), body, context);
 }
 
-/** Answers an upgrade with a whole body and closes the connection, or the HTTP/2 stream, once the client has had the chance to read it. */
+/**
+ * Answers an upgrade with a whole body, then closes the connection or HTTP/2 stream once the client
+ * could read it.
+ */
 export function answerAndClose(
   socket: Duplex,
   status: number,
@@ -60,7 +72,7 @@ export function answerAndClose(
   if (isHttp2Stream(socket)) {
     socket.respond(http2ResponseHeaders(status, lines));
     socket.end(body);
-    // What the client still sends is not wanted (RFC 9113 section 8.1).
+    // The rest of the request is not needed (RFC 9113 section 8.1).
     socket.close(constants.NGHTTP2_NO_ERROR);
     return;
   }

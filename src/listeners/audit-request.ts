@@ -9,15 +9,15 @@ import { switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../sessions/streaming-request.ts";
 
-/** What audit must know of a listener's requests. */
+/** How audit reads a listener's requests. */
 export interface AuditedRoutes {
-  /** What an authorizer would be asked about this request. */
+  /** The attributes with which an authorizer would be asked about this request. */
   attributesOf(user: UserInfo, incoming: IncomingStreaming): Attributes;
-  /** The answer's head and its end are events of their own. */
+  /** True if the answer's head and its end are separate audit events. */
   isLongRunning(url: URL): boolean;
 }
 
-/** The record of one request, begun before anything is decided. */
+/** Starts the audit record of a request, before any decision about it. */
 export function auditTrailOf(
   incoming: IncomingStreaming,
   audit: AuditLog,
@@ -33,12 +33,12 @@ export function auditTrailOf(
   return new AuditTrail(audit, request, (user) => routes.attributesOf(user, incoming));
 }
 
-/** A plain request is over when its answer is out, or its client has left. */
+/** Completes the record when the answer has been sent or the client has left. */
 export function completeWithResponse(trail: AuditTrail, downstream: HttpDownstream): void {
   downstream.onClose(() => trail.complete({ code: downstream.status }));
 }
 
-/** An upgrade that went to the API server is over when the connection, or the HTTP/2 stream, is. */
+/** Completes the record of an upgrade to the API server when its connection or HTTP/2 stream closes. */
 export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
   const answer = { code: switchedStatusOf(socket) };
   trail.started(answer);
@@ -46,7 +46,7 @@ export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
   else socket.once("close", () => trail.complete(answer));
 }
 
-/** nginx's code for a client that did not wait for its answer. */
+/** nginx's code for a client that left before its answer. */
 export const CLIENT_LEFT = { status: "Failure", message: "the client left", code: 499 } as const;
 
 const OPTIONS_KINDS = {
@@ -55,7 +55,7 @@ const OPTIONS_KINDS = {
   portforward: "PodPortForwardOptions",
 };
 
-/** The options of a streaming request as the object that Kubernetes decodes them into. */
+/** A streaming request's options, as the object into which Kubernetes decodes them. */
 export function requestedOptions(request: StreamingRequest): object {
   const { subresource, container, command, streams, ports } = request;
   const kind = { kind: OPTIONS_KINDS[subresource], apiVersion: "v1" };

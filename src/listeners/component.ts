@@ -4,11 +4,11 @@ import type { Component } from "../lifecycle/component.ts";
 import type { ListenAddress } from "../net/listen.ts";
 
 export interface RunningListener extends Component {
-  /** With the port that the system chose. */
+  /** The address, with the port that the system chose. */
   readonly at: ListenAddress;
 }
 
-/** Makes the server take connections; stopping cuts those that are left. Rejects when the address cannot be taken. */
+/** Starts listening; stopping destroys the remaining connections. Rejects if the address cannot be bound. */
 export async function startListener(
   server: Server,
   listen: (server: Server) => Promise<ListenAddress>,
@@ -22,7 +22,10 @@ export async function startListener(
   }
 }
 
-/** Cuts every connection and stops listening. Node lets go of upgraded connections, and would wait for them for ever. */
+/**
+ * Destroys every connection and stops listening. Node does not track upgraded connections and would
+ * wait for them forever.
+ */
 function closerOf(server: Server): () => Promise<void> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

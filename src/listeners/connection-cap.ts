@@ -4,8 +4,8 @@ import type { Limits } from "../config/sections/limits.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 
 /**
- * Closes connections of an address that has too many, and is false for them; a trusted proxy may have any number. IPv6 addresses
- * are counted by their /64: a host has one.
+ * Closes connections of an address that has too many and returns false for them; a trusted proxy has
+ * no limit. IPv6 addresses are counted by their /64, the network of one host.
  */
 export function connectionCap(
   { limits, edge }: { readonly limits: Pick<Limits, "maxConnectionsPerAddress">; readonly edge: EdgeRules },
@@ -32,7 +32,7 @@ export function connectionCap(
   };
 }
 
-/** The first four groups of an IPv6 address; an IPv4 address, in whatever spelling, as it is. */
+/** The first four groups of an IPv6 address, or an IPv4 address in its usual form, whatever its spelling. */
 export function networkOf(address: string): string {
   const plain = canonicalAddress(address);
   if (!isIPv6(plain)) return plain;

@@ -8,16 +8,16 @@ import type { Edge } from "../config/sections/edge.ts";
 import { type HeaderList, hasHeader, headerValue, headerValues, listElements } from "../http/header-list.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 
-/** More hops than any request makes. */
+/** More hops than real requests have. */
 const MAX_FORWARDED_HOPS = 32;
 
-/** The connection that a request came on. */
+/** The connection that carried a request. */
 export interface ConnectionOrigin {
   readonly isTls: boolean;
   readonly remoteAddress: string;
 }
 
-/** Whose word is taken about addresses, and which web pages may open sessions. */
+/** Decides which peers are trusted to report addresses, and which web pages may open sessions. */
 export class EdgeRules {
   readonly #proxies: AddressList;
   readonly #origins: ReadonlySet<string>;
@@ -32,15 +32,15 @@ export class EdgeRules {
   }
 
   /**
-   * The addresses that a request came through, the client's first. Read from the end: each trusted hop tells the one before it, and
-   * what an untrusted one tells is not looked at.
+   * The request's addresses, the client's first. Read from the end: each trusted hop names the one
+   * before it; claims of an untrusted hop are ignored.
    */
   sourceAddressesOf(headers: HeaderList, remoteAddress: string): string[] {
     const told = listElements(headerValues(headers, "x-forwarded-for")).slice(-MAX_FORWARDED_HOPS);
     const addresses = [canonicalAddress(remoteAddress)];
     while (this.isTrustedProxy(addresses[0] ?? "")) {
       const before = canonicalAddress(told.pop() ?? "");
-      // A client may write anything; what is no address is none.
+      // A client may write anything, so stop at text that is not an address.
       if (isIP(before) === 0) break;
       addresses.unshift(before);
     }
@@ -48,8 +48,8 @@ export class EdgeRules {
   }
 
   /**
-   * True if the client used TLS, here or at a trusted proxy that says so. Of several values of X-Forwarded-Proto the outermost
-   * trusted proxy's counts.
+   * True if the client used TLS, either here or to a trusted proxy that says so. The value of the
+   * outermost trusted proxy in X-Forwarded-Proto counts.
    */
   isHttps(headers: HeaderList, { isTls, remoteAddress }: ConnectionOrigin): boolean {
     if (!this.isTrustedProxy(canonicalAddress(remoteAddress))) return isTls;
@@ -60,7 +60,10 @@ export class EdgeRules {
     return /^(?:https|wss)$/i.test(protocol ?? "");
   }
 
-  /** Why a web page may not open this session, if so (CSWSH); docs/decisions/0040-origins.md. */
+  /**
+   * Why a web page may not open this session (CSWSH); undefined if it may.
+   * docs/decisions/0040-origins.md.
+   */
   originRefusal({ headers, peer }: IncomingStreaming, connection: ConnectionOrigin): StatusError | undefined {
     const origin = headerValue(headers, "origin")?.toLowerCase();
     if (origin === undefined || this.#origins.has(origin)) return undefined;
@@ -74,10 +77,13 @@ export class EdgeRules {
   }
 }
 
-/** golang.org/x/net/websocket, with which Kubernetes' conformance tests open sessions, sends a constant. */
+/** golang.org/x/net/websocket, which Kubernetes' conformance tests use, sends this constant Origin. */
 const ORIGIN_OF_PROGRAMS = "http://localhost";
 
-/** True for credentials that no browser adds to a page's request by itself. It adds cookies and certificates, and lets pages choose subprotocols. */
+/**
+ * True for credentials that a browser never adds to a page's request. Browsers do add cookies and
+ * certificates, and let pages choose subprotocols.
+ */
 function isBeyondForeignPages(origin: string, headers: HeaderList, hasCertificate: boolean): boolean {
   if (hasHeader(headers, "cookie")) return false;
   if (bearerTokenOf({ headers }) !== undefined) return true;

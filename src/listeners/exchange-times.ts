@@ -1,7 +1,7 @@
 import type { Timeouts } from "../config/sections/timeouts.ts";
 import type { BodyTimeouts, ForwardOptions } from "../http/upstream/forward-options.ts";
 
-/** Within which an exchange with an API server ends, and each side of it owes its bytes. */
+/** Timeouts for an exchange with an API server, and for the bytes that each side owes. */
 export function exchangeTimesOf(
   target: string,
   timeouts: Timeouts,
@@ -12,7 +12,10 @@ export function exchangeTimesOf(
     : { exchangeTimeoutMs: timeouts.apiServerRequestMs, ...body };
 }
 
-/** The same for an exchange that may last: a watch, a followed log, and all that a kubelet answers (profiles take as long as is asked). */
+/**
+ * The same without a total limit: for watches, followed logs, and everything from a kubelet (profiles
+ * may take any time).
+ */
 export function unlimitedTimesOf({
   requestBodyMs,
   streamIdleMs,
@@ -26,7 +29,10 @@ export function unlimitedTimesOf({
   };
 }
 
-/** By its URL, as kube-apiserver's long-running check: `watch=true`, `follow=true`, and paths below a version's `/watch/`. */
+/**
+ * Decides by the URL, like kube-apiserver's long-running check: `watch=true`, `follow=true`, and paths
+ * below a version's `/watch/`.
+ */
 export function isLongRunning(url: string): boolean {
   return /[?&](watch|follow)=(true|1)(&|$)/.test(url) || /^\/apis?\/[^?]*\/watch\//.test(url);
 }
@@ -34,7 +40,10 @@ export function isLongRunning(url: string): boolean {
 const SILENT_SUBRESOURCE =
   /^\/api\/v1\/(?:namespaces\/[^/?]+\/(?:pods|services)|nodes)\/[^/?]+\/(?:proxy|log)(?:[/?]|$)/;
 
-/** The requests that kube-apiserver's own time-out leaves alone: those above, and the subresources `proxy` and `log`, whose heads may wait for a pod. */
+/**
+ * Requests without a timeout at kube-apiserver: the above, and the subresources `proxy` and `log`,
+ * whose heads may wait for a pod.
+ */
 function hasNoTimeout(url: string): boolean {
   return isLongRunning(url) || SILENT_SUBRESOURCE.test(url);
 }

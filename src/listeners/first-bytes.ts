@@ -3,18 +3,18 @@ import { ByteCollector } from "../../protocols/bytes/index.ts";
 import { containEvents } from "../observability/faults.ts";
 
 export interface FirstBytesJudge<Answer> {
-  /** From then on the connection is late, and is closed. */
+  /** A connection that is undecided for this long is closed. */
   readonly timeoutMs: number;
-  /** An answer from what was read: all, and the newest part. Undefined: more is needed. */
+  /** Decides from all bytes so far; `newest` is the latest part. Undefined: more bytes are needed. */
   judge(seen: Buffer, newest: Buffer): Answer | undefined;
-  /** Gets it with the socket paused and all bytes unread but those that `consumes` takes. */
+  /** Receives the answer. The socket is paused, with all bytes unread except those that `consumes` counts. */
   decide(answer: Answer): void;
-  /** How many bytes are not for the next reader. Absent: none. */
+  /** How many bytes to remove before the next reader. Absent: none. */
   consumes?(answer: Answer): number;
   onLate?(): void;
 }
 
-/** Reads a new connection until there is an answer. Closes clients that end or are late. */
+/** Reads a new connection until `judge` answers. Closes connections that end first or are late. */
 export function judgeByFirstBytes<Answer>(socket: Socket, judging: FirstBytesJudge<Answer>): void {
   containEvents(socket, "listener", () => socket.destroy());
   const collector = new ByteCollector();
@@ -44,6 +44,6 @@ export function judgeByFirstBytes<Answer>(socket: Socket, judging: FirstBytesJud
   };
   socket.on("data", onData).on("end", onEnd).on("close", onEnd);
   socket.on("error", () => socket.destroy());
-  // One that was judged before is paused.
+  // An earlier judge leaves the socket paused.
   if (socket.isPaused()) socket.resume();
 }

@@ -16,53 +16,59 @@ import { breakStream } from "../net/abort-socket.ts";
 import { contain, containEvents } from "../observability/faults.ts";
 import { settlesWithin } from "./settles-within.ts";
 
-/** One stream's request as it came. */
+/** One stream's raw request. */
 export interface Http2Request {
   readonly stream: ServerHttp2Stream;
   readonly pseudo: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
-  /** The connection that it is a stream of. */
+  /** The stream's connection. */
   readonly socket: Socket;
 }
 
 export interface Http2Handlers {
-  /** Anything but CONNECT. */
+  /** Every method except CONNECT. */
   onRequest(request: Http2Request): void;
-  /** Extended CONNECT (RFC 8441), and plain CONNECT, which has no `:protocol`. */
+  /** Extended CONNECT (RFC 8441); also plain CONNECT, which has no `:protocol`. */
   onConnect(request: Http2Request): void;
 }
 
 export type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
 
-/** A connection without an open stream is closed after this long, as kube-apiserver closes its own. */
+/** Like kube-apiserver, closes a connection without open streams after this long. */
 export const HTTP2_IDLE_MS = 90_000;
 
 export interface Http2Times {
-  /** A connection without an open stream is closed after this long. Absent: HTTP2_IDLE_MS. */
+  /** A connection without open streams is closed after this long. Absent: HTTP2_IDLE_MS. */
   readonly idleMs?: number;
-  /** A connection that is closing, and whose client takes nothing of what is queued for it for this long, is broken. */
+  /** A closing connection breaks if its client takes none of the queued bytes for this long. */
   readonly takingMs: number;
 }
 
-/** Of one connection, over all its streams: room for a few that send at full speed while others stand still. */
+/** A connection's window for all its streams: room for a few at full speed while others stall. */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
-/** Frames that a peer may get wrong, or streams that it may have refused, before its connection ends. */
+/** After this many invalid frames, or refused streams, the connection ends. */
 const MAX_INVALID_FRAMES = 10;
 const MAX_REJECTED_STREAMS = 100;
 
-/** Streams that a client may take back unanswered within a second of its first; nghttp2 alone lets a rapid reset go on for a minute. */
+/**
+ * Streams that a client may reset without an answer, each second. nghttp2's own limit would let a
+ * rapid reset last a minute.
+ */
 export const MAX_RESETS_A_SECOND = 500;
 
 const MIB = 1024 * 1024;
 
-/** A head's usual bound elsewhere: each stream may hold as much at once, and a few of a connection the longest that is allowed. */
+/**
+ * A usual limit for heads. Every stream may buffer this much at once, and a few of a connection the
+ * longest head allowed.
+ */
 const USUAL_HEAD_BYTES = 64 * 1024;
 const LONGEST_HEADS_AT_ONCE = 16;
 
 /**
- * What node:http2 may hold for one connection, in MiB: all of its streams with full buffers and usual heads, twice over. Its own 10 would
- * refuse streams that `maxHttp2Streams` allows.
+ * node:http2's memory limit for one connection, in MiB: twice its streams with full buffers and usual
+ * heads. The default of 10 would refuse streams that `maxHttp2Streams` allows.
  */
 function sessionMemoryMib({
   maxHttp2Streams,
@@ -78,15 +84,16 @@ function sessionMemoryMib({
 }
 
 /**
- * The HTTP/2 connections of a listener, each with the bounds that stand against floods: streams at a time, header bytes and lines,
- * frames that are wrong (docs/limits.md). Rapid resets (CVE-2023-44487) and CONTINUATION floods (CVE-2024-27983) are stopped by nghttp2.
+ * A listener's HTTP/2 connections, each with limits against floods: streams, header bytes and lines,
+ * invalid frames (docs/limits.md). nghttp2 stops rapid resets (CVE-2023-44487) and CONTINUATION floods
+ * (CVE-2024-27983).
  */
 export class Http2Connections {
   readonly #server: Http2Server;
   readonly #idleMs: number;
   readonly #takingMs: number;
   readonly #sessionMemoryMib: number;
-  /** How many streams each has open. */
+  /** The number of open streams of each connection. */
   readonly #sessions = new Map<ServerHttp2Session, number>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
   #isDraining = false;
@@ -104,17 +111,18 @@ export class Http2Connections {
         enableConnectProtocol: true,
         maxConcurrentStreams: limits.maxHttp2Streams,
         maxHeaderListSize: limits.maxRequestHeaderBytes,
-        // What one stream's peer may send unread: the same as on a connection of its own.
+        // Unread bytes that one stream's client may send: as on an HTTP/1.1 connection.
         initialWindowSize: limits.socketBufferBytes,
       },
-      // Bounded by bytes here, each pair counting 32 and more: past these node:http2 resets, past `maxRequestHeaders` we answer.
+      // Bytes are the real limit, since each pair counts at least 32. Beyond this node:http2 resets the
+      // stream; beyond `maxRequestHeaders` we answer.
       maxHeaderListPairs: limits.maxRequestHeaderBytes,
       maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
       maxSessionMemory: this.#sessionMemoryMib,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
     });
-    // A peer that breaks off, or breaks the protocol: its session is over, and 'close' follows.
+    // The peer broke off or violated the protocol: the session is over, and 'close' follows.
     this.#server.on("sessionError", () => {});
     const onStream = (
       stream: ServerHttp2Stream,
@@ -122,7 +130,8 @@ export class Http2Connections {
       _flags: number,
       rawHeaders: readonly string[],
     ): void => {
-      // Where its connection is ended for what the peer did, every open stream says so, answered or not: unheard, it would end the process.
+      // When the peer's fault ends a connection, every open stream emits 'error', answered or not. Without a
+      // listener it would end the process.
       stream.on("error", ignore);
       const { session } = stream;
       if (session?.socket === undefined) return;
@@ -136,31 +145,35 @@ export class Http2Connections {
         () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
         abort,
       );
-      // What it came for is answered; the next is for another connection.
+      // The client's request is answered; its next one belongs on another connection.
       if (this.#isDraining && !session.closed) session.close();
     };
     this.#server.on("stream", onStream);
   }
 
-  /** A connection whose peer is known to speak HTTP/2. */
+  /** Serves a connection whose peer is known to speak HTTP/2. */
   accept(socket: Duplex): void {
     const opened = (session: ServerHttp2Session): void => this.#opened(session, socket);
     this.#server.once("session", opened).emit("connection", socket);
     this.#server.off("session", opened);
-    // The client has closed: as Go's server and nginx take it. Node would keep the connection, and its streams their backends'.
+    // Treat the client's FIN as a close, like Go's server and nginx. Node would keep the connection, and
+    // its streams would keep their backends'.
     socket.once("end", () => socket.destroy());
   }
 
   /**
-   * GOAWAY with the last stream that is served, so that clients send later ones elsewhere. Open streams continue. After a GOAWAY
-   * without that name node:http2 would drop streams without a word.
+   * Sends GOAWAY with the last stream that will be served, so that clients send later ones elsewhere.
+   * Open streams continue. node:http2 silently drops later streams if GOAWAY does not name the last one.
    */
   drain(): void {
     this.#isDraining = true;
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** Resolves when the connections without an open stream have sent what they had to, or after `timeoutMs`. To be called after `drain`. */
+  /**
+   * Resolves when the connections without open streams have sent everything, or after `timeoutMs`. Call
+   * after `drain`.
+   */
   async flushed(timeoutMs: number): Promise<void> {
     const ending = [...this.#sessions].filter(([, openStreams]) => openStreams === 0);
     const ended = ending.map(([session]) => new Promise<void>((resolve) => session.once("close", resolve)));
@@ -177,7 +190,7 @@ export class Http2Connections {
       timer = setTimeout(() => session.close(), this.#idleMs).unref();
     };
     idle();
-    // Closing waits for what is queued, and the end of its streams does not take it out of the queue of TLS or the system.
+    // Closing waits for the queue. Ended streams may leave bytes in the queue of TLS or the kernel.
     const stuck = (): void => {
       if (session.closed && this.#openStreamsOf(session) === 0) socket.destroy();
       else session.setTimeout(this.#takingMs);
@@ -192,7 +205,8 @@ export class Http2Connections {
         const openStreams = this.#openStreamsOf(session) - 1;
         if (this.#sessions.has(session)) this.#sessions.set(session, openStreams);
         if (openStreams === 0 && !session.closed) idle();
-        // node:http2 counts what a reset stream had still to send for ever, and refuses streams past maxSessionMemory.
+        // node:http2 never stops counting a reset stream's unsent bytes, and refuses streams beyond
+        // maxSessionMemory.
         unsentBytes += stream.writableLength;
         if (unsentBytes > (this.#sessionMemoryMib * MIB) / 2 && !session.closed) session.close();
       });
@@ -208,7 +222,7 @@ export class Http2Connections {
     resets.count += 1;
     this.#resets.set(session, resets);
     if (resets.count <= MAX_RESETS_A_SECOND) return;
-    // Outside of the stream's own event.
+    // Not within the stream's own event.
     setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 
@@ -218,14 +232,14 @@ export class Http2Connections {
 }
 
 /**
- * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are never sent: stream and backend
- * connection would last as long as the client's connection.
+ * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are
+ * never sent. The stream and its backend connection would last as long as the client's connection.
  */
 function destroyWhenReset(stream: ServerHttp2Stream): void {
   const destroyIfForgotten = (): void => {
     if (!stream.destroyed && isForgotten(stream)) stream.destroy();
   };
-  // nghttp2 still knows the stream while it reports its end.
+  // nghttp2 still knows the stream while it reports the end.
   const closing = (): void => {
     if (stream.closed) setImmediate(destroyIfForgotten);
   };
@@ -234,7 +248,7 @@ function destroyWhenReset(stream: ServerHttp2Stream): void {
 
 function ignore(): void {}
 
-/** nghttp2 forgets a stream that is closed, and node:http2 calls the state of one that it does not know idle. */
+/** nghttp2 forgets closed streams, and node:http2 reports an unknown stream's state as idle. */
 function isForgotten({ state }: ServerHttp2Stream): boolean {
   return (
     state.state === constants.NGHTTP2_STREAM_STATE_IDLE ||

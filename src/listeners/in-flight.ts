@@ -1,10 +1,10 @@
-/** A member of at most one InFlight at a time. Its index there is -1 while it is in none. */
+/** A member of at most one InFlight at a time. Its index is -1 while it is in none. */
 export interface InFlightMember {
   inFlightIndex: number;
 }
 
-// V8 replaces a Set's table every few dozen additions, and each refers to the next: one in the old space
-// keeps later members, with all that they refer to, from being collected while they are young.
+// V8 replaces a Set's table every few dozen additions, and each table refers to the next. One in the
+// old space keeps later members, and everything they refer to, from being collected young.
 /** A set for members that come and go with each request. */
 export class InFlight<Member extends InFlightMember> implements Iterable<Member> {
   readonly #members: Member[] = [];
@@ -19,7 +19,7 @@ export class InFlight<Member extends InFlightMember> implements Iterable<Member>
     this.#members.push(member);
   }
 
-  /** The last member takes its index. A member of another InFlight is left alone. */
+  /** The last member takes over the index. Ignores members of another InFlight. */
   delete(member: Member): void {
     const { inFlightIndex: index } = member;
     if (this.#members[index] !== member) return;
@@ -30,7 +30,7 @@ export class InFlight<Member extends InFlightMember> implements Iterable<Member>
     last.inFlightIndex = index;
   }
 
-  /** Iterates over the present members, also while others are added or deleted. */
+  /** Iterates over the present members, even while members are added or deleted. */
   [Symbol.iterator](): Iterator<Member> {
     return this.#members.slice()[Symbol.iterator]();
   }

@@ -1,11 +1,11 @@
 import type { GatewayContext } from "../sessions/context.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 
-/** What a listener needs, whatever it serves. */
+/** The parts that every listener needs. */
 export interface ListenerContext
   extends Pick<GatewayContext, "audit" | "clock" | "limits" | "logger" | "metrics" | "timeouts" | "tracing"> {
   readonly edge: EdgeRules;
 }
 
-/** A gateway with what its listeners need. */
+/** A gateway's context with its listeners' parts. */
 export type ServingContext = GatewayContext & ListenerContext;

@@ -28,31 +28,34 @@ import { webSocketRequestOf } from "./websocket-stream.ts";
 export interface ListenerOptions {
   /** Absent: plain HTTP. */
   readonly tls?: ServingTls | undefined;
-  /** HTTP/2 is offered to TLS clients, and spoken with those that choose it. */
+  /** Offers HTTP/2 to TLS clients. */
   readonly http2?: boolean | undefined;
   /** Proxies whose connections begin with a PROXY protocol header. Absent: none. */
   readonly proxyProtocol?: { readonly from: readonly string[] } | undefined;
 }
 
-/** A server and what it does with requests, which may as well have come to another one (the front door). */
+/** A server and its request handlers, which can also serve requests from another server (the front door). */
 export interface Listener {
-  /** For connections. Not yet listening. */
+  /** Not yet listening. */
   readonly server: Server;
   readonly plainRequests: PlainRequests;
   readonly unusedConnections: UnusedConnections;
-  /** Answers a plain request that came on `socket`. Never rejects. */
+  /** Answers a plain request from `socket`. Never rejects. */
   answerRequest(downstream: HttpDownstream, socket: Duplex): Promise<void>;
-  /** Answers a request for an upgrade: on its connection, with `early` bytes of it read, or on an HTTP/2 stream. Never rejects. */
+  /**
+   * Answers an upgrade request on an HTTP/2 stream or on its connection, of which `early` bytes have
+   * been read. Never rejects.
+   */
   answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<void>;
-  /** No connection takes another request than those that it has. */
+  /** Connections accept no requests beyond their present ones. */
   drain(): void;
-  /** Takes no new connections, and closes those that are kept for another request. */
+  /** Stops accepting, and closes idle connections. */
   stopAccepting(): Promise<void>;
-  /** Resolves when what is queued of HTTP/2 answers has left, or after `timeoutMs`. To be called after `drain`. */
+  /** Resolves when the queued HTTP/2 answers have been sent, or after `timeoutMs`. Call after `drain`. */
   flushed(timeoutMs: number): Promise<void>;
 }
 
-/** A listener with every bound that clients meet before they are known. Not yet listening. */
+/** Creates a listener with every limit that applies before authentication. Not yet listening. */
 export function createListener(
   gateway: ListenerContext,
   routes: ListenerRoutes,
@@ -60,7 +63,7 @@ export function createListener(
 ): Listener {
   const { limits, timeouts } = gateway;
   const seats = new RequestSeats(limits);
-  // Bounded by their seats, and by those that wait for one.
+  // The seats and their queue limit these already.
   const plainRequests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const unusedConnections = new UnusedConnections();
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
@@ -105,7 +108,7 @@ export function createListener(
     { tls },
   );
   unusedConnections.watch(server);
-  // A server of TLS takes what was read before by itself.
+  // A TLS server reads the unread bytes by itself.
   if (tls === undefined && options.proxyProtocol !== undefined)
     server.on("connection", (socket: Socket) => socket.resume());
   const { access } = gateway.metrics;
@@ -137,7 +140,7 @@ export function createListener(
   };
 }
 
-/** Of such a request Node gives its first line alone. */
+/** For such a request Node reports only the request line. */
 function logUnknownMethod({ method, target }: UnknownMethod, socket: Socket, gateway: ListenerContext): void {
   const [path] = target.split("?", 1);
   const { remoteAddress } = socket;
@@ -151,7 +154,7 @@ function http2For(
   { limits, timeouts }: ListenerContext,
   { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
 ): Http2Connections {
-  // An unauthenticated client may not try again on the same connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
+  // After a 401 the client must use another connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
   const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<void>): Promise<void> => {
     const { session } = stream;
     await answered;
@@ -160,7 +163,7 @@ function http2For(
   const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
-      // As Node does by itself for HTTP/1.1.
+      // Node does this by itself for HTTP/1.1.
       if (pseudo.expect === "100-continue") downstream.sendContinue();
       void leaveUnknown(stream, answerRequest(downstream, socket));
     },

@@ -4,18 +4,21 @@ import { TLSSocket } from "node:tls";
 import type { PeerCertificates } from "../access/authn/authenticator.ts";
 import type { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 
-/** More certificates than any chain has; Node reads no more from us than we ask. */
+/** More certificates than any chain has. It bounds this walk; Node reads each issuer only when asked. */
 const MAX_CHAIN_CERTIFICATES = 10;
 
-/** On the socket itself: an HTTP/2 session shows requests a proxy of it, which hands properties on. */
+/**
+ * Stored on the socket: an HTTP/2 session gives requests a proxy of the socket, which forwards
+ * properties.
+ */
 const PEER = Symbol("peer certificates");
 interface Known {
   [PEER]?: PeerCertificates;
 }
 
 /**
- * Judges a connection again by authorities that took the place of those of its handshake: where none of them has issued the client's
- * certificate, it counts as unverified from the next request on.
+ * Verifies a connection again after its listener's authorities changed: if none of them issued the
+ * client's certificate, it counts as unverified from the next request on.
  */
 export function rejudgePeer(socket: TLSSocket, authorities: readonly CertificateAuthority[]): void {
   const peer = peerCertificatesOf(socket);
@@ -23,7 +26,7 @@ export function rejudgePeer(socket: TLSSocket, authorities: readonly Certificate
   (socket as Known)[PEER] = { ...peer, isVerified: false };
 }
 
-/** What the client showed in the handshake of this connection; read once for each connection. */
+/** The client's certificates from this connection's handshake, read once. */
 export function peerCertificatesOf(socket: Duplex): PeerCertificates | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const before = (socket as Known)[PEER];

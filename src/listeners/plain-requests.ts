@@ -3,10 +3,13 @@ import { contain } from "../observability/faults.ts";
 import { isLongRunning } from "./exchange-times.ts";
 import { InFlight } from "./in-flight.ts";
 
-/** How often clients that take nothing are looked for, in one `streamIdleMs`: one is let go later by so much at most. */
+/** How many times in `streamIdleMs` stalled clients are looked for. A client may stay that much longer. */
 const LOOKS_PER_IDLE_TIME = 4;
 
-/** The plain requests in progress, for which a shutdown waits. Watches and followed logs are not waited for: their clients reconnect. */
+/**
+ * The plain requests in progress, for which a shutdown waits. It does not wait for watches and
+ * followed logs, since their clients reconnect.
+ */
 export class PlainRequests {
   readonly #maxInFlight: number;
   readonly #emptied: (() => void)[] = [];
@@ -17,7 +20,7 @@ export class PlainRequests {
   #look: NodeJS.Timeout | undefined;
   #isDraining = false;
 
-  /** `streamIdleMs`: so long may a client take nothing of what waits for it. */
+  /** `streamIdleMs`: how long a client may take none of the queued bytes. */
   constructor(maxInFlight: number, streamIdleMs: number) {
     this.#maxInFlight = maxInFlight;
     this.#streamIdleMs = streamIdleMs;
@@ -27,7 +30,7 @@ export class PlainRequests {
     return this.#inFlight.size;
   }
 
-  /** To be called with each request before it is answered. False: it is one too many, and is to be refused. */
+  /** Call for each request before answering. False: there are too many, so refuse it. */
   add(downstream: HttpDownstream): boolean {
     if (isLongRunning(downstream.target)) {
       this.closeIfDraining(downstream);
@@ -41,7 +44,7 @@ export class PlainRequests {
     return true;
   }
 
-  /** As `add`, for a caller that watches the request itself: after true `end` has to be called, whatever becomes of it. */
+  /** Like `add`, for a caller that tracks the request itself. After true it must call `end`. */
   begin(downstream: HttpDownstream): boolean {
     this.closeIfDraining(downstream);
     if (this.#inFlight.size >= this.#maxInFlight) return false;
@@ -55,12 +58,15 @@ export class PlainRequests {
     if (this.#inFlight.size === 0) for (const resolve of this.#emptied.splice(0)) resolve();
   }
 
-  /** A connection that is kept would bring another request each time. */
+  /** A connection that stays open would bring further requests. */
   closeIfDraining(downstream: HttpDownstream): void {
     if (this.#isDraining) downstream.closeConnectionAfter();
   }
 
-  /** One timer for all exchanges, and nothing on the way of their bytes: the clock of a client runs while something waits for it. */
+  /**
+   * One timer for all exchanges, and no work on their byte path. A client's time counts while bytes are
+   * queued for it.
+   */
   #startLooking(): void {
     this.#look ??= setInterval(() => {
       if (this.#inFlight.size + this.#longRunning.size === 0) {
@@ -77,13 +83,16 @@ export class PlainRequests {
     }, this.#streamIdleMs / LOOKS_PER_IDLE_TIME).unref();
   }
 
-  /** Each connection is closed after its next answer. To be called when sessions begin to drain. */
+  /** Closes each connection after its next answer. Call when sessions begin to drain. */
   drain(): void {
     this.#isDraining = true;
     for (const downstream of this.#inFlight) downstream.closeConnectionAfter();
   }
 
-  /** Resolves when the last answer is out or after `timeoutMs`. To be called after `drain`, when no connection is accepted any more. */
+  /**
+   * Resolves when the last answer has been sent, or after `timeoutMs`. Call after `drain`, when nothing
+   * is accepted any more.
+   */
   finish(timeoutMs: number): Promise<void> {
     if (this.#inFlight.size === 0) return Promise.resolve();
     return new Promise((resolve) => {

@@ -12,7 +12,7 @@ import { contain } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
 
-/** Why a connection was refused for what it began with. Labels of `sluice_connections_refused_total`. */
+/** Why a connection was refused for its first bytes. Labels of `sluice_connections_refused_total`. */
 export type ProxyHeaderRefusal =
   | "proxy-header-untrusted"
   | "proxy-header-missing"
@@ -20,17 +20,20 @@ export type ProxyHeaderRefusal =
   | "proxy-header-late";
 
 export interface AdmittingOptions {
-  /** Addresses and networks whose connections begin with a header. Of others none may. Absent: headers are not looked for. */
+  /**
+   * Addresses and networks whose connections must begin with a header; others may not. Absent: headers
+   * are not parsed.
+   */
   readonly from: readonly string[] | undefined;
-  /** Within which a header is due, or the first bytes of what has none. */
+  /** Limit for the header, or for the first bytes of a connection without one. */
   readonly timeoutMs: number;
-  /** Counts a connection by its client's address; false: it has been closed. */
+  /** Counts a connection by its client's address; false: the connection has been closed. */
   admit(socket: Socket): boolean;
   onRefused(reason: ProxyHeaderRefusal): void;
   readonly logger: Pick<Logger, "warn">;
 }
 
-/** Strangers can cause them at will: one of a kind is logged in so long, in milliseconds. */
+/** Strangers can cause these refusals at will, so each kind is logged once in this many milliseconds. */
 export const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 const PROBLEMS: Readonly<Record<ProxyHeaderRefusal, string>> = {
@@ -43,8 +46,8 @@ const PROBLEMS: Readonly<Record<ProxyHeaderRefusal, string>> = {
 type Judged = { readonly header: ProxyHeader | undefined } | { readonly refusal: ProxyHeaderRefusal };
 
 /**
- * Has a server take what is admitted. With `from`, the server's listeners so far get connections behind their headers, of the
- * client as the peer, unread and paused.
+ * Makes a server serve admitted connections. With `from`, the server's existing listeners get them
+ * without the header, with the client as the peer, unread and paused.
  */
 export function admitConnections(server: Server, options: AdmittingOptions): void {
   const { from, timeoutMs, admit } = options;
@@ -59,7 +62,7 @@ export function admitConnections(server: Server, options: AdmittingOptions): voi
   server.on("connection", (socket: Socket) => {
     const address = canonicalAddress(socket.remoteAddress ?? "");
     const isProxy = proxies.has(address);
-    // A proxy's connections count as its clients'.
+    // A proxy's connections count for its clients.
     if (!isProxy && !admit(socket)) return;
     judgeByFirstBytes<Judged>(socket, {
       timeoutMs,
@@ -117,7 +120,7 @@ interface BehindProxies {
   readonly proxyProtocol: { readonly from: readonly string[] } | undefined;
 }
 
-/** The addresses whose connections begin with a header, by the names of listeners in logs. */
+/** The addresses whose connections begin with a header, by the listener's name in logs. */
 export function proxiesByListener({
   apiServer,
   ingress,

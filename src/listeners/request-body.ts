@@ -11,14 +11,14 @@ import {
 import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { headerValue } from "../http/header-list.ts";
 
-/** A review is a few hundred bytes; kube-apiserver takes 3 MiB. */
+/** A review is a few hundred bytes; kube-apiserver accepts 3 MiB. */
 export const MAX_REVIEW_BYTES: number = 64 * 1024;
 
 const JSON_TYPE = "application/json";
 
 /**
- * The review that a client posts, up to a bound, as JSON or as Kubernetes' protobuf, when it is whole within `timeoutMs`.
- * Throws StatusError 400, 408, 413 and 415.
+ * Reads a client's review, as JSON or Kubernetes' protobuf, with limits on bytes and, by `timeoutMs`,
+ * on time. Throws StatusError 400, 408, 413 and 415.
  */
 export async function readReview(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
   const [type = ""] = (headerValue(downstream.headers, "content-type") ?? JSON_TYPE).toLowerCase().split(";");
@@ -26,7 +26,7 @@ export async function readReview(downstream: HttpDownstream, timeoutMs: number):
     throw unsupportedMediaType([JSON_TYPE, PROTOBUF_TYPE]);
   }
   const review = decoded(type.trim(), await readBody(downstream, timeoutMs));
-  // Parts of it are written again, into the answer and into audit events.
+  // Parts of it are serialized again, into the answer and into audit events.
   if (isDeeperThan(review, MAX_OBJECT_DEPTH))
     throw undecodable(`the body is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
   return review;
@@ -44,7 +44,7 @@ function undecodable(problem: string): StatusError {
   return badRequest(`couldn't get version/kind: ${problem}`);
 }
 
-/** A body that is refused is left unread, and its connection stands until it has its answer. */
+/** Leaves a refused body unread; its connection stays open until the answer. */
 function readBody({ body }: HttpDownstream, timeoutMs: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -66,7 +66,7 @@ function readBody({ body }: HttpDownstream, timeoutMs: number): Promise<Buffer> 
       () => fail(genericError(408, "the request's body did not come in time")),
       timeoutMs,
     );
-    // An empty HTTP/2 body may have ended while its sender was identified, and does not end twice.
+    // An empty HTTP/2 body may have ended during authentication, and does not end again.
     if (body.readableEnded) end();
     else if (body.destroyed) cut();
     else body.on("data", take).on("end", end).on("error", cut).on("close", cut);

@@ -1,11 +1,14 @@
 import type { Duplex } from "node:stream";
 import type { HeaderList } from "../http/header-list.ts";
 
-/** What a request begins with, whichever version of HTTP brought it; a WebSocket on an HTTP/2 stream is told as the upgrade that it is. */
+/**
+ * A request's head, independent of the HTTP version. A WebSocket on an HTTP/2 stream appears as the
+ * equivalent upgrade.
+ */
 export interface RequestHead {
   readonly method: string;
   readonly target: string;
   readonly headers: HeaderList;
-  /** Its connection. */
+  /** The request's connection. */
   readonly socket: Duplex;
 }

@@ -1,22 +1,22 @@
 import { badRequest } from "../api/status.ts";
 
-/** What follows is a path of the pod's or Service's own server, with spellings of its own. */
+/** The rest is a path of the pod's or Service's own server, which may be spelt in any way. */
 const OWN_SERVER = /^\/api\/v1\/namespaces\/[^/]+\/(?:pods|services)\/[^/]+\/proxy(?=\/)/;
-/** RFC 3986, section 2.3: letters, digits, `-`, `.`, `_` and `~`, which mean the same unescaped. */
+/** RFC 3986 section 2.3: escaped letters, digits, `-`, `.`, `_` and `~`, which mean the same unescaped. */
 const ESCAPED_UNRESERVED = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i;
 const ESCAPED_SEPARATOR = /%(?:2f|5c)/i;
 
 /**
- * Throws StatusError 400 for a path that two readers could understand differently. kube-apiserver decodes once and removes no dot
- * segments; URL parsers do, and read `\` as `/` and `#` as an end.
+ * Throws StatusError 400 for a path that two readers could understand differently. kube-apiserver
+ * decodes once and keeps dot segments; URL parsers remove them, and read `\` as `/` and `#` as an end.
  */
 export function requireOneSpelling(target: string): void {
-  // Absolute-form targets belong to forward proxies, and `//host/path` would be read as one.
+  // Absolute-form targets are for forward proxies, and `//host/path` could be read as one.
   if (!target.startsWith("/") || target.startsWith("//")) {
     throw badRequest("the request target must be a path");
   }
   const [path = ""] = target.split("?", 1);
-  // What most paths are.
+  // Most paths match this.
   if (/^(?:\/[\w~-][\w.:@~-]*)+\/?$/.test(path) && !target.includes("#")) return;
   if (/[^\x21-\x7e]|\\/.test(path) || target.includes("#")) {
     throw ambiguous("it has a character that must be percent-encoded");
@@ -28,7 +28,7 @@ export function requireOneSpelling(target: string): void {
   if (ESCAPED_SEPARATOR.test(head)) throw ambiguous("it has an escaped slash");
   if (head.includes("//")) throw ambiguous("it has an empty segment");
   requireUtf8(head);
-  // Each escape one character: whether bytes are UTF-8 does not matter here.
+  // One character for each escape: it does not matter here whether the bytes are UTF-8.
   const decoded = path.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   if (decoded.split(/[/\\]/).some((segment) => segment === "." || segment === "..")) {
     throw ambiguous("it has a dot segment");

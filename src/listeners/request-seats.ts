@@ -15,24 +15,30 @@ export type SeatLimits = Pick<
   | "maxLongRunningRequestsPerUser"
 >;
 
-/** So long a request waits for a seat, a quarter of kube-apiserver's time for a request, as API Priority and Fairness has it. */
+/**
+ * How long a request waits for a seat: as in API Priority and Fairness, a quarter of kube-apiserver's
+ * request timeout.
+ */
 export const SEAT_WAIT_MS = 15_000;
-/** Health checks at a time, and of one address: they are answered while nothing else is. */
+/**
+ * Concurrent health checks, in total and for each address. They are answered even when all seats are
+ * taken.
+ */
 export const MAX_HEALTH_CHECKS = 100;
 export const MAX_HEALTH_CHECKS_PER_ADDRESS = 20;
 
-/** As kube-apiserver says it. */
+/** kube-apiserver's value. */
 const RETRY_AFTER_SECONDS = 1;
 const HEALTH_CHECK = /^\/(?:healthz|livez|readyz)(?:[/?]|$)/;
 
 /**
- * Seats of a listener's plain requests: of the client's address, then of its user. Watches and
- * followed logs have their own. Requests whose bodies do not come wait beside the seats.
+ * Seats for a listener's plain requests: first the client address's, then the user's. Watches and
+ * followed logs have their own. Requests with late bodies wait without a seat.
  */
 export class RequestSeats {
   readonly #arriving: FairQueue;
   readonly #users: FairQueue;
-  /** Of addresses, for requests that the API server authenticates. */
+  /** By address, for requests that the API server authenticates. */
   readonly #unknown: FairQueue;
   readonly #longRunning: FairQueue;
   readonly #slowBodies: SlowBodies;
@@ -47,7 +53,7 @@ export class RequestSeats {
   constructor(limits: SeatLimits) {
     const { maxConcurrentRequests: seats, maxConcurrentRequestsPerUser: seatsPerFlow } = limits;
     const requests = { seats, seatsPerFlow, maxWaiting: seats, maxWaitMs: SEAT_WAIT_MS };
-    // These are held briefly: an address that has its share waits for its next one, connection by connection.
+    // Held briefly, so an address that has its share waits for its next seat, in turn by connection.
     this.#arriving = new FairQueue(requests);
     this.#unknown = new FairQueue(requests);
     this.#users = new FairQueue({ ...requests, onlyModestFlowsWait: true });
@@ -60,8 +66,9 @@ export class RequestSeats {
   }
 
   /**
-   * Takes a seat of the request's address, until the exchange is over or its user is known. Resolves
-   * with what takes the user's seat instead, once. Both reject with StatusError 429.
+   * Acquires a seat for the request's address until the exchange ends or its user is known. Resolves
+   * with a function to call once, which exchanges it for the user's seat. Both reject with StatusError
+   * 429.
    */
   async arrive(
     downstream: HttpDownstream,
@@ -90,7 +97,10 @@ export class RequestSeats {
     };
   }
 
-  /** A seat for as long as the body comes: until it begins, and once it is slow, the request waits beside the seats. */
+  /**
+   * A seat while the body arrives. Before the body begins, and once it is slow, the request waits
+   * without a seat.
+   */
   async #seatWithBody(
     queue: FairQueue,
     flow: string,
@@ -108,11 +118,11 @@ export class RequestSeats {
 
 interface Seat {
   leave(): void;
-  /** To another flow, where that may have one more. */
+  /** Moves the seat to another flow if that flow may have one more. */
   pass(queue: FairQueue, flow: string): void;
 }
 
-/** Holds a seat until the exchange is over, or it is left. */
+/** Acquires a seat until the exchange is over or `leave` is called. */
 async function seat(queue: FairQueue, flow: string, lane: string, downstream: HttpDownstream): Promise<Seat> {
   const seated = queue.acquire(flow, lane);
   if (seated === false || (seated !== true && !(await seated))) throw tooMany();

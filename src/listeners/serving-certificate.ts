@@ -11,7 +11,7 @@ import type { Logger } from "../observability/logger.ts";
 import { rejudgePeer } from "./peer-certificates.ts";
 import { type ServingTls, secureContextOf } from "./serving-tls.ts";
 
-/** Throws when a file cannot be read, when certificate and key do not belong together, or OpenSSL cannot use them. */
+/** Throws if a file cannot be read, if certificate and key do not match, or if OpenSSL rejects them. */
 export async function readServingTls(
   files: ListenerTls,
   authorities: readonly Pick<WatchedAuthority, "file">[],
@@ -32,7 +32,10 @@ export async function readServingTls(
   return tls;
 }
 
-/** Gives the server what was read again, and judges its open connections by it; for `watchServingTls`. Not yet listening. */
+/**
+ * Applies new TLS files to the server and checks its open connections against them; for
+ * `watchServingTls`. Not yet listening.
+ */
 export function replaceTlsOf(server: Server): (tls: ServingTls) => void {
   if (!(server instanceof HttpsServer)) return () => {};
   const open = new Set<TLSSocket>();
@@ -50,25 +53,25 @@ export function replaceTlsOf(server: Server): (tls: ServingTls) => void {
 }
 
 export interface WatchedTls {
-  /** Reads the files now. Never rejects. */
+  /** Reads the files again. Never rejects. */
   reload(): Promise<void>;
   stop(): void;
 }
 
 export interface WatchedTlsOptions {
   readonly files: ListenerTls;
-  /** What the listener serves now. */
+  /** The listener's present TLS. */
   readonly current: Pick<ServingTls, "cert" | "key" | "clientAuthorities">;
   readonly authorities: readonly WatchedAuthority[];
   readonly logger: Logger;
   readonly ticketKeys?: Buffer | undefined;
-  /** Called with the chain that is served now, and with each that replaces it. */
+  /** Called with the certificate chain served now, and with each new one. */
   readonly onServed: (cert: string) => void;
 }
 
 /**
- * Reloads a listener's certificate, key and client authorities when their files change: new handshakes use them. Files that do not fit
- * are logged, and the old ones stay.
+ * Reloads a listener's certificate, key and client authorities when their files change; new handshakes
+ * use them. Invalid files are logged, and the old contents stay.
  */
 export function watchServingTls(
   replaceTls: (tls: ServingTls) => void,

@@ -3,19 +3,22 @@ import type { Server } from "node:net";
 import type { SecureContextOptions, TLSSocket, TlsOptions } from "node:tls";
 import { cipherOptionsOf, type TlsSettings } from "../config/sections/tls-settings.ts";
 
-/** Certificate and key of a listener as PEM texts, and whose client certificates it asks for. */
+/** A listener's certificate and key as PEM, and the authorities for client certificates. */
 export interface ServingTls extends Partial<TlsSettings> {
   readonly cert: string;
   readonly key: string;
-  /** Every authority that a client's certificate may come from; empty: none is asked for. */
+  /** Every authority that may have issued a client's certificate; empty: no certificate is requested. */
   readonly clientAuthorities: readonly string[];
-  /** What tickets are encrypted with, where several processes resume each other's sessions; absent: this process' own. */
+  /**
+   * Encrypts session tickets if several processes resume each other's TLS sessions; absent: this
+   * process's own keys.
+   */
   readonly ticketKeys?: Buffer | undefined;
 }
 
 /**
- * A listener's TLS. As in kube-apiserver, a handshake succeeds without a client certificate or with a bad one: the caller may have a
- * token, and a 401 says more than a broken connection.
+ * A listener's TLS. As in kube-apiserver, a handshake succeeds without a client certificate or with a
+ * bad one: the client may have a token, and a 401 says more than a broken connection.
  */
 export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number, offersHttp2 = false): TlsOptions {
   return {
@@ -27,7 +30,7 @@ export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number, offers
   };
 }
 
-/** The part of it that can be replaced while the listener runs. */
+/** The settings that can be replaced while the listener runs. */
 export function secureContextOf({
   cert,
   key,
@@ -42,15 +45,18 @@ export function secureContextOf({
     ...(ticketKeys && { ticketKeys }),
     ...(clientAuthorities.length > 0 && {
       ca: [...clientAuthorities],
-      // An intermediate may be given as an authority, as Go's verifier takes it.
+      // Like Go's verifier, accepts an intermediate certificate as an authority.
       allowPartialTrustChain: true,
-      // A resumed session brings back the certificate without its chain and without a new verification.
+      // A resumed session restores the certificate without its chain and without verifying it again.
       secureOptions: constants.SSL_OP_NO_TICKET,
     }),
   };
 }
 
-/** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go to `acceptHttp2`. */
+/**
+ * Node's HTTPS server treats every connection as HTTP/1.1, so those that chose HTTP/2 go to
+ * `acceptHttp2`.
+ */
 export function serveByAlpn(server: Server, acceptHttp2: (socket: TLSSocket) => void): void {
   serveThrough(server, (socket, serveHttp1) => {
     if (socket.alpnProtocol === "h2") acceptHttp2(socket);
@@ -58,7 +64,7 @@ export function serveByAlpn(server: Server, acceptHttp2: (socket: TLSSocket) => 
   });
 }
 
-/** Connections that are not accepted are closed before a byte of theirs is taken for a request. */
+/** Closes connections that are not accepted before any of their bytes are parsed as a request. */
 export function serveAccepted(server: Server, accepts: (socket: TLSSocket) => boolean): void {
   serveThrough(server, (socket, serve) => {
     if (accepts(socket)) serve();

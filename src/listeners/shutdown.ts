@@ -3,15 +3,15 @@ import type { GatewayContext } from "../sessions/context.ts";
 import type { Listener } from "./listener.ts";
 import { settlesWithin } from "./settles-within.ts";
 
-/** After the end of the grace period, what is still queued towards clients has this long to leave. */
+/** After the grace period, bytes queued for clients have this long to leave. */
 const FLUSH_MS = 2_000;
-/** While sessions drain, those whose client is away are ended so often: a client that is alive comes back at once. */
+/** While sessions drain, detached ones are ended at this interval: a living client reconnects at once. */
 const AWAY_MS = 2_000;
 const MESSAGE = "the gateway is shutting down";
 
 /**
- * Refuses new sessions with 503, waits for running ones within the grace period, then ends them as failures. Plain requests and
- * lingering connections have the rest of it, the latter FLUSH_MS at least.
+ * Refuses new sessions with 503, waits for running ones within the grace period, then ends them as
+ * failures. Plain requests and lingering connections get the time left, the latter at least FLUSH_MS.
  */
 export async function drainGateway(
   {
@@ -28,29 +28,32 @@ export async function drainGateway(
   listener.drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
-  // Through another replica, or a successor, a client comes back, and has its whole window to do so.
+  // Through another replica or a successor a client can still return, so it keeps its whole window.
   const endsAway = peers === undefined && resumable?.returnsElsewhere !== true;
   const timer = setInterval(() => endsAway && resumable?.expireDetached(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
     sessions.endAll(MESSAGE);
-    // A resumption would not find this process any more.
+    // No client can resume here after the process has ended.
     resumable?.expireDetached(MESSAGE);
   }
   const leftMs = (): number => Math.max(0, timeouts.shutdownGracePeriodMs - (clock.now() - startedMs));
   await finishRequests(listener, leftMs(), logger);
-  // Sessions that are over may hold their last bytes for a client that comes back; `timer` ends that, too.
+  // Finished sessions may buffer their last bytes for a client that returns; `timer` ends those, too.
   await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs()));
   clearInterval(timer);
 }
 
-/** What takes no more connections, and waits for what it has. */
+/** A listener that stops accepting and waits for its present work. */
 export type FinishingListener = Pick<
   Listener,
   "plainRequests" | "unusedConnections" | "stopAccepting" | "flushed"
 >;
 
-/** Accepts no more; waits for first requests of new connections, for plain requests and their answers. The caller cuts what is left. */
+/**
+ * Stops accepting; waits for new connections' first requests, then for plain requests and their
+ * answers. The caller destroys the rest.
+ */
 export async function finishRequests(
   { plainRequests, unusedConnections, stopAccepting, flushed }: FinishingListener,
   timeoutMs: number,

@@ -2,16 +2,22 @@ import type { Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { settlesWithin } from "./settles-within.ts";
 
-/** So long after it was accepted a connection is new, and its first request may be on its way: Go's http.Server waits as long. */
+/**
+ * A connection is new for this long after it was accepted, since its first request may be on its way.
+ * Go's http.Server waits as long.
+ */
 export const FIRST_REQUEST_MS = 5_000;
 
-/** The connections of a listener that have brought no request yet. A shutdown waits for those that are new: their clients cannot know. */
+/**
+ * A listener's connections without a request so far. A shutdown waits for new ones, because their
+ * clients cannot know about it.
+ */
 export class UnusedConnections {
-  /** When each was accepted, the oldest first. */
+  /** Acceptance times, oldest first. */
   readonly #acceptedMs = new Map<Connection, number>();
   #onNone = (): void => {};
 
-  /** To be called before connections are accepted. */
+  /** Call before connections are accepted. */
   watch(server: Server): void {
     server.on("connection", (socket: Socket) => {
       const connection = connectionOf(socket);
@@ -20,12 +26,18 @@ export class UnusedConnections {
     });
   }
 
-  /** Its first request has come, or it speaks HTTP/2, which has GOAWAY; `socket` may be the TLS of the one that was accepted. */
+  /**
+   * Its first request has arrived, or it speaks HTTP/2, which has GOAWAY. `socket` may be the TLS socket
+   * over the accepted one.
+   */
   used(socket: Duplex): void {
     this.#forget(connectionOf(socket as Socket));
   }
 
-  /** Resolves when no new connection is left without a request, or after `timeoutMs`. To be called once nothing is accepted any more. */
+  /**
+   * Resolves when no new connection is without a request, or after `timeoutMs`. Call once nothing is
+   * accepted any more.
+   */
   async whenUsed(timeoutMs: number): Promise<void> {
     const nowMs = performance.now();
     let newForMs = 0;
@@ -45,7 +57,10 @@ export class UnusedConnections {
   }
 }
 
-/** By its peer: requests over TLS come on another object than was accepted. A Unix socket has no address, and is itself. */
+/**
+ * The peer's address, because TLS requests arrive on another object than the accepted socket. A Unix
+ * socket has no address, so it is its own key.
+ */
 type Connection = string | Socket;
 
 function connectionOf(socket: Socket): Connection {

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** Resolves when the client has taken what was written, or is gone. Leaves no listener behind. */
+/** Resolves when the client has taken the written bytes, or has left. Removes its listeners. */
 export function waitForDrain(response: Writable): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {

@@ -8,9 +8,9 @@ import type { RequestHead } from "./request-head.ts";
 export const NOT_IMPLEMENTED = 501;
 
 /**
- * A WebSocket on an HTTP/2 stream (extended CONNECT, RFC 8441) as the upgrade that it would be over HTTP/1.1; everything behind it sees
- * no difference. Undefined for what else CONNECT may ask for, which has been answered then: plain CONNECT would make a forward
- * proxy of this gateway.
+ * Presents a WebSocket on an HTTP/2 stream (extended CONNECT, RFC 8441) as the equivalent HTTP/1.1
+ * upgrade. For any other CONNECT answers itself and returns undefined: plain CONNECT would make the
+ * gateway a forward proxy.
  */
 export function webSocketRequestOf({
   stream,
@@ -19,7 +19,8 @@ export function webSocketRequestOf({
   socket,
 }: Http2Request): RequestHead | undefined {
   stream.on("error", () => {});
-  // A reset without an error looks like a half-close, or, unread, like nothing. It ends both directions.
+  // A reset without an error looks like a half-close, or, if unread, like nothing. It must end both
+  // directions.
   stream.once("aborted", () => setImmediate(() => stream.destroy()));
   if (pseudo[":protocol"] !== "websocket") {
     stream.respond({ ":status": NOT_IMPLEMENTED, "content-type": "text/plain; charset=utf-8" });
@@ -29,7 +30,8 @@ export function webSocketRequestOf({
   const lines = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
   const headers = [
     ...upgradeHeaders(withoutHeaders(withoutHopByHop(lines), ["sec-websocket-key"]), "websocket"),
-    // HTTP/2 has no key: the stream itself proves that the client meant a WebSocket (RFC 8441 section 5). Nodes ask for one.
+    // HTTP/2 sends no key, since the stream itself proves that the client meant a WebSocket (RFC 8441
+    // section 5). Nodes need one.
     ["Sec-WebSocket-Key", randomBytes(16).toString("base64")] as const,
   ];
   return { method: "GET", target: pseudo[":path"] ?? "", headers, socket };

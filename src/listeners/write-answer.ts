@@ -3,7 +3,7 @@ import { type Status, statusBody, statusHeaders } from "../api/status.ts";
 import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 
-/** A whole answer of our own, with its length and the date. */
+/** Writes a whole answer of the gateway's own, with Content-Length and Date. */
 export function writeAnswer(
   downstream: HttpDownstream,
   status: number,
@@ -19,7 +19,7 @@ export function writeAnswer(
   downstream.respondWhole(status, STATUS_CODES[status] ?? "", lines, hasBody ? [body] : [], []);
 }
 
-/** Answers a plain request with a Status, or cuts the answer short that had already begun. */
+/** Answers a plain request with a Status, or aborts an answer that has already begun. */
 export function writeStatus(downstream: HttpDownstream, status: Status): void {
   if (downstream.hasResponded) {
     downstream.abort();
