@@ -10,13 +10,19 @@ import {
 } from "./header-list.ts";
 
 export interface ForwardedOptions {
-  /** The address of the connection that the request came on, as Node gives it. */
+  /** The remote address of the request's connection, as Node reports it. */
   readonly peerAddress: string;
-  /** Whether that peer is a proxy of ours: then what it says of the hops before it is kept, otherwise it is dropped. */
+  /**
+   * True if that peer is a trusted proxy: then its claims about earlier hops are kept; otherwise they
+   * are dropped.
+   */
   readonly isPeerTrusted: boolean;
 }
 
-/** X-Forwarded-For with the peer as its last element, in one line, as Go's ReverseProxy writes it; of a stranger's claims nothing else. */
+/**
+ * Appends the peer to X-Forwarded-For, in one line, like Go's ReverseProxy. Drops all claims of an
+ * untrusted peer.
+ */
 export function withForwardedFor(headers: HeaderList, options: ForwardedOptions): HeaderLine[] {
   const { isPeerTrusted, peerAddress } = options;
   const believed = isPeerTrusted ? headers : headers.filter(([name]) => !isClaim(name));
@@ -29,11 +35,14 @@ export function withForwardedFor(headers: HeaderList, options: ForwardedOptions)
 
 export interface ForwardedOriginOptions extends ForwardedOptions {
   readonly protocol: "http" | "https";
-  /** The Host that the client asked for. */
+  /** The Host that the client requested. */
   readonly host: string | undefined;
 }
 
-/** What proxies tell of the hop before them, or of the URL that it asked for; `x-forwarded-` begins many more. */
+/**
+ * Headers with which proxies report the previous hop or its URL, besides all that begin with
+ * `x-forwarded-`.
+ */
 const CLAIMS: ReadonlySet<string> = new Set([
   "forwarded",
   "x-real-ip",
@@ -50,15 +59,15 @@ const CLAIMS: ReadonlySet<string> = new Set([
   "x-envoy-external-address",
 ]);
 
-/** In either spelling: CGI and what came after it read `X_Real_IP` as `X-Real-IP`. */
+/** Matches both spellings: CGI and its successors read `X_Real_IP` as `X-Real-IP`. */
 function isClaim(name: string): boolean {
-  // Most names begin otherwise, and this runs for each line of each request.
+  // Most names begin with other letters, and this runs for each line of each request.
   if (!/^[cftx]/i.test(name)) return false;
   const dashed = name.toLowerCase().replaceAll("_", "-");
   return dashed.startsWith("x-forwarded-") || CLAIMS.has(dashed);
 }
 
-/** X-Forwarded-For, -Proto and -Host. From a peer that is not trusted nothing that claims an earlier hop survives. */
+/** Sets X-Forwarded-For, -Proto and -Host. Drops an untrusted peer's claims about earlier hops. */
 export function withForwardedOrigin(headers: HeaderList, options: ForwardedOriginOptions): HeaderLine[] {
   const { protocol, host } = options;
   const result = withForwardedFor(headers, options);

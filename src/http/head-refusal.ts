@@ -2,12 +2,15 @@ import type { ResponseHead } from "../../protocols/http1/index.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { hasHeader, headerListOf } from "./header-list.ts";
 
-/** RFC 9110 section 15: a status above is none, HTTP/2 clients cannot be given it, and all clients get the same answer. */
+/**
+ * RFC 9110 section 15: no status is above 599. HTTP/2 clients cannot get such a status, so no client
+ * does.
+ */
 export const MAX_STATUS = 599;
 
 /**
- * Why the response to a plain request is not handed on, if it is not: an upgrade that was not requested, a status that is none, or a redirect
- * where none may be followed.
+ * Why a plain request's response is not forwarded, if it is not: an unrequested upgrade, an invalid
+ * status, or a redirect that must not be followed.
  */
 export function headRefusal(
   { status, headers }: Pick<ResponseHead, "status" | "headers">,

@@ -1,6 +1,6 @@
 /**
- * Header lines in the order, case and number in which they travel. Everything upstream works on this form: a map joins
- * repeated lines and loses their case, and some peers (and signatures) care.
+ * Header lines in their order, case and number on the wire. Everything upstream uses this form: a map
+ * joins repeated lines and loses their case, which some peers and signatures depend on.
  */
 export type HeaderLine = readonly [name: string, value: string];
 export type HeaderList = readonly HeaderLine[];
@@ -10,7 +10,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/;
 
-/** The bytes of a head as text, one character each. */
+/** Decodes a head's bytes as Latin-1, one character for each byte. */
 export function latin1Of(bytes: Buffer, start: number, end: number): string {
   return bytes.toString("latin1", start, end);
 }
@@ -24,15 +24,15 @@ export function headerListOf(rawHeaders: readonly string[]): HeaderLine[] {
   return lines;
 }
 
-/** The flat form that `http.request` and `ServerResponse.writeHead` send with case and repetitions kept. */
+/** Node's flat form, with which `http.request` and `ServerResponse.writeHead` keep case and repetitions. */
 export function flatHeaders(headers: HeaderList): string[] {
-  // Not flat(): this runs for every request, and a loop costs a fifth.
+  // A loop instead of flat(): this runs for every request, and the loop costs a fifth.
   const flat: string[] = [];
   for (const [name, value] of headers) flat.push(name, value);
   return flat;
 }
 
-/** The values of every line of that name, in order. */
+/** The values of all lines with that name, in order. */
 export function headerValues(headers: HeaderList, name: string): string[] {
   const wanted = name.toLowerCase();
   const values: string[] = [];
@@ -42,7 +42,7 @@ export function headerValues(headers: HeaderList, name: string): string[] {
   return values;
 }
 
-/** The value of the first line of that name. */
+/** The value of the first line with that name. */
 export function headerValue(headers: HeaderList, name: string): string | undefined {
   const wanted = name.toLowerCase();
   for (const [lineName, value] of headers) {
@@ -55,7 +55,7 @@ export function hasHeader(headers: HeaderList, name: string): boolean {
   return headerValue(headers, name) !== undefined;
 }
 
-/** A set's names are taken to be in lower case. */
+/** If `names` is a Set, its names must be in lower case. */
 export function withoutHeaders(
   headers: HeaderList,
   names: readonly string[] | ReadonlySet<string>,
@@ -68,7 +68,7 @@ export function withoutHeaders(
   return kept;
 }
 
-/** One line of that name, where the first one stood (or last), in place of all lines of that name. */
+/** Replaces all lines with that name by one, at the place of the first, or at the end. */
 export function withHeader(headers: HeaderList, name: string, value: string): HeaderLine[] {
   const wanted = name.toLowerCase();
   const lines: HeaderLine[] = [];
@@ -84,7 +84,10 @@ export function withHeader(headers: HeaderList, name: string, value: string): He
   return lines;
 }
 
-/** Elements of a comma list spread over any number of lines, trimmed, empty ones dropped (RFC 9110 section 5.6.1). */
+/**
+ * The elements of a comma list over any number of lines, trimmed, without empty ones (RFC 9110 section
+ * 5.6.1).
+ */
 export function listElements(values: readonly string[]): string[] {
   const elements: string[] = [];
   for (const value of values) {
@@ -96,7 +99,10 @@ export function listElements(values: readonly string[]): string[] {
   return elements;
 }
 
-/** Without leading and trailing spaces and tabs. `trim()` would also take 0xA0, the last byte of many UTF-8 texts. */
+/**
+ * Removes leading and trailing spaces and tabs. `trim()` would also remove 0xA0, the last byte of many
+ * UTF-8 texts.
+ */
 export function trimWhitespace(text: string): string {
   let start = 0;
   let end = text.length;
@@ -109,7 +115,7 @@ function isWhitespace(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** Lower-cased comma elements of every line of that name. */
+/** The lower-cased comma elements of all lines with that name. */
 export function headerTokens(headers: HeaderList, name: string): string[] {
   return listElements(headerValues(headers, name)).map((token) => token.toLowerCase());
 }
@@ -118,7 +124,10 @@ export function isHeaderName(name: string): boolean {
   return TOKEN.test(name);
 }
 
-/** False for values that would split a message (CR, LF, NUL), hold other controls, or do not fit one byte a character. */
+/**
+ * False for values with CR, LF or NUL, which would split a message, with other control characters, or
+ * with characters above one byte.
+ */
 export function isHeaderValue(value: string): boolean {
   return !FORBIDDEN_IN_VALUE.test(value);
 }

@@ -7,7 +7,10 @@ import {
   withoutHeaders,
 } from "./header-list.ts";
 
-/** Lines that describe one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and Keep-Alive. */
+/**
+ * Headers about one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and
+ * Keep-Alive.
+ */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -19,13 +22,14 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-// Naming one of these in Connection would take the message's target or its end away from the next reader.
+// If Connection named one of these, the next reader would lose the message's target or its end.
 const NEVER_NOMINATED = ["host", "content-length"];
 
 /**
- * Without the lines of one hop and all that `Connection` names. This must run before any line of ours is added:
- * otherwise a caller could name X-Forwarded-For, or an identity header, and have ours removed (CVE-2021-31999,
- * CVE-2022-23652). `Trailer` stays, for trailers are forwarded; `TE` becomes `TE: trailers` where that was accepted.
+ * Removes hop-by-hop headers and all that `Connection` names. Call it before adding headers: otherwise
+ * a caller could name X-Forwarded-For or an identity header and have ours removed (CVE-2021-31999,
+ * CVE-2022-23652). `Trailer` stays, since trailers are forwarded; `TE` becomes `TE: trailers` if the
+ * sender accepts them.
  */
 export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
   const kept = withoutHeaders(headers, unwantedOf(headers));
@@ -36,7 +40,7 @@ export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
   return kept;
 }
 
-/** As most peers write it: nothing to take apart. */
+/** The usual values, which name no other header. */
 const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive"]);
 
 function unwantedOf(headers: HeaderList): ReadonlySet<string> {
@@ -47,7 +51,7 @@ function unwantedOf(headers: HeaderList): ReadonlySet<string> {
   return nominated.length === 0 ? HOP_BY_HOP : new Set([...HOP_BY_HOP, ...nominated]);
 }
 
-/** The same for a request that switches protocols: `Connection` is rebuilt and names `Upgrade` alone. */
+/** The same for a request that switches protocols: `Connection` is rebuilt and names only `Upgrade`. */
 export function upgradeHeaders(headers: HeaderList, protocol: string): HeaderLine[] {
   return [
     ...withoutHeaders(withoutHopByHop(headers), ["te"]),
@@ -56,7 +60,7 @@ export function upgradeHeaders(headers: HeaderList, protocol: string): HeaderLin
   ];
 }
 
-// RFC 9110 section 6.5.1: what frames, routes or authenticates a message cannot come after its body.
+// RFC 9110 section 6.5.1: headers that frame, route or authenticate a message cannot follow its body.
 const NEVER_IN_TRAILERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "authorization",

@@ -1,7 +1,10 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import type { HeaderLine, HeaderList } from "./header-list.ts";
 
-/** HTTP/2 has no connection of a message's own (RFC 9113 section 8.2.2). node:http2 refuses them, HTTP2-Settings too. */
+/**
+ * HTTP/2 messages have no connection headers (RFC 9113 section 8.2.2). node:http2 refuses them, and
+ * HTTP2-Settings.
+ */
 const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
   "connection",
   "http2-settings",
@@ -11,7 +14,7 @@ const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Fields that node:http2 refuses to send twice (`kSingleValueHeaders`). */
+/** Headers that node:http2 refuses to send twice (`kSingleValueHeaders`). */
 const SINGLE_VALUED: ReadonlySet<string> = new Set([
   "access-control-allow-credentials",
   "access-control-max-age",
@@ -49,15 +52,15 @@ const SINGLE_VALUED: ReadonlySet<string> = new Set([
   "x-content-type-options",
 ]);
 
-/** The largest header block that is sent: what an upgrade's refusal may have, and what HPACK adds to its lines. */
+/** The largest header block that is sent: an upgrade refusal's maximum, plus HPACK's overhead. */
 export const MAX_SENT_HEADER_BLOCK_BYTES = 2 * 1024 * 1024;
 
 /**
- * Lines as node:http2 sends them: lower case, repeated ones in lists, none of one connection. Of a field that may stand once the first
- * line is kept, as Go and Node read it.
+ * Converts headers to node:http2's form: lower case, repeated ones as lists, without connection
+ * headers. Of a header that may occur only once it keeps the first line, as Go and Node do.
  */
 export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
-  // No prototype: `constructor` and `__proto__` are names like any other.
+  // No prototype, since `constructor` and `__proto__` are valid names.
   const headers: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of lines) {
     const key = name.toLowerCase();
@@ -71,7 +74,10 @@ export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
   return headers;
 }
 
-/** The same with a response's status; a length is left out where there is no content (RFC 9110 section 8.6): clients reset the stream for it. */
+/**
+ * The same with a response's status. Drops Content-Length for responses without content (RFC 9110
+ * section 8.6), for which clients would reset the stream.
+ */
 export function http2ResponseHeaders(status: number, lines: HeaderList): OutgoingHttpHeaders {
   const headers = http2Headers(lines);
   if (status < 200 || status === 204 || status === 205) delete headers["content-length"];
@@ -79,7 +85,10 @@ export function http2ResponseHeaders(status: number, lines: HeaderList): Outgoin
   return headers;
 }
 
-/** An HTTP/2 request's lines as an HTTP/1.1 upstream is to read them: `:authority` is Host, crumbs of a cookie are one line. */
+/**
+ * Converts an HTTP/2 request's headers for an HTTP/1.1 upstream: `:authority` becomes Host, and the
+ * crumbs of a cookie are joined.
+ */
 export function http1Lines(received: HeaderList, authority: string | undefined): HeaderLine[] {
   const lines: HeaderLine[] = authority === undefined ? [] : [["host", authority]];
   const cookies: string[] = [];

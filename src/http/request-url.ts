@@ -1,11 +1,11 @@
-/** A `%` that escapes nothing, or a `;`, which Go has not taken for a separator since 1.17. */
+/** A `%` that escapes nothing, or a `;`, which Go has not accepted as a separator since 1.17. */
 const REFUSED_IN_PAIRS = /%(?![0-9a-f]{2})|;/i;
-/** A byte of a request line as Node.js gives it, one character each; `URL` would take it for a character of Unicode. */
+/** A raw byte of a request line, as Node's one character; `URL` would read it as a Unicode character. */
 const UNESCAPED_BYTE = /[\x80-\xff]/g;
 
 /**
- * The URL of a request's target, its query read as Go's `url.ParseQuery` reads it: bytes stay bytes, and no reader finds the pairs
- * that it drops.
+ * A request target's URL. Its query is read like Go's `url.ParseQuery`: bytes stay bytes, and pairs
+ * that Go drops are removed.
  */
 export function requestUrlOf(target: string): URL {
   const at = target.indexOf("?");
@@ -17,7 +17,10 @@ export function requestUrlOf(target: string): URL {
   return new URL(`http://gateway${target.slice(0, at)}?${kept.join("&")}`);
 }
 
-/** The name of the first parameter whose name or value is not UTF-8; `searchParams` has U+FFFD there, which is another text. */
+/**
+ * The first parameter whose name or value is not UTF-8. `searchParams` would replace its bytes by
+ * U+FFFD, which is another text.
+ */
 export function nonUtf8Parameter({ search }: URL): string | undefined {
   if (!/%[89a-f]/i.test(search)) return undefined;
   for (const pair of search.slice(1).split("&")) {

@@ -1,11 +1,11 @@
 import type { HttpDownstream } from "./downstream/http-downstream.ts";
 
-/** A request holds no seat once its body brings less than MIN_BODY_BYTES in so long. */
+/** A request gives up its seat when its body brings less than MIN_BODY_BYTES in this time. */
 export const BODY_LOOK_MS = 1_000;
 export const MIN_BODY_BYTES: number = 16 * 1024;
 
 export interface SlowBodiesOptions {
-  /** Requests at a time, of all flows. */
+  /** Waiting requests, over all flows. */
   readonly places: number;
   readonly placesPerFlow: number;
 }
@@ -16,8 +16,8 @@ interface Held {
 }
 
 /**
- * Requests that wait for their bodies, beside the seats of those that are served. Where all places
- * are taken, the largest flow loses its newest, as in FairQueue. docs/decisions/0048-fair-shares.md
+ * Requests that wait for their bodies without a seat. If all places are taken, the largest flow loses
+ * its newest, as in FairQueue. docs/decisions/0048-fair-shares.md
  */
 export class SlowBodies {
   readonly #options: SlowBodiesOptions;
@@ -32,7 +32,10 @@ export class SlowBodies {
     return this.#size;
   }
 
-  /** Holds a place until the exchange is over or the result is called. `displace`: it has lost its place, maybe at once. */
+  /**
+   * Acquires a place until the exchange is over or the result is called. `displace`: called when the
+   * place is lost, possibly at once.
+   */
   hold(flow: string, downstream: HttpDownstream, displace: () => void): () => void {
     const own = this.#flows.get(flow)?.size ?? 0;
     const isWithinShare = own < this.#options.placesPerFlow;
@@ -49,7 +52,7 @@ export class SlowBodies {
     return leave;
   }
 
-  /** Calls `leaveSeat` once the body is slow: a seat is held no longer, but a place. */
+  /** Calls `leaveSeat` once the body is slow; the request then waits in a place instead. */
   watchSeat(flow: string, downstream: HttpDownstream, leaveSeat: () => void): void {
     whenBodySlow(downstream, () => {
       leaveSeat();
@@ -58,8 +61,8 @@ export class SlowBodies {
   }
 
   /**
-   * Waits for a body's beginning, and takes none of it. False: it does not come within BODY_LOOK_MS,
-   * and the request keeps its place. Undefined: the place is lost, or the client has left.
+   * Waits for the body's first bytes without reading them. False: they did not come within BODY_LOOK_MS,
+   * and the request keeps its place. Undefined: it lost the place, or the client has left.
    */
   async begins(flow: string, downstream: HttpDownstream): Promise<boolean | undefined> {
     const { body } = downstream;
@@ -71,7 +74,7 @@ export class SlowBodies {
         isWaiting = false;
         clearTimeout(timer);
         body.off("readable", begun);
-        // Node lets the body flow again a turn after its last listener for 'readable' has left.
+        // Node lets the body flow again one turn after its last 'readable' listener is removed.
         setImmediate(resolve, outcome);
       };
       const begun = (): void => {
@@ -88,7 +91,7 @@ export class SlowBodies {
     });
   }
 
-  /** Makes room by the newest of the largest flow whose body is not there. False: no flow has more than `own` and one. */
+  /** Displaces the largest flow's newest request with an incomplete body. False: no flow has more than `own` + 1. */
   #displaceFor(own: number): boolean {
     let largest: [flow: string, members: Set<Held>] | undefined;
     for (const each of this.#flows) if (each[1].size > (largest?.[1].size ?? own + 1)) largest = each;
@@ -108,7 +111,10 @@ export class SlowBodies {
   }
 }
 
-/** Calls back once when a body that is being read has brought less than MIN_BODY_BYTES in BODY_LOOK_MS, and is not whole. */
+/**
+ * Calls back once if a body that is being read brings less than MIN_BODY_BYTES in BODY_LOOK_MS and is
+ * not complete.
+ */
 export function whenBodySlow(downstream: HttpDownstream, onSlow: () => void): void {
   const { body } = downstream;
   let bytes: number | undefined;
@@ -121,9 +127,9 @@ export function whenBodySlow(downstream: HttpDownstream, onSlow: () => void): vo
   };
   const timer = setInterval(() => {
     if (downstream.isBodyComplete || body.destroyed) stop();
-    // The upstream takes none of it, or its turn has not come: neither is the client's doing.
+    // Not the client's fault: the upstream does not take the body, or has not begun to.
     else if (body.readableFlowing !== true) bytes = bytes === undefined ? undefined : MIN_BODY_BYTES;
-    // A listener would let a body flow that is not read yet, so the first look begins to count.
+    // A listener would start a body that is not read yet, so counting starts at the first look.
     else if (bytes === undefined) {
       bytes = 0;
       body.on("data", count);

@@ -3,13 +3,16 @@ import type { RequestTrace, Tracing } from "../observability/trace.ts";
 import type { HttpDownstream } from "./downstream/http-downstream.ts";
 import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
 
-/** The lines for an upstream, whose spans belong to this trace; as they came where nothing is traced. */
+/**
+ * Adds the headers that make the upstream's spans part of this trace. Returns them unchanged without
+ * tracing.
+ */
 export function withTrace(headers: HeaderList, trace: RequestTrace | undefined): HeaderList {
   if (trace === undefined) return headers;
   return [...withoutHeaders(headers, ["traceparent", "tracestate"]), ...trace.headers];
 }
 
-/** Begins the trace of a request, within its client's if it names one. */
+/** Begins a request's trace, within the client's own trace if the request names one. */
 export function beginTrace(
   tracing: Tracing | undefined,
   {

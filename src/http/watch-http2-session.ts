@@ -1,14 +1,17 @@
 import { constants, type Http2Session } from "node:http2";
 import type { Duplex } from "node:stream";
 
-/** How often each session is looked at, in milliseconds. */
+/** How often each session is checked, in milliseconds. */
 export const LOOK_MS = 400;
-/** Between two looks an operation of the system may be over that its callback has not told yet: it takes another, so much later. */
+/**
+ * A finished write's callback may still be pending at the first look, so a second look follows this
+ * much later.
+ */
 export const SECOND_LOOK_MS = 50;
 
-/** What libuv has of a socket. `_parent`: the one below TLS. */
+/** libuv's handle of a socket. `_parent`: the handle below TLS. */
 interface StreamHandle {
-  /** 0: it was not read until now. */
+  /** 0: reading was stopped before. */
   readStart(): number;
   readStop(): number;
   readonly writeQueueSize: number;
@@ -19,8 +22,9 @@ const watched = new Map<Http2Session, Duplex>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Ends a session, with its streams and its socket, whose connection Node.js has given up without a word: after nghttp2's own GOAWAY
- * for a bad frame (Node.js 20), and over TLS when the system refuses a write. RFC 9113 section 5.4.1 has it closed then.
+ * Ends a session, its streams and its socket when Node.js has silently given up the connection: after
+ * nghttp2's own GOAWAY for a bad frame (Node.js 20), and over TLS when the system refuses a write. RFC
+ * 9113 section 5.4.1 requires closing it.
  */
 export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   if (session.destroyed) return;
@@ -42,12 +46,12 @@ function lookAgain(suspects: readonly [Http2Session, Duplex][]): void {
   for (const [session, socket] of suspects) {
     if (!watched.has(session) || !isForsaken(socket)) continue;
     session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR);
-    // What is closing waits for its socket's end, which a failed write never brings.
+    // A closing session waits for its socket's end, which a failed write never brings.
     socket.destroy();
   }
 }
 
-/** A session reads, or waits until the system has taken what it wrote. One that does neither does nothing any more. */
+/** A live session reads, or waits for the kernel to take its writes. One that does neither is stuck. */
 function isForsaken(socket: Duplex): boolean {
   const { _handle: handle } = socket as Duplex & { readonly _handle?: StreamHandle | null };
   if (socket.destroyed || typeof handle?.readStart !== "function" || handle.readStart() !== 0) return false;

@@ -2,32 +2,35 @@ import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { beginsProxyHeader } from "../../../protocols/proxy-protocol/index.ts";
 
-/** After a refusal, a client that sends nothing for this long is let go, as by Go's servers; any client after the latter. */
+/**
+ * After a refusal, a client that is silent for the first time is disconnected, as by Go's servers; any
+ * client after the second.
+ */
 export const REFUSAL_LINGER_MS = 500;
 export const MAX_REFUSAL_LINGER_MS = 5_000;
 
-/** What Node says of it: the bytes that it had, and how far it came. */
+/** Node's parser error: the bytes received, and how many were parsed. */
 type ParserError = Error & {
   readonly code?: string;
   readonly rawPacket?: Buffer;
   readonly bytesParsed?: number;
 };
 
-/** A request whose method Node's parser does not know: Vault's LIST, caches' BAN. */
+/** A request with a method that Node's parser does not know, such as Vault's LIST or a cache's BAN. */
 export interface UnknownMethod {
   readonly method: string;
   readonly target: string;
 }
 
 const LINE_FEED = 0x0a;
-/** A token of RFC 9110 and what may be a target; the line may go on in bytes that have not come. */
+/** A token of RFC 9110 and a possible target; the rest of the line may not have arrived yet. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) ([^\s\p{Cc}]{0,8192})(?: HTTP\/1\.[01]\r?)?$/u;
-/** Node keeps the answer that a connection is at. */
+/** Node stores the connection's present answer here. */
 type ServerSocket = Duplex & { readonly _httpMessage?: Pick<ServerResponse, "headersSent"> | null };
 
 /**
- * Answers what Node's parser refuses with status, reason and a linger: input that is unread at the close makes the kernel send
- * RST, and the client never sees the answer.
+ * Answers requests that Node's parser refuses with status, reason and a linger. Unread input at the
+ * close would make the kernel send RST, and the client would never see the answer.
  */
 export function answerClientErrors(
   server: Server,
@@ -35,7 +38,7 @@ export function answerClientErrors(
   onUnknownMethod?: (request: UnknownMethod, socket: Duplex) => void,
 ): void {
   server.on("clientError", (error: ParserError, socket: ServerSocket) => {
-    // Of a proxy that is set up for another listener, or one without `proxyProtocol`.
+    // From a proxy that is configured for another listener, or from one without `proxyProtocol` here.
     const isProxyHeader = error.rawPacket !== undefined && beginsProxyHeader(error.rawPacket) === true;
     const unknown = isProxyHeader ? undefined : unknownMethodOf(error);
     const refusal = isProxyHeader
@@ -56,7 +59,7 @@ export function answerClientErrors(
   });
 }
 
-/** Undefined where the line has other faults, or is none of HTTP/1. */
+/** Undefined if the line has other faults or is not HTTP/1. */
 function unknownMethodOf({ code = "", message, rawPacket, bytesParsed = 0 }: ParserError) {
   const isOfMethod =
     code === "HPE_INVALID_METHOD" || (code === "HPE_INVALID_CONSTANT" && /Invalid method/.test(message));
@@ -68,7 +71,7 @@ function unknownMethodOf({ code = "", message, rawPacket, bytesParsed = 0 }: Par
   return method === undefined || target === undefined ? undefined : { method, target };
 }
 
-/** Undefined where the connection itself has failed. */
+/** Undefined if the connection itself failed. */
 function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
@@ -78,15 +81,15 @@ function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) 
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return [408, "the request did not arrive in time"] as const;
     default:
-      // The parser's own words: a fixed text for each code.
+      // The parser's message: a fixed text for each code.
       return code.startsWith("HPE_") ? ([400, message.replace(/^Parse Error: /, "")] as const) : undefined;
   }
 }
 
-/** Sends the text and the end of our side, then reads and discards until the client ends, too. */
+/** Sends the text and FIN, then reads and discards until the client closes. */
 function lingerAfter(socket: Duplex, text: string): void {
   const destroy = (): void => void socket.destroy();
-  // The parser would refuse what follows again. A listener of our own takes the input from it.
+  // Detach the parser, which would refuse the following bytes again. Our own listener reads them.
   for (const listener of socket.listeners("data")) socket.off("data", listener as () => void);
   const idle = setTimeout(destroy, REFUSAL_LINGER_MS);
   const longest = setTimeout(destroy, MAX_REFUSAL_LINGER_MS);

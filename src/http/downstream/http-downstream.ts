@@ -2,44 +2,53 @@ import type { Readable, Writable } from "node:stream";
 import type { FaultPlace } from "../../observability/faults.ts";
 import type { HeaderList } from "../header-list.ts";
 
-/** The client's side of one HTTP exchange that is forwarded, whatever version of HTTP it speaks. */
+/** The client's side of a forwarded HTTP exchange, in any HTTP version. */
 export interface HttpDownstream {
   readonly method: string;
   /** The request target in origin-form. */
   readonly target: string;
-  /** As received, without HTTP/2's pseudo-headers; those of one hop are still there. */
+  /** The received headers, without HTTP/2's pseudo-headers but with hop-by-hop ones. */
   readonly headers: HeaderList;
   readonly body: Readable;
   readonly hasBody: boolean;
-  /** The body's length is not known before its end. */
+  /** True if the body's length is unknown until its end. */
   readonly isChunked: boolean;
   readonly isBodyComplete: boolean;
-  /** Set when the request may not be forwarded as it is framed. */
+  /** Set if the request's framing makes it unsafe to forward. */
   readonly framingProblem: string | undefined;
-  /** What came behind the body. Empty before its end. */
+  /** The trailers after the body; empty before its end. */
   readonly trailers: HeaderList;
-  /** Of the answer's head; 200 before it was given, as Node has it. */
+  /** The answer's status; 200 before there is one, as in Node. */
   readonly status: number;
-  /** The head of the answer has been given to the client. */
+  /** True once the answer's head has been written. */
   readonly hasResponded: boolean;
-  /** Bytes of the answer's body that were given to the client so far. What is piped to `respond`'s stream is added by its caller. */
+  /**
+   * Body bytes of the answer written so far. If the caller pipes to `respond`'s stream, it adds those
+   * bytes itself.
+   */
   bodyBytes: number;
-  /** The whole answer has been taken by the system. */
+  /** True once the kernel has taken the whole answer. */
   readonly isFinished: boolean;
-  /** Its index among the requests in flight; -1 while it is not (src/listeners/in-flight.ts). */
+  /** The index among the requests in flight; -1 if it is not among them (src/listeners/in-flight.ts). */
   inFlightIndex: number;
-  /** An exception of a callback of this exchange's, on the client's side, ends the exchange by `onFailure` and nothing else. */
+  /**
+   * If one of this exchange's callbacks on the client's side throws, `onFailure` ends this exchange
+   * alone.
+   */
   contain(where: FaultPlace, onFailure: (error: unknown) => void): void;
-  /** The exchange is over or the client has gone, once. At once when it is so already. */
+  /**
+   * Calls back once when the exchange is over or the client has left; at once if that has already
+   * happened.
+   */
   onClose(listener: () => void): void;
   sendContinue(): void;
-  /** 1xx other than 100, to clients that know them. */
+  /** Sends a 1xx other than 100, to clients that understand it. */
   sendInterim(status: number, statusMessage: string, headers: HeaderList): void;
-  /** May the answer announce trailers? */
+  /** True if the answer may announce trailers. */
   canCarryTrailers(status: number, headers: HeaderList): boolean;
   /**
    * Sends the head and the beginning of the body; the rest goes to the returned stream or `write`.
-   * `mayHaveTrailers`: true if absent. Throws for lines that cannot be sent.
+   * `mayHaveTrailers` defaults to true. Throws for headers that cannot be sent.
    */
   respond(
     status: number,
@@ -48,9 +57,9 @@ export interface HttpDownstream {
     beginning?: readonly Uint8Array[],
     mayHaveTrailers?: boolean,
   ): Writable;
-  /** More of the body, in one go. */
+  /** Writes more of the body, all parts at once. */
   write(parts: readonly Uint8Array[]): void;
-  /** `respond` and `finish` at once, for an answer that is there as a whole. */
+  /** `respond` and `finish` in one call, for a complete answer. */
   respondWhole(
     status: number,
     statusMessage: string,
@@ -58,19 +67,22 @@ export interface HttpDownstream {
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void;
-  /** The system has taken all of the answer that was given so far. */
+  /** True if the kernel has taken everything written so far. */
   readonly hasTakenAll: boolean;
-  /** Some of it waits in the memory that it came in, which must stay as it is. */
+  /** True while some of the answer waits in its original memory, which must not change. */
   readonly holdsMemory: boolean;
-  /** Ends the exchange when the client takes nothing of what waits for it for so many milliseconds. 0: never; the same again changes nothing. */
+  /**
+   * Ends the exchange if the client takes none of its queued bytes for `timeoutMs`. 0: never. Calling it
+   * with the same value changes nothing.
+   */
   expectTaking(timeoutMs: number): void;
   finish(trailers: HeaderList): void;
-  /** Answered before the body was there: the client may finish sending, unheard, for so long. */
+  /** After an early answer: for `lingerMs` the client may finish sending, and the bytes are discarded. */
   discardBody(lingerMs: number): void;
-  /** The upstream cut the answer short: the client must not take what it has for complete. */
+  /** The upstream cut the answer short, so the client must not take it for complete. */
   truncate(): void;
   /** Ends the exchange without an answer. */
   abort(): void;
-  /** The client is to take another connection for its next request. */
+  /** Makes the client use another connection for its next request. */
   closeConnectionAfter(): void;
 }

@@ -5,10 +5,13 @@ import { containEvents, type FaultPlace } from "../../observability/faults.ts";
 import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
-/** Above it the kernel gathers head and body more cheaply than we join them; libuv's own buffer on the stack is 16 KiB. */
+/**
+ * Beyond this the kernel gathers head and body more cheaply than joining them would; libuv's own stack
+ * buffer is 16 KiB.
+ */
 const MAX_BYTES_AS_TEXT = 8 * 1024;
 
-/** An HTTP/1.x exchange of Node's server. Lines keep their order, case and number. */
+/** An HTTP/1.x exchange on Node's server. Headers keep their order, case and repetitions. */
 export class Http1Downstream implements HttpDownstream {
   readonly headers: HeaderList;
   readonly #request: IncomingMessage;
@@ -57,7 +60,10 @@ export class Http1Downstream implements HttpDownstream {
       : "unsupported transfer encoding";
   }
 
-  /** Another hop may see another end of the request: RFC 9112 sections 6.1, of HTTP/1.0 with chunks, and 6.3. */
+  /**
+   * Another hop may see another end of the request: RFC 9112 section 6.1 (chunks in HTTP/1.0) and
+   * section 6.3.
+   */
   get #endsConnection(): boolean {
     return this.framingProblem !== undefined || (this.#request.httpVersionMinor === 0 && this.isChunked);
   }
@@ -98,12 +104,12 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   /**
-   * Written to the socket: Node's writeEarlyHints lower-cases names and refuses unknown ones. `response.socket` is set only for the
-   * connection's current response, so pipelined answers keep order.
+   * Writes to the socket, because Node's writeEarlyHints lower-cases names and refuses unknown ones.
+   * Only the connection's current response has `response.socket`, so pipelined answers keep their order.
    */
   sendInterim(status: number, statusMessage: string, headers: HeaderList): void {
     const { socket } = this.#response;
-    // HTTP/1.0 clients know no interim responses.
+    // HTTP/1.0 does not define interim responses.
     if (this.#response.headersSent || socket === null || this.#request.httpVersionMinor === 0) return;
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
     socket.write(`HTTP/1.1 ${status} ${statusMessage}\r\n${lines.join("")}\r\n`, "latin1");
@@ -133,8 +139,8 @@ export class Http1Downstream implements HttpDownstream {
       return response;
     }
     if (beginning === undefined) {
-      // The head leaves with what else there is by the end of this turn. The socket holds it: since Node 22 a corked response that ends
-      // sends its last chunk ahead of what it held.
+      // The head leaves together with anything else in this turn. The socket is corked, not the response:
+      // since Node 22 a corked response that ends sends its last chunk before the corked bytes.
       socket?.cork();
       this.#writeHead(status, statusMessage, headers);
       response.write(NOTHING);
@@ -150,10 +156,10 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   write(parts: readonly Uint8Array[]): void {
-    // An h2c backend may send a body where there is none.
+    // An h2c backend may send a body for a response that has none.
     if (this.#response.writableEnded) return;
     const { socket } = this.#response;
-    // Otherwise Node holds the bytes back to the end of the turn, and so the memory that they came in.
+    // Without the cork Node would keep the bytes, and their memory, until the end of the turn.
     socket?.cork();
     for (const part of parts) this.#writeBody(part);
     socket?.uncork();
@@ -171,12 +177,12 @@ export class Http1Downstream implements HttpDownstream {
     const [only] = body;
     socket?.cork();
     this.#writeHead(status, statusMessage, headers);
-    // As text the body is joined to the head: one buffer to write.
+    // As text, the body joins the head in one buffer.
     if (body.length === 1 && only !== undefined && only.length <= MAX_BYTES_AS_TEXT) {
       this.bodyBytes += only.length;
       response.write(textOf(only), "latin1");
     } else for (const part of body) this.#writeBody(part);
-    // The last chunk goes along. Otherwise `end` has nothing to add, but would send an empty buffer.
+    // With chunks, the last chunk joins this write. Otherwise `end` would only send an empty buffer.
     if (!response.chunkedEncoding) socket?.uncork();
     this.finish(trailers);
   }
@@ -189,7 +195,7 @@ export class Http1Downstream implements HttpDownstream {
     return this.#holdsParts && !this.hasTakenAll;
   }
 
-  /** Node's own timer of the socket: what the system takes sets it back, parts of a write too. */
+  /** Uses Node's timer of the socket, which restarts whenever the kernel takes bytes, even within a write. */
   expectTaking(timeoutMs: number): void {
     const { socket } = this.#request;
     if (timeoutMs === this.#takingMs || socket.destroyed) return;
@@ -197,7 +203,7 @@ export class Http1Downstream implements HttpDownstream {
     this.#response.off("timeout", this.#overdue);
     this.#takingMs = timeoutMs;
     if (timeoutMs > 0) this.#response.on("timeout", this.#overdue);
-    // What follows a finished answer has set its own time already.
+    // After a finished answer the next use of the socket has set its own timeout.
     if (!this.#response.writableFinished) socket.setTimeout(timeoutMs);
   }
 
@@ -234,7 +240,8 @@ export class Http1Downstream implements HttpDownstream {
 
   truncate(): void {
     const { socket } = this.#response;
-    // A length or chunks tell the client what is missing, so it may have what came; otherwise only a reset can tell.
+    // A length or chunks show the client what is missing, so it may keep the bytes so far. Otherwise only
+    // a reset shows it.
     const isSelfDelimiting = this.#isLengthSent || this.#response.chunkedEncoding;
     if (isSelfDelimiting && socket !== null) socket.destroySoon();
     else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
@@ -246,7 +253,7 @@ export class Http1Downstream implements HttpDownstream {
 
   closeConnectionAfter(): void {
     this.#response.shouldKeepAlive = false;
-    // The head has promised to keep it: closed behind the answer all the same.
+    // The head has promised keep-alive. Close after the answer anyway.
     const { socket } = this.#request;
     if (this.#response.headersSent) this.#response.once("close", () => socket.destroySoon());
   }

@@ -13,39 +13,42 @@ import type { Timeouts } from "../../config/sections/timeouts.ts";
 import { answerClientErrors, type UnknownMethod } from "./client-error.ts";
 import { answerPlainHttp } from "./plain-http.ts";
 
-/** Requests of one connection that wait for the answer to the one before; a client repeats further ones on another connection. */
+/**
+ * Most requests of one connection that wait for an earlier answer. Clients repeat further ones on
+ * another connection.
+ */
 export const MAX_PIPELINED_REQUESTS = 32;
 
 const MAX_HEAD_CHECK_MS = 5_000;
 
-/** What bounds the HTTP/1.1 connections of a server. */
+/** Limits for a server's HTTP/1.1 connections. */
 export interface Http1Bounds {
   readonly maxHeaderBytes: number;
-  /** For a request's head, checked every five seconds: 408. */
+  /** Timeout for a request's head, checked every five seconds; answered with 408. */
   readonly headMs: number;
-  /** For a whole request; absent: a body may take long. */
+  /** Timeout for a whole request; absent: a body may take any time. */
   readonly requestMs?: number;
-  /** A connection without a request is closed. */
+  /** Timeout for a connection without a request. */
   readonly keepAliveMs: number;
-  /** Held of what a client does not read; absent: Node's own. */
+  /** Bytes buffered for a client that does not read; absent: Node's default. */
   readonly bufferBytes?: number;
 }
 
 export interface Http1Handlers {
-  /** Of each connection once, before its first request is handed over. */
+  /** Called once for each connection, before its first request. */
   onFirstRequest?(socket: Duplex): void;
   onRequest(request: IncomingMessage, response: ServerResponse): void;
-  /** Of a request that waits for 100; absent: Node answers it. */
+  /** Called for a request with `Expect: 100-continue`; absent: Node answers it. */
   onExpectContinue?(request: IncomingMessage, response: ServerResponse): void;
-  /** Absent: requests for an upgrade are requests as others. */
+  /** Absent: upgrade requests are served like others. */
   onUpgrade?(request: IncomingMessage, socket: Duplex, early: Buffer): void;
-  /** Absent: Node closes the connection. */
+  /** Called for CONNECT. Absent: Node closes the connection. */
   onConnect?(socket: Duplex): void;
-  /** Of a request that is answered 501 for its method. */
+  /** Called for a request whose unknown method was answered with 501. */
   onUnknownMethod?(request: UnknownMethod, socket: Duplex): void;
 }
 
-/** The bounds of a listener for clients. */
+/** The limits of a listener for clients. */
 export function boundsOfListener(
   limits: Pick<Limits, "maxRequestHeaderBytes" | "socketBufferBytes">,
   { handshakeMs, keepAliveMs }: Pick<Timeouts, "handshakeMs" | "keepAliveMs">,
@@ -58,7 +61,10 @@ export function boundsOfListener(
   };
 }
 
-/** Every HTTP/1.1 server of the program: one request of a connection at a time, in these bounds. Not yet listening. */
+/**
+ * Creates each of the program's HTTP/1.1 servers, with these limits and one request of a connection at
+ * a time. Not yet listening.
+ */
 export function createHttp1Server(
   { maxHeaderBytes, headMs, requestMs = 0, keepAliveMs, bufferBytes }: Http1Bounds,
   { onFirstRequest, onRequest, onExpectContinue, onUpgrade, onConnect, onUnknownMethod }: Http1Handlers,
@@ -81,7 +87,7 @@ export function createHttp1Server(
   };
   const server =
     tls === undefined ? createServer(httpOptions) : createHttpsServer({ ...httpOptions, ...tls });
-  // Heads are bounded by bytes: past a count of lines Node would drop lines without an error.
+  // Bytes limit the heads. With a line limit Node would silently drop the lines beyond it.
   server.maxHeadersCount = 0;
   answerClientErrors(server, maxHeaderBytes, onUnknownMethod);
   if (tls !== undefined) answerPlainHttp(server);
@@ -107,7 +113,7 @@ export function createHttp1Server(
   return server;
 }
 
-/** The parser also takes HTTP/0.9 and HTTP/2.0 for versions of a request line. */
+/** The parser also accepts HTTP/0.9 and HTTP/2.0 in a request line. */
 function refuseVersion(response: ServerResponse): void {
   response.writeHead(505, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
   response.end("505 HTTP Version Not Supported: unsupported protocol version");
@@ -127,8 +133,8 @@ interface Connection {
 }
 
 /**
- * One exchange in flight per HTTP/1.1 connection: Node would have all requests of one read answered at once. Those behind the first
- * wait, and nothing more is read.
+ * Serves one request of an HTTP/1.1 connection at a time, where Node would serve all requests of a
+ * read at once. Later requests wait, and reading stops.
  */
 class Http1Turns {
   readonly #connections = new WeakMap<Duplex, Connection>();
@@ -138,7 +144,7 @@ class Http1Turns {
     this.#onFirst = onFirst;
   }
 
-  /** Calls `serve` when the answers before are over; never, when the connection ends first. */
+  /** Calls `serve` when the earlier answers are done; never, if the connection ends first. */
   take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
     const { socket } = request;
     const connection = this.#connections.get(socket);
@@ -155,7 +161,7 @@ class Http1Turns {
       return;
     }
     if (waiting.length === MAX_PIPELINED_REQUESTS) {
-      // What is behind is not answered: the connection ends behind the last that is.
+      // Further requests get no answer: the connection closes after the last one that does.
       const last = waiting[waiting.length - 1] as Turn;
       last.response.shouldKeepAlive = false;
       return;
@@ -165,7 +171,10 @@ class Http1Turns {
     if (waiting.length === 1) current.once("close", () => this.#next(connection, socket));
   }
 
-  /** To another protocol; false while an answer is not out yet: an upgrade now would write between its bytes. */
+  /**
+   * Whether the connection may switch protocols. False until earlier answers are done, since an upgrade
+   * now would write between their bytes.
+   */
   mayLeave(socket: Duplex): boolean {
     const connection = this.#connections.get(socket);
     if (connection === undefined) this.#onFirst(socket);
@@ -175,7 +184,7 @@ class Http1Turns {
   #next(connection: Connection, socket: Duplex): void {
     const { waiting } = connection;
     const turn = waiting.shift();
-    // An answer that closes the connection was the last, and so is any when its client has gone.
+    // An answer that closes the connection was the last one, and so was any answer if the client has left.
     if (turn === undefined || !socket.writable) {
       waiting.splice(0);
       return;

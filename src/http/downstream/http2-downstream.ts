@@ -7,19 +7,25 @@ import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
 import { http1Lines, http2Headers, http2ResponseHeaders } from "../http2-headers.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
-/** node:http2 sends in a later turn. Up to here a copy, from Node's pool, costs less than memory for the next read. */
+/**
+ * node:http2 sends in a later turn. Up to this size a copy from Node's pool costs less than new memory
+ * for the next read.
+ */
 const COPIED_BYTES = 4096;
 
-/** One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections, which hears the stream's errors; 'close' says the same. */
+/**
+ * One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections. That listens for the stream's errors;
+ * here 'close' suffices.
+ */
 export class Http2Downstream implements HttpDownstream {
   readonly method: string;
-  /** Written where the exchange is handed on with another path. */
+  /** Writable, for exchanges that are forwarded with another path. */
   target: string;
-  /** `:authority` is the Host of HTTP/1.1, and crumbs of a cookie are joined (section 8.2.3). */
+  /** `:authority` becomes Host, as in HTTP/1.1, and the crumbs of a cookie are joined (section 8.2.3). */
   readonly headers: HeaderList;
   readonly hasBody: boolean;
   readonly isChunked: boolean;
-  /** nghttp2 has checked lengths already. */
+  /** nghttp2 has already checked the lengths. */
   readonly framingProblem: undefined;
   readonly #stream: ServerHttp2Stream;
   #trailers: HeaderList = [];
@@ -50,7 +56,7 @@ export class Http2Downstream implements HttpDownstream {
 
   get isBodyComplete(): boolean {
     if (!this.hasBody) return true;
-    // A reset ends the readable side as well, and says here that it was none of END_STREAM.
+    // A reset ends the readable side, too; these fields distinguish it from END_STREAM.
     const { readableEnded, aborted, rstCode } = this.#stream;
     return readableEnded && !aborted && rstCode === constants.NGHTTP2_NO_ERROR;
   }
@@ -67,7 +73,10 @@ export class Http2Downstream implements HttpDownstream {
     return this.#stream.headersSent;
   }
 
-  /** Node ends a stream itself when its connection is gone: that alone says nothing of the answer. */
+  /**
+   * Node ends the stream itself when its connection is lost, so `writableFinished` alone does not mean a
+   * sent answer.
+   */
   get isFinished(): boolean {
     return this.#isEnded && this.#stream.writableFinished;
   }
@@ -94,7 +103,7 @@ export class Http2Downstream implements HttpDownstream {
     this.#stream.additionalHeaders(http2ResponseHeaders(status, headers));
   }
 
-  /** After the head of a 205 node:http2 ends the stream, as after that of a 204. */
+  /** node:http2 ends the stream after the head of a 205, as after a 204. */
   canCarryTrailers(status: number, _headers: HeaderList): boolean {
     return this.method !== "HEAD" && status !== 204 && status !== 205 && status !== 304;
   }
@@ -107,13 +116,14 @@ export class Http2Downstream implements HttpDownstream {
     mayHaveTrailers = true,
   ): Writable {
     const stream = this.#stream;
-    // The client has left: its 'close' is on the way, and nothing else will be sent.
+    // The client has left: 'close' will follow, and nothing can be sent.
     if (this.#isGone) return stream;
     const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status, headers);
-    // Without them the last DATA frame ends the stream; with them each answer costs another frame, and another turn of the loop.
+    // Without trailers the last DATA frame ends the stream. With them each answer costs another frame and
+    // another turn of the event loop.
     const waitForTrailers = !isBodiless && mayHaveTrailers;
     stream.respond(http2ResponseHeaders(status, headers), { endStream: isBodiless, waitForTrailers });
-    // Not before: what `respond` refuses is answered otherwise, and each answer's trailers are asked for once.
+    // Only after `respond`, which may throw and be called again: each answer's trailers are requested once.
     if (waitForTrailers)
       stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
     if (isBodiless) this.#isEnded = true;
@@ -122,7 +132,7 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   write(parts: readonly Uint8Array[]): void {
-    // A backend may send a body where HTTP/2 has none.
+    // A backend may send a body for a response that has none in HTTP/2.
     if (this.#stream.writableEnded) return;
     for (const part of parts) {
       this.bodyBytes += part.length;
@@ -139,7 +149,7 @@ export class Http2Downstream implements HttpDownstream {
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void {
-    // One HEADERS frame with END_STREAM: for gRPC that is another answer than one whose body is empty.
+    // Sends one HEADERS frame with END_STREAM: gRPC distinguishes that from an answer with an empty body.
     this.#isHeadOnly = trailers.length === 0 && body.every(({ length }) => length === 0);
     this.respond(status, statusMessage, headers, body, trailers.length > 0);
     this.finish(trailers);
@@ -149,12 +159,12 @@ export class Http2Downstream implements HttpDownstream {
     return this.#holdsParts && !this.hasTakenAll;
   }
 
-  /** Of a stream that is destroyed the queue is empty as well, and parts of it may be on their way in its connection's. */
+  /** A destroyed stream's queue is empty too, but parts of it may still be in its connection's queue. */
   get hasTakenAll(): boolean {
     return this.#stream.writableLength === 0 && !this.#stream.destroyed;
   }
 
-  /** node:http2's own timer of the stream: what the connection takes of it sets it back. */
+  /** Uses node:http2's timer of the stream, which restarts whenever the connection takes its bytes. */
   expectTaking(timeoutMs: number): void {
     if (timeoutMs === this.#takingMs || this.#stream.destroyed) return;
     this.#takingMs = timeoutMs;
@@ -177,14 +187,14 @@ export class Http2Downstream implements HttpDownstream {
     const stream = this.#stream;
     stream.unpipe();
     stream.resume();
-    // Section 8.1: a server that needs no more of the request may say so without an error.
+    // Section 8.1: a server that needs no more of the request may end it without an error.
     const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs).unref();
     stream.once("close", () => clearTimeout(timer));
   }
 
   truncate(): void {
     const stream = this.#stream;
-    // The client may have what came. `expectTaking` bounds the wait for one that takes nothing.
+    // The client may keep the bytes so far. `expectTaking` limits the wait for one that takes none.
     if (stream.writableLength > 0 && stream.writable) stream.write(NOTHING, () => breakStream(stream));
     else breakStream(stream);
   }
@@ -193,7 +203,7 @@ export class Http2Downstream implements HttpDownstream {
     breakStream(this.#stream);
   }
 
-  /** GOAWAY: streams that are open go on. */
+  /** Sends GOAWAY; open streams continue. */
   closeConnectionAfter(): void {
     const { session } = this.#stream;
     if (session !== undefined && !session.closed) session.close();

@@ -2,14 +2,14 @@ import type { Server } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 
-/** As Go's servers, kube-apiserver and kubelet among them, write it: clients and people search for the sentence. */
+/** The text of Go's servers, including kube-apiserver and kubelet: clients and people search for it. */
 export const PLAIN_HTTP_ANSWER =
   "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/** Node keeps the connection under a TLS socket that was given one. */
+/** Node stores the connection under a TLS socket here. */
 type OverConnection = TLSSocket & { readonly _parent?: (Duplex & { readonly bytesWritten?: number }) | null };
 
-/** OpenSSL's words for a first record without TLS: GET, POST, HEAD or PUT; CONNECT; all else. */
+/** OpenSSL's codes for a first record that is not TLS: GET, POST, HEAD or PUT; CONNECT; anything else. */
 const NOT_TLS: readonly string[] = [
   "ERR_SSL_HTTP_REQUEST",
   "ERR_SSL_HTTPS_PROXY_REQUEST",
@@ -17,8 +17,8 @@ const NOT_TLS: readonly string[] = [
 ];
 
 /**
- * Answers plain HTTP on a TLS server, and what is neither HTTP nor TLS, as nginx does. OpenSSL tells
- * by the first record: handshakes pay nothing, and one that has begun is not answered.
+ * Like nginx, answers plain HTTP on a TLS server, and anything else that is not TLS. OpenSSL detects
+ * it from the first record, so handshakes cost no more, and a failure later in one gets no answer.
  */
 export function answerPlainHttp(server: Server): void {
   server.on("tlsClientError", (error: Error & { readonly code?: string }, socket: OverConnection) => {
@@ -26,7 +26,7 @@ export function answerPlainHttp(server: Server): void {
     if (connection?.writable !== true || !NOT_TLS.includes(error.code ?? "")) return;
     if ((connection.bytesWritten ?? 0) > 0) return;
     const destroy = (): void => void connection.destroy();
-    // The client may be gone, and its connection has no other listener any more.
+    // The client may have left, and its connection has no other 'error' listener now.
     connection.on("error", destroy);
     connection.end(PLAIN_HTTP_ANSWER, destroy);
   });

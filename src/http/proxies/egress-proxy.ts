@@ -6,11 +6,14 @@ import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
 import { exchangeHeads } from "../upgrade/upgrade-request.ts";
 import { connectRequest, requireHost } from "./proxy-connection.ts";
 
-/** An HTTP proxy that connects us to nodes by CONNECT (RFC 9110 section 9.3.6), such as konnectivity's in its http-connect form. */
+/**
+ * An HTTP proxy that reaches nodes by CONNECT (RFC 9110 section 9.3.6), such as konnectivity in its
+ * http-connect mode.
+ */
 export interface EgressProxy {
-  /** Over TCP, with or without TLS, or a unix socket. */
+  /** TCP, with or without TLS, or a Unix socket. */
   readonly server: UpstreamEndpoint | { readonly socketPath: string };
-  /** The value of Proxy-Authorization, asked for at each dial. */
+  /** Returns the value of Proxy-Authorization; called for each dial. */
   readonly authorization?: (() => Promise<string>) | undefined;
 }
 
@@ -19,8 +22,8 @@ export const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
 const MAX_QUOTED_CHARACTERS = 100;
 
 /**
- * Connects to `endpoint` through the proxy, which looks its name up; the socket is as `dial` gives it, within one time-out. Throws
- * UpstreamError "dial-failed" or "aborted"; nothing stays open then.
+ * Connects to `endpoint` through the proxy, which resolves the name; the socket is as from `dial`,
+ * within one timeout. Throws UpstreamError "dial-failed" or "aborted" and leaves nothing open.
  */
 export async function dialThroughProxy(
   proxy: EgressProxy,
@@ -39,7 +42,7 @@ export async function dialThroughProxy(
   return await secureSocket(socket, endpoint, remaining());
 }
 
-/** The reason is for logs alone: the error goes to clients. */
+/** The error goes to clients, so its reason must appear in logs only. */
 async function authorizationOf({ authorization }: EgressProxy): Promise<string | undefined> {
   try {
     return await authorization?.();
@@ -48,7 +51,7 @@ async function authorizationOf({ authorization }: EgressProxy): Promise<string |
   }
 }
 
-/** Asks for the tunnel. The socket is closed when this throws. */
+/** Requests the tunnel. Closes the socket before it throws. */
 async function askFor(
   endpoint: UpstreamEndpoint,
   { server }: EgressProxy,
@@ -79,7 +82,7 @@ async function askFor(
     const line = `${status} ${reason.slice(0, MAX_QUOTED_CHARACTERS)}`;
     fail(`proxy error from ${proxy} while dialing ${target}, code ${status}: ${line}`);
   }
-  // A kubelet says nothing before it is asked, so these are the proxy's own bytes.
+  // A kubelet never speaks first, so these bytes are the proxy's own.
   if (rest.byteLength > 0) {
     fail(`unexpected ${rest.byteLength} bytes of buffered data from CONNECT proxy ${JSON.stringify(proxy)}`);
   }
@@ -112,7 +115,7 @@ function dialUnix(path: string, { dialTimeoutMs, signal }: DialOptions): Promise
       settle();
       resolve(socket);
     };
-    // A full backlog makes a unix connect wait.
+    // With a full backlog, connecting to a Unix socket waits.
     const timer = setTimeout(() => failed("i/o timeout"), dialTimeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     socket.on("error", onError).on("connect", onConnect);

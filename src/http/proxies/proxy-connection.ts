@@ -10,12 +10,12 @@ import { exchangeHeads } from "../upgrade/upgrade-request.ts";
 import { ConnectError } from "../upstream/connect-error.ts";
 import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
 
-/** A proxy that connects us, by HTTP's CONNECT (RFC 9110 section 9.3.6) or by SOCKS5. */
+/** A proxy that connects by HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5. */
 export interface ProxyServer {
   readonly endpoint: UpstreamEndpoint;
   /** The value of Proxy-Authorization, from the user and password in the proxy's URL. */
   readonly authorization: string | undefined;
-  /** Present: it speaks SOCKS5; with the user and password of its URL. */
+  /** Present for SOCKS5, with the user and password in the proxy's URL. */
   readonly socks?: { readonly credentials: SocksCredentials | undefined } | undefined;
 }
 
@@ -28,8 +28,8 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = {
 };
 
 /**
- * `ca`: trusted besides the public authorities (Go verifies by the cluster's CA alone, which fails for public proxies). Shows no
- * client certificate. Throws ConnectError "proxy" for other schemes.
+ * `ca`: trusted in addition to the public authorities (Go trusts only the cluster's CA, which fails
+ * for public proxies). Sends no client certificate. Throws ConnectError "proxy" for other schemes.
  */
 export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify = false): ProxyServer {
   const defaultPort = DEFAULT_PORTS[url.protocol];
@@ -59,8 +59,8 @@ export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify
 }
 
 /**
- * Connects to `endpoint` through the proxy, as `dial` does. Throws ConnectError "proxy", UpstreamError "dial-failed" for the
- * endpoint's TLS, or "aborted"; nothing stays open then.
+ * Connects to `endpoint` through the proxy, as `dial` does. Throws ConnectError "proxy", UpstreamError
+ * "dial-failed" for the endpoint's TLS, or "aborted", and leaves nothing open.
  */
 export async function connectThroughProxy(
   proxy: ProxyServer,
@@ -111,8 +111,9 @@ async function askProxy(
 }
 
 /**
- * The head that asks an HTTP proxy for a tunnel (RFC 9110 section 9.3.6). `authorization` is the value of Proxy-Authorization. Throws
- * UpstreamError "dial-failed" for a host that would not stand in it as one word.
+ * The head that requests a tunnel from an HTTP proxy (RFC 9110 section 9.3.6). `authorization` is the
+ * value of Proxy-Authorization. Throws UpstreamError "dial-failed" for a host that is not a single
+ * word.
  */
 export function connectRequest(host: string, port: number, authorization: string | undefined): Buffer {
   requireHost(host);
@@ -121,7 +122,7 @@ export function connectRequest(host: string, port: number, authorization: string
   return Buffer.from(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`, "latin1");
 }
 
-/** Throws UpstreamError "dial-failed" for what a proxy must not be asked to look up. */
+/** Throws UpstreamError "dial-failed" for a text that a proxy must not resolve. */
 export function requireHost(host: string): void {
   if (isHost(host)) return;
   const quoted = JSON.stringify(host.slice(0, MAX_QUOTED_CHARACTERS));

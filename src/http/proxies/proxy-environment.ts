@@ -2,15 +2,16 @@ import { isIP } from "node:net";
 import { AddressList, checkNetwork, isLoopback } from "../../config/address-list.ts";
 import { canonicalAddress } from "../../config/canonical-address.ts";
 
-/** The environment variables that Go's programs read; lower case is looked at after upper case. */
+/** The environment variables that Go programs read; upper case takes precedence over lower case. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 const PROXY_SCHEMES = ["http:", "https:", "socks5:", "socks5h:"];
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };
 
 /**
- * The proxy for a URL by HTTP_PROXY, HTTPS_PROXY, NO_PROXY as httpproxy.go reads them, then ALL_PROXY, as curl. Throws Error for a
- * proxy that is no URL, and for HTTP_PROXY in a CGI program (a request's `Proxy` header sets it).
+ * The proxy for a URL from HTTP_PROXY, HTTPS_PROXY and NO_PROXY as httpproxy.go reads them, then from
+ * ALL_PROXY as curl does. Throws Error for an invalid proxy URL, and for HTTP_PROXY in a CGI program
+ * (a request's `Proxy` header sets it).
  */
 export function proxyFromEnvironment(url: URL, environment: ProxyEnvironment): URL | undefined {
   const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || "";
@@ -24,7 +25,10 @@ export function proxyFromEnvironment(url: URL, environment: ProxyEnvironment): U
   return parseProxy(proxy);
 }
 
-/** `host:port` alone is taken for an HTTP proxy. Throws Error when it is no URL; a password is not in the message. */
+/**
+ * Reads a bare `host:port` as an HTTP proxy. Throws Error if it is not a URL; the message omits a
+ * password.
+ */
 export function parseProxy(text: string): URL {
   const candidate = text.includes("://") ? text : `http://${text}`;
   const url = URL.canParse(candidate) ? new URL(candidate) : undefined;
@@ -39,7 +43,10 @@ function usesProxy(url: URL, noProxy: string): boolean {
   return !noProxy.split(",").some((rule) => excludes(rule.trim().toLowerCase(), host, port));
 }
 
-/** One element of NO_PROXY: `*`, an address, a CIDR block, `name`, `.name` or `*.name`, each but the block with a port or not. */
+/**
+ * One element of NO_PROXY: `*`, an address, a CIDR block, `name`, `.name` or `*.name`; all but the
+ * block may have a port.
+ */
 function excludes(rule: string, host: string, port: string): boolean {
   if (rule === "") return false;
   if (rule === "*") return true;

@@ -8,7 +8,7 @@ const METHOD = { NONE: 0, PASSWORD: 2 } as const;
 const PASSWORD_VERSION = 1;
 const COMMAND_CONNECT = 1;
 const ADDRESS = { IPV4: 1, NAME: 3, IPV6: 4 } as const;
-/** Go's words (golang.org/x/net/internal/socks) for RFC 1928 section 6's codes. */
+/** Go's texts (golang.org/x/net/internal/socks) for the codes in RFC 1928 section 6. */
 const REFUSALS: Readonly<Record<number, string>> = {
   1: "general SOCKS server failure",
   2: "connection not allowed by ruleset",
@@ -26,10 +26,9 @@ export interface SocksCredentials {
 }
 
 /**
- * Asks a SOCKS5 proxy (RFC 1928; passwords: RFC 1929), over a connection to it, to connect that to `endpoint`. Names are left to the proxy to
- * look up, as Go leaves them, for `socks5` and `socks5h` alike. The socket is paused afterwards.
- *
- * Throws UpstreamError "dial-failed" or "aborted"; the socket is destroyed then.
+ * Makes a SOCKS5 proxy (RFC 1928; passwords: RFC 1929) connect this socket to `endpoint`. Like Go,
+ * leaves name lookup to the proxy for both `socks5` and `socks5h`. The socket is paused afterwards. On
+ * failure destroys it and throws UpstreamError "dial-failed" or "aborted".
  */
 export async function askSocksProxy(
   socket: Socket,
@@ -53,7 +52,7 @@ export async function askSocksProxy(
     const [replyVersion, code, , type] = await answers.next(4);
     if (replyVersion !== VERSION) throw failed(`unexpected protocol version ${replyVersion}`);
     if (code !== 0) throw failed(`unknown error ${REFUSALS[code as number] ?? `unknown code: ${code}`}`);
-    // The address that the proxy connected from, which is not used.
+    // Skips the address from which the proxy connected.
     const bytes = type === ADDRESS.IPV4 ? 4 : type === ADDRESS.IPV6 ? 16 : (await answers.next(1))[0];
     await answers.next((bytes as number) + 2);
     answers.release();
@@ -64,7 +63,7 @@ export async function askSocksProxy(
   }
 }
 
-/** What the proxy says, by as many bytes as are wanted. */
+/** Reads the proxy's answers by length. */
 class Answers {
   readonly #socket: Socket;
   readonly #signal: AbortSignal | undefined;
@@ -95,7 +94,7 @@ class Answers {
     return answer;
   }
 
-  /** Hands the socket back, paused, with what came behind the last answer. */
+  /** Stops reading. The socket is paused, and bytes after the last answer are put back. */
   release(): void {
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener("abort", this.#onAbort);
@@ -135,7 +134,7 @@ function portOf(port: number): Uint8Array {
   return Uint8Array.of(port >>> 8, port & 0xff);
 }
 
-/** Behind its length in one byte. Throws UpstreamError for a longer text. */
+/** Prefixes the text with its length in one byte. Throws UpstreamError for a longer text. */
 function counted(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (bytes.byteLength > 255) throw failed("a name or password of more than 255 bytes");

@@ -3,14 +3,15 @@ import { isHttp2Stream } from "../../net/abort-socket.ts";
 import { type HeaderList, withoutHeaders } from "../header-list.ts";
 import { http2ResponseHeaders } from "../http2-headers.ts";
 
-/** The code of an answer that switches protocols: an HTTP/2 stream has no 101 (RFC 8441 section 5). */
+/** The status of an answer that switches protocols. An HTTP/2 stream has no 101 (RFC 8441 section 5). */
 export function switchedStatusOf(client: Duplex): 101 | 200 {
   return isHttp2Stream(client) ? 200 : 101;
 }
 
 /**
- * Tells a client that its connection switches protocols from here on. `headers` are those of a 101; an HTTP/2 stream gets them with a
- * 200, without what speaks of a connection and without the proof of a key that it has not sent (RFC 8441 section 5).
+ * Tells a client that its connection switches protocols now. `headers` are those of a 101. An HTTP/2
+ * stream gets them with a 200, without connection headers and without the proof of a key, which it
+ * never sent (RFC 8441 section 5).
  */
 export function answerSwitched(
   client: Duplex,

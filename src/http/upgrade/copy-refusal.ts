@@ -7,10 +7,10 @@ import { withoutHopByHop } from "../hop-by-hop.ts";
 import { http2ResponseHeaders } from "../http2-headers.ts";
 import type { RefusedUpgrade } from "./upgrade-request.ts";
 
-/** For the whole refusal, from its head to the client having closed. Kubernetes gives it as long. */
+/** Limit for the whole refusal, from its head to the client's close. Kubernetes' limit is the same. */
 export const REFUSAL_DEADLINE_MS = 10_000;
 
-/** A refusal without a length that fits in here is given one; a longer one goes out in chunks. */
+/** Up to this size a refusal without a length gets one; longer ones are sent in chunks. */
 export const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
 
 export interface CopyRefusalOptions {
@@ -18,8 +18,9 @@ export interface CopyRefusalOptions {
 }
 
 /**
- * Gives an upstream's refusal to the client and closes both connections at its end. A body that is cut short or late breaks the
- * client's connection (RFC 9112 section 8). `client`: the socket of an upgrade, an HTTP/2 stream or a ServerResponse. Never rejects.
+ * Copies an upstream's refusal to the client, then closes both connections. A truncated or late body
+ * breaks the client's connection (RFC 9112 section 8). `client`: an upgrade's socket, an HTTP/2 stream
+ * or a ServerResponse. Never rejects.
  */
 export async function copyRefusal(
   refused: RefusedUpgrade,
@@ -59,7 +60,7 @@ async function copyToResponse(refused: RefusedUpgrade, response: ServerResponse)
   response.end();
 }
 
-/** Its own frames tell how long the body is; the connection is other streams' as well, and goes on. */
+/** A stream's frames mark the end of the body. Its connection carries other streams, so it stays open. */
 async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream): Promise<void> {
   stream.respond(http2ResponseHeaders(refused.status, refusalHeaders(refused)));
   await copyParts(refused.body, stream, (part) => stream.write(part));
@@ -78,7 +79,7 @@ async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<vo
   socket.end();
 }
 
-/** Reads ahead for a length, which every client understands; falls back to chunks. */
+/** Buffers the body to find its length, which every client understands; falls back to chunks. */
 async function copyUnmeasured(refused: RefusedUpgrade, headers: HeaderLine[], socket: Duplex): Promise<void> {
   let held: Buffer[] | undefined = [];
   let heldBytes = 0;
@@ -116,9 +117,13 @@ function writeChunk(socket: Duplex, part: Buffer): void {
   socket.uncork();
 }
 
-/** The upstream's own lines without those of its connection; `Content-Length` survives where the upstream gave one. */
+/**
+ * The upstream's headers without those of its connection. `Content-Length` stays if the upstream sent
+ * one.
+ */
 function refusalHeaders({ status, rawHeaders }: RefusedUpgrade): HeaderLine[] {
-  // The body of a response that has chunks is decoded, and 426 must say what to upgrade to (RFC 9110 section 15.5.22).
+  // A chunked response's body arrives decoded, and a 426 must name the protocol to upgrade to (RFC 9110
+  // section 15.5.22).
   const kept = withoutHeaders(withoutHopByHop(rawHeaders), ["trailer"]);
   if (status !== 426) return [...kept, ["Connection", "close"]];
   const upgrades = rawHeaders.filter(([name]) => name.toLowerCase() === "upgrade");
@@ -136,14 +141,14 @@ function drained(writable: Duplex | ServerResponse): Promise<void> {
       writable.off("drain", settle).off("close", settle);
       resolve();
     };
-    // A closed client has its refusal destroyed, which ends the copy.
+    // If the client has closed, its refusal is destroyed, which ends the copy.
     writable.on("drain", settle).on("close", settle);
   });
 }
 
 /**
- * Reads and discards until the client closes: a socket closed with unread input is reset by the kernel, and a reset
- * throws away what the client has not read yet.
+ * Reads and discards until the client closes. If a socket closes with unread input, the kernel resets
+ * it, and the client loses bytes that it has not read.
  */
 function closed(socket: Duplex): Promise<void> {
   return new Promise((resolve) => {

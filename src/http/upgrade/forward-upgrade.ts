@@ -10,49 +10,61 @@ import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
 import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "./upgrade-request.ts";
 
-/** A socket of an 'upgrade' event that has not been answered, watched for the client leaving. */
+/** The socket of an unanswered 'upgrade' event. It watches whether the client leaves. */
 export interface WaitingClient {
   readonly socket: Duplex;
-  /** Aborted when the client went away. */
+  /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** Stops watching; the socket is paused then, and `head` is what the client sent early. */
+  /** Stops watching. Returns the paused socket; `head` contains the client's early bytes. */
   release(): UpgradedConnection;
 }
 
 export interface ForwardUpgradeOptions {
   readonly endpoint: UpstreamEndpoint;
   readonly method: string;
-  /** Path with query for the upstream. */
+  /** The path and query for the upstream. */
   readonly path: string;
-  /** The client's lines, unedited. */
+  /** The client's headers, unedited. */
   readonly headers: HeaderList;
-  /** Last edit, hop-by-hop lines already gone and Connection rebuilt: Host, X-Forwarded-*, identity. */
+  /**
+   * A final edit, after hop-by-hop headers are removed and Connection is rebuilt: Host, X-Forwarded-*,
+   * identity.
+   */
   readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
-  /** The same for those of a response that switches. */
+  /** The same for a switching response's headers. */
   readonly editResponseHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
-  /** Absent: `DEFAULT_ALLOWED_UPGRADES`. "any": whatever is asked for, but never `h2c`. */
+  /** Absent: `DEFAULT_ALLOWED_UPGRADES`. "any": any requested protocol except `h2c`. */
   readonly allowedProtocols?: readonly string[] | "any" | undefined;
   readonly dialTimeoutMs?: number | undefined;
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
-  /** As in UpgradeRequest: a server may ignore `Upgrade` (RFC 9110 section 7.8). Not for HTTP/2 streams, where a 200 would switch. */
+  /**
+   * See UpgradeRequest: a server may ignore `Upgrade` (RFC 9110 section 7.8). Not for HTTP/2 streams, on
+   * which a 200 would switch.
+   */
   readonly relayAnswersMs?: number | undefined;
-  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  /** Connects in another way than `dial`, e.g. through a proxy; the socket must be as from `dial`. */
   readonly connect?: UpgradeRequest["connect"];
   readonly trace?: RequestTrace | undefined;
-  /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
+  /**
+   * Carries the bytes once both sides have switched and the client has its 101. Both sockets arrive
+   * paused: resume them.
+   */
   carry(downstream: UpgradedConnection, upstream: UpgradedConnection): void;
 }
 
-/** What may be switched to (kubernetes/kubernetes#72112): `h2c` would open a way around every check of requests. */
+/**
+ * The protocols that may be switched to (kubernetes/kubernetes#72112). `h2c` would bypass every check
+ * of requests.
+ */
 export const DEFAULT_ALLOWED_UPGRADES: readonly string[] = ["websocket", "SPDY/3.1"];
 
 /**
- * Forwards an upgrade verbatim. A raw pipe is laid only behind a 101 that switches to what was asked; a refusal is
- * copied and both connections are closed; a redirect or success is an error (CVE-2018-1002105, CVE-2020-8559).
- *
- * Resolves with the upstream's status when the bytes are being carried or the refusal is delivered. Throws UpstreamError, with the client's socket
- * unanswered and still watched, for the caller to answer; "aborted" when the client left.
+ * Forwards an upgrade unchanged. Only a 101 to the requested protocol connects the two sockets. A
+ * refusal is copied, and both connections close; a redirect or success is an error (CVE-2018-1002105,
+ * CVE-2020-8559). Resolves with the upstream's status once the bytes flow or the refusal is delivered.
+ * Throws UpstreamError before the client has an answer, while its socket is still watched; "aborted"
+ * if the client left.
  */
 export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgradeOptions): Promise<number> {
   const protocol = requestedProtocol(options);
@@ -88,7 +100,7 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
   return response.status;
 }
 
-/** The one protocol that is asked for. Lists are refused: which of them was switched to could be disputed. */
+/** The one requested protocol. Lists are refused, because it could be disputed which element was chosen. */
 function requestedProtocol({
   headers,
   allowedProtocols = DEFAULT_ALLOWED_UPGRADES,
@@ -98,7 +110,7 @@ function requestedProtocol({
     throw new UpstreamError("invalid-request", "an upgrade request cannot have a body");
   }
   const offered = listElements(headerValues(headers, "upgrade"));
-  // An offer that a server may ignore, and every one does since RFC 9113.
+  // Ignores `h2c`: servers may ignore the offer, and since RFC 9113 all do.
   const requested =
     allowedProtocols === "any" ? offered.filter((name) => name.toLowerCase() !== "h2c") : offered;
   const [first] = requested;

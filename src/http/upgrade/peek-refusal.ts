@@ -2,19 +2,22 @@ import { Readable } from "node:stream";
 import type { RefusedUpgrade } from "./upgrade-request.ts";
 
 export interface PeekedRefusal {
-  /** The beginning of the body, as far as it came in time. */
+  /** The beginning of the body, as much as arrived in time. */
   readonly text: string;
-  /** The refusal with its body whole again. */
+  /** The refusal, with its full body readable again. */
   readonly refused: RefusedUpgrade;
 }
 
 export interface PeekOptions {
   readonly maxBytes: number;
-  /** A node that has said no must not hold the next attempt up with its reasons. */
+  /** Keeps a slow refusal body from delaying the next attempt. */
   readonly timeoutMs: number;
 }
 
-/** Reads the beginning of a refusal's body and puts it back. Never rejects: a body that breaks off says what it said. */
+/**
+ * Reads the beginning of a refusal's body and puts it back. Never rejects: if the body breaks off,
+ * returns the part that came.
+ */
 export async function peekRefusal(
   refused: RefusedUpgrade,
   { maxBytes, timeoutMs }: PeekOptions,
@@ -37,12 +40,12 @@ export async function peekRefusal(
       seenBytes += next.value.byteLength;
     }
   } catch {
-    // The reader of the body meets the same end.
+    // The body's reader will get the same error.
   } finally {
     clearTimeout(timer);
   }
   const body = Readable.from(replay(refused, seen, parts, pending), { objectMode: false });
-  // As with the body itself: it may stay unread.
+  // As with the body itself, it may be left unread.
   body.on("error", () => {}).once("close", () => refused.body.destroy());
   const text = Buffer.concat(seen).subarray(0, maxBytes).toString("utf8");
   return { text, refused: { ...refused, body } };

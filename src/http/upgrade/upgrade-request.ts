@@ -21,28 +21,37 @@ import { ResponseBody } from "../upstream/response-body.ts";
 import { invalidStatus, SingleResponse } from "../upstream/single-response.ts";
 
 export interface UpgradeRequest {
-  /** Absent: nothing is traced. */
+  /** Absent: the request is not traced. */
   readonly trace?: RequestTrace | undefined;
   readonly endpoint: UpstreamEndpoint;
   readonly method: string;
-  /** Path with query, percent-encoded, as it goes on the wire. */
+  /** The path and query, percent-encoded as on the wire. */
   readonly path: string;
-  /** Sent in this order and case, repeated lines kept. `Host` is added from the endpoint only where it is missing. */
+  /**
+   * Sent in this order and case, with repetitions. `Host` is added from the endpoint only if it is
+   * missing.
+   */
   readonly headers: HeaderList;
-  /** Name lookup, TCP and TLS together. */
+  /** Limit for name lookup, TCP and TLS together. */
   readonly dialTimeoutMs?: number | undefined;
-  /** From the request being sent to the whole response head being there. */
+  /** Limit from the sent request to the complete response head. */
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
-  /** Any final answer is one to relay, success and redirects included, within so long. Absent: those are errors (CVE-2018-1002105). */
+  /**
+   * Returns any final answer, including success and redirects, to relay it within this time. Absent:
+   * those are errors (CVE-2018-1002105).
+   */
   readonly relayAnswersMs?: number | undefined;
-  /** Aborting destroys the upstream socket at once. Once the promise has settled, the result is the caller's to destroy. */
+  /**
+   * Aborting destroys the upstream socket at once. After the promise has settled, the caller must
+   * destroy the result.
+   */
   readonly signal?: AbortSignal | undefined;
-  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  /** Connects in another way than `dial`, e.g. through a proxy; the socket must be as from `dial`. */
   readonly connect?: ((options: DialOptions) => Promise<Socket>) | undefined;
 }
 
-/** What bounds the wait for a response head. */
+/** Limits for reading a response head. */
 export type HeadExchange = Pick<
   UpgradeRequest,
   "endpoint" | "method" | "responseHeaderTimeoutMs" | "maxResponseHeadBytes" | "signal"
@@ -50,17 +59,19 @@ export type HeadExchange = Pick<
 
 export interface AnsweredHead {
   readonly head: ResponseHead;
-  /** What came behind a response without a body, such as a 101. */
+  /** Bytes after a response without a body, such as a 101. */
   readonly rest: Buffer;
   /** Reads the body. */
   readonly response: SingleResponse;
 }
 
-/** A socket, or what goes on over several of them (resumable-upgrade.ts). */
+/** A socket, or a session over several of them (resumable-upgrade.ts). */
 export type UpgradedSocket = Duplex & { unref(): UpgradedSocket };
 
-/** The upstream switched protocols. Bytes behind its 101 are in `head`; the socket is paused (a 'data'
- * listener alone does not start it: call resume) and half-open capable. */
+/**
+ * The upstream switched protocols. `head` contains the bytes after its 101. The socket is half-open
+ * capable, and paused: call `resume`, because a 'data' listener does not start it.
+ */
 export interface SwitchedUpgrade {
   readonly kind: "switched";
   readonly status: 101;
@@ -70,7 +81,10 @@ export interface SwitchedUpgrade {
   readonly head: Buffer;
 }
 
-/** The upstream answered 400 to 599. The body is decoded; destroying it (or reading it to its end) closes the upstream. */
+/**
+ * The upstream answered 400 to 599. The body is decoded; destroying it or reading it to the end closes
+ * the upstream.
+ */
 export interface RefusedUpgrade {
   readonly kind: "refused";
   readonly status: number;
@@ -81,14 +95,15 @@ export interface RefusedUpgrade {
 
 export type UpgradeResponse = SwitchedUpgrade | RefusedUpgrade;
 
-/** Kubernetes waits for ever; a node that accepts and says nothing must not hold a session for ever. */
+/** Kubernetes waits forever, but a node that accepts and stays silent must not block a session forever. */
 export const DEFAULT_RESPONSE_HEADER_TIMEOUT_MS = 30_000;
 
 /**
- * Asks an upstream to switch protocols, over a connection of its own. Sends the head alone: Go's SPDY servers lose bytes before their
- * 101. Follows no redirect (CVE-2018-1002105). Throws UpstreamError, and leaves no socket then: "dial-failed",
- * "closed-before-response", "response-timeout", "response-head-too-large", "malformed-response", "invalid-status" (2xx, 3xx, other
- * 1xx, above 599), "invalid-request", "aborted".
+ * Requests a protocol switch over a new connection. Sends only the head, because Go's SPDY servers
+ * lose bytes before their 101. Follows no redirect (CVE-2018-1002105). Throws UpstreamError and leaves
+ * no socket: "dial-failed", "closed-before-response", "response-timeout", "response-head-too-large",
+ * "malformed-response", "invalid-status" (2xx, 3xx, other 1xx, above 599), "invalid-request",
+ * "aborted".
  */
 export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeResponse> {
   const requestHead = encodeRequestHead(request);
@@ -119,7 +134,7 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
   }
 }
 
-/** Whether a 101 says that it switched to that protocol, e.g. "SPDY/3.1" (case does not matter, as in client-go). */
+/** True if the 101 switches to that protocol, e.g. "SPDY/3.1". Ignores case, as client-go does. */
 export function isSwitchedTo(response: SwitchedUpgrade, protocol: string): boolean {
   return (
     headerTokens(response.rawHeaders, "connection").includes("upgrade") &&
@@ -133,7 +148,7 @@ export function encodeRequestHead(
 ): Buffer {
   const { endpoint, method, path, headers } = request;
   if (!isHeaderName(method)) throw new UpstreamError("invalid-request", "invalid method");
-  // A space or a line end here would start a second request at the upstream.
+  // A space or line end here would start a second request at the upstream.
   if (!/^[\x21-\x7e]+$/.test(path)) throw new UpstreamError("invalid-request", "invalid path");
   const hasBody =
     hasHeader(headers, "transfer-encoding") ||
@@ -142,7 +157,7 @@ export function encodeRequestHead(
 
   const lines: HeaderLine[] = [...withTrace(headers, request.trace)];
   if (!hasHeader(headers, "host")) lines.unshift(["Host", joinHostPort(endpoint.host, endpoint.port)]);
-  // RFC 9110 section 8.6; without it some servers wait for a body behind a POST.
+  // RFC 9110 section 8.6. Without it some servers wait for a POST's body.
   if (method === "POST" && !hasHeader(headers, "content-length")) lines.push(["Content-Length", "0"]);
   let text = `${method} ${path} HTTP/1.1\r\n`;
   for (const [name, value] of lines) {
@@ -154,8 +169,8 @@ export function encodeRequestHead(
 }
 
 /**
- * Sends the request head and reads to the end of the final response head; the socket is paused afterwards, and destroyed
- * where this throws. Throws UpstreamError as `requestUpgrade` does.
+ * Sends the request head and reads the final response head; the socket is paused afterwards. On
+ * failure destroys it and throws UpstreamError as `requestUpgrade` does.
  */
 export function exchangeHeads(
   socket: Socket,
@@ -195,7 +210,8 @@ export function exchangeHeads(
     };
     const onEnd = (): void =>
       fail(new UpstreamError("closed-before-response", response.hasBytes ? "unexpected EOF" : "EOF"));
-    // Under TLS 1.3 a server refuses our client certificate only now, so the words are those of the handshake.
+    // Under TLS 1.3 a server refuses our client certificate only now, so the error is worded as a
+    // handshake's.
     const onError = (cause: Error): void => {
       const text = goDialErrorText(cause, joinHostPort(endpoint.host, endpoint.port));
       fail(new UpstreamError("closed-before-response", text, { cause }));
@@ -204,7 +220,7 @@ export function exchangeHeads(
     const timer = setTimeout(onTimeout, responseHeaderTimeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     socket.on("data", onData).on("end", onEnd).on("close", onEnd).on("error", onError);
-    // It is paused where it has brought an answer before: a proxy's.
+    // A proxy's socket is paused after the proxy's own answer.
     socket.resume();
     socket.write(requestHead);
   });

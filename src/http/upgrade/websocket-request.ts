@@ -7,11 +7,11 @@ import {
 import { flatHeaders, type HeaderLine } from "../header-list.ts";
 import type { SwitchedUpgrade } from "./upgrade-request.ts";
 
-/** What we, as the client of a WebSocket, sent; its answer is judged by it. */
+/** Our WebSocket request as a client; validates the answer. */
 export interface WebSocketRequest {
   /** Sec-WebSocket-Key: 16 random bytes in base64 (RFC 6455 section 4.1). */
   readonly key: string;
-  /** The subprotocols that we offer, best first. */
+  /** The offered subprotocols, best first. */
   readonly protocols: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export function newWebSocketRequest(protocols: readonly string[]): WebSocketRequ
   return { key: randomBytes(16).toString("base64"), protocols };
 }
 
-/** The lines that ask for it, to stand behind Connection and Upgrade. No extension is ever offered. */
+/** The request's headers besides Connection and Upgrade. Offers no extension. */
 export function webSocketRequestLines({ key, protocols }: WebSocketRequest): HeaderLine[] {
   return [
     ["Sec-WebSocket-Version", "13"],
@@ -28,7 +28,7 @@ export function webSocketRequestLines({ key, protocols }: WebSocketRequest): Hea
   ];
 }
 
-/** Judges a 101 as strictly as client-go: the accept value, no extension, one of the subprotocols that were offered. */
+/** Validates a 101 as strictly as client-go: the accept value, no extension, and an offered subprotocol. */
 export function checkWebSocketAnswer(
   { statusMessage: statusText, rawHeaders }: Pick<SwitchedUpgrade, "statusMessage" | "rawHeaders">,
   { key, protocols }: WebSocketRequest,
@@ -39,7 +39,7 @@ export function checkWebSocketAnswer(
   );
 }
 
-/** The value of Sec-WebSocket-Accept that answers a key (RFC 6455 section 4.2.2). */
+/** The Sec-WebSocket-Accept value for a key (RFC 6455 section 4.2.2). */
 export function acceptValueOf(key: string): string {
   return hash("sha1", key + ACCEPT_GUID, "base64");
 }

@@ -1,8 +1,11 @@
-/** So many requests may one client address give up at once at one h2c endpoint, and so many more each second. */
+/**
+ * One client address may cancel this many requests at once at one h2c endpoint, and CANCELS_PER_SECOND
+ * more each second.
+ */
 export const CANCELS_AT_ONCE = 100;
 export const CANCELS_PER_SECOND = 10;
 
-/** Clients that are remembered; past it those that gave up least lately are forgotten. */
+/** Clients that are remembered. Beyond this, those whose last cancel is oldest are forgotten. */
 const MAX_CLIENTS = 4_096;
 
 interface Spent {
@@ -10,7 +13,10 @@ interface Spent {
   atMs: number;
 }
 
-/** How many requests each client has given up lately, against its share: backends close a connection for it, and with it what others have there. */
+/**
+ * Counts each client's recent cancels against its share. Backends close a connection with many
+ * cancels, and with it other clients' requests.
+ */
 export class CancelShares {
   readonly #spent = new Map<string, Spent>();
   readonly #now: () => number;
@@ -21,7 +27,7 @@ export class CancelShares {
 
   cancelled(client: string): void {
     const cancels = this.#cancelsOf(client) + 1;
-    // The last that gave up is the last of the map.
+    // Keeps the map in order of each client's last cancel.
     this.#spent.delete(client);
     this.#spent.set(client, { cancels, atMs: this.#now() });
     if (this.#spent.size <= MAX_CLIENTS) return;

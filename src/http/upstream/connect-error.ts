@@ -1,4 +1,4 @@
-/** A metav1.Status as an API server answers a refused request with; fields of a wrong type count as absent. */
+/** The metav1.Status with which an API server refuses a request. Fields of a wrong type count as absent. */
 export interface ApiStatus {
   readonly status: string;
   readonly message?: string;
@@ -6,21 +6,21 @@ export interface ApiStatus {
   readonly code?: number;
 }
 
-/** What failed on the way to an upgraded connection. */
+/** The step at which a connection failed. */
 export type ConnectLeg =
-  /** It could not be reached, or refused to connect. */
+  /** The proxy could not be reached, or refused to connect. */
   | "proxy"
   /** Name lookup or TCP connect. */
   | "tcp"
-  /** The handshake with the server. */
+  /** The TLS handshake with the server. */
   | "tls"
-  /** Another status than 101. */
+  /** A status other than 101. */
   | "http"
   /** A 101 to another protocol, or with a wrong accept value. */
   | "handshake"
-  /** No usable answer: closed, late, malformed, endless. */
+  /** No usable answer: closed, late, malformed or endless. */
   | "response"
-  /** By the caller's signal. */
+  /** The caller's signal aborted it. */
   | "aborted";
 
 export interface ConnectErrorDetails {
@@ -28,12 +28,12 @@ export interface ConnectErrorDetails {
   readonly httpStatus?: number | undefined;
   /** The Kubernetes Status in its body. */
   readonly apiStatus?: ApiStatus | undefined;
-  /** What the server did accept: its X-Accepted-Stream-Protocol-Versions lines. */
+  /** The protocols that the server accepts: its X-Accepted-Stream-Protocol-Versions lines. */
   readonly acceptedProtocols?: readonly string[] | undefined;
   readonly cause?: unknown;
 }
 
-/** No upgraded connection came about; no socket is left. The message is worded as client-go words it. */
+/** The connection could not be upgraded; no socket is left open. The message is worded as client-go's. */
 export class ConnectError extends Error {
   override readonly name = "ConnectError";
   readonly leg: ConnectLeg;
@@ -49,7 +49,10 @@ export class ConnectError extends Error {
     this.acceptedProtocols = details.acceptedProtocols ?? [];
   }
 
-  /** A complete HTTP answer that is no good 101: what client-go calls an upgrade failure, and falls back on. */
+  /**
+   * True for a complete HTTP answer that is not a valid 101. client-go calls it an upgrade failure and
+   * falls back.
+   */
   get isUpgradeFailure(): boolean {
     return this.leg === "http" || this.leg === "handshake";
   }

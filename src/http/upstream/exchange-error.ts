@@ -5,7 +5,7 @@ import { UpstreamError } from "../../net/upstream-error.ts";
 
 const MAX_QUOTED_CHARACTERS = 64;
 
-/** The failure of an exchange that Node's HTTP client ran, before there was a response. `address` is host:port. */
+/** Converts an error of Node's HTTP client before the response. `address` is host:port. */
 export function exchangeErrorOf(
   error: Error & { code?: string; syscall?: string },
   address: string,
@@ -20,7 +20,10 @@ export function exchangeErrorOf(
   return new UpstreamError("closed-before-response", goDialErrorText(error, address), { cause: error });
 }
 
-/** In Go's words. Of a refused line only the part before the colon is quoted: the rest may be a credential. */
+/**
+ * Worded as Go does. Quotes a refused header line only up to its colon, since the rest may be a
+ * credential.
+ */
 export function responseErrorOf(error: ProtocolError): UpstreamError {
   if (error.code !== "malformed-message") {
     return new UpstreamError("response-head-too-large", "header size limit exceeded");

@@ -18,14 +18,14 @@ const EXPECT_AND_TRAILER: ReadonlySet<string> = new Set(["expect", "trailer"]);
 const TRAILER: ReadonlySet<string> = new Set(["trailer"]);
 const TE: ReadonlySet<string> = new Set(["te"]);
 
-/** The lines of the request for the upstream, the caller's edit and the framing of this hop included. */
+/** The request headers for the upstream, with the caller's edit and this hop's framing. */
 export function requestHeadersOf(
   request: HttpDownstream,
   endpoint: UpstreamEndpoint,
   options: Pick<ForwardOptions, "editHeaders" | "expectsContinue">,
 ): HeaderLine[] {
   let headers = withoutHopByHop(request.headers);
-  // Trailers are announced only where the framing carries them.
+  // Announces trailers only if the framing can carry them.
   if (options.expectsContinue === true) {
     if (!request.isChunked) headers = withoutHeaders(headers, TRAILER);
   } else {
@@ -34,7 +34,7 @@ export function requestHeadersOf(
   if (options.editHeaders !== undefined) headers = [...options.editHeaders(headers)];
   if (!hasHeader(headers, "host")) headers.push(["Host", joinHostPort(endpoint.host, endpoint.port)]);
   if (request.isChunked) headers.push(["Transfer-Encoding", "chunked"]);
-  // The length of a body that a method usually has, and this request has not (RFC 9110 section 8.6).
+  // Such methods usually have a body, so an empty one needs a length (RFC 9110 section 8.6).
   else if (!request.hasBody && !isUsuallyBodiless(request.method) && !hasHeader(headers, "content-length")) {
     headers.push(["Content-Length", "0"]);
   }
@@ -43,7 +43,7 @@ export function requestHeadersOf(
 
 const LENGTH = ["content-length"];
 
-/** The lines of the upstream's response for the client; the framing that the client's version allows is added behind it. */
+/** The response headers for the client. The downstream adds the framing for the client's HTTP version. */
 export function responseHeadersOf(
   { status, headers: received }: Pick<ResponseHead, "status" | "headers">,
   downstream: HttpDownstream,
@@ -51,17 +51,20 @@ export function responseHeadersOf(
   const headers = withoutHeaders(withoutHopByHop(headerListOf(received)), TE);
   const canCarryTrailers = downstream.canCarryTrailers(status, headers);
   const kept = canCarryTrailers ? headers : withoutHeaders(headers, TRAILER);
-  // RFC 9110 section 8.6: no length in a 204; a reader may wait for the bytes.
+  // RFC 9110 section 8.6: a 204 has no length, since a reader may wait for the bytes.
   return status === 204 ? withoutHeaders(kept, LENGTH) : withOneLength(kept);
 }
 
-/** The same length in two lines is read as one, and leaves as one: the next reader may be stricter (RFC 9110 section 8.6). */
+/**
+ * Merges repeated equal lengths into one line, because the next reader may be stricter (RFC 9110
+ * section 8.6).
+ */
 function withOneLength(headers: HeaderLine[]): HeaderLine[] {
   const lengths = headerValues(headers, "content-length");
   return lengths.length > 1 ? withHeader(headers, "Content-Length", lengths[0] as string) : headers;
 }
 
-/** RFC 9110 section 9.2.2: to ask twice does no more than to ask once, and nothing of a body is lost. */
+/** RFC 9110 section 9.2.2: repeating the request has no further effect, and there is no body to lose. */
 export function isRepeatable({ method, hasBody }: HttpDownstream): boolean {
   return !hasBody && ["GET", "HEAD", "OPTIONS", "TRACE"].includes(method);
 }

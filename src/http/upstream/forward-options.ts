@@ -4,28 +4,34 @@ import type { HttpUpstream } from "./http-upstream.ts";
 
 export interface ForwardOptions {
   readonly upstream: HttpUpstream;
-  /** Path with query for the upstream; absent: the request's own. */
+  /** The path and query for the upstream; absent: the request's own. */
   readonly path?: string | undefined;
-  /** Last edit of the request's lines, hop-by-hop lines already gone: Host, X-Forwarded-*, identity. */
+  /**
+   * A final edit of the request's headers, after hop-by-hop ones are removed: Host, X-Forwarded-*,
+   * identity.
+   */
   editHeaders?(headers: HeaderList): HeaderList;
-  /** The same for the response's. */
+  /** The same for the response's headers. */
   editResponseHeaders?(headers: HeaderList, status: number): HeaderList;
-  /** True on a server's 'checkContinue' event: the upstream decides on `100 Continue`. Elsewhere Node has sent it. */
+  /**
+   * True on a server's 'checkContinue' event: the upstream decides about `100 Continue`. Otherwise Node
+   * has sent it already.
+   */
   readonly expectsContinue?: boolean | undefined;
-  /** Answer 3xx with Location by an error instead (Kubernetes' RejectForwardingRedirects). */
+  /** Answers a 3xx with Location by an error (Kubernetes' RejectForwardingRedirects). */
   readonly rejectRedirects?: boolean | undefined;
-  /** From the request being sent, body included, to the response's head. Absent: no limit. */
+  /** Limit from the sent request, including its body, to the response's head. Absent: none. */
   readonly responseHeaderTimeoutMs?: number | undefined;
-  /** So long may a client keep a body of declared length to itself before there is an answer. Absent: no limit. */
+  /** Before there is an answer, a client may pause a body of declared length this long. Absent: no limit. */
   readonly bodySilenceTimeoutMs?: number | undefined;
   /**
-   * So long may a side owe bytes: a client those of a chunked body before there is an answer, an upstream the taking of a body, or the rest of
-   * a response of declared length. Absent: no limit.
+   * How long a side may stall: a client within a chunked body before there is an answer, an upstream
+   * that does not take a body, or one within a response of declared length. Absent: no limit.
    */
   readonly streamIdleTimeoutMs?: number | undefined;
-  /** So long may a response be silent that owes nothing, because it has no declared length. Absent: no limit. */
+  /** How long a response without a declared length may be silent. Absent: no limit. */
   readonly idleTimeoutMs?: number | undefined;
-  /** The whole exchange, from its start to the last byte of the response. Absent: no limit. */
+  /** Limit for the whole exchange, up to the last byte of the response. Absent: none. */
   readonly exchangeTimeoutMs?: number | undefined;
 }
 
@@ -34,7 +40,10 @@ export type BodyTimeouts = Pick<
   "bodySilenceTimeoutMs" | "streamIdleTimeoutMs" | "idleTimeoutMs"
 >;
 
-/** Within which the next byte of a response's body is due. Without a length it may be a watch or a conversation. */
+/**
+ * The timeout for the next byte of a response body. Without a length the response may be a watch or a
+ * conversation.
+ */
 export function responseSilenceMs(
   { streamIdleTimeoutMs, idleTimeoutMs }: BodyTimeouts,
   headers: HeaderList,
@@ -43,11 +52,14 @@ export function responseSilenceMs(
 }
 
 export interface ForwardExchangeOptions extends ForwardOptions {
-  /** Writes the answer where there is no response to forward. Nothing has been sent to the client yet. */
+  /**
+   * Writes an error answer if there is no response to forward. Nothing has been sent to the client
+   * before.
+   */
   respondError(error: UpstreamError): void;
-  /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
+  /** The next upstream for a request whose dial failed; undefined if there is none left. */
   nextUpstream?(failed: HttpUpstream): HttpUpstream | undefined;
 }
 
-/** A client that goes on sending a body after its answer is disconnected after this long. */
+/** A client that still sends its body this long after its answer is disconnected. */
 export const UNREAD_BODY_LINGER_MS = 5_000;

@@ -19,7 +19,7 @@ import { overdueError, watchBody } from "./silent-body.ts";
 import { UpstreamRequestBody } from "./upstream-request-body.ts";
 import { requestHeadText } from "./upstream-request-head.ts";
 
-/** One exchange, from the request that a client has made to the end of the response. */
+/** One exchange, from the client's request to the end of the response. */
 export class HttpExchange implements Http1Exchange {
   readonly #downstream: HttpDownstream;
   readonly #options: ForwardExchangeOptions;
@@ -28,7 +28,7 @@ export class HttpExchange implements Http1Exchange {
   #isReusedConnection = false;
   #body: UpstreamRequestBody | undefined;
   #unwatchBody: (() => void) | undefined;
-  /** What the present read brought: it leaves in one write. */
+  /** The output of the present read, written at once. */
   #head: ResponseHead | undefined;
   #parts: Buffer[] = [];
   #trailers: FieldLines | undefined;
@@ -62,7 +62,7 @@ export class HttpExchange implements Http1Exchange {
       this.#fail(new UpstreamError("invalid-request", "the request cannot be forwarded", { cause: error }));
       return;
     }
-    // What was stale once may be so again.
+    // A second idle connection may be stale as well, so the retry dials.
     const connection = this.#isRetry ? undefined : pool.take();
     if (connection !== undefined) this.#sendOn(connection, head, true);
     else {
@@ -84,7 +84,7 @@ export class HttpExchange implements Http1Exchange {
       this.#requestSent();
       return;
     }
-    // A small body that has come with its head leaves with it.
+    // A small body that arrived with its head leaves with it.
     connection.cork();
     connection.write(head);
     setImmediate(() => connection.uncork());
@@ -109,7 +109,7 @@ export class HttpExchange implements Http1Exchange {
 
   onInterim({ status, reason, headers }: ResponseHead): void {
     if (this.#hasFailed || this.#downstream.hasResponded) return;
-    // 100 belongs to `Expect`, which each hop handles by itself.
+    // Each hop handles `Expect`, and so 100, by itself.
     if (status !== 100) {
       this.#downstream.sendInterim(status, reason, withoutHopByHop(headerListOf(headers)));
     } else if (this.#options.expectsContinue === true) {
@@ -146,7 +146,7 @@ export class HttpExchange implements Http1Exchange {
       return false;
     }
     if (this.#trailers !== undefined) this.#finish();
-    // Mostly the system has taken all of it by now.
+    // Usually the kernel has taken everything by now.
     if (this.#downstream.hasTakenAll) return true;
     const sink = this.#sink;
     if (this.#connection !== undefined && sink?.writableNeedDrain === true) this.#waitForDrain(sink);
@@ -161,7 +161,7 @@ export class HttpExchange implements Http1Exchange {
     this.#fail(overdueError(this.#downstream));
   }
 
-  /** An exception in a callback of this exchange: a client that has no answer yet gets one. */
+  /** A callback of this exchange threw. A client without an answer gets one. */
   onFault(error: unknown): void {
     const hadFailed = this.#hasFailed;
     try {
@@ -209,13 +209,13 @@ export class HttpExchange implements Http1Exchange {
     const downstream = this.#downstream;
     const received = responseHeadersOf(head, downstream);
     const edited = this.#options.editResponseHeaders?.(received, head.status) ?? received;
-    // The client holds back a body that was not asked for: its connection cannot be used again.
+    // The client still holds a body that was not requested, so its connection cannot be reused.
     const holdsBody =
       this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete;
     return holdsBody ? [...edited, ["Connection", "close"]] : edited;
   }
 
-  /** The client is slow: so is the upstream, then. */
+  /** Slows the upstream down to the client's speed. */
   #waitForDrain(sink: Writable): void {
     if (this.#isWaitingForDrain) return;
     this.#isWaitingForDrain = true;
@@ -234,7 +234,8 @@ export class HttpExchange implements Http1Exchange {
       connection?.finish();
       return;
     }
-    // Answered before the body was there: the upstream gets no more of it, the client is let finish for a while.
+    // The answer came before the whole body: the upstream gets no more of it, and the client may finish
+    // sending for a while.
     this.#hasFailed = true;
     this.#body?.stop();
     connection?.destroy();
@@ -263,13 +264,16 @@ export class HttpExchange implements Http1Exchange {
     this.#send();
   }
 
-  /** Only a request that no upstream has heard is retried: nothing may happen twice. */
+  /** Retries elsewhere only if no upstream has received the request, so that nothing happens twice. */
   #upstreamAfter({ code }: UpstreamError): HttpUpstream | undefined {
     if (code !== "dial-failed" || this.#body !== undefined) return undefined;
     return this.#options.nextUpstream?.(this.#upstream);
   }
 
-  /** An idle connection that the upstream closed as we took it; the request has not been heard. RFC 9110 section 9.2.2. */
+  /**
+   * The upstream closed an idle connection just as we took it and had not answered. RFC 9110 section
+   * 9.2.2.
+   */
   #mayRetry(): boolean {
     const isStale = this.#isReusedConnection && this.#connection?.hasHeard === false;
     return isStale && !this.#isRetry && isRepeatable(this.#downstream);

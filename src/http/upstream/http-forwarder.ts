@@ -4,14 +4,14 @@ import type { ForwardExchangeOptions } from "./forward-options.ts";
 import { HttpExchange } from "./http-exchange.ts";
 
 /**
- * Forwards one exchange to an HTTP/1.1 upstream with back-pressure, lines as they came, trailers and interim responses. A side that
- * leaves takes the other along. Resolves at its end; never rejects.
+ * Forwards one exchange to an HTTP/1.1 upstream, with back-pressure, unchanged header lines, trailers
+ * and interim responses. If one side leaves, closes the other. Resolves at the end; never rejects.
  */
 export function forwardExchange(downstream: HttpDownstream, options: ForwardExchangeOptions): Promise<void> {
   return new Promise((resolve) => startExchange(downstream, options, resolve));
 }
 
-/** The same without a promise, for many exchanges: `onEnd` is called once, immediately if the client has gone. */
+/** The same without a promise, for many exchanges. Calls `onEnd` once, immediately if the client has left. */
 export function startExchange(
   downstream: HttpDownstream,
   options: ForwardExchangeOptions,
@@ -24,7 +24,7 @@ export function startExchange(
   const timer = exchangeTimeoutMs === undefined ? undefined : setTimeout(overdue, exchangeTimeoutMs).unref();
   let isOver = false;
   downstream.onClose(() => {
-    // Several events may say so.
+    // Several events may report the same end.
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);

@@ -7,35 +7,35 @@ import { Http1UpstreamPool } from "./http1-upstream-pool.ts";
 export interface HttpUpstreamOptions {
   readonly endpoint: UpstreamEndpoint;
   readonly dialTimeoutMs?: number | undefined;
-  /** Connections at a time of questions of our own. Absent: as many as there are questions. */
+  /** Most concurrent connections for our own requests. Absent: one for each request. */
   readonly maxConnections?: number | undefined;
-  /** Connections kept open while unused. */
+  /** Most idle connections that are kept open. */
   readonly maxIdleConnections?: number | undefined;
-  /** An unused connection is closed after this long. */
+  /** An idle connection is closed after this long. */
   readonly idleTimeoutMs?: number | undefined;
-  /** A forwarding connection is closed behind so many exchanges. */
+  /** A forwarding connection is closed after this many exchanges. */
   readonly maxExchangesPerConnection?: number | undefined;
-  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  /** Connects in another way than `dial`, e.g. through a proxy; the socket must be as from `dial`. */
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
 }
 
 export const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
-/** Below the 60 s that common servers and load balancers keep an idle connection. */
+/** Below the 60 s for which common servers and load balancers keep an idle connection. */
 export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
 export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
 
 /**
- * One HTTP/1.1 upstream and its idle connections, all with this configuration's TLS identity: one for each configuration, closed with
- * it. Callers' credentials travel in each request.
+ * One HTTP/1.1 upstream with its idle connections and its configuration's TLS identity. Create one for
+ * each configuration, and close it with that. Callers' credentials travel in each request.
  */
 export class HttpUpstream {
   readonly endpoint: UpstreamEndpoint;
-  /** As the option, for upgrades, whose connections are not of the pool. Absent: it is dialled. */
+  /** The `connect` option, for upgrades, whose connections are outside the pool. Absent: use `dial`. */
   readonly connect: ((options: DialOptions) => Promise<Socket>) | undefined;
   readonly #options: HttpUpstreamOptions;
   #pool: Http1UpstreamPool | undefined;
   #agent: Agent | undefined;
-  /** Of the TLS identity that the idle connections have. */
+  /** The TLS identity's generation that the idle connections use. */
   #generation: number | undefined;
 
   constructor(options: HttpUpstreamOptions) {
@@ -45,7 +45,7 @@ export class HttpUpstream {
     this.#generation = options.endpoint.tls?.generation;
   }
 
-  /** Where requests are forwarded over. */
+  /** The connections for forwarded requests. */
   get pool(): Http1UpstreamPool {
     this.#leaveOldIdentity();
     const { maxIdleConnections, idleTimeoutMs, maxExchangesPerConnection } = this.#options;
@@ -58,20 +58,20 @@ export class HttpUpstream {
     return this.#pool;
   }
 
-  /** For questions of our own, which Node's client asks: a few, whose answers are wanted whole. */
+  /** Node's client for our own few requests, whose answers we read whole. */
   get agent(): Agent {
     this.#leaveOldIdentity();
     this.#agent ??= new DialingAgent(this.#options);
     return this.#agent;
   }
 
-  /** Closes idle connections now; those in use close when their exchange is over. */
+  /** Closes idle connections now, and busy ones after their exchange. */
   close(): void {
     this.pool.close();
     this.#agent?.destroy();
   }
 
-  /** Certificates or trust were replaced: connections of before serve no further exchange. */
+  /** If certificates or trust were replaced, older connections serve no further exchange. */
   #leaveOldIdentity(): void {
     const generation = this.#options.endpoint.tls?.generation;
     if (generation === this.#generation) return;
@@ -83,7 +83,7 @@ export class HttpUpstream {
   }
 }
 
-/** Not half-open: a pool must see at once that the upstream has closed an idle connection. */
+/** Not half-open, so that a pool notices at once when the upstream closes an idle connection. */
 function connectionTo(
   { endpoint, connect = dial, dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS }: HttpUpstreamOptions,
   reusesReads: boolean,
@@ -91,7 +91,7 @@ function connectionTo(
   return connect(endpoint, { dialTimeoutMs, allowHalfOpen: false, reusesReads });
 }
 
-/** Node's pool over our own dialler: plain requests and upgrades verify certificates by the same rules. */
+/** Node's pool over our own dialler, so that plain requests and upgrades verify certificates alike. */
 class DialingAgent extends Agent {
   readonly #options: HttpUpstreamOptions;
   #isClosed = false;
@@ -101,7 +101,7 @@ class DialingAgent extends Agent {
       keepAlive: true,
       ...(options.maxConnections !== undefined && { maxSockets: options.maxConnections }),
       maxFreeSockets: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
-      // Node destroys only sockets of the pool at this timeout; a connection in use may be silent for longer.
+      // Node applies this timeout only to idle sockets. A busy connection may be silent for longer.
       timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
       scheduling: "lifo",
     });
@@ -114,7 +114,7 @@ class DialingAgent extends Agent {
   ): undefined {
     connectionTo(this.#options, false).then(
       (socket: Socket) => {
-        // A proxy's answer was read from it, and it was paused then; Node's client reads only what flows.
+        // A proxy's answer leaves the socket paused, and Node's client does not resume it.
         if (socket.isPaused()) socket.resume();
         callback?.(null, socket);
       },
@@ -128,11 +128,11 @@ class DialingAgent extends Agent {
     super.destroy();
   }
 
-  /** Node.js keeps the connection of a request that ends after `destroy`, too. */
+  /** After `destroy`, Node would still keep the connection of a request that ends. */
   override keepSocketAlive(socket: Duplex): boolean {
     return !this.#isClosed && keepSocketAlive.call(this, socket);
   }
 }
 
-/** It returns a boolean: a false one closes the connection. Its type says nothing. */
+/** Returns a boolean, which its type omits; false closes the connection. */
 const { keepSocketAlive } = Agent.prototype as unknown as { keepSocketAlive(socket: Duplex): boolean };

@@ -13,40 +13,43 @@ import { contain, containEvents } from "../../observability/faults.ts";
 import { latin1Of } from "../header-list.ts";
 import { responseErrorOf } from "./exchange-error.ts";
 
-/** The exchange that a connection is busy with. */
+/** A connection's present exchange. */
 export interface Http1Exchange extends ResponseHandler<Buffer> {
-  /** All that one read brought has been told. True when what it brought has been taken or copied: its memory is free. */
+  /**
+   * Called after everything from one read was delivered. Returns true if it was sent or copied, so that
+   * its memory is free.
+   */
   onRead(): boolean;
-  /** There is room again for what is written. */
+  /** The connection can take more writes. */
   onDrain(): void;
-  /** The time that `expectWithin` gave has passed. */
+  /** The timeout of `expectWithin` has passed. */
   onTimeout(): void;
-  /** An exception in a callback of the connection. */
+  /** A callback of the connection threw. */
   onFault(error: unknown): void;
-  /** The connection broke before the response was whole, and cannot be used any more. */
+  /** The connection broke before the response was complete, and is unusable. */
   onBroken(error: Error): void;
 }
 
-/** Keeps connections while they are idle. */
+/** Keeps idle connections. */
 export interface IdlePool {
-  /** It can carry another exchange. */
+  /** Called when the connection can carry another exchange. */
   keep(connection: Http1UpstreamConnection): void;
-  /** It is closing or has closed. */
+  /** Called when the connection is closing or closed. */
   forget(connection: Http1UpstreamConnection): void;
 }
 
-/** Node's own servers close a second early what they promise to keep. */
+/** Node's own servers close a connection one second earlier than they promise. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 /**
- * One HTTP/1.1 connection to an upstream, one exchange at a time. Node's client costs more than the rest of forwarding: here a head is
- * one write, and a body is the slices that were read.
+ * One HTTP/1.1 connection to an upstream, one exchange at a time. Node's client costs more than all
+ * other forwarding work; here a head is one write, and a body is the slices that were read.
  */
 export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   readonly #socket: Socket;
   readonly #keeper: IdlePool;
   readonly #decoder: ResponseDecoder<Buffer>;
-  /** While it is idle: when its pool closes it, by `performance.now()`. */
+  /** When the pool closes the idle connection, by `performance.now()`. */
   expiresAtMs = 0;
   #exchange: Http1Exchange | undefined;
   #error: Error | undefined;
@@ -59,7 +62,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   #isTimerArmed = false;
   #expectsBytes = false;
 
-  /** The socket is as `dial` gives it. */
+  /** The socket must be as from `dial`. */
   constructor(socket: Socket, keeper: IdlePool) {
     this.#socket = socket;
     this.#keeper = keeper;
@@ -72,21 +75,21 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
       this.#error = error;
     });
     socket.on("close", () => this.#closed());
-    // One that comes through a proxy was paused behind the proxy's answer.
+    // A proxy's answer leaves the socket paused.
     socket.resume();
   }
 
-  /** Exchanges that were begun on it. */
+  /** The number of exchanges begun on this connection. */
   get exchanges(): number {
     return this.#exchanges;
   }
 
-  /** Some of the present response has come. */
+  /** True once some of the present response has arrived. */
   get hasHeard(): boolean {
     return this.#hasHeard;
   }
 
-  /** How long the upstream has said that it keeps the connection while it is idle. */
+  /** How long the upstream promised to keep the connection while idle, in milliseconds. */
   get promisedMs(): number | undefined {
     return this.#promisedMs;
   }
@@ -99,15 +102,15 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     this.#decoder.expect(method);
   }
 
-  /** False: wait for `onDrain`. */
+  /** Returns false if the caller should wait for `onDrain`. */
   write(data: string | Uint8Array): boolean {
     const socket = this.#socket;
     const hasRoom = typeof data === "string" ? socket.write(data, "latin1") : socket.write(data);
-    // Mostly the system has taken all of it by now, whatever its size.
+    // Usually the kernel has taken everything by now, whatever its size.
     return hasRoom || socket.writableLength === 0;
   }
 
-  /** Calls back when the system has taken all that was written. Never, when the connection breaks. */
+  /** Calls back when the kernel has taken everything written; never, if the connection breaks. */
   afterWrites(done: () => void): void {
     if (this.#socket.writableLength === 0) done();
     else
@@ -120,14 +123,14 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     this.#socket.cork();
   }
 
-  /** As `write`. */
+  /** Returns the same as `write`. */
   uncork(): boolean {
     const socket = this.#socket;
     socket.uncork();
     return !socket.writableNeedDrain || socket.writableLength === 0;
   }
 
-  /** Stops reading; the upstream will notice. */
+  /** Stops reading, which slows the upstream down. */
   pause(): void {
     this.#socket.pause();
   }
@@ -136,7 +139,10 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     this.#socket.resume();
   }
 
-  /** The response's head must come within so many milliseconds from now. One timer serves all exchanges: most come in time. */
+  /**
+   * The response's head must arrive within `timeoutMs`. One timer serves all exchanges, since most are
+   * in time.
+   */
   expectWithin(timeoutMs: number): void {
     this.#isTimerArmed = true;
     if (this.#timer !== undefined && this.#timerMs === timeoutMs) {
@@ -155,7 +161,10 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     }, timeoutMs).unref();
   }
 
-  /** From now on until `finish` the connection breaks when nothing comes for so many milliseconds, unless it is paused. */
+  /**
+   * From now until `finish`, breaks the connection if it receives nothing for `timeoutMs`, unless it is
+   * paused.
+   */
   expectBytesWithin(timeoutMs: number): void {
     if (!this.#expectsBytes) this.#socket.on("timeout", this.#silent);
     this.#expectsBytes = true;
@@ -163,12 +172,15 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   }
 
   readonly #silent = (): void => {
-    // The client is what is slow: it has a time of its own.
+    // The client is slow, which has its own timeout.
     if (!this.#socket.isPaused()) this.#break(new UpstreamError("response-timeout", "the response stopped"));
     else this.#socket.setTimeout(this.#socket.timeout ?? 0);
   };
 
-  /** The exchange has all it wants. The connection is kept if request and response are whole and both sides want to. */
+  /**
+   * The exchange is done. Keeps the connection if request and response are complete and both sides allow
+   * it.
+   */
   finish(): void {
     this.#exchange = undefined;
     this.#isTimerArmed = false;
@@ -186,10 +198,10 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     this.#keeper.keep(this);
   }
 
-  /** Closes without another word to the exchange. */
+  /** Closes without notifying the exchange. */
   destroy(): void {
     this.#exchange = undefined;
-    // Before its 'close', so that it is not taken meanwhile.
+    // Before 'close', so that the pool does not hand it out meanwhile.
     this.#keeper.forget(this);
     this.#socket.destroy();
   }
@@ -215,7 +227,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
 
   #read(chunk: Buffer): void {
     const exchange = this.#exchange;
-    // Bytes without a request.
+    // Bytes arrived without a request.
     if (exchange === undefined) {
       this.destroy();
       return;
@@ -235,7 +247,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     const exchange = this.#exchange;
     this.#isReusable = false;
     if (exchange !== undefined && this.#decoder.end()) exchange.onRead();
-    // Whatever is missing now will not come.
+    // Missing bytes will not come now.
     this.#break(new UpstreamError("closed-before-response", "EOF"));
   }
 
@@ -257,7 +269,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   }
 }
 
-/** Of `Keep-Alive: timeout=5`, which many servers send, as milliseconds. */
+/** The milliseconds in `Keep-Alive: timeout=5`, which many servers send. */
 function promiseOf(headers: FieldLines): number | undefined {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string;

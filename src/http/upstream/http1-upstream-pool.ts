@@ -2,19 +2,25 @@ import type { Socket } from "node:net";
 import { Http1UpstreamConnection, type IdlePool } from "./http1-upstream-connection.ts";
 
 export interface Http1PoolOptions {
-  /** Connections kept open while unused. */
+  /** Most idle connections that are kept open. */
   readonly maxIdleConnections: number;
-  /** An unused connection is closed after this long, or as soon as the upstream has said that it will, in milliseconds. */
+  /**
+   * An idle connection is closed after this many milliseconds, or when the upstream promised to close
+   * it, if that is earlier.
+   */
   readonly idleTimeoutMs: number;
-  /** A connection is closed behind so many exchanges: no state of a peer's lives for ever, and new endpoints get their share. */
+  /**
+   * A connection is closed after this many exchanges, so that no peer's state lives forever and new
+   * endpoints get their share.
+   */
   readonly maxExchangesPerConnection: number;
   connect(): Promise<Socket>;
 }
 
-/** How often idle connections are looked at: they live longer than they should by this much at most. */
+/** How often idle connections are checked: they may outlive their time by this much. */
 const SWEEP_MS = 1_000;
 
-/** The idle connections of one upstream; the one that was used last is taken first, so that those which are not needed grow old. */
+/** One upstream's idle connections. The most recently used is taken first, so that surplus ones expire. */
 export class Http1UpstreamPool implements IdlePool {
   readonly #options: Http1PoolOptions;
   readonly #idle: Http1UpstreamConnection[] = [];
@@ -29,12 +35,12 @@ export class Http1UpstreamPool implements IdlePool {
     return this.#idle.length;
   }
 
-  /** An idle connection, if there is one. Its taker calls `finish` or `destroy` on it. */
+  /** Takes an idle connection, if there is one. The caller must call `finish` or `destroy` on it. */
   take(): Http1UpstreamConnection | undefined {
     return this.#idle.pop();
   }
 
-  /** A new connection. Throws as `connect` does. */
+  /** Opens a new connection. Throws as `connect` does. */
   async dial(): Promise<Http1UpstreamConnection> {
     return new Http1UpstreamConnection(await this.#options.connect(), this);
   }
@@ -62,7 +68,7 @@ export class Http1UpstreamPool implements IdlePool {
     if (this.#idle.length === 0) this.#stopSweeping();
   }
 
-  /** Closes idle connections now; those in use close when their exchange is over. */
+  /** Closes idle connections now, and busy ones after their exchange. */
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#idle.splice(0)) connection.destroy();

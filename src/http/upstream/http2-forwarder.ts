@@ -23,23 +23,26 @@ import { watchBody } from "./silent-body.ts";
 export interface ForwardOverHttp2Options extends Http2ResponseOptions {
   readonly upstream: Http2Upstream;
   readonly path: string;
-  /** Whose request it is: the address whose share of cancels it counts for. */
+  /** The client's address, whose share of cancels the request counts against. */
   readonly client: string;
-  /** Last edit of the request's lines, hop-by-hop lines already gone. `host` becomes `:authority`. */
+  /**
+   * A final edit of the request's headers, after hop-by-hop ones are removed. `host` becomes
+   * `:authority`.
+   */
   editHeaders(headers: HeaderList): HeaderList;
   readonly responseHeaderTimeoutMs: number | undefined;
-  /** Nothing has been sent to the client yet. */
+  /** Writes an error answer. Nothing has been sent to the client before. */
   respondError(error: UpstreamError): void;
-  /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
+  /** The next upstream for a request whose dial failed; undefined if there is none left. */
   nextUpstream(): Http2Upstream | undefined;
 }
 
-/** How often a request that a backend did not process is sent again (RFC 9113 section 8.7). */
+/** How often a request that a backend did not process is resent (RFC 9113 section 8.7). */
 export const MAX_RESENDS = 3;
 
 /**
- * Forwards one exchange to an HTTP/2 upstream, as gRPC needs it: bodies stream both ways at once, trailers arrive. Resolves when the
- * exchange is over, whatever its outcome; never rejects.
+ * Forwards one exchange to an HTTP/2 upstream with what gRPC needs: both bodies stream at once, and
+ * trailers arrive. Resolves when the exchange is over, whatever its outcome; never rejects.
  */
 export function forwardOverHttp2(
   downstream: HttpDownstream,
@@ -56,7 +59,7 @@ class Http2Forwarding {
   #stream: ClientHttp2Stream | undefined;
   #unwatchBody: (() => void) | undefined;
   #resends = 0;
-  /** The client has its answer, or has gone. */
+  /** The client has its whole answer, or has left. */
   #isOver = false;
   #isAnswered = false;
 
@@ -139,14 +142,14 @@ class Http2Forwarding {
     stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
       trailers = trailersToForward(headerListOf(rawTrailers ?? []));
     });
-    // The reason is in `rstCode`, and 'close' follows.
+    // `rstCode` has the reason, and 'close' follows.
     stream.on("error", () => {});
     stream.once("end", () => {
       isWhole = end.isWhole() && downstream.hasResponded;
       if (!isWhole || this.#isOver) return;
       downstream.finish(trailers);
       if (downstream.isBodyComplete) return;
-      // The backend has heard a part of the request, and must not take it for the whole.
+      // The backend has part of the request and must not take it for the whole.
       this.#body?.stop();
       cancelStream(stream);
       downstream.discardBody(UNREAD_BODY_LINGER_MS);
@@ -164,7 +167,10 @@ class Http2Forwarding {
     this.#unwatchBody = watchBody(downstream, options, cutFor);
   }
 
-  /** RFC 9113 section 8.7: REFUSED_STREAM, which node:http2 also makes of a GOAWAY. RFC 9110 section 9.2.2: a connection broke. */
+  /**
+   * Resends on REFUSED_STREAM, into which node:http2 also turns a GOAWAY (RFC 9113 section 8.7), and
+   * after a broken connection (RFC 9110 section 9.2.2).
+   */
   #mayResend({ rstCode }: ClientHttp2Stream, connection: Http2UpstreamConnection): boolean {
     if (rstCode !== constants.NGHTTP2_REFUSED_STREAM)
       return this.#resends === 0 && connection.isRetired && isRepeatable(this.#downstream);
@@ -186,7 +192,7 @@ class Http2Forwarding {
 
   #fail(error: UpstreamError): void {
     if (this.#isAnswered) return;
-    // What is answered here is not answered again at 'close'.
+    // So that 'close' does not answer again.
     this.#isAnswered = true;
     this.#body?.stop();
     if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
@@ -200,7 +206,7 @@ class Http2Forwarding {
     else this.#fail(internalFailure(error));
   }
 
-  /** The client has its answer, or has gone. */
+  /** The client has its whole answer, or has left. */
   #leave(): void {
     this.#isOver = true;
     this.#unwatchBody?.();
@@ -217,14 +223,15 @@ function closedBefore(text: string, cause?: unknown): UpstreamError {
 }
 
 interface ResponseEnd {
-  /** The response's Content-Length, if it has one. */
+  /** Passes the response's Content-Length, if it has one. */
   declare(contentLength: string | undefined): void;
   isWhole(): boolean;
 }
 
 /**
- * Behind a whole request node:http2 ends a stream that is reset with NO_ERROR as if END_STREAM had come: RFC 9113 section 8.1
- * allows that reset behind END_STREAM alone. A body of its declared length is whole all the same; Node's servers do so.
+ * After a complete request, node:http2 treats a reset with NO_ERROR like END_STREAM, although RFC 9113
+ * section 8.1 allows that reset only after END_STREAM. A body of its declared length is complete
+ * anyway; Node's servers end that way.
  */
 function watchEnd(stream: ClientHttp2Stream): ResponseEnd {
   let hasEnded = false;

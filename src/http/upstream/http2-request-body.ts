@@ -1,14 +1,17 @@
 import type { ClientHttp2Stream } from "node:http2";
 import type { HttpDownstream } from "../downstream/http-downstream.ts";
 
-/** So much of a request's body is kept until there is an answer, for a backend that refuses the stream that it came on. */
+/**
+ * This much of a request's body is kept until there is an answer, for a retry if the backend refuses
+ * the stream.
+ */
 export const MAX_KEPT_BODY_BYTES = 64 * 1024;
 
-/** A request's body on its way to the stream of the present attempt, no faster than either side. */
+/** Sends a request's body to the present attempt's stream, as fast as both sides allow. */
 export class Http2RequestBody {
   readonly #downstream: HttpDownstream;
   #stream: ClientHttp2Stream | undefined;
-  /** What has been sent so far; undefined once it is more than is kept, or not needed any more. */
+  /** The bytes sent so far; undefined once they exceed the limit or are no longer needed. */
   #kept: Buffer[] | undefined = [];
   #keptBytes = 0;
 
@@ -16,18 +19,18 @@ export class Http2RequestBody {
     this.#downstream = downstream;
   }
 
-  /** Another stream can be given all of it. */
+  /** True if another stream can get the whole body. */
   get isRepeatable(): boolean {
     return this.#kept !== undefined;
   }
 
-  /** To be called for each attempt. */
+  /** Call for each attempt. */
   sendOn(stream: ClientHttp2Stream): void {
     const { body, isBodyComplete } = this.#downstream;
     const isFirst = this.#stream === undefined;
     this.#stream = stream;
     for (const part of this.#kept ?? []) stream.write(part);
-    // An empty body may have ended while the upstream was dialled, and does not end twice.
+    // An empty body may have ended during the dial, and does not end again.
     if (body.readableEnded) {
       if (isBodyComplete) stream.end();
       return;
@@ -39,19 +42,19 @@ export class Http2RequestBody {
     else body.resume();
   }
 
-  /** There is an answer: it is not sent again. */
+  /** There is an answer, so the body will not be resent. */
   forget(): void {
     this.#kept = undefined;
   }
 
-  /** No attempt takes any more of it. */
+  /** No attempt takes more of the body. */
   stop(): void {
     this.#stream = undefined;
     this.#kept = undefined;
     this.#downstream.body.off("data", this.#pass).off("end", this.#end);
   }
 
-  /** The backend has refused this stream, and another attempt follows. */
+  /** The backend refused this stream, and another attempt follows. */
   hold(): void {
     this.#downstream.body.pause();
   }
@@ -65,7 +68,7 @@ export class Http2RequestBody {
 
   readonly #end = (): void => {
     const stream = this.#stream;
-    // Of a stream that was reset the body ends as well.
+    // A reset stream's body ends, too, but it is not complete.
     if (this.#downstream.isBodyComplete && stream?.writableEnded === false) stream.end();
   };
 

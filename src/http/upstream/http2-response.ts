@@ -16,11 +16,14 @@ export interface Http2ResponseOptions extends BodyTimeouts {
 export interface Http2ResponseHead {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
-  /** Nothing follows: gRPC's Trailers-Only, which clients take for one only as a single HEADERS frame with END_STREAM. */
+  /**
+   * Nothing follows: gRPC's Trailers-Only, which clients recognize only as a single HEADERS frame with
+   * END_STREAM.
+   */
   readonly isWhole: boolean;
 }
 
-/** Returns why the response cannot be handed on, if it cannot. */
+/** Returns why the response cannot be forwarded; undefined if it can. */
 export function respondOverHttp2(
   downstream: HttpDownstream,
   stream: ClientHttp2Stream,
@@ -40,7 +43,7 @@ export function respondOverHttp2(
     }
     const sink = downstream.respond(status, "", edited);
     expectBytesWithin(stream, responseSilenceMs(options, edited));
-    // A body where HTTP/2 has none for the client is read, and dropped.
+    // The client's response has no body in HTTP/2, so the backend's is read and dropped.
     if (sink.writableEnded) stream.resume();
     else {
       stream.on("data", (part: Buffer) => {
@@ -54,7 +57,10 @@ export function respondOverHttp2(
   }
 }
 
-/** node:http2's own timer of the stream, which what moves either way sets back. A client that is slow has a time of its own. */
+/**
+ * Uses node:http2's timer of the stream, which restarts with any traffic in either direction. A slow
+ * client has its own timeout.
+ */
 function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefined): void {
   if (timeoutMs === undefined) return;
   stream.setTimeout(timeoutMs, () => {
@@ -63,7 +69,7 @@ function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefi
   });
 }
 
-/** 1xx other than 100, which each hop handles by itself. */
+/** Forwards a 1xx other than 100, which each hop handles by itself. */
 export function sendInterimOf(downstream: HttpDownstream, rawHeaders: readonly string[]): void {
   const lines = headerListOf(rawHeaders);
   const status = Number(headerValue(lines, ":status"));

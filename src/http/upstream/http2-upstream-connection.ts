@@ -13,16 +13,22 @@ import { UpstreamError } from "../../net/upstream-error.ts";
 import { watchHttp2Session } from "../watch-http2-session.ts";
 
 export interface Http2UpstreamTimes {
-  /** A request is on its way, and nothing has come for so long: the connection is tried by a PING. */
+  /** After this much silence with a request in progress, a PING tests the connection. */
   readonly silenceMs: number;
-  /** At least so long after the last PING: grpc-go takes more of them from a client for abuse, and closes. */
+  /** The least time between PINGs: grpc-go takes more frequent ones for abuse and closes. */
   readonly pingIntervalMs: number;
 }
 
-/** A backend that refused a stream takes no more on any connection than it had there; asked anew after so many milliseconds. */
+/**
+ * A backend that refused a stream gets no more streams on any connection than it had then, for this
+ * many milliseconds.
+ */
 export const LEARNED_LIMIT_MS = 10_000;
 
-/** How many streams an endpoint takes on a connection, by what it refused: it may take fewer than it says. */
+/**
+ * An endpoint's streams for each connection, learned from its refusals: it may accept fewer than it
+ * announces.
+ */
 export class LearnedLimit {
   #streams = Number.POSITIVE_INFINITY;
   #untilMs = 0;
@@ -37,7 +43,7 @@ export class LearnedLimit {
   }
 }
 
-/** One connection to an h2c backend, with what tells whether it should take another stream. */
+/** One connection to an h2c backend, and whether it should get another stream. */
 export class Http2UpstreamConnection {
   readonly session: ClientHttp2Session;
   readonly #socket: Socket;
@@ -47,7 +53,7 @@ export class Http2UpstreamConnection {
   readonly #learned: LearnedLimit;
   #cancelled = 0;
   #isRetired = false;
-  /** What had been read of it when a request was sent that nothing came behind yet, and since when that is so. */
+  /** The bytes received when the last unanswered request was sent, and the time since then. */
   #bytesRead: number | undefined;
   #silentSinceMs = 0;
   #isLooking = false;
@@ -68,7 +74,10 @@ export class Http2UpstreamConnection {
     session.once("goaway", () => this.retire());
   }
 
-  /** Resolves when the backend has shown that it speaks HTTP/2. Throws UpstreamError "dial-failed" or "malformed-response". */
+  /**
+   * Resolves once the backend has shown that it speaks HTTP/2. Throws UpstreamError "dial-failed" or
+   * "malformed-response".
+   */
   static async open(
     endpoint: UpstreamEndpoint,
     dialTimeoutMs: number,
@@ -81,17 +90,17 @@ export class Http2UpstreamConnection {
     const session = connect(`http://${host.includes(":") ? `[${host}]` : host}:${port}`, {
       createConnection: () => socket,
       settings: { enablePush: false },
-      // As many as an HTTP/1.1 backend may send; node:http2 resets past 128.
+      // As many as an HTTP/1.1 backend may send. node:http2's default resets beyond 128.
       maxHeaderListPairs: defaultHttp1Limits.maxHeaders,
     });
     watchHttp2Session(session, socket);
-    // A session ends for its streams by their own events; here it is only not used again.
+    // Each stream reports the end itself. The connection is only not used again.
     let failure: (Error & { code?: string }) | undefined;
     session.on("error", (error) => {
       failure = error;
     });
     return new Promise((resolve, reject) => {
-      // What is no HTTP/2 server says so before it acknowledges our settings.
+      // A server without HTTP/2 shows it before it acknowledges our settings.
       session.once("remoteSettings", () => {
         session.setTimeout(0);
         resolve(new Http2UpstreamConnection(session, socket, dialTimeoutMs, times, learned));
@@ -107,7 +116,7 @@ export class Http2UpstreamConnection {
     });
   }
 
-  /** Takes no new stream; those that are open go on. */
+  /** True if it accepts no new streams; open ones continue. */
   get isRetired(): boolean {
     return this.#isRetired || this.session.closed || this.session.destroyed;
   }
@@ -116,19 +125,25 @@ export class Http2UpstreamConnection {
     return this.#openStreams;
   }
 
-  /** Streams that were opened and given up since it was opened: backends close connections that have many (CVE-2023-44487). */
+  /**
+   * Streams that were cancelled on this connection. Backends close connections with many of them
+   * (CVE-2023-44487).
+   */
   get cancelled(): number {
     return this.#cancelled;
   }
 
-  /** It has as many streams as the backend takes, or the backend takes no more of their bodies. */
+  /** True if it has as many streams as the backend accepts, or the backend takes no more body bytes. */
   get isFull(): boolean {
     const { maxConcurrentStreams = Number.POSITIVE_INFINITY } = this.session.remoteSettings;
     if (this.#openStreams >= Math.min(maxConcurrentStreams, this.#learned.streams)) return true;
     return this.#openStreams > 0 && (this.session.state.remoteWindowSize ?? 1) <= 0;
   }
 
-  /** Takes a place for a stream, which `request` fills or `leave` gives back: others choose before it is opened. */
+  /**
+   * Reserves a place for a stream before it is opened, so that concurrent choices see it. `request`
+   * fills it, `leave` releases it.
+   */
   reserve(): this {
     this.#openStreams += 1;
     return this;
@@ -139,7 +154,7 @@ export class Http2UpstreamConnection {
     if (this.#isRetired && this.#openStreams === 0) this.session.close();
   }
 
-  /** Opens the stream of a place. Throws where the session cannot open another one; the place is given back then. */
+  /** Opens the stream for a reserved place. If the session cannot open one, releases the place and throws. */
   request(headers: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream {
     let stream: ClientHttp2Stream;
     try {
@@ -159,21 +174,27 @@ export class Http2UpstreamConnection {
     return stream;
   }
 
-  /** Streams that are open go on; the connection closes behind the last one. */
+  /** Accepts no new streams. The connection closes after the last open one. */
   retire(): void {
     this.#isRetired = true;
     if (this.#openStreams === 0) this.session.close();
   }
 
-  /** A backend that refuses one with others open has enough; one that refuses the only one wants no more on this connection. */
+  /**
+   * A backend that refuses a stream while others are open has reached its limit. One that refuses the
+   * only stream wants no more on this connection.
+   */
   #refused(): void {
-    // A GOAWAY refuses what came too late for it, too.
+    // A GOAWAY also refuses streams that came too late for it.
     if (this.isRetired) return;
     if (this.#openStreams === 0) this.retire();
     else this.#learned.refusedWith(this.#openStreams);
   }
 
-  /** A network that is gone says nothing: each request of the shared connection would run into its time, until the system gives up. */
+  /**
+   * A dead network sends nothing, so every request on the shared connection would time out until the
+   * kernel gives up.
+   */
   #watch(): void {
     const { bytesRead } = this.#socket;
     if (bytesRead === this.#bytesRead) return;
@@ -184,7 +205,7 @@ export class Http2UpstreamConnection {
 
   #tryIfSilent(): void {
     this.#isLooking = false;
-    // Bytes have come since: the next request looks again.
+    // Bytes have arrived since. The next request checks again.
     if (this.#socket.bytesRead !== this.#bytesRead) return;
     const { silenceMs, pingIntervalMs } = this.#times;
     const dueMs = Math.max(this.#silentSinceMs + silenceMs, this.#pingedAtMs + pingIntervalMs);

@@ -8,20 +8,23 @@ import {
 
 export const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
 
-/** Connections to one endpoint that take streams: another is opened where all others are full. */
+/** Most connections to one endpoint. Another one opens when all others are full. */
 export const MAX_HTTP2_CONNECTIONS = 16;
 
-/** A connection with so many streams that were given up takes no more: node:http2 and Go end one that has 1,000. */
+/** After this many cancelled streams a connection gets no new ones: node:http2 and Go close it at 1,000. */
 export const MAX_CANCELLED_STREAMS = 400;
 
-/** One HTTP/2 upstream spoken to with prior knowledge (h2c), over few connections that all its exchanges share. */
+/** One HTTP/2 upstream with prior knowledge (h2c). All its exchanges share a few connections. */
 export class Http2Upstream {
   readonly endpoint: UpstreamEndpoint;
   readonly #dialTimeoutMs: number;
   readonly #times: Http2UpstreamTimes;
   readonly #shares = new CancelShares();
   readonly #learned = new LearnedLimit();
-  /** Of clients within their share of cancels, and of those past it: these meet each other alone. */
+  /**
+   * Separate connections for clients within their share of cancels and for those beyond it, which then
+   * harm only each other.
+   */
   readonly #lanes: readonly [Lane, Lane] = [emptyLane(), emptyLane()];
 
   constructor(
@@ -35,8 +38,8 @@ export class Http2Upstream {
   }
 
   /**
-   * A place on a connection for a new stream of `client`'s, to be filled by its `request`, or left. Throws UpstreamError "dial-failed", or
-   * "malformed-response" where the backend does not speak HTTP/2.
+   * Reserves a place for a stream of `client`; fill it with `request` or release it with `leave`. Throws
+   * UpstreamError "dial-failed", or "malformed-response" if the backend does not speak HTTP/2.
    */
   async connection(client: string): Promise<Http2UpstreamConnection> {
     const lane = this.#lanes[this.#shares.isSpent(client) ? 1 : 0];
@@ -50,12 +53,12 @@ export class Http2Upstream {
     }
   }
 
-  /** A client has given up a request that was on its way. */
+  /** A client has cancelled a request in progress. */
   cancelled(client: string): void {
     this.#shares.cancelled(client);
   }
 
-  /** Streams that are open go on; the connections close behind the last ones. */
+  /** Open streams continue. Each connection closes after its last one. */
   close(): void {
     const retireAll = ({ connections }: Lane): void => {
       for (const connection of connections.splice(0)) connection.retire();
@@ -79,7 +82,7 @@ export class Http2Upstream {
       );
       lane.connections.push(opened);
     } finally {
-      // The next exchange dials anew.
+      // The next exchange dials again.
       lane.opening = undefined;
     }
   }

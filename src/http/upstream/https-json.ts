@@ -3,26 +3,26 @@ import { USER_AGENT } from "../../config/version.ts";
 import { type JsonAnswer, readJsonAnswer } from "./post-json.ts";
 
 export interface JsonGetOptions {
-  /** Authorities that may have signed the server's certificate, PEM; absent: the ones Node ships. */
+  /** Authorities that may have signed the server's certificate, PEM; absent: those that Node ships. */
   readonly ca?: string | undefined;
-  /** From the call to the last byte of the answer. */
+  /** Limit from the call to the answer's last byte. */
   readonly timeoutMs: number;
 }
 
 export interface FormPostOptions extends JsonGetOptions {
-  /** The Authorization header; never part of an error's message. */
+  /** The Authorization header. Errors never contain it. */
   readonly authorization?: string;
 }
 
 /**
- * Fetches a JSON document over https on a connection of its own, verified, without redirects. Rejects without a whole answer in time,
- * or past MAX_JSON_ANSWER_BYTES.
+ * Fetches a JSON document over verified https on its own connection, without redirects. Rejects if the
+ * answer is late, incomplete, or larger than MAX_JSON_ANSWER_BYTES.
  */
 export function getJson(url: string, options: JsonGetOptions): Promise<JsonAnswer> {
   return exchange(url, options, {}, undefined);
 }
 
-/** Posts a form and reads JSON, as `getJson` does. */
+/** Posts a form and reads JSON as `getJson` does. */
 export function postForm(
   url: string,
   form: Readonly<Record<string, string>>,

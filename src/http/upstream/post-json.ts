@@ -5,28 +5,28 @@ import type { HttpUpstream } from "./http-upstream.ts";
 import { wholeBody } from "./whole-body.ts";
 
 export interface JsonPost {
-  /** With query, if any. */
+  /** The path, with a query if there is one. */
   readonly path: string;
-  /** What is written as JSON; a Buffer is JSON already. */
+  /** A value to encode as JSON; a Buffer is sent as it is. */
   readonly body: unknown;
-  /** Sent as `Authorization: Bearer`; never part of an error's message. */
+  /** Sent as `Authorization: Bearer`. Errors never contain it. */
   readonly bearerToken?: string | undefined;
-  /** From the call to the last byte of the answer. */
+  /** Limit from the call to the answer's last byte. */
   readonly timeoutMs: number;
 }
 
 export interface JsonAnswer {
   readonly status: number;
-  /** Undefined when the body is no JSON. */
+  /** Undefined if the body is not JSON. */
   readonly body: unknown;
 }
 
-/** Answers to reviews are a few hundred bytes. Past it the exchange fails. */
+/** Answers to reviews are a few hundred bytes. A larger answer than this fails. */
 export const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
 
 /**
- * Posts an idempotent query, once more on a new connection if an idle one had closed. Follows no redirect. Rejects with an Error
- * without token and bodies.
+ * Posts an idempotent query, and retries once on a new connection if an idle one had closed. Follows
+ * no redirect. Rejects with an Error that contains neither token nor bodies.
  */
 export async function postJson(upstream: HttpUpstream, post: JsonPost): Promise<JsonAnswer> {
   const deadlineMs = performance.now() + post.timeoutMs;
@@ -74,7 +74,7 @@ function exchange(
   });
 }
 
-/** Rejects when it breaks off, or is longer than MAX_JSON_ANSWER_BYTES. */
+/** Rejects if the answer breaks off or exceeds MAX_JSON_ANSWER_BYTES. */
 export async function readJsonAnswer(response: IncomingMessage): Promise<JsonAnswer> {
   const body = await wholeBody(response, MAX_JSON_ANSWER_BYTES);
   return { status: response.statusCode ?? 0, body: parsed(body) };

@@ -3,19 +3,23 @@ import { Readable } from "node:stream";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { SingleResponse } from "./single-response.ts";
 
-/** A refusal's body has this long to arrive, so that its readers need no clock. */
+/** Limit for a refusal's body, so that its readers need no timer. */
 export const REFUSAL_BODY_DEADLINE_MS = 10_000;
 
 export interface ResponseBodyOptions {
   readonly deadlineMs?: number | undefined;
-  /** Gets the socket, paused, where the body is whole and the connection can carry another exchange. Absent: it is closed. */
+  /**
+   * Gets the paused socket once the body is complete and the connection is reusable. Absent: the socket
+   * is closed.
+   */
   readonly release?: ((socket: Socket) => void) | undefined;
 }
 
 /**
- * The decoded body of an answer, whose head has been read. It owns the upstream socket: at its end, or when it is destroyed, the socket
- * is closed, because a connection that refused an upgrade is never used again (CVE-2018-1002105). A body that is cut
- * short, or is not through within `deadlineMs`, ends in an UpstreamError "truncated-body", never in a clean end.
+ * The decoded body of an answer whose head has been read. It owns the upstream socket and closes it at
+ * the end or when destroyed, since a connection that refused an upgrade is never reused
+ * (CVE-2018-1002105). A body that is truncated, or not complete within `deadlineMs`, fails with
+ * UpstreamError "truncated-body" and never ends cleanly.
  */
 export class ResponseBody extends Readable {
   readonly #socket: Socket;
@@ -30,7 +34,7 @@ export class ResponseBody extends Readable {
     super({ highWaterMark: 64 * 1024 });
     this.#socket = socket;
     this.#deadline = setTimeout(() => this.destroy(truncated("i/o timeout")), deadlineMs);
-    // The reader, if there is one, gets the failure from its reads.
+    // A reader, if there is one, gets the failure from its reads.
     this.on("error", () => {});
     let isOver = false;
 

@@ -3,7 +3,7 @@ import { contain } from "../../observability/faults.ts";
 import type { HttpDownstream } from "../downstream/http-downstream.ts";
 import type { BodyTimeouts } from "./forward-options.ts";
 
-/** What an exchange waits for when its time is over. */
+/** The error for an exchange that timed out, by what it was waiting for. */
 export function overdueError({ isBodyComplete, body }: HttpDownstream): UpstreamError {
   if (isBodyComplete)
     return new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
@@ -13,8 +13,8 @@ export function overdueError({ isBodyComplete, body }: HttpDownstream): Upstream
 }
 
 /**
- * Before the answer, fails with "request-timeout" when the client sends none of its body for its time, and with "response-timeout"
- * when the upstream takes none. Returns the end of the watch.
+ * Before the answer, fails with "request-timeout" if the client stalls its body, or with "response-
+ * timeout" if the upstream does not take it. Returns a function that stops watching.
  */
 export function watchBody(
   downstream: HttpDownstream,

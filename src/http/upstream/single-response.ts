@@ -10,16 +10,17 @@ import { UpstreamError } from "../../net/upstream-error.ts";
 import { latin1Of } from "../header-list.ts";
 import { responseErrorOf } from "./exchange-error.ts";
 
-/** What Kubernetes' tunnel accepts for a response head. */
+/** The limit of Kubernetes' tunnel for a response head. */
 export const DEFAULT_MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 
-// Interim responses that may precede the final one (RFC 9110 section 15.2, RFC 8297). Any other is an answer, and wrong.
+// Interim responses that may precede the final one (RFC 9110 section 15.2, RFC 8297). Any other 1xx
+// counts as the answer, and is invalid.
 const SKIPPED_INTERIM_STATUSES: readonly number[] = [100, 102, 103];
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The one response of a connection, to an upgrade or to CONNECT, with folded lines joined. `push` and `end` throw UpstreamError
- * "malformed-response", "response-head-too-large" or "invalid-status".
+ * A connection's only response, to an upgrade or to CONNECT, with folded lines joined. `push` and
+ * `end` throw UpstreamError "malformed-response", "response-head-too-large" or "invalid-status".
  */
 export class SingleResponse implements ResponseHandler<Buffer> {
   readonly #decoder: ResponseDecoder<Buffer>;
@@ -37,7 +38,7 @@ export class SingleResponse implements ResponseHandler<Buffer> {
     this.#decoder.expect(method);
   }
 
-  /** Undefined: there is more of it to come. */
+  /** Undefined until the head is complete. */
   get head(): ResponseHead | undefined {
     return this.#head;
   }
@@ -46,7 +47,10 @@ export class SingleResponse implements ResponseHandler<Buffer> {
     return this.#isWhole;
   }
 
-  /** It is whole, nothing came behind it, and the connection can carry another exchange (RFC 9112 section 9.3). */
+  /**
+   * True if the response is complete, no bytes follow it, and the connection is reusable (RFC 9112
+   * section 9.3).
+   */
   get keepsAlive(): boolean {
     return this.#isWhole && this.#keepsAlive;
   }
@@ -55,7 +59,7 @@ export class SingleResponse implements ResponseHandler<Buffer> {
     return this.#hasBytes;
   }
 
-  /** Returns what is behind the response. */
+  /** Returns the bytes after the response. */
   push(chunk: Buffer): Buffer {
     this.#hasBytes = true;
     try {
@@ -64,18 +68,21 @@ export class SingleResponse implements ResponseHandler<Buffer> {
       return rest;
     } catch (error) {
       this.#failure = error instanceof ProtocolError ? responseErrorOf(error) : error;
-      // Of a body that breaks in the same read as its head, the head counts first.
+      // If a body breaks in the same read as its head, report the head first.
       if (this.#head === undefined || this.#onBody !== undefined) throw this.#failure;
       return NOTHING;
     }
   }
 
-  /** The connection has ended. True where the response is whole. */
+  /** The connection has ended. Returns true if the response is complete. */
   end(): boolean {
     return this.#decoder.end();
   }
 
-  /** Gives the parts of the body that have come, and each further one as it comes. Throws as `push`. */
+  /**
+   * Passes on the body's parts: those that have arrived, then later ones as they arrive. Throws as
+   * `push` does.
+   */
   readBody(onBody: (part: Buffer) => void): void {
     this.#onBody = onBody;
     for (const part of this.#early.splice(0)) onBody(part);
@@ -88,7 +95,7 @@ export class SingleResponse implements ResponseHandler<Buffer> {
 
   onHead(head: ResponseHead, { keepsAlive }: ResponseDelivery): void {
     this.#head = head;
-    // Behind a 101 the connection is no HTTP, although its framing is that of an empty body.
+    // After a 101 the connection no longer speaks HTTP, although its framing is that of an empty body.
     this.#keepsAlive = keepsAlive && head.status !== 101;
   }
 

@@ -3,29 +3,32 @@ import { trailersToForward } from "../hop-by-hop.ts";
 import type { Http1UpstreamConnection } from "./http1-upstream-connection.ts";
 import { trailerText } from "./upstream-request-head.ts";
 
-/** A request's body on its way from the client to one connection, framed as the head has announced, no faster than either side. */
+/**
+ * Sends a request's body from the client to one connection, in the framing that the head announced, as
+ * fast as both sides allow.
+ */
 export class UpstreamRequestBody {
   readonly #downstream: HttpDownstream;
   readonly #connection: Http1UpstreamConnection;
   readonly #onSent: () => void;
 
-  /** `onSent` is called when all has been written. */
+  /** Calls `onSent` once everything is written. */
   constructor(downstream: HttpDownstream, connection: Http1UpstreamConnection, onSent: () => void) {
     this.#downstream = downstream;
     this.#connection = connection;
     this.#onSent = onSent;
     const { body } = downstream;
-    // An empty HTTP/2 body may have ended while the upstream was dialled, and does not end twice.
+    // An empty HTTP/2 body may have ended during the dial, and does not end again.
     if (body.readableEnded) this.#end();
     else body.on("data", this.#pass).on("end", this.#end);
   }
 
-  /** The connection has room again. */
+  /** The connection can take more writes. */
   resume(): void {
     this.#downstream.body.resume();
   }
 
-  /** Nothing more is taken or sent. */
+  /** Stops reading and sending. */
   stop(): void {
     this.#downstream.body.off("data", this.#pass).off("end", this.#end);
   }
@@ -47,7 +50,7 @@ export class UpstreamRequestBody {
   readonly #end = (): void => {
     this.stop();
     const { isChunked, isBodyComplete, trailers } = this.#downstream;
-    // Of an HTTP/2 stream that was reset the body ends, too: to the upstream it must not.
+    // The body of a reset HTTP/2 stream ends, too, but the upstream must not take it for complete.
     if (!isBodyComplete) return;
     if (isChunked) this.#connection.write(`0\r\n${trailerText(trailersToForward(trailers))}`);
     this.#onSent();

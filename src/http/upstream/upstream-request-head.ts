@@ -1,12 +1,12 @@
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { type HeaderList, isHeaderName, isHeaderValue } from "../header-list.ts";
 
-// What Node's client refuses too: controls, spaces, and what does not fit one byte.
+// Rejects the same targets as Node's client: with controls, spaces, or characters above one byte.
 const TARGET = /^[\x21-\xff]+$/;
 
 /**
- * A request's head, one character a byte. Throws UpstreamError "invalid-request" for lines that the upstream would read as others:
- * clients and identity providers choose them.
+ * A request's head as Latin-1 text. Throws UpstreamError "invalid-request" for lines that the upstream
+ * could read differently: clients and identity providers choose them.
  */
 export function requestHeadText(method: string, target: string, headers: HeaderList): string {
   if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();
@@ -18,7 +18,7 @@ export function requestHeadText(method: string, target: string, headers: HeaderL
   return `${text}Connection: keep-alive\r\n\r\n`;
 }
 
-/** The lines behind the last chunk of a body, and the empty one; the same check. */
+/** The trailers after a body's last chunk, and the empty line. Drops invalid lines. */
 export function trailerText(trailers: HeaderList): string {
   let text = "";
   for (const [name, value] of trailers) {

@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 
-/** An answer longer than what we are ready to hold. */
+/** An answer exceeds the size limit. */
 export class AnswerTooLargeError extends Error {
   override readonly name = "AnswerTooLargeError";
 }
 
 /**
- * The body of an answer, whole. Throws AnswerTooLargeError past `maxBytes`, and the connection's error when it breaks off; the
- * connection is not used any more then.
+ * Reads an answer's whole body. Throws AnswerTooLargeError beyond `maxBytes`, or the connection's
+ * error if it breaks off; the connection is then unusable.
  */
 export async function wholeBody(response: Readable, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
