@@ -39,23 +39,14 @@ export interface RunningGateway {
   readonly kubeletUrl?: string | undefined;
   /** Every listener's URL, by name. */
   readonly listening: Readonly<Record<string, string | undefined>>;
-  /**
-   * Reports not ready, refuses new upgrades, and waits for sessions; after the grace period it ends them
-   * with an honest status.
-   */
+  /** Refuses new upgrades and waits for sessions; after the grace period ends them with an honest status. */
   shutDown(departure?: Departure): Promise<void>;
   sessions(): ReturnType<Sessions["list"]>;
-  /**
-   * The given sessions, followed by those of other replicas, and the names of replicas that did not
-   * answer.
-   */
+  /** The given sessions, followed by those of other replicas, and the replicas that did not answer. */
   listAllSessions(own: readonly AdminSession[]): Promise<SessionLists>;
   /** What the gateway knows about every node, or about the named one. */
   nodes(name?: string): readonly DescribedNode[];
-  /**
-   * Applies the fields that can change without a restart (policy), and reads the files that the
-   * configuration names again.
-   */
+  /** Applies policy and the contents of the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
   /** Keeps serving, and asks clients to leave. */
   enterLameDuck(hasSuccessor: boolean): Promise<void>;
@@ -246,10 +237,7 @@ export async function startGateway(
       }),
     );
 
-  /**
-   * API servers' endpoints, which no node may use: the configured ones, and the real port if the system
-   * chose it.
-   */
+  /** API servers' endpoints, which no node may use, including the ports that the system chose. */
   const ownEndpoints = (): ReservedEndpoint[] => {
     const at = [
       apiSettings,

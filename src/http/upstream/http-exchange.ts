@@ -270,10 +270,7 @@ export class HttpExchange implements Http1Exchange {
     return this.#options.nextUpstream?.(this.#upstream);
   }
 
-  /**
-   * The upstream closed an idle connection just as we took it and had not answered. RFC 9110 section
-   * 9.2.2.
-   */
+  /** The upstream closed an idle connection just as we took it (RFC 9110 section 9.2.2). */
   #mayRetry(): boolean {
     const isStale = this.#isReusedConnection && this.#connection?.hasHeard === false;
     return isStale && !this.#isRetry && isRepeatable(this.#downstream);
