@@ -1,11 +1,14 @@
 import type { CaseGroup } from "./conformance-case.ts";
 
-/** What mends a hop. The settings of nginx, HAProxy and Envoy can be pasted: their prose is in comments, and `# in PLACE` names the block. */
+/**
+ * How to fix a hop. The settings of nginx, HAProxy and Envoy can be pasted: prose is in comments,
+ * and `# in PLACE` names the block.
+ */
 export interface Advice {
   readonly title: string;
-  /** In a few words for all products. */
+  /** A short description for all products. */
   readonly text: string;
-  /** Product to settings. */
+  /** Maps a product to its settings. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
@@ -173,14 +176,14 @@ const BY_GROUP: Readonly<Record<CaseGroup, Advice>> = {
   cost: buffering,
 };
 
-/** Where the group alone says too little. */
+/** For cases that need more specific advice than their group's. */
 const BY_NAME: Readonly<Record<string, Advice>> = {
   "headers/long-command": heads,
   "exec/interactive": buffering,
   "port-forward/interactive": buffering,
 };
 
-/** Each advice once, with the ids of the failed cases that it is for. */
+/** Each piece of advice once, with the ids of the failed cases that it fixes. */
 export function adviceByCase(
   cases: readonly { readonly id: string; readonly group: CaseGroup; readonly verdict: string }[],
 ): ReadonlyMap<Advice, readonly string[]> {
@@ -193,7 +196,7 @@ export function adviceByCase(
   return all;
 }
 
-/** How hops are mended on which that case fails. */
+/** How to fix a hop on which this case fails. */
 export function adviceFor({ id, group }: { readonly id: string; readonly group: CaseGroup }): Advice {
   return BY_NAME[id.split("/").slice(0, 2).join("/")] ?? BY_GROUP[group];
 }

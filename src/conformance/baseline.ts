@@ -1,12 +1,12 @@
 import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 
-/** What differs from an earlier run. */
+/** The differences from an earlier run. */
 export interface BaselineComparison {
-  /** Failed now, and did not then; cases that are new are among them. */
+  /** Cases that fail now and did not before, including new cases. */
   readonly broken: readonly CaseReport[];
-  /** Failed then, and passed now. */
+  /** Cases that failed before and pass now. */
   readonly mended: readonly CaseReport[];
-  /** Passed or failed then, and skipped now. */
+  /** Cases that ran before and are skipped now. */
   readonly lost: readonly CaseReport[];
 }
 
@@ -20,7 +20,7 @@ export function compareWith(baseline: ConformanceReport, report: ConformanceRepo
   };
 }
 
-/** Throws Error where the text is no report of `--json`. */
+/** Throws Error if the text is not a `--json` report. */
 export function parseReport(text: string): ConformanceReport {
   const report: unknown = JSON.parse(text);
   const { version, cases } = (report ?? {}) as Partial<ConformanceReport>;

@@ -17,7 +17,7 @@ import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOff
 import { answerTo, type UpgradeAnswer } from "./upgrade-answer.ts";
 import { Violation } from "./violation.ts";
 
-/** Deadlines of tests are shorter than those of clients, so that they need a finer clock. */
+/** Test deadlines are shorter than clients', so they need a finer clock. */
 const CLOCK_INTERVAL_MS = 100;
 const clock = new SessionClock(CLOCK_INTERVAL_MS);
 
@@ -27,16 +27,16 @@ export interface ExecOptions extends CommandSessionOptions {
   readonly tty?: boolean | undefined;
   readonly times?: Partial<SessionTimes> | undefined;
   readonly kind?: "exec" | "attach" | undefined;
-  /** Instead of the transport's own. */
+  /** Replaces the transport's own offer. */
   readonly offer?: TransportOffer | undefined;
 }
 
-/** What one case works with. Whatever it opened is closed when the case is over. */
+/** The tools of one case. Closes everything the case opened when it ends. */
 export class CaseLab {
   readonly endpoint: Endpoint;
   readonly settings: LabSettings;
   readonly signal: AbortSignal;
-  /** What a case measured, or found worth mentioning. */
+  /** A measurement or remark for the report. */
   note: string | undefined;
   readonly #closers: (() => void)[] = [];
 
@@ -46,7 +46,7 @@ export class CaseLab {
     this.signal = signal;
   }
 
-  /** Throws ConnectError, and Violation where the server chose a protocol that was not offered. */
+  /** Throws ConnectError, and Violation if the server chose a protocol that was not offered. */
   async command(
     transport: CommandTransport,
     command: readonly string[],
@@ -77,12 +77,12 @@ export class CaseLab {
     return session;
   }
 
-  /** A script of the container's shell. */
+  /** Runs a script in the container's shell. */
   shell(transport: CommandTransport, script: string, options?: ExecOptions): Promise<CommandSession> {
     return this.command(transport, ["sh", "-c", script], options);
   }
 
-  /** A port-forward session. Throws ConnectError. */
+  /** Opens a port-forward session. Throws ConnectError. */
   async forward(
     transport: ForwardTransport,
     times: Partial<SessionTimes> = {},
@@ -99,7 +99,7 @@ export class CaseLab {
     return connection;
   }
 
-  /** An upgraded connection without a session on it; the caller owns its socket. Throws ConnectError. */
+  /** An upgraded connection without session handling; the caller owns its socket. Throws ConnectError. */
   async dial(
     request: SessionRequest,
     offer: TransportOffer,
@@ -110,13 +110,13 @@ export class CaseLab {
     const { signal } = this;
     const times = { dialTimeoutMs, responseHeaderTimeoutMs: dialTimeoutMs };
     const connection = await dial(target, { path, ...offer, headers, signal, ...times });
-    // A case may end before anything listens to the socket.
+    // A case may end before it listens to the socket.
     connection.socket.on("error", () => {});
     this.onClose(() => connection.socket.destroy());
     return connection;
   }
 
-  /** The answer to a request as it is written here, whatever it is. */
+  /** Sends a request exactly as given and returns any answer. */
   async answer(request: SessionRequest, method: string, headers: HeaderList): Promise<UpgradeAnswer> {
     const place = await this.endpoint.placeOf(request);
     return answerTo(place, method, headers, this.settings.dialTimeoutMs, this.signal);
@@ -130,7 +130,7 @@ export class CaseLab {
     for (const close of this.#closers.splice(0)) close();
   }
 
-  /** Throws Violation where it does not come in time. */
+  /** Throws Violation if it takes too long. */
   async within<T>(
     what: string,
     promise: Promise<T>,

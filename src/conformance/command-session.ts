@@ -11,32 +11,35 @@ import { SpdyCommandLink } from "../client/spdy-command-link.ts";
 import { WebSocketCommandLink } from "../client/websocket-command-link.ts";
 import { type ByteCheck, RecordedOutput } from "./recorded-output.ts";
 
-/** How a session ended, before any judgement. */
+/** How a session ended, unjudged. */
 export interface CommandResult {
   readonly outcome: Outcome;
-  /** The server ended the session itself, and properly: a WebSocket with Close 1000. */
+  /** The server itself ended the session properly: for a WebSocket, with Close 1000. */
   readonly isOrderly: boolean;
-  /** What the end would be called without a status. */
+  /** The error for this end if there was no status. */
   readonly error: SessionError;
-  /** From the status to the end; undefined without a status. */
+  /** Time from the status to the end; undefined without a status. */
   readonly closeDelayMs: number | undefined;
 }
 
 export interface CommandSessionOptions {
   readonly check?: ByteCheck | undefined;
-  /** Bytes per second that are read; as fast as they come unless given. */
+  /** Bytes to read per second; by default as fast as they arrive. */
   readonly readRate?: number | undefined;
 }
 
 const PACE_MS = 50;
 
-/** One exec or attach whose every step is observed. Unlike an executor it forgives nothing: a status does not hide how the session ended. */
+/**
+ * One exec or attach with every step observed. Unlike an executor it is strict: a status does not
+ * hide how the session ended.
+ */
 export class CommandSession {
   readonly stdout: RecordedOutput;
   readonly stderr: RecordedOutput = new RecordedOutput();
   readonly ended: Promise<CommandResult>;
   readonly protocol: RemoteCommandVersion;
-  /** For frames that no link sends. */
+  /** For frames that links never send. */
   readonly socket: UpgradedConnection["socket"];
   readonly #link: CommandLink;
   readonly #status: Uint8Array[] = [];
@@ -85,7 +88,7 @@ export class CommandSession {
     return Buffer.concat(this.#status).toString();
   }
 
-  /** Resolves when all of it is taken, or the session is over. */
+  /** Resolves when all bytes are accepted, or the session is over. */
   async write(bytes: Uint8Array | string): Promise<void> {
     const all = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
     for (let at = 0; at < all.byteLength && !this.#isOver; at += MAX_PART_BYTES) {
@@ -102,7 +105,7 @@ export class CommandSession {
     this.#link.resize(size);
   }
 
-  /** Stops reading, until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void {
     this.#link.pause();
   }

@@ -2,7 +2,7 @@ import type { CaseLab } from "./case-lab.ts";
 import type { EndpointProfile } from "./endpoint.ts";
 import type { Transport } from "./transports.ts";
 
-/** The groups of cases, in the order in which they run and are reported. */
+/** The groups of cases, in the order of running and reporting. */
 export const CASE_GROUPS = [
   "negotiation",
   "headers",
@@ -33,7 +33,7 @@ export type CaseGroup = (typeof CASE_GROUPS)[number];
  */
 export type Severity = "must" | "should" | "info";
 
-/** Programs that a case runs in the container. */
+/** Programs that cases run in the container. */
 export const PROGRAMS = [
   "sh",
   "cat",
@@ -50,30 +50,30 @@ export const PROGRAMS = [
 
 export type Program = (typeof PROGRAMS)[number];
 
-/** One requirement on an endpoint, and how to try it. */
+/** One requirement on an endpoint, and its test. */
 export interface ConformanceCase {
   /** `group/name` or `group/name/transport`; stable, because baselines compare by it. */
   readonly id: string;
   readonly group: CaseGroup;
-  /** One sentence that the endpoint fulfils or not. */
+  /** One sentence that is true or false of the endpoint. */
   readonly requirement: string;
-  /** What its users meet where it does not. */
+  /** The effect on users if it is false. */
   readonly why: string;
-  /** The KEP, upstream test, issue or RFC that asks for it. */
+  /** The KEP, upstream test, issue or RFC behind the requirement. */
   readonly source: string;
   readonly severity: Severity;
   readonly needs: readonly Program[];
-  /** Whose servers it is asked of; all unless given. */
+  /** Profiles whose servers must meet it; by default all. */
   readonly profiles?: readonly EndpointProfile[] | undefined;
-  /** The transport that has to be accepted for the case to mean anything. */
+  /** The case runs only if the endpoint accepts this transport. */
   readonly transport?: Transport | undefined;
-  /** Needs a port of the pod where a TCP server repeats what it is sent. */
+  /** Needs a TCP echo server on a port of the pod. */
   readonly needsEcho?: boolean | undefined;
-  /** It mostly waits: all such cases run at the same time. */
+  /** The case mostly waits; all such cases run at the same time. */
   readonly isPassive?: boolean | undefined;
-  /** Bound of the whole case, in milliseconds; the settings' unless given. */
+  /** Time limit of the case in milliseconds; by default the settings'. */
   readonly timeoutMs?: number | undefined;
-  /** Resolves where the requirement is met. Throws Violation, and SkippedCase. */
+  /** Resolves if the requirement is met. Throws Violation and SkippedCase. */
   run(lab: CaseLab): Promise<void>;
 }
 

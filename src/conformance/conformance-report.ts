@@ -11,12 +11,12 @@ export interface CaseReport {
   readonly source: string;
   readonly severity: Severity;
   readonly verdict: Verdict;
-  /** What was observed where it failed, why it was skipped, or what was measured. */
+  /** The observation of a failed case, the reason for skipping, or a measurement. */
   readonly note?: string;
   readonly durationMs: number;
 }
 
-/** What a run found; as JSON, the contract of `--json` and `--baseline`. */
+/** The result of a run. Its JSON is the contract of `--json` and `--baseline`. */
 export interface ConformanceReport {
   readonly version: 1;
   readonly endpoint: string;

@@ -2,25 +2,28 @@ import type { HeaderList } from "../http/header-list.ts";
 
 const MASK = "[credentials]";
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
-/** A server's text may be cut in the middle of a credential: what begins as one does is taken for it. */
+/** A server may cut a credential off: text that starts like one is masked, too. */
 const TELLING_CHARACTERS = 16;
-/** A shorter one would mask ordinary words. */
+/** Masking a shorter one would hide ordinary words. */
 const MIN_CHARACTERS = 4;
-/** What tokens, Base64 and cookies consist of. */
+/** The characters of tokens, Base64 and cookies. */
 const REST = /^[\w.~+/=%-]+/;
 
-/** Removes what an endpoint was opened with from what servers write: they echo headers, and reports are shared. */
+/**
+ * Removes the endpoint's credentials from server output, because servers echo headers and users
+ * share reports.
+ */
 export class CredentialMask {
   readonly #secrets = new Set<string>();
 
-  /** Credentials among the lines of a request, in the forms that they are sent in. */
+  /** Collects the credentials in a request's headers, in every form in which they are sent. */
   learn(headers: HeaderList): void {
     for (const [name, value] of headers) {
       if (!CREDENTIAL_HEADERS.includes(name.toLowerCase())) continue;
       const credential = value.slice(value.indexOf(" ") + 1);
       const decoded = /^basic /i.test(value) ? Buffer.from(credential, "base64").toString() : "";
       const password = decoded.slice(decoded.indexOf(":") + 1);
-      // Browsers' form of a token, as a subprotocol.
+      // Browsers send a token in this form, as a subprotocol.
       const subprotocol = Buffer.from(credential).toString("base64url");
       for (const secret of [credential, password, subprotocol])
         if (secret.length >= MIN_CHARACTERS) this.#secrets.add(secret);

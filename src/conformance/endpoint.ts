@@ -2,7 +2,7 @@ import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { attachPath, execPath, type PodReference, portForwardPath, type Target } from "../client/index.ts";
 import { kubeletCommandPath, kubeletPortForwardPath } from "../client/kubelet-paths.ts";
 
-/** Whose paths and answers the endpoint has: it decides which transports have to be accepted. */
+/** The kind of server. It decides which paths exist and which transports must be accepted. */
 export type EndpointProfile = "api-server" | "kubelet" | "runtime";
 
 export interface CommandSessionRequest {
@@ -10,7 +10,7 @@ export interface CommandSessionRequest {
   /** Empty for attach. */
   readonly command: readonly string[];
   readonly streams: RequestedStreams;
-  /** Instead of the endpoint's own. */
+  /** Replaces the endpoint's own container. */
   readonly container?: string | undefined;
 }
 
@@ -22,23 +22,23 @@ export interface ForwardSessionRequest {
 
 export type SessionRequest = CommandSessionRequest | ForwardSessionRequest;
 
-/** Where one session is opened. */
+/** The target and path of one session. */
 export interface SessionPlace {
   readonly target: Target;
-  /** Below the target's own path. */
+  /** Path below the target's base path. */
   readonly path: string;
 }
 
-/** What is tested: one container of one pod, behind one server. */
+/** The subject of a run: one container of one pod, behind one server. */
 export interface Endpoint {
-  /** As shown in reports; no credentials. */
+  /** Name in reports, without credentials. */
   readonly name: string;
   readonly profile: EndpointProfile;
-  /** Whose credentials are sent. */
+  /** The server, with the credentials to send. */
   readonly target: Target;
-  /** Called once for each session: a runtime's URLs work once. */
+  /** Called once per session, because a runtime's URLs work once. */
   placeOf(request: SessionRequest): SessionPlace | Promise<SessionPlace>;
-  /** What a peer wrote, without the secrets that this endpoint was opened with. */
+  /** Masks this endpoint's secrets in a peer's text. */
   readonly mask?: ((text: string) => string) | undefined;
 }
 
@@ -59,7 +59,7 @@ export function apiServerEndpoint(target: Target, pod: PodReference): Endpoint {
   };
 }
 
-/** `container` is needed: a kubelet knows no default. */
+/** `container` is required: a kubelet has no default. */
 export function kubeletEndpoint(
   target: Target,
   pod: PodReference & { readonly container: string },
@@ -78,10 +78,13 @@ export function kubeletEndpoint(
   };
 }
 
-/** The token of a streaming URL, wherever a server or a hop quotes it. */
+/** The token in a streaming URL, wherever a server or a hop quotes it. */
 const TOKEN_OF_URL = /\/(exec|attach|portforward)\/[\w-]+/g;
 
-/** The streaming server of a container runtime, or a hop in front of it. `urlOf` has the runtime give a URL, of which only the path counts. */
+/**
+ * A container runtime's streaming server, or a hop before it. `urlOf` gets a URL from the runtime,
+ * of which only the path is used.
+ */
 export function runtimeEndpoint(
   name: string,
   target: Target,

@@ -3,7 +3,7 @@ import { adviceByCase } from "./advice.ts";
 import { type BaselineComparison, comparisonText } from "./baseline.ts";
 import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 
-/** One page that needs nothing else: what failed, why it matters, how hops are mended, and every case. */
+/** One self-contained page: failures, why they matter, how to fix hops, and every case. */
 export function conformancePage(report: ConformanceReport, comparison?: BaselineComparison): string {
   const { passed, failed, skipped } = report.counts;
   const failures = report.cases.filter(({ verdict }) => verdict === "failed");

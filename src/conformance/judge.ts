@@ -4,14 +4,14 @@ import { Violation } from "./violation.ts";
 
 const QUOTED_CHARACTERS = 120;
 
-/** The command ended with that code, the server reported it, and ended the session properly. */
+/** Expects that the command ended with this code, the server reported it, and the session ended properly. */
 export function expectExit(result: CommandResult, code: number): void {
   expectStatus(result, code);
   if (!result.isOrderly)
     throw new Violation(`the status arrived, but the session ended with: ${result.error.message}`);
 }
 
-/** The same, however the session ended after the status. */
+/** Expects the same status, however the session ended afterwards. */
 export function expectStatus({ outcome, error }: CommandResult, code: number): void {
   const expected = code === 0 ? "success" : `exit code ${code}`;
   switch (outcome.type) {
@@ -33,7 +33,7 @@ export function expectText(what: string, actual: string, expected: string): void
   if (actual !== expected) throw new Violation(`${what} is ${quoted(actual)}, not ${quoted(expected)}`);
 }
 
-/** Every byte that was expected, and no more. */
+/** Expects exactly the recorded bytes, and no more. */
 export function expectBytes(what: string, output: RecordedOutput, byteLength: number): void {
   if (output.firstWrong !== -1)
     throw new Violation(`${what}: the byte at offset ${output.firstWrong} is wrong`);

@@ -1,6 +1,9 @@
 import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 
-/** JUnit's XML: one suite for each group. What failed with severity "should" is skipped there, so that only a "must" fails a build. */
+/**
+ * JUnit's XML: one suite per group. Failed "should" cases appear as skipped, so that only a "must"
+ * fails a build.
+ */
 export function junitReport(report: ConformanceReport): string {
   const groups = [...new Set(report.cases.map(({ group }) => group))];
   const suites = groups.map((group) =>
@@ -44,7 +47,7 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(3);
 }
 
-/** Without what XML 1.0 cannot carry (section 2.2), lone surrogates included, whatever a server put into its answer. */
+/** Removes characters that XML 1.0 forbids (section 2.2), lone surrogates included. */
 function xml(text: string): string {
   return Buffer.from(text)
     .toString()

@@ -1,29 +1,32 @@
 /** Sizes and bounds of a run; times in milliseconds. */
 export interface LabSettings {
-  /** Name lookup, TCP and TLS; and again for the response head. */
+  /** For name lookup, TCP and TLS, and again for the response head. */
   readonly dialTimeoutMs: number;
-  /** One step of a case: an answer, the end of a session. */
+  /** For one step of a case: an answer, the end of a session. */
   readonly stepTimeoutMs: number;
-  /** A case that does not name its own bound. */
+  /** For a case without its own limit. */
   readonly caseTimeoutMs: number;
-  /** Bytes of a bulk transfer, each way. */
+  /** Bytes in a bulk transfer, each way. */
   readonly bulkBytes: number;
-  /** Output that is read slowly, and how fast, in bytes per second. */
+  /** Bytes of output that the client reads slowly, and its rate in bytes per second. */
   readonly slowBytes: number;
   readonly slowRate: number;
-  /** How long a client does not read, or a command does not. */
+  /** How long a client, or a command, stops reading. */
   readonly stallMs: number;
-  /** A session that is idle but for PINGs. */
+  /** How long a session carries only PINGs. */
   readonly heartbeatMs: number;
-  /** What 60, 120 and 300 s of silence are multiplied by. */
+  /** Multiplies the silences of 60, 120 and 300 s. */
   readonly idleScale: number;
-  /** Sessions at once. */
+  /** Concurrent sessions. */
   readonly parallelSessions: number;
-  /** Where a TCP server in the pod repeats what it is sent, and ends when its client has. */
+  /** The port of a TCP server in the pod that echoes its input, and ends when its client does. */
   readonly echoPort?: number | undefined;
-  /** The main process repeats its input, and may be written to. */
+  /** The main process echoes its input, and cases may write to it. */
   readonly mayAttachInput: boolean;
-  /** When cases that do not only wait begin no more, and are skipped. With a bound, each group has its turn. */
+  /**
+   * After this time no further cases start, except those that wait; the rest are skipped. With a
+   * limit, groups take turns.
+   */
   readonly budgetMs: number;
 }
 
@@ -42,7 +45,7 @@ export const defaultLabSettings: LabSettings = {
   budgetMs: Number.POSITIVE_INFINITY,
 };
 
-/** For a first look: every kind of case, with less of everything, in less than a minute. */
+/** For a first look: every kind of case with smaller sizes, in less than a minute. */
 export const quickLabSettings: Partial<LabSettings> = {
   dialTimeoutMs: 5_000,
   stepTimeoutMs: 5_000,

@@ -16,17 +16,20 @@ export interface RawMessage {
   readonly bytes: Buffer;
 }
 
-/** How the server ended. `code`: of its Close frame, 1005 for one without; undefined where none came. */
+/**
+ * How the server ended the session. `code`: from its Close frame, 1005 for one without; undefined
+ * if there was none.
+ */
 export interface RawEnd {
   readonly code: number | undefined;
-  /** What the server's frames broke. */
+  /** The protocol violation in the server's frames. */
   readonly problem?: string;
 }
 
-/** Beyond it messages are counted but no longer kept. */
+/** Beyond this, messages are counted but not stored. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024;
 
-/** The client's end of a WebSocket that shows frames as they are, and sends whatever it is given. */
+/** A WebSocket client that exposes frames unchanged, and sends any frame. */
 export class RawWebSocket {
   readonly messages: RawMessage[] = [];
   readonly pongs: string[] = [];
@@ -86,12 +89,12 @@ export class RawWebSocket {
     this.#write(encodeControlFrame(OPCODE.PING, Buffer.from(payload), maskKey()));
   }
 
-  /** Sends Close, and leaves it to the server to end the connection. */
+  /** Sends Close and waits for the server to end the connection. */
   sendClose(code: number): void {
     this.#write(encodeClose(code, "", maskKey()));
   }
 
-  /** Resolves as soon as it holds; checked again at each message and PONG. */
+  /** Resolves once the condition is true; checks it at each message and PONG. */
   until(holds: () => boolean): Promise<void> {
     if (holds()) return Promise.resolve();
     return new Promise((resolve) => {

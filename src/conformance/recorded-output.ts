@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 
-/** What is kept as bytes; of more only the digest, the length and the check remain. */
+/** Bytes to store; beyond this only digest, length and check continue. */
 export const MAX_KEPT_BYTES: number = 256 * 1024;
 
-/** Knows which byte belongs at each offset. */
+/** Knows the right byte at each offset. */
 export interface ByteCheck {
-  /** The first offset that holds another byte than it should; -1 where all are right. */
+  /** The first offset with a wrong byte; -1 if all are right. */
   firstWrong(offset: number, part: Uint8Array): number;
 }
 
-/** One output stream of a session: its first bytes, its length, its SHA-256, and where it first differs from what was expected. */
+/** One output stream of a session: its first bytes, length, SHA-256, and first wrong offset. */
 export class RecordedOutput {
   readonly #hash = createHash("sha256");
   readonly #parts: Buffer[] = [];
@@ -41,12 +41,12 @@ export class RecordedOutput {
     return this.#byteLength;
   }
 
-  /** -1 where every byte was right, or nothing was expected. */
+  /** -1 if every byte was right, or none was expected. */
   get firstWrong(): number {
     return this.#firstWrong;
   }
 
-  /** The first MAX_KEPT_BYTES of it. */
+  /** The first MAX_KEPT_BYTES bytes. */
   get bytes(): Buffer {
     return Buffer.concat(this.#parts);
   }
@@ -59,7 +59,7 @@ export class RecordedOutput {
     return this.#hash.copy().digest("hex");
   }
 
-  /** Resolves as soon as it holds; checked again at each part. */
+  /** Resolves once the condition is true; checks it at each part. */
   until(holds: (output: RecordedOutput) => boolean): Promise<void> {
     if (holds(this)) return Promise.resolve();
     return new Promise((resolve) => {

@@ -14,15 +14,18 @@ const OUT_OF_TIME = "the time of a quick run was over (without --quick it is tri
 export interface RunOptions {
   readonly cases: readonly ConformanceCase[];
   readonly settings?: Partial<LabSettings> | undefined;
-  /** Ends the run: the case that runs, and those after it, are skipped. */
+  /** Ends the run and skips the current case and all later ones. */
   readonly signal?: AbortSignal | undefined;
-  /** Before the cases that mostly wait, which run together: how many, and the longest silence in milliseconds. */
+  /**
+   * Called before the waiting cases run together, with their number and the longest silence in
+   * milliseconds.
+   */
   readonly onWait?: ((cases: number, longestMs: number) => void) | undefined;
-  /** After each case. */
+  /** Called after each case. */
   readonly onCase?: ((report: CaseReport, done: number, total: number) => void) | undefined;
 }
 
-/** Runs the cases one after the other. A case that fails, hangs or throws changes nothing for the next. */
+/** Runs the cases in sequence. A case that fails, hangs or throws does not affect the next. */
 export async function runConformance(
   endpoint: Endpoint,
   { cases, settings: changed, signal = new AbortController().signal, onCase, onWait }: RunOptions,
@@ -57,7 +60,7 @@ export async function runConformance(
   return { version: 1, endpoint: name, profile, startedAt, durationMs, counts, cases: reports };
 }
 
-/** The first of each group, then the second of each: what is left when the time is over is of no one kind. */
+/** Takes the first of each group, then the second of each, so that a time limit cuts all groups alike. */
 function inTurn(cases: readonly ConformanceCase[]): ConformanceCase[] {
   const seen = new Map<string, number>();
   const ranked = cases.map((one) => {
@@ -79,7 +82,7 @@ interface CaseContext {
   readonly mask: CredentialMask;
 }
 
-/** Their silences end half a minute before their bound. */
+/** Their silences end this long before their time limit. */
 const AFTER_SILENCE_MS = 30_000;
 
 function longestWaitMs(waiting: readonly ConformanceCase[], settings: LabSettings): number {
@@ -87,7 +90,7 @@ function longestWaitMs(waiting: readonly ConformanceCase[], settings: LabSetting
   return Math.max(settings.heartbeatMs, ...silences);
 }
 
-/** Asked before and after: credentials may be renewed in between. */
+/** Called before and after a case, because credentials may be renewed in between. */
 async function learnCredentials({ endpoint, mask }: CaseContext): Promise<void> {
   mask.learn(await endpoint.target.headers().catch(() => []));
 }
@@ -103,12 +106,12 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
     const base = { id, group, requirement, why, source, severity, verdict, durationMs };
     return note === undefined ? base : { ...base, note: mask.masked(endpoint.mask?.(note) ?? note) };
   };
-  // Those that wait do so together, at the end.
+  // The waiting cases run together at the end.
   const isLate = one.isPassive !== true && performance.now() > context.endsAtMs;
   const obstacle = signal.aborted ? INTERRUPTED : isLate ? OUT_OF_TIME : obstacleOf(one, context);
   if (obstacle !== undefined) return await report("skipped", obstacle);
   const ended = new AbortController();
-  // Each dial listens to it, and a case may dial very often.
+  // Each dial adds a listener, and a case may dial very often.
   setMaxListeners(0, ended.signal);
   const lab = new CaseLab(endpoint, settings, ended.signal);
   try {
@@ -137,7 +140,7 @@ function interruptionOf(signal: AbortSignal): Promise<never> {
   return interrupted;
 }
 
-/** Why a case would only repeat what another one reports, or cannot be tried. */
+/** Why the case cannot run, or would only repeat another case's result. */
 function obstacleOf(
   { needs, needsEcho, transport, profiles }: ConformanceCase,
   { endpoint, settings, survey: { transports, programs, echoProblem } }: CaseContext,

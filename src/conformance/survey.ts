@@ -4,20 +4,20 @@ import type { CaseLab } from "./case-lab.ts";
 import { PROGRAMS, type Program } from "./conformance-case.ts";
 import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, type Transport } from "./transports.ts";
 
-/** What an endpoint and its container have, found out once, before any case runs. */
+/** Properties of the endpoint and its container, determined once before the cases. */
 export interface Survey {
-  /** Why each transport was refused; undefined: it was accepted. */
+  /** Why each transport was refused; undefined: accepted. */
   readonly transports: Readonly<Partial<Record<Transport, string>>>;
-  /** What the container has; undefined where no command could be run. */
+  /** Programs in the container; undefined if no command could run. */
   readonly programs: ReadonlySet<Program> | undefined;
-  /** Why nothing can listen on the port that should echo: the server itself said so, over each transport. */
+  /** Why no server can listen on the echo port: the server itself reported it, over each transport. */
   readonly echoProblem?: string | undefined;
 }
 
 const BUSY_STATUSES: readonly number[] = [429, 503];
 const ATTEMPTS = 5;
 const RETRY_MS = 300;
-/** In one write, so that a hop that spoils the borders of messages leaves the names whole. */
+/** One write, so that a hop that breaks message boundaries keeps the names whole. */
 const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/dev/null && all="$all $one"; done; echo "$all "`;
 
 export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
@@ -48,12 +48,12 @@ export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
       refusals.push(await refusalOf(lab, connection, lab.settings.echoPort));
     connection.close();
   }
-  // What goes wrong in any other way is a case's to report.
+  // A case reports any other fault.
   const [echoProblem] = refusals.every((refusal) => refusal !== undefined) ? refusals : [];
   return { transports, programs, echoProblem };
 }
 
-/** What the server says of a port that nothing listens on; undefined for anything else. */
+/** The server's refusal for a port without a listener; undefined for anything else. */
 async function refusalOf(
   lab: CaseLab,
   connection: PortForwardConnection,
@@ -74,7 +74,10 @@ async function refusalOf(
   return refusal;
 }
 
-/** What was opened, or why not. An endpoint that is busy is asked again: the connection before may not be gone yet. */
+/**
+ * The opened session, or the reason for its failure. Retries a busy endpoint, because the last
+ * connection may not be closed yet.
+ */
 async function opened<T>(open: () => Promise<T>): Promise<T | string> {
   for (let attempt = 1; ; attempt++) {
     try {

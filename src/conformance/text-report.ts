@@ -3,7 +3,7 @@ import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 
 const MARKS = { passed: "ok", failed: "FAILED", skipped: "skipped" } as const;
 
-/** One line for a case, as it is shown while the cases run. */
+/** One line for a case, shown during the run. */
 export function caseLine({ id, verdict, note, durationMs, severity }: CaseReport): string {
   const mark = verdict === "failed" && severity !== "must" ? `failed (${severity})` : MARKS[verdict];
   const detail = note === undefined ? "" : `: ${note}`;
@@ -13,7 +13,7 @@ export function caseLine({ id, verdict, note, durationMs, severity }: CaseReport
 const MAX_NOTE = 300;
 const MENDING = "How to mend a hop; --html FILE has the settings of nginx, HAProxy, Envoy and others";
 
-/** The table of groups, what failed with its reason, how it is mended, and the sum. */
+/** The table of groups, failures with their reasons and fixes, and the totals. */
 export function textReport(report: ConformanceReport): string {
   const groups = [...new Set(report.cases.map(({ group }) => group))];
   const rows = groups.map((group) => {
@@ -44,7 +44,7 @@ ${details.length === 0 ? "" : `${details.join("\n")}\n`}${mending}${skipped}${re
 `;
 }
 
-/** First, what the table below does not show at a glance: what was not tried at all. */
+/** Lists untested parts first, because the table does not show them at a glance. */
 function notTried({ cases, counts }: ConformanceReport): string {
   const reasons = new Map<string, Set<string>>();
   const groups = new Set(cases.map(({ group }) => group));
@@ -59,7 +59,7 @@ function notTried({ cases, counts }: ConformanceReport): string {
   return `${title}\n${lines.join("")}\n`;
 }
 
-/** Peers answer with pages of HTML. */
+/** Peers sometimes answer with HTML pages. */
 function oneLine(note: string): string {
   const line = note.replaceAll(/\s+/g, " ").trim();
   return line.length > MAX_NOTE ? `${line.slice(0, MAX_NOTE)}…` : line;

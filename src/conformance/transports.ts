@@ -1,13 +1,13 @@
-/** How a command's session travels. */
+/** Transports of command sessions. */
 export const COMMAND_TRANSPORTS = ["websocket-v5", "websocket-v4", "spdy"] as const;
-/** How a port-forward session travels that carries any number of connections. */
+/** Port-forward transports that carry any number of connections in one session. */
 export const FORWARD_TRANSPORTS = ["tunnel", "spdy-forward"] as const;
 
 export type CommandTransport = (typeof COMMAND_TRANSPORTS)[number];
 export type ForwardTransport = (typeof FORWARD_TRANSPORTS)[number];
 export type Transport = CommandTransport | ForwardTransport;
 
-/** What a client offers for it, best first. */
+/** A client's offer for it, best first. */
 export interface TransportOffer {
   readonly transport: "websocket" | "spdy";
   readonly protocols: readonly string[];

@@ -3,19 +3,19 @@ import { connectThroughProxy } from "../http/proxies/proxy-connection.ts";
 import { requestUpgrade } from "../http/upgrade/upgrade-request.ts";
 import type { SessionPlace } from "./endpoint.ts";
 
-/** An answer to a request for an upgrade, as it came. */
+/** The answer to an upgrade request, unchanged. */
 export interface UpgradeAnswer {
   readonly status: number;
   readonly headers: HeaderList;
   /** Empty for a 101. */
   readonly body: Buffer;
-  /** Why the body did not arrive whole. */
+  /** Why the body is incomplete. */
   readonly bodyProblem?: string;
 }
 
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** Sends one request, and closes the connection behind its answer. Throws UpstreamError where none came. */
+/** Sends one request, and closes the connection after its answer. Throws UpstreamError if none arrives. */
 export async function answerTo(
   { target, path }: SessionPlace,
   method: string,

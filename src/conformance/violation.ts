@@ -1,4 +1,4 @@
-/** The endpoint does not fulfil the requirement. The message says what was observed, and what was expected. */
+/** The endpoint does not meet the requirement. The message names the observation and the expectation. */
 export class Violation extends Error {
   override readonly name = "Violation";
 }

@@ -7,7 +7,7 @@ import { Violation } from "../violation.ts";
 
 const LINES = 20_000;
 const NEEDS = ["sh", "tar", "mktemp", "seq", "cat", "sha256sum", "rm"] as const;
-/** kubectl cp needs the end of stdin. */
+/** kubectl cp must close stdin, so only these transports qualify. */
 const TRANSPORTS: readonly CommandTransport[] = ["websocket-v5", "spdy"];
 const IN_TEMPORARY_FOLDER = 'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && cd "$d"';
 

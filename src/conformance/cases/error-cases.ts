@@ -7,7 +7,7 @@ import { COMMAND_TRANSPORTS } from "../transports.ts";
 import type { UpgradeAnswer } from "../upgrade-answer.ts";
 import { Violation } from "../violation.ts";
 
-/** gorilla keeps no more of a refusal: a longer Status is shown raw. */
+/** gorilla keeps at most this much of a refusal; kubectl shows a longer Status raw. */
 const MAX_DECODED_BYTES = 1024;
 
 const command = (streams: object, container?: string): CommandSessionRequest => ({
@@ -17,7 +17,7 @@ const command = (streams: object, container?: string): CommandSessionRequest => 
   container,
 });
 
-/** A runtime's URL stands for a container and its streams already. */
+/** A runtime's URL already stands for a container and its streams. */
 const REQUESTING: readonly EndpointProfile[] = ["api-server", "kubelet"];
 
 const WEB_SOCKET: readonly HeaderLine[] = [
@@ -33,7 +33,7 @@ const SPDY: readonly HeaderLine[] = [
   ["X-Stream-Protocol-Version", "v4.channel.k8s.io"],
 ];
 
-/** A refusal whose body is as long as it says. */
+/** Expects a refusal whose body matches its announced length. */
 function expectWholeRefusal({ status, headers, body, bodyProblem }: UpgradeAnswer): void {
   if (status < 400 || status > 599) throw new Violation(`answered ${status}, a refusal was expected`);
   if (bodyProblem !== undefined)
@@ -45,7 +45,7 @@ function expectWholeRefusal({ status, headers, body, bodyProblem }: UpgradeAnswe
     throw new Violation(`the body has ${body.byteLength} bytes, Content-Length is ${lengths.join(", ")}`);
 }
 
-/** Of an API server also a Status that clients can decode. */
+/** From an API server, also expects a Status that clients can decode. */
 function expectRefusal(lab: CaseLab, answer: UpgradeAnswer, wanted: number): void {
   expectWholeRefusal(answer);
   if (lab.endpoint.profile !== "api-server") return;

@@ -23,7 +23,7 @@ async function outputOf(
   return session.stdout.text;
 }
 
-/** Carries so many seeded bytes through `cat`, and checks each that comes back. */
+/** Sends this many seeded bytes through `cat`, and checks each one that returns. */
 export async function echoThroughCat(
   lab: CaseLab,
   transport: CommandTransport,

@@ -21,7 +21,7 @@ const CAT = {
   streams: { stdin: true, stdout: true, stderr: false, tty: false },
 } as const;
 
-/** Nothing for so long, in which the session must not end. */
+/** Sends nothing for this time; the session must not end meanwhile. */
 async function silence(idleMs: number, ended: Promise<Error | undefined>): Promise<void> {
   const startedMs = performance.now();
   const waited = new AbortController();
@@ -35,7 +35,7 @@ async function silence(idleMs: number, ended: Promise<Error | undefined>): Promi
   throw new Violation(`the session ended after ${seconds} s of silence: ${end}`);
 }
 
-/** After the silence a line has to come back. */
+/** After the silence, a line must still return. */
 async function survives(lab: CaseLab, session: CommandSession, idleMs: number): Promise<void> {
   const ended = session.ended.then(({ error }) => error);
   await silence(idleMs, ended);
@@ -44,7 +44,7 @@ async function survives(lab: CaseLab, session: CommandSession, idleMs: number): 
   await lab.within("the answer after the silence", answered);
 }
 
-/** The same of one forwarded connection, which has to answer before and after. */
+/** The same for one forwarded connection: it must answer before and after. */
 async function forwardSurvives(
   lab: CaseLab,
   transport: ForwardTransport,

@@ -10,7 +10,7 @@ import { SkippedCase, Violation } from "../violation.ts";
 const STREAMS = { stdin: false, stdout: true, stderr: true, tty: false };
 const WORD = "over the old protocol";
 
-/** A refusal is a right of servers; what they accept has to work. */
+/** Servers may refuse old protocols; what they accept must work. */
 async function unlessRefused<T>(session: Promise<T>): Promise<T> {
   try {
     return await session;

@@ -19,7 +19,7 @@ interface NegotiationRow {
   readonly why: string;
   readonly source: string;
   readonly severity: "must" | "should";
-  /** Whose servers accept it; others may refuse it with an HTTP answer. */
+  /** Servers with these profiles must accept it; others may refuse with an HTTP answer. */
   readonly expectedOf: readonly EndpointProfile[];
 }
 
@@ -91,7 +91,7 @@ async function negotiate(lab: CaseLab, { transport, expectedOf }: NegotiationRow
   }
 }
 
-/** The version that the server chose of what client-go offers over SPDY. */
+/** The version that the server chooses from client-go's SPDY offer. */
 async function chosenOf(lab: CaseLab, lines: readonly string[]): Promise<string> {
   const offers = lines.map((line) => ["X-Stream-Protocol-Version", line] as const);
   const { status, headers, body } = await lab.answer(EXEC, "POST", [...SPDY_UPGRADE, ...offers]);

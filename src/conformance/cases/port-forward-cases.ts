@@ -15,23 +15,23 @@ const MIB = 1024 * 1024;
 const PARALLEL = 20;
 const SHORT_CONNECTIONS = 200;
 const SHORT_AT_ONCE = 10;
-/** tcpmux: containers have nothing there. */
+/** tcpmux; containers do not listen there. */
 const CLOSED_PORT = 1;
 const CHUNK_BYTES = 64 * 1024;
 
-/** A connection to that port of the pod, the echoing one unless given. */
+/** A connection to this port of the pod, by default the echo port. */
 export function openForwarded(
   lab: CaseLab,
   connection: PortForwardConnection,
   port = lab.settings.echoPort ?? 0,
 ): ForwardedStream {
   const stream = connection.openStream(port);
-  // The end of the case ends it, too.
+  // The end of the case also ends the stream.
   stream.on("error", () => {});
   return stream;
 }
 
-/** Sends so many bytes, ends, and expects each back, and the end. */
+/** Sends this many bytes and an end, and expects each byte and the end back. */
 async function echo(
   lab: CaseLab,
   connection: PortForwardConnection,
@@ -52,7 +52,7 @@ async function echo(
   expectBytes(`connection ${index + 1}`, output, byteLength);
 }
 
-/** Of one connection, whatever the session does. */
+/** The end of one connection, whatever the session does. */
 export function endOf(stream: ForwardedStream): Promise<Error | undefined> {
   return finished(stream).then(
     () => undefined,
@@ -60,7 +60,7 @@ export function endOf(stream: ForwardedStream): Promise<Error | undefined> {
   );
 }
 
-/** One line there and back, with both directions still open. */
+/** Sends one line and expects it back, while both directions stay open. */
 export async function talk(lab: CaseLab, stream: ForwardedStream, word: string): Promise<void> {
   const output = new RecordedOutput();
   const onData = (part: Buffer): void => output.add(part);

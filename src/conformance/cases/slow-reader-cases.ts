@@ -5,7 +5,10 @@ import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
 import { COMMAND_TRANSPORTS, type CommandTransport } from "../transports.ts";
 
-/** Clients send PINGs; a server that has closed its socket answers them with a reset, which discards what was not read. */
+/**
+ * Clients send PINGs. If the server has closed its socket, it answers them with a reset that
+ * discards unread bytes.
+ */
 const PING_INTERVAL_MS = 500;
 const MARGIN_MS = 30_000;
 const HALF_CLOSING: readonly CommandTransport[] = ["websocket-v5", "spdy"];
@@ -14,7 +17,10 @@ function outputBytes({ settings }: CaseLab): number {
   return Math.ceil(settings.slowBytes / LINE_BYTES) * LINE_BYTES;
 }
 
-/** A machine that is busy writes more slowly than the client reads: a longer time for each case is one for its output. */
+/**
+ * A busy machine writes more slowly than the client reads, so a longer case time-out also allows
+ * more time for its output.
+ */
 function outputTimeMs({ settings: { slowBytes, slowRate, caseTimeoutMs } }: CaseLab): number {
   return Math.max((slowBytes / slowRate) * 2_000 + MARGIN_MS, caseTimeoutMs - MARGIN_MS);
 }

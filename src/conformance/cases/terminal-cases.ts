@@ -24,7 +24,7 @@ export const terminalCases: readonly ConformanceCase[] = [
       });
       for (const size of SIZES) {
         session.resize(size);
-        // The size may arrive after the question: ask until it is there.
+        // The size may arrive after the question, so the test repeats it.
         const timer = setInterval(() => void session.write("\n"), ASK_EVERY_MS);
         try {
           const text = `${size.height} ${size.width}\r\n`;
