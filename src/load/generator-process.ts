@@ -2,9 +2,12 @@ import type { Target } from "../client/index.ts";
 import { Generator } from "./generator.ts";
 import type { FromGenerator, ToGenerator } from "./generator-processes.ts";
 
-/** The life of a generator process: is told what to do by its parent, does it, and ends. Resolves when everything was reported. */
+/**
+ * A generator process: receives its orders from the parent, runs them, and ends. Resolves when
+ * everything was reported.
+ */
 export function serveGenerator<T>(openTarget: (target: T) => Promise<Target>): Promise<void> {
-  // A terminal sends Ctrl-C to all; the parent says when to stop.
+  // A terminal sends Ctrl-C to the whole group; the parent decides when to stop.
   process.on("SIGINT", () => {});
   const onDisconnect = (): void => process.exit(1);
   process.once("disconnect", onDisconnect);

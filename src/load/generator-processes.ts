@@ -4,15 +4,18 @@ import type { LoadPart, LoadPlan, LoadShare } from "./load-plan.ts";
 import { LoadCollector, type LoadReport, partsOf } from "./load-report.ts";
 import type { Interval } from "./recorder.ts";
 
-/** From the last process being ready to the start of the run, in milliseconds. */
+/** Milliseconds from the last process' readiness to the start of the run. */
 const LEAD_MS = 100;
 
-/** What a generator process is told. `target` is whatever opens the target there; it may hold secrets, so it is never an argument. */
+/**
+ * Messages to a generator process. `target` describes the server and may contain secrets, so it is
+ * never an argument.
+ */
 export type ToGenerator<T> =
   | { readonly type: "run"; readonly plan: LoadPlan; readonly share: LoadShare; readonly target: T }
   | { readonly type: "stop" };
 
-/** What it says. */
+/** Messages from a generator process. */
 export type FromGenerator =
   | { readonly type: "ready" }
   | { readonly type: "interval"; readonly interval: Interval };
@@ -20,9 +23,12 @@ export type FromGenerator =
 export interface RunOptions<T> {
   readonly plan: LoadPlan;
   readonly processes: number;
-  /** The other parts are of other programs, with as many processes each. */
+  /** Other programs run the other parts, with as many processes each. */
   readonly part: LoadPart;
-  /** Milliseconds since 1970, agreed on with the other parts; past or absent: as soon as the processes are ready. */
+  /**
+   * Milliseconds since 1970, the same for all parts. If past or absent, the run starts once the
+   * processes are ready.
+   */
   readonly startAtMs?: number | undefined;
   readonly target: T;
   /** Starts one generator process, with a channel for messages. */
@@ -32,7 +38,10 @@ export interface RunOptions<T> {
   readonly onProgress?: (collector: LoadCollector) => void;
 }
 
-/** Runs the plan in processes of their own, so that they and not this one are measured, and adds up what they report. */
+/**
+ * Runs the plan in separate processes, so that this one does not distort the measurement, and
+ * merges their reports.
+ */
 export async function runInProcesses<T>(options: RunOptions<T>): Promise<LoadReport> {
   const { plan, processes, part, target, start, interrupted, onProgress } = options;
   let wasInterrupted = false;
@@ -61,7 +70,7 @@ export async function runInProcesses<T>(options: RunOptions<T>): Promise<LoadRep
   return collector.report(wasInterrupted);
 
   function tell(child: ChildProcess, message: ToGenerator<T>): void {
-    // One that has died already is counted when its exit arrives.
+    // The exit event counts a process that has already died.
     if (child.connected) child.send(message, () => {});
   }
 }

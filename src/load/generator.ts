@@ -9,11 +9,11 @@ import { type Interval, Recorder } from "./recorder.ts";
 
 const INTERVAL_MS = 1_000;
 const TICK_MS = 50;
-/** A server that refuses is not asked more often than this by one place of a closed model. */
+/** In a closed model, the least time between one slot's requests to a server that refuses. */
 const RETRY_MS = 1_000;
 const LAG_RESOLUTION_MS = 10;
 
-/** One process' part of a load: starts sessions when they are due, and reports every second. */
+/** One process' part of a load: starts sessions when due, and reports every second. */
 export class Generator {
   readonly #plan: LoadPlan;
   readonly #share: LoadShare;
@@ -48,7 +48,7 @@ export class Generator {
     this.#endsAtMs = this.#stopsAtMs + plan.timeoutMs;
   }
 
-  /** Resolves when every session is over; the last interval has been emitted then. */
+  /** Resolves when every session is over and the last interval was emitted. */
   run(): Promise<void> {
     this.#lag.enable();
     return new Promise((resolve) => {
@@ -63,7 +63,7 @@ export class Generator {
     });
   }
 
-  /** No new sessions or messages; what is under way may come back for as long as the plan's time-out. */
+  /** Starts no new sessions or messages; messages in flight may return within the plan's time-out. */
   stop(): void {
     this.#stopsAtMs = Math.min(this.#stopsAtMs, performance.now());
     this.#endsAtMs = Math.min(this.#endsAtMs, this.#stopsAtMs + this.#plan.timeoutMs);
@@ -95,7 +95,10 @@ export class Generator {
     else this.#fillPlaces(nowMs);
   }
 
-  /** Open model: arrivals come by the clock. One that finds every place taken is an error, not a wait. */
+  /**
+   * Open model: sessions arrive by the clock. An arrival that finds no free slot is an error; it
+   * does not wait.
+   */
   #startArrivals(nowMs: number): void {
     for (;;) {
       const dueMs = this.#startMs + this.#arrivalMs(this.#started);
@@ -110,7 +113,10 @@ export class Generator {
     }
   }
 
-  /** When the n-th arrival is due: processes take turns, and during the ramp the rate grows from nothing (n = r t^2 / 2T). */
+  /**
+   * When the n-th arrival is due. Processes take turns, and during the ramp the rate grows from
+   * zero (n = r t^2 / 2T).
+   */
   #arrivalMs(index: number): number {
     const { rampMs } = this.#plan;
     const n = index + this.#share.index / this.#share.processes;
@@ -119,7 +125,7 @@ export class Generator {
     return n < inRamp ? Math.sqrt((2 * n * rampMs) / perMs) : rampMs + (n - inRamp) / perMs;
   }
 
-  /** Closed model: a place whose session is over gets another. */
+  /** Closed model: each finished session is replaced. */
   #fillPlaces(nowMs: number): void {
     const { rampMs } = this.#plan;
     const share = rampMs === 0 ? 1 : Math.min(1, (nowMs - this.#startMs) / rampMs);
@@ -151,7 +157,7 @@ export class Generator {
     this.#measureAnew(nowMs);
   }
 
-  /** Of this process: what it used while it waited is no part of the load. */
+  /** Excludes this process' CPU time before the start. */
   #measureAnew(nowMs: number): void {
     this.#cpu = process.cpuUsage();
     this.#cpuAtMs = nowMs;

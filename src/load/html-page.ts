@@ -1,4 +1,4 @@
-/** A page that asks no server for anything. `style` and `body` are as they are; the title is escaped. */
+/** A page without external requests. Escapes the title; inserts `style` and `body` unchanged. */
 export function htmlPage(title: string, style: string, body: string): string {
   return `<!doctype html>
 <html lang="en">

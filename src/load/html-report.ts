@@ -7,7 +7,7 @@ import { upperUs } from "./latency-counts.ts";
 import type { LoadReport } from "./load-report.ts";
 import { summaryText } from "./summary-text.ts";
 
-/** One page that needs nothing else: the plotting library is in it, and it asks no server for anything. */
+/** One self-contained page with the plotting library; it makes no requests. */
 export async function htmlReport(report: LoadReport): Promise<string> {
   const { script, style } = await readPlots();
   return htmlPage(
@@ -35,7 +35,7 @@ ${errorTable(report)}
   );
 }
 
-/** The plotting library that reports hold. Throws NotInstalledError where it is missing. */
+/** The plotting library for reports. Throws NotInstalledError if it is missing. */
 export async function readPlots(): Promise<{ readonly script: string; readonly style: string }> {
   const [script, style] = await Promise.all([
     readPlotFile("uplot/dist/uPlot.iife.min.js"),
@@ -55,7 +55,7 @@ async function readPlotFile(name: string): Promise<string> {
   return readFile(file, "utf8");
 }
 
-/** What the page draws: bucket bounds in milliseconds, so that it needs to know nothing of buckets. */
+/** The page's data, with bucket bounds in milliseconds so that the page needs no bucket arithmetic. */
 function dataOf({ perSecond }: LoadReport): unknown {
   return perSecond.map(({ latencies, ...second }) => ({
     ...second,
@@ -92,7 +92,7 @@ function errorTable({ errors }: LoadReport): string {
   return `<table><tr><th>leg</th><th>kind</th><th>count</th><th>the last one</th></tr>${rows.join("")}</table>`;
 }
 
-/** JSON that cannot end its element, whatever a server put into an error. */
+/** JSON that cannot close its script element, whatever a server puts into an error. */
 function scriptSafe(json: string): string {
   return json.replaceAll("<", "\\u003c");
 }
@@ -125,7 +125,7 @@ function heat(id, name) {
     return null;
   });
   const most = Math.max(...all.map(([, , count]) => count));
-  // uPlot's logarithmic axes take whole decades only.
+  // uPlot's logarithmic axes accept whole decades only.
   const least = 10 ** Math.floor(Math.log10(Math.max(0.001, Math.min(...all.map(([, upper]) => upper)) * 0.97)));
   const top = Math.max(10 * least, 10 ** Math.ceil(Math.log10(Math.max(...all.map(([, upper]) => upper)))));
   draw(id, {

@@ -10,7 +10,7 @@ export interface HttpLoadPlan {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** Requests per second in all; 0 is as many as there can be. */
+  /** Total requests per second; 0 means as many as possible. */
   readonly requestsPerSecond: number;
   readonly durationMs: number;
   readonly timeoutMs: number;
@@ -19,13 +19,13 @@ export interface HttpLoadPlan {
 
 export interface HttpRunOptions {
   readonly part: LoadPart;
-  /** As `RunOptions.startAtMs`. */
+  /** Like `RunOptions.startAtMs`. */
   readonly startAtMs?: number | undefined;
   /** Resolves when the run should end early. */
   readonly interrupted: Promise<unknown>;
 }
 
-/** What is used of autocannon, which has no types of its own. */
+/** The used part of autocannon's result; autocannon has no types. */
 interface AutocannonResult {
   readonly duration: number;
   readonly errors: number;
@@ -43,7 +43,7 @@ interface AutocannonRun extends Promise<AutocannonResult> {
 }
 type Autocannon = (options: object) => AutocannonRun;
 
-/** Plain requests, through autocannon: what a listener answers without a session. */
+/** Sends plain requests through autocannon, to load a listener without sessions. */
 export async function runHttpLoad(
   plan: HttpLoadPlan,
   { part, startAtMs = 0, interrupted }: HttpRunOptions,
@@ -75,7 +75,7 @@ export async function runHttpLoad(
   if (wasInterrupted) return report(undefined);
   const share = { index: part.index, processes: part.of };
   const connections = shareOf(plan.connections, share);
-  // autocannon shares out whole requests.
+  // autocannon can only divide whole requests.
   const { requestsPerSecond } = plan;
   const perSecond = part.of === 1 ? requestsPerSecond : shareOf(Math.round(requestsPerSecond), share);
   const run = autocannon({

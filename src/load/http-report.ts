@@ -9,7 +9,7 @@ import {
 } from "./load-report.ts";
 import type { IntervalLatency } from "./recorder.ts";
 
-/** What can be said of the load without naming its target. */
+/** The plan without the target, for reports. */
 export interface HttpPlan {
   readonly connections: number;
   readonly requestsPerSecond: number;
@@ -21,9 +21,9 @@ export interface HttpPlan {
 export interface HttpLoadReport {
   readonly kind: "HttpLoadReport";
   readonly format: typeof REPORT_FORMAT;
-  /** Of the program that ran the load. */
+  /** The version of the program that ran the load. */
   readonly version: string;
-  /** Of all parts. */
+  /** The plan of all parts together. */
   readonly plan: HttpPlan;
   readonly parts: ReportParts;
   readonly startedAt: string;
@@ -36,7 +36,7 @@ export interface HttpLoadReport {
   readonly errors: number;
   readonly timeouts: number;
   readonly latency: LatencySummary;
-  /** What `latency` is of. */
+  /** The histogram behind `latency`. */
   readonly latencies: IntervalLatency;
   readonly thresholds: readonly JudgedThreshold[];
 }
@@ -68,7 +68,7 @@ export function httpReportOf(
   };
 }
 
-/** Adds up parts whose starts, in milliseconds since 1970, are `starts`. */
+/** Merges parts; `starts` are their start times in milliseconds since 1970. */
 export function addHttpReports(
   reports: readonly [HttpLoadReport, ...HttpLoadReport[]],
   parts: ReportParts,

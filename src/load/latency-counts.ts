@@ -2,17 +2,17 @@
 const SUB_BUCKETS = 128;
 const SUB_BITS = 7;
 const LINEAR = 2 * SUB_BUCKETS;
-/** Everything above 71 minutes counts as that. */
+/** Values above 71 minutes count as 71 minutes. */
 const MAX_US = 0xffff_ffff;
-/** Buckets have numbers below this one. */
+/** The number of buckets. */
 export const LATENCY_BUCKETS: number = LINEAR + (32 - SUB_BITS - 1) * SUB_BUCKETS;
 
-/** Bucket and how often, for buckets that are not empty: what travels between processes and into reports. */
+/** Bucket and count of each non-empty bucket, for messages between processes and for reports. */
 export type SparseCounts = (readonly [bucket: number, count: number])[];
 
 /**
- * How often each latency was seen. Node's own histograms (perf_hooks) can neither be added up across processes nor be read bucket
- * by bucket, and a picture of latency over time needs both.
+ * Counts latencies by bucket. Node's histograms (perf_hooks) cannot be merged across processes or
+ * read by bucket, and a plot of latency over time needs both.
  */
 export class LatencyCounts {
   readonly #counts = new Map<number, number>();
@@ -29,7 +29,10 @@ export class LatencyCounts {
     this.#add(bucketOf(us), 1);
   }
 
-  /** HdrHistogram's correction: what was expected to be sent every `expectedMs` waited for this; 0: nothing was. */
+  /**
+   * HdrHistogram's correction: counts the messages due every `expectedMs` that had to wait behind
+   * this one; 0 means none.
+   */
   recordExpected(latencyMs: number, expectedMs: number): void {
     this.record(latencyMs);
     if (expectedMs <= 0) return;
@@ -42,7 +45,7 @@ export class LatencyCounts {
     if (maxUs > this.#maxUs) this.#maxUs = maxUs;
   }
 
-  /** Microseconds that the given share (0 to 1) stays at or below; 0 when nothing was recorded. */
+  /** Microseconds that the given share (0 to 1) does not exceed; 0 if nothing was recorded. */
   percentileUs(share: number): number {
     const wanted = Math.max(1, Math.ceil(share * this.#total));
     let seen = 0;
@@ -57,7 +60,7 @@ export class LatencyCounts {
     return this.#maxUs;
   }
 
-  /** By bucket, ascending. */
+  /** In ascending order of buckets. */
   toSparse(): SparseCounts {
     return [...this.#counts].sort(([a], [b]) => a - b);
   }

@@ -13,8 +13,8 @@ const PROTOCOL = "v4.channel.k8s.io";
 const MAX_ERROR_BYTES = 1_024;
 
 /**
- * Port-forward without SPDY: two channels per port; the server's first message is the port's number.
- * Input cannot be closed, so it ends when the server closes, or by the signal.
+ * Port-forward without SPDY: two channels per port; the server's first message names the port.
+ * Input cannot be closed, so the server or the signal ends the session.
  */
 export function legacyForward(target: Target, path: string, options: ExecutorOptions): Carrier {
   return async (input, output, signal) => {

@@ -7,23 +7,23 @@ const BLOCK_BYTES = BLOCK_LINES * LINE_BYTES;
 const PREFIX_DIGITS = 7;
 
 /**
- * What `seq 1000000000 LAST` prints: ten digits a line, so that every offset has its bytes. The command that prints it is in
- * every container that has coreutils or busybox.
+ * The output of `seq 1000000000 LAST`: ten digits a line, so that every offset has a known byte.
+ * Every container with coreutils or busybox has the command.
  */
 export class LineSequence {
-  /** A thousand lines, of which the last three digits stay the same. */
+  /** A thousand lines; their last three digits never change. */
   readonly #block: Buffer = Buffer.from(
     Array.from({ length: BLOCK_LINES }, (_, line) => `${FIRST_LINE + line}\n`).join(""),
   );
   #blockIndex = 0;
 
-  /** The command for so many bytes, rounded up to whole lines; undefined: as many as there are. */
+  /** The command for this many bytes, rounded up to whole lines; undefined: the longest possible. */
   static command(byteLength: number | undefined): string[] {
     const last = byteLength === undefined ? LAST_LINE : FIRST_LINE + Math.ceil(byteLength / LINE_BYTES) - 1;
     return ["seq", String(FIRST_LINE), String(last)];
   }
 
-  /** As SeededStream's. */
+  /** Like SeededStream's. */
   firstWrong(offset: number, part: Uint8Array): number {
     for (let done = 0; done < part.byteLength; ) {
       const at = offset + done;

@@ -1,8 +1,8 @@
 import { ConnectError, SessionError } from "../client/index.ts";
 
 /**
- * Where a session failed: on the way to it ("proxy", "tcp", "tls", "http", "handshake", "response"), in its course ("session"), in
- * what it brought ("verify"), or here ("generator").
+ * Where a session failed: while connecting ("proxy", "tcp", "tls", "http", "handshake", "response"), while
+ * running ("session"), by wrong content ("verify"), or in the generator ("generator").
  */
 export type LoadLeg = string;
 
@@ -21,7 +21,7 @@ export class LoadError extends Error {
 
 export interface ClassifiedError {
   readonly leg: LoadLeg;
-  /** Few and stable: they are counted. */
+  /** One of few stable names, because they are counted. */
   readonly kind: string;
   readonly message: string;
 }

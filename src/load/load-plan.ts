@@ -1,11 +1,11 @@
-/** What kind of session is made, and of which protocols it may be. */
+/** The kind of session, and the protocols that it can use. */
 export type LoadKind = "exec" | "attach" | "port-forward";
 export type LoadProtocol = "ws-v5" | "ws-v4" | "spdy" | "tunnel" | "legacy";
-/** "echo": what is sent comes back. "upload", "download": one way. */
+/** "echo": the server returns what it gets. "upload", "download": one way. */
 export type LoadDirection = "echo" | "upload" | "download";
 /**
- * How arrived bytes are judged: against the seeded stream that was sent ("echo"), a digest that the remote command prints
- * ("digest"), numbered lines ("sequence"), or not at all.
+ * How to check received bytes: against the sent seeded stream ("echo"), a digest that the remote
+ * command prints ("digest"), numbered lines ("sequence"), or not at all.
  */
 export type Verification = "echo" | "digest" | "sequence" | "none";
 
@@ -15,7 +15,7 @@ export const PROTOCOLS_OF: Readonly<Record<LoadKind, readonly LoadProtocol[]>> =
   "port-forward": ["tunnel", "spdy", "legacy"],
 };
 
-/** What each generator process does. Plain data: it travels between processes. */
+/** The task of each generator process, as plain data for messages. */
 export interface LoadPlan {
   readonly kind: LoadKind;
   readonly protocol: LoadProtocol;
@@ -23,36 +23,36 @@ export interface LoadPlan {
   readonly verification: Verification;
   /** Path and query below the server's URL. */
   readonly path: string;
-  /** Port-forward: the port of the pod. */
+  /** The pod's port, for port-forward. */
   readonly port: number;
-  /** Sessions at once: as many as are kept up, or, with an arrival rate, as many as may be. */
+  /** Concurrent sessions: the number to keep up, or, with an arrival rate, the maximum. */
   readonly sessions: number;
-  /** New sessions per second, whatever became of the earlier ones; 0 keeps `sessions` up instead. */
+  /** New sessions per second, independent of earlier ones; 0 keeps `sessions` up instead. */
   readonly arrivalsPerSecond: number;
-  /** Sessions in all; 0 is as many as the duration brings. */
+  /** Total sessions; 0 means as many as the duration allows. */
   readonly count: number;
-  /** Time over which the sessions, or the rate, grow from nothing, in milliseconds. */
+  /** Milliseconds over which the sessions, or the rate, grow from zero. */
   readonly rampMs: number;
   readonly durationMs: number;
-  /** Messages of each session; 0 is as many as the duration brings. */
+  /** Messages per session; 0 means as many as the duration allows. */
   readonly messages: number;
   readonly messageBytes: number;
-  /** Messages per second of each session; 0 is as fast as they are taken. */
+  /** Messages per second and session; 0 means as fast as the server accepts them. */
   readonly messagesPerSecond: number;
-  /** Messages of a session that are sent and not yet back, at most; 0: as many as the server takes. Only for `echo`. */
+  /** The most messages per session in flight; 0 means as many as the server accepts. Only for `echo`. */
   readonly messagesInFlight: number;
-  /** A session that makes no progress for so long has failed, in milliseconds. */
+  /** Milliseconds without progress after which a session has failed. */
   readonly timeoutMs: number;
   readonly seed: number;
 }
 
-/** Which part of a load that several programs do is done here. */
+/** This program's part of a load that several programs run. */
 export interface LoadPart {
   readonly index: number;
   readonly of: number;
 }
 
-/** Which part of the plan one of several processes does. */
+/** One process' share of the plan. */
 export interface LoadShare {
   readonly index: number;
   readonly processes: number;
@@ -60,12 +60,15 @@ export interface LoadShare {
   readonly startAtMs: number;
 }
 
-/** Whether the protocol can say that input is over: otherwise the session is cut when everything has come back. */
+/**
+ * Whether the protocol can close the input; if not, the client cuts the session when everything has
+ * returned.
+ */
 export function canEndInput({ kind, protocol }: Pick<LoadPlan, "kind" | "protocol">): boolean {
   return kind !== "attach" && protocol !== "ws-v4" && protocol !== "legacy";
 }
 
-/** How many of `total` the share has: they differ by one at most. */
+/** The share's number out of `total`; shares differ by at most one. */
 export function shareOf(total: number, { index, processes }: Pick<LoadShare, "index" | "processes">): number {
   return Math.floor(total / processes) + (index < total % processes ? 1 : 0);
 }

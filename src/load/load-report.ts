@@ -10,11 +10,11 @@ import {
   newLatencies,
 } from "./recorder.ts";
 
-/** A process that used more of its core than this, or was later than that, in a second, was too busy to measure well. */
+/** Above this CPU share, or this lag, in a second, a process was too busy to measure well. */
 const BUSY_CPU_SHARE = 0.85;
 const BUSY_LAG_MS = 50;
 
-/** Of the report's layout. `sluice load merge` reads no other. */
+/** Version of the report's layout. `sluice load merge` reads only this one. */
 export const REPORT_FORMAT = 1;
 
 export interface LatencySummary {
@@ -26,33 +26,33 @@ export interface LatencySummary {
   readonly maxUs: number;
 }
 
-/** `us`: microseconds. `share`: from 0 to 1. `bytes`: of payload, per second. */
+/** `us`: microseconds. `share`: from 0 to 1. `bytes`: payload per second. */
 export type Unit = "us" | "share" | "number" | "bytes";
 
-/** One `--threshold` and what it was judged by. */
+/** One `--threshold` and its measured value. */
 export interface JudgedThreshold {
-  /** As it was given. */
+  /** As the user gave it. */
   readonly text: string;
   readonly unit: Unit;
-  /** Null: nothing was measured, which meets no threshold. */
+  /** Null if nothing was measured; that meets no threshold. */
   readonly value: number | null;
   readonly isMet: boolean;
 }
 
-/** `present` are the indexes, from 0, of the parts that the figures are of. */
+/** `present`: indexes, from 0, of the parts in these figures. */
 export interface ReportParts {
   readonly of: number;
   readonly present: readonly number[];
   readonly startSpreadMs: number;
 }
 
-/** What `--json` writes and `sluice load merge` reads. */
+/** Written by `--json` and read by `sluice load merge`. */
 export interface LoadReport {
   readonly kind: "LoadReport";
   readonly format: typeof REPORT_FORMAT;
-  /** Of the program that ran the load. */
+  /** The version of the program that ran the load. */
   readonly version: string;
-  /** The plan of all parts without its path: it may name pods and commands. */
+  /** The plan of all parts, without the path, which may name pods and commands. */
   readonly plan: Omit<LoadPlan, "path">;
   readonly parts: ReportParts;
   readonly startedAt: string;
@@ -66,9 +66,9 @@ export interface LoadReport {
   readonly thresholds: readonly JudgedThreshold[];
   readonly generator: {
     readonly processes: number;
-    /** Of them, those that ended before they had reported everything. */
+    /** The number of processes that died before reporting everything. */
     readonly deaths: number;
-    /** The largest share of one core that one process used in a second, and how late its event loop was. */
+    /** The largest CPU share of one process in a second, and its event loop's lag. */
     readonly maxCpuShare: number;
     readonly maxLagMs: number;
     /** Seconds in which a process was too busy to measure well. */
@@ -78,7 +78,7 @@ export interface LoadReport {
   readonly perSecond: readonly LoadSecond[];
 }
 
-/** Adds up what processes report: each interval, or the seconds, errors and deaths of a whole report. */
+/** Merges the reports of processes: each interval, or the seconds, errors and deaths of a whole report. */
 export class LoadCollector {
   readonly #plan: Omit<LoadPlan, "path">;
   readonly #processes: number;
@@ -127,7 +127,7 @@ export class LoadCollector {
     this.#errors.set(key, { ...error, count });
   }
 
-  /** A process ended before it had reported everything: its figures are missing. */
+  /** A process died before reporting everything, so figures are missing. */
   addDeath(index: number, how: string): void {
     const message = `generator process ${index} died (${how}); what it did last is not in the figures`;
     this.addError({ leg: "generator", kind: "process-died", message, count: 1 });
@@ -138,7 +138,7 @@ export class LoadCollector {
     this.#deaths += count;
   }
 
-  /** The newest second that is there. */
+  /** The newest second with data. */
   get latest(): {
     readonly second: number;
     readonly active: number;
@@ -209,7 +209,7 @@ const TOTALS = [
   "sentMessages",
   "receivedMessages",
 ] as const;
-/** Of several processes the largest counts, not the sum. */
+/** Of several processes' values the largest counts, not the sum. */
 const LARGEST = ["untilMs", "cpuShare", "lagMs"] as const;
 const NO_TOTAL = Object.fromEntries(TOTALS.map((key) => [key, 0])) as Second["total"];
 const NO_LARGEST = Object.fromEntries(LARGEST.map((key) => [key, 0])) as Second["largest"];
@@ -224,7 +224,7 @@ function isBusy({ largest: { cpuShare, lagMs } }: Second): boolean {
   return cpuShare > BUSY_CPU_SHARE || lagMs > BUSY_LAG_MS;
 }
 
-/** A run of one part has no other to start with. */
+/** A run with one part has no start spread. */
 export function partsOf({ index, of }: LoadPart): LoadReport["parts"] {
   return { of, present: [index], startSpreadMs: 0 };
 }

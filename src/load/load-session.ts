@@ -8,11 +8,11 @@ import { MessageSource } from "./message-source.ts";
 import type { Recorder } from "./recorder.ts";
 import { SeededStream } from "./seeded-stream.ts";
 
-/** What a command that prints a digest or a count says at most. */
+/** The longest output of a command that prints a digest or a count. */
 const MAX_SAID_BYTES = 4 * 1024;
 const DIAL_MARGIN_MS = 1_000;
 
-/** One session from the moment that it was due: sends, judges what comes back, records. */
+/** One session from its due time on: sends, checks the returned bytes, records. */
 export class LoadSession {
   readonly #plan: LoadPlan;
   readonly #recorder: Recorder;
@@ -22,7 +22,7 @@ export class LoadSession {
   readonly #source: MessageSource | undefined;
   readonly #hash: Hash | undefined;
   readonly #lines: LineSequence | undefined;
-  /** When the messages that are under way were due; the oldest is at `#oldest`. */
+  /** Due times of the messages in flight; the oldest is at `#oldest`. */
   #dueTimes: number[] = [];
   #oldest = 0;
   #sentMessages = 0;
@@ -36,7 +36,7 @@ export class LoadSession {
   #isCut = false;
   #hasFailed = false;
 
-  /** `number` tells it from every other session of the run; `dueMs` (performance.now) is when it should start. */
+  /** `number` is unique among the run's sessions; `dueMs` (performance.now) is its planned start. */
   constructor(plan: LoadPlan, recorder: Recorder, number: number, dueMs: number) {
     this.#plan = plan;
     this.#recorder = recorder;
@@ -48,12 +48,12 @@ export class LoadSession {
     this.#source = plan.direction === "download" ? undefined : this.#openSource();
   }
 
-  /** Known when `run` has resolved. */
+  /** Valid after `run` has resolved. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** Resolves when the session is over, whatever became of it; throws nothing. */
+  /** Resolves when the session is over, successful or not; never rejects. */
   async run(carry: Carrier): Promise<void> {
     const { counts } = this.#recorder;
     counts.started += 1;
@@ -71,13 +71,13 @@ export class LoadSession {
     }
   }
 
-  /** No more messages; what is under way is waited for. */
+  /** Sends no more messages; waits for those in flight. */
   finish(): void {
     if (this.#plan.direction === "download") this.#cut();
     else this.#source?.finish();
   }
 
-  /** Ends it now. What is under way counts as neither right nor wrong. */
+  /** Ends the session now. Messages in flight count neither as right nor as wrong. */
   interrupt(): void {
     this.#cut();
   }
@@ -87,7 +87,7 @@ export class LoadSession {
     const isWaiting =
       this.#receivedBytes < this.#sentBytes || this.#isInputOver || this.#source === undefined;
     if (this.#receivedBytes > 0 && !isWaiting) this.#lastProgressMs = nowMs;
-    // Until there is a session, dialling and waiting for the answer have time-outs of their own, which know better what failed.
+    // Until the session is open, the dial's own time-outs apply; their errors are more precise.
     const isOpen = this.#sentMessages > 0 || this.#receivedBytes > 0;
     const { timeoutMs } = this.#plan;
     if (nowMs - this.#lastProgressMs < (isOpen ? timeoutMs : 2 * timeoutMs + DIAL_MARGIN_MS)) return;
@@ -170,7 +170,7 @@ export class LoadSession {
   #timeMessages(nowMs: number): void {
     const { messageBytes } = this.#plan;
     while (this.#oldest < this.#sentMessages && (this.#oldest + 1) * messageBytes <= this.#receivedBytes) {
-      // Kept short: the messages that are back are dropped from its front now and then.
+      // Stays short: returned messages are dropped from its front from time to time.
       const at = this.#oldest - (this.#sentMessages - this.#dueTimes.length);
       this.#recorder.latency("message", nowMs - (this.#dueTimes[at] ?? nowMs));
       this.#recorder.counts.receivedMessages += 1;
@@ -180,7 +180,7 @@ export class LoadSession {
     if (back > 1_024) this.#dueTimes = this.#dueTimes.slice(back);
   }
 
-  /** A protocol that cannot close stdin needs the client to end the session. */
+  /** If the protocol cannot close stdin, the client must end the session. */
   #cutWhenAllIsBack(): void {
     const { direction } = this.#plan;
     if (!this.#isInputOver || canEndInput(this.#plan)) return;

@@ -4,7 +4,7 @@ import { LoadCollector, type LoadReport, type ReportParts } from "./load-report.
 
 type Report = LoadReport | HttpLoadReport;
 
-/** A report, and what operators know it by. */
+/** A report and its name for operators. */
 export interface NamedReport<R extends Report = Report> {
   readonly name: string;
   readonly report: R;
@@ -12,8 +12,8 @@ export interface NamedReport<R extends Report = Report> {
 type Some<T> = readonly [T, ...T[]];
 
 /**
- * Adds up histograms and counts of parts that ran side by side. Throws RangeError, naming both files, for
- * parts that are not of one load. Some may be missing: see `missingParts`.
+ * Merges the histograms and counts of parts that ran side by side. Throws RangeError, naming both
+ * files, if parts belong to different loads. Parts may be missing: see `missingParts`.
  */
 export function mergeReports(reports: Some<NamedReport<LoadReport>>): LoadReport {
   const { parts, starts, startAtMs } = joined(reports);
@@ -34,7 +34,7 @@ export function mergeReports(reports: Some<NamedReport<LoadReport>>): LoadReport
   return collector.report(reports.some(({ report }) => report.wasInterrupted));
 }
 
-/** As `mergeReports`, of plain requests. */
+/** Like `mergeReports`, for plain requests. */
 export function mergeHttpReports(reports: Some<NamedReport<HttpLoadReport>>): HttpLoadReport {
   const { parts, starts } = joined(reports);
   const [first, ...others] = reports;

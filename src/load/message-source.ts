@@ -2,21 +2,21 @@ import { Readable } from "node:stream";
 
 export interface MessageSourceOptions {
   readonly messageBytes: number;
-  /** How many; Infinity until `finish`. */
+  /** The number of messages; Infinity until `finish`. */
   readonly messages: number;
   /** 0: as fast as they are read. */
   readonly perSecond: number;
-  /** True while no message more may be under way: the next one waits for `roomAgain`. */
+  /** True if no further message may be in flight: the next one waits for `roomAgain`. */
   readonly isFull?: () => boolean;
-  /** The bytes of the stream from an offset on. */
+  /** The stream's bytes from an offset on. */
   readonly bytes: (offset: number, byteLength: number) => Uint8Array;
-  /** A message is handed on; `dueMs` (performance.now) is when it should have been. */
+  /** Called when a message is sent; `dueMs` (performance.now) is its planned time. */
   readonly onSent: (dueMs: number) => void;
 }
 
 /**
- * A session's input. Each message of a rate is due at its own time, so late ones count as late from
- * then (no coordinated omission). Timers have a resolution of a millisecond.
+ * A session's input. Each message has its own due time, so late ones count from then on (no
+ * coordinated omission). Timers have a resolution of one millisecond.
  */
 export class MessageSource extends Readable {
   readonly #options: MessageSourceOptions;
@@ -31,7 +31,7 @@ export class MessageSource extends Readable {
     this.#options = options;
   }
 
-  /** No more messages. */
+  /** Ends the input. */
   finish(): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
@@ -39,7 +39,7 @@ export class MessageSource extends Readable {
     this.push(null);
   }
 
-  /** Messages came back, so that another may go where one waits. */
+  /** Messages have returned, so a waiting one may be sent. */
   roomAgain(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;

@@ -3,10 +3,13 @@ import { LATENCY_BUCKETS } from "./latency-counts.ts";
 import { type LoadReport, REPORT_FORMAT } from "./load-report.ts";
 import { LATENCIES } from "./recorder.ts";
 
-/** How a report begins within a line, such as one of a pod's log. */
+/** The start of a report within a line, e.g. of a pod's log. */
 const START = /\{"kind":"(?:Http)?LoadReport"/;
 
-/** The reports in a text: one as `--json` writes it, or a log with one in some of its lines. Throws RangeError. */
+/**
+ * The reports in a text: one written by `--json`, or a log with one in some of its lines. Throws
+ * RangeError.
+ */
 export function readReports(text: string): (LoadReport | HttpLoadReport)[] {
   const found = text.split("\n").flatMap((line) => {
     const start = line.search(START);
@@ -41,7 +44,7 @@ const NUMBERS = [
 
 const HTTP_NUMBERS = ["seconds", "requests", "bytes", "errors", "timeouts"] as const;
 
-/** The first field that cannot be added up. */
+/** The first field that cannot be merged. */
 function wrongField({
   version,
   plan,

@@ -1,7 +1,7 @@
 import { LatencyCounts, type SparseCounts } from "./latency-counts.ts";
 import { type ClassifiedError, classify } from "./load-error.ts";
 
-/** What is timed: until the first byte of a session, of a message there and back, and of a whole session. */
+/** The measured times: to a session's first byte, a message's round trip, and a whole session. */
 export const LATENCIES = ["firstByte", "message", "session"] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
@@ -14,29 +14,29 @@ export interface CountedError extends ClassifiedError {
   readonly count: number;
 }
 
-/** What was done in one second, of one process or of all. Plain data. */
+/** The counts of one second, for one process or for all. Plain data. */
 export interface LoadSecond {
   /** Seconds since the start of the run. */
   readonly second: number;
-  /** When it ended, in milliseconds since the start of the run. */
+  /** The second's real end, in milliseconds since the start of the run. */
   readonly untilMs: number;
   readonly started: number;
   readonly finished: number;
   readonly failed: number;
-  /** Sessions that run at its end. */
+  /** Sessions that run at the second's end. */
   readonly active: number;
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly sentMessages: number;
   readonly receivedMessages: number;
   readonly latencies: Readonly<Record<LatencyName, IntervalLatency>>;
-  /** Share of one core that the process used; of several, the largest. */
+  /** The process' CPU share of one core; of several processes, the largest. */
   readonly cpuShare: number;
-  /** How long its event loop was late at worst, in milliseconds. */
+  /** The event loop's worst lag, in milliseconds. */
   readonly lagMs: number;
 }
 
-/** What one process did in one second. */
+/** The counts of one process in one second. */
 export interface Interval extends LoadSecond {
   readonly errors: readonly CountedError[];
 }
@@ -51,7 +51,7 @@ const noCounts = () => ({
   receivedMessages: 0,
 });
 
-/** Counts what happens until it is asked for an interval, and then from nothing again. */
+/** Counts events until `interval` is called, and then starts over from zero. */
 export class Recorder {
   counts = noCounts();
   active = 0;

@@ -1,12 +1,12 @@
-/** A prime, so that no shift of the stream by a power of two, a message or a buffer looks like the stream. */
+/** A prime: a shift by a power of two, a message or a buffer never matches the stream. */
 const POOL_BYTES = 1_048_573;
 const SESSION_STRIDE = 7_919;
 
 const pools = new Map<number, Buffer>();
 
 /**
- * Bytes reproducible from the seed at any offset: a repeated pool of pseudo-random bytes, entered at a
- * different offset by each session. Lost, doubled, reordered and changed bytes show.
+ * Bytes reproducible from the seed at any offset: each session enters a repeated pool of
+ * pseudo-random bytes at its own offset. So lost, doubled, reordered and changed bytes show.
  */
 export class SeededStream {
   readonly #pool: Buffer;
@@ -18,7 +18,7 @@ export class SeededStream {
     this.#start = (session * SESSION_STRIDE) % POOL_BYTES;
   }
 
-  /** The bytes from `offset` on; not to be written to. */
+  /** The bytes from `offset` on; read-only. */
   bytes(offset: number, byteLength: number): Buffer {
     const at = (this.#start + offset) % POOL_BYTES;
     if (at + byteLength <= POOL_BYTES) return this.#pool.subarray(at, at + byteLength);
@@ -28,7 +28,7 @@ export class SeededStream {
     return Buffer.concat([...parts, this.#pool.subarray(0, left)]);
   }
 
-  /** Where the first byte that is not the stream's is, counted from the stream's start; -1 when all are. */
+  /** The offset of the first wrong byte, from the stream's start; -1 if all are right. */
   firstWrong(offset: number, part: Uint8Array): number {
     const expected = this.bytes(offset, part.byteLength);
     if (expected.equals(part)) return -1;
@@ -40,7 +40,7 @@ function poolOf(seed: number): Buffer {
   const known = pools.get(seed);
   if (known !== undefined) return known;
   const pool = Buffer.allocUnsafe(POOL_BYTES);
-  // xorshift32 (Marsaglia 2003); it must not start at 0.
+  // xorshift32 (Marsaglia 2003); its state must not start at 0.
   let state = (seed ^ 0x9e3779b9) | 0 || 1;
   for (let index = 0; index < POOL_BYTES; index++) {
     state ^= state << 13;

@@ -3,7 +3,7 @@ import { missingParts } from "./merge-reports.ts";
 import type { LatencyName } from "./recorder.ts";
 
 const MIB = 1024 * 1024;
-/** A process that never used more of its core than this was not late by its own work. */
+/** A process that stayed below this CPU share did not cause its own lag. */
 const CROWDED_CPU_SHARE = 0.5;
 const NAMES: Readonly<Record<LatencyName, string>> = {
   firstByte: "first byte",
@@ -11,7 +11,7 @@ const NAMES: Readonly<Record<LatencyName, string>> = {
   session: "session",
 };
 
-/** The table that a run ends with. */
+/** The table at the end of a run. */
 export function summaryText(report: LoadReport): string {
   const { sessions, bytes, messages, seconds, errors, generator } = report;
   const rate = (total: number) => (seconds === 0 ? 0 : total / seconds);
@@ -45,7 +45,7 @@ export function partLines(report: Pick<LoadReport, "parts">): string[] {
   return [`parts      ${present.length} of ${of}${gap}, started within ${duration(startSpreadMs * 1_000)}`];
 }
 
-/** A table, and the empty line behind it. */
+/** A table, followed by an empty line. */
 export function thresholdLines(thresholds: readonly JudgedThreshold[]): string[] {
   if (thresholds.length === 0) return [];
   const width = Math.max(...thresholds.map(({ text }) => text.length));
@@ -66,7 +66,7 @@ const FORMATS: Readonly<Record<JudgedThreshold["unit"], (value: number) => strin
   bytes: (value) => `${size(value)}/s`,
 };
 
-/** A table, and the empty line behind it. Without a figure there is none. */
+/** A table, followed by an empty line. Without figures there is no table. */
 function latencyLines(latencies: LoadReport["latencies"]): string[] {
   const measured = (Object.keys(NAMES) as LatencyName[]).filter((name) => latencies[name].count > 0);
   if (measured.length === 0) return [];
@@ -89,7 +89,7 @@ const VERIFIED = {
   none: "nothing but how sessions ended",
 } as const;
 
-/** Whether the figures are the server's or the generator's own. */
+/** Tells whether the figures measure the server or the generator. */
 function generatorText({
   processes,
   maxCpuShare,
@@ -100,7 +100,7 @@ function generatorText({
   const facts = `${processes} process${processes === 1 ? "" : "es"}, at most ${(maxCpuShare * 100).toFixed(0)} % of a core each, event loop at most ${maxLagMs.toFixed(0)} ms late`;
   if (!wasBottleneck) return `generator  was not the bottleneck: ${facts}`;
   const text = `generator  WAS THE BOTTLENECK in ${busySeconds} s: ${facts}.`;
-  // Late without being busy: it waited for a core that others had.
+  // Late without being busy: other programs used its core.
   if (maxCpuShare < CROWDED_CPU_SHARE) return `${text} Other programs had its cores: use another machine.`;
   return `${text} Use more --processes, or another machine.`;
 }

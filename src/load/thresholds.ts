@@ -11,18 +11,18 @@ const OPERATORS = {
   ">": (value: number, limit: number) => value > limit,
 } as const;
 
-/** What may have a threshold in reports of a kind. */
+/** A figure that may have a threshold in one kind of report. */
 interface Metric<Report> {
   readonly unit: Unit;
-  /** Undefined: nothing was measured. */
+  /** Undefined if nothing was measured. */
   readonly measure: (report: Report, aggregate: string) => number | undefined;
-  /** Of samples: what can be asked of them. */
+  /** For samples: the possible aggregates. */
   readonly aggregates?: { readonly are: string; readonly has: (text: string) => boolean };
 }
 export type Metrics<Report> = Readonly<Record<string, Metric<Report>>>;
 
 export interface Threshold<Report> {
-  /** As it was given. */
+  /** As the user gave it. */
   readonly text: string;
   readonly metric: string;
   readonly unit: Unit;
@@ -30,7 +30,7 @@ export interface Threshold<Report> {
   readonly measure: (report: Report) => number | undefined;
 }
 
-/** Metrics by which a threshold says how many failures are accepted. */
+/** Metrics whose threshold accepts a number of failures. */
 const FAILURES: readonly string[] = ["error_rate", "failed"];
 
 const PERCENTILES = { are: "p50, p99, p99.9 and the like, max", has: isPercentileOrMax };
@@ -97,7 +97,7 @@ export function judge<Report>(
   });
 }
 
-/** Whether failures are judged by a threshold, and so do not fail the run by themselves. */
+/** Whether a threshold judges failures, so that they do not fail the run by themselves. */
 export function judgesFailures(thresholds: readonly { readonly metric: string }[]): boolean {
   return thresholds.some(({ metric }) => FAILURES.includes(metric));
 }
