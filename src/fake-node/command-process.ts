@@ -16,36 +16,39 @@ export interface CommandLine {
   readonly requested: RequestedStreams;
   readonly environment: ProcessEnvironment;
   readonly maxStdinBufferBytes: number;
-  /** What the client said of its terminal before the command was started. */
+  /** The terminal size that the client sent before the command started. */
   readonly size?: TerminalSize | undefined;
 }
 
 export interface CommandProcessHandler {
-  /** The part is never reused by the process' side. */
+  /** The process' side never reuses the part. */
   onOutput(stream: OutputStream, part: Uint8Array): void;
   onOutputEnd(stream: OutputStream): void;
-  /** The process took everything that was written, or will take nothing any more. */
+  /** The process has read all input, or will read none any more. */
   onStdinDrain(): void;
-  /** Once, after the last output. */
+  /** Called once, after the last output. */
   onExit(exit: CommandExit): void;
 }
 
-/** A running command, or what attach sees of one. */
+/** A running command, or an attached client's view of one. */
 export interface CommandProcess {
-  /** False: enough is buffered, write no more until onStdinDrain. Input that the process does not want is dropped. */
+  /**
+   * False: enough is buffered, so write no more until onStdinDrain. Drops input that the process
+   * does not want.
+   */
   writeStdin(part: Uint8Array): boolean;
   endStdin(): void;
   resize(size: TerminalSize): void;
   /** The process blocks once the pipe is full. */
   pauseOutput(): void;
   resumeOutput(): void;
-  /** The client is gone: ends the command as a runtime does. onExit follows, unless the command ignores it. */
+  /** The client is gone: ends the command like a runtime. onExit follows, unless the command ignores it. */
   hangUp(): void;
-  /** Ends it without asking, and resolves when it is gone. */
+  /** Kills the command, and resolves when it has ended. */
   kill(): Promise<void>;
 }
 
-/** What the process of a container sees of the world: nothing of this program's own environment but the path. */
+/** A container process' environment: it inherits only the path from this program. */
 export function environmentOf({ hostname }: ProcessEnvironment): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -54,5 +57,5 @@ export function environmentOf({ hostname }: ProcessEnvironment): Record<string, 
   };
 }
 
-/** The working directory of images that name none. */
+/** The working directory of an image that sets none. */
 export const WORKING_DIRECTORY = "/";

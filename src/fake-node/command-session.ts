@@ -5,12 +5,12 @@ import type { FakeNodeLimits } from "./limits.ts";
 import { PauseGate } from "./pause-gate.ts";
 import { CommandStartError } from "./start-command.ts";
 
-/** Where the output of a session goes: SPDY streams or WebSocket channels. */
+/** The destination of a session's output: SPDY streams or WebSocket channels. */
 export interface CommandTransport {
   readonly socket: Duplex;
   sendOutput(stream: OutputStream, part: Uint8Array): void;
   endOutput(stream: OutputStream): void;
-  /** Sends the status after all output, then ends the connection so that the client gets everything. */
+  /** Sends the status after all output, and ends the connection so that the client receives everything. */
   finish(exit: CommandExit): void;
   /** Ends the connection at once. */
   abort(): void;
@@ -19,21 +19,21 @@ export interface CommandTransport {
 export type StartProcess = (handler: CommandProcessHandler, size: TerminalSize | undefined) => CommandProcess;
 
 /**
- * One exec or attach over any protocol. Output that the client does not take pauses the process; input that the
- * process does not take pauses the connection.
+ * One exec or attach over any protocol. Output that the client does not read pauses the process;
+ * input that the process does not read pauses the connection.
  */
 export class CommandSession implements CommandProcessHandler {
   readonly #transport: CommandTransport;
   readonly #startProcess: StartProcess;
   readonly #limits: FakeNodeLimits;
   readonly #gate: PauseGate;
-  /** Called when the process is gone, too; until then the session is the node's to abort. */
+  /** Called when the process, too, has ended; until then the node can abort the session. */
   readonly #onOver: () => void;
   #process: CommandProcess | undefined;
   #earlyInput: Uint8Array[] = [];
   #earlyBytes = 0;
   #hasEarlyEnd = false;
-  /** The newest one that came before the process. */
+  /** The newest size that arrived before the process started. */
   #earlySize: TerminalSize | undefined;
   #isOver = false;
   #hasExited = false;
@@ -83,7 +83,7 @@ export class CommandSession implements CommandProcessHandler {
     else this.#process.resize(size);
   }
 
-  /** The client closed or broke the connection. */
+  /** The client closed or lost the connection. */
   clientGone(): void {
     if (this.#isOver) return;
     this.#stopCarrying();
@@ -91,7 +91,7 @@ export class CommandSession implements CommandProcessHandler {
     else this.#process.hangUp();
   }
 
-  /** The node goes away: nothing of the session may survive it. */
+  /** The node shuts down: nothing of the session may survive it. */
   async abort(): Promise<void> {
     this.#stopCarrying();
     this.#transport.abort();

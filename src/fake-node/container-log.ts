@@ -3,26 +3,29 @@ import { isBefore, parseLogTime, withNineDigits } from "../api/log-time.ts";
 import type { PodLogOptions } from "../api/pod-log-options.ts";
 import type { OutputStream } from "./command-process.ts";
 
-/** containerd's max_container_log_line_size: a longer line is stored in parts. */
+/** containerd's max_container_log_line_size: longer lines are stored in parts. */
 const MAX_PART_BYTES = 16 * 1024;
-/** What an entry takes besides its bytes, so that empty lines have an end as well. */
+/** Each entry's overhead, so that the number of empty lines is bounded, too. */
 const ENTRY_BYTES = 64;
 const NEWLINE = 0x0a;
 
 interface Entry {
   readonly time: string;
   readonly stream: OutputStream;
-  /** With its newline; a part of a line has none. */
+  /** Includes the newline, except for a part of a line. */
   readonly bytes: Buffer;
 }
 
-/** What a container's process wrote, in lines. Past `maxBytes` the oldest lines are dropped, as by a rotation. */
+/**
+ * The output of a container's process, in lines. Beyond `maxBytes` the oldest lines are dropped, as
+ * in a rotation.
+ */
 export class ContainerLog {
   readonly #maxBytes: number;
   readonly #entries: Entry[] = [];
   readonly #unfinished: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   readonly #changes = new EventEmitter().setMaxListeners(0);
-  /** Entries that were dropped: the number of the first that is kept. */
+  /** Dropped entries, and thus the number of the first kept one. */
   #dropped = 0;
   #heldBytes = 0;
   #isOver = false;
@@ -41,11 +44,11 @@ export class ContainerLog {
     this.#changes.emit("change");
   }
 
-  /** The process has ended, and a followed log ends with it. */
+  /** The process has ended; followed logs end, too. */
   close(): void {
     for (const stream of ["stdout", "stderr"] as const) {
       const rest = this.#unfinished[stream];
-      // As containerd ends it: a last line without a newline is a whole line.
+      // Like containerd, ends a last line without a newline as a whole line.
       if (rest.length > 0) this.#add(stream, Buffer.concat([rest, Buffer.of(NEWLINE)]));
       this.#unfinished[stream] = Buffer.alloc(0);
     }
@@ -53,7 +56,7 @@ export class ContainerLog {
     this.#changes.emit("change");
   }
 
-  /** In parts. A reader that is slower than the process misses the lines that were dropped meanwhile. */
+  /** Yields the log in parts. A reader that is slower than the process misses lines dropped meanwhile. */
   async *read(options: PodLogOptions, signal: AbortSignal): AsyncGenerator<Buffer> {
     const { tailLines = Number.POSITIVE_INFINITY, follow, timestamps } = options;
     let remaining = options.limitBytes ?? Number.POSITIVE_INFINITY;
@@ -92,7 +95,7 @@ export class ContainerLog {
   }
 }
 
-/** 0: neither a whole line nor the longest part of one. */
+/** 0 if the bytes contain neither a whole line nor a part of full length. */
 function endOfEntry(bytes: Buffer): number {
   const end = bytes.subarray(0, MAX_PART_BYTES).indexOf(NEWLINE) + 1;
   return end === 0 && bytes.length >= MAX_PART_BYTES ? MAX_PART_BYTES : end;

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { createHttp1Server } from "../http/downstream/http1-server.ts";
 import { HTTP_BOUNDS } from "./limits.ts";
 
-/** What listens inside a pod of the demo. */
+/** The servers inside a demo pod. */
 export interface DemoPodServers {
   /** For FakePod.ports: HTTP as port 80, TCP echo as port 7. */
   readonly ports: ReadonlyMap<number, number>;

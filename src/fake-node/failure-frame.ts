@@ -14,7 +14,7 @@ export interface LastWordOptions {
   readonly argv: readonly string[];
 }
 
-/** What goes on the error stream at the end; empty for success in the text versions. */
+/** The final content of the error stream; empty for success in the text versions. */
 export function failureFrame(exit: CommandExit, options: LastWordOptions): Uint8Array {
   const isTranslated = specOf(options.version).hasClose;
   if (exit.type === "failed") {

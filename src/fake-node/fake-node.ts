@@ -12,23 +12,23 @@ import { RunningPod } from "./running-pod.ts";
 import { decide, type ServingNode } from "./serve-request.ts";
 import type { LiveSession } from "./serving-context.ts";
 
-/** The feature with which a kubelet says that it takes WebSocket v5 and the tunnel itself (KEP-4006). */
+/** A kubelet declares this feature if it accepts WebSocket v5 and the tunnel itself (KEP-4006). */
 const EXTEND_WEBSOCKETS = "ExtendWebSocketsToKubelet";
 const MAX_TICK_MS = 1_000;
 
 export interface FakeNodeOptions {
   readonly name: string;
   readonly declaresWebSockets: boolean;
-  /** As if a hop in front let nothing pass but WebSocket v5 and the tunnel. Default false. */
+  /** Acts like a node behind a hop that passes only WebSocket v5 and the tunnel. Default false. */
   readonly refusesOtherProtocols?: boolean;
   readonly pods: readonly FakePod[];
-  /** Default 127.0.0.1. The node runs commands on this machine for every client that can connect. */
+  /** Default 127.0.0.1. Every client that can connect may run commands on this machine. */
   readonly address?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** Without it the node speaks plain HTTP. */
+  /** Absent: the node speaks plain HTTP. */
   readonly tls?: { readonly certPem: string; readonly keyPem: string; readonly clientCaPem?: string };
-  /** With it, or with `tls.clientCaPem`, a request without the token and without such a certificate is answered 401. */
+  /** With this or `tls.clientCaPem`, a request with neither the token nor such a certificate gets 401. */
   readonly bearerToken?: string;
   readonly limits?: Partial<FakeNodeLimits>;
 }
@@ -37,15 +37,15 @@ export interface FakeNode {
   readonly name: string;
   readonly address: string;
   readonly port: number;
-  /** What Node.status.declaredFeatures of this node holds. */
+  /** The content of this node's Node.status.declaredFeatures. */
   readonly declaredFeatures: readonly string[];
-  /** Sessions that are not over, counting commands that outlive their client. */
+  /** Unfinished sessions, including commands that outlive their client. */
   readonly sessionCount: number;
   /** Ends all sessions, kills their processes and those of the containers, and stops listening. */
   close(): Promise<void>;
 }
 
-/** Starts a node as a kubelet with a container runtime behind it would be seen. Resolves when it listens. */
+/** Starts a node that looks like a kubelet with a container runtime. Resolves when it listens. */
 export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode> {
   const limits = { ...defaultFakeNodeLimits, ...options.limits };
   const pods = new Map(
@@ -87,7 +87,8 @@ export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode
       const closed = once(server, "close");
       server.close();
       await Promise.all([...sessions].map((session) => session.abort()));
-      // Of a half-open listener, a client that left within its TLS handshake is no connection to closeAllConnections().
+      // On a half-open listener, closeAllConnections() misses a client that left during its TLS
+      // handshake.
       for (const socket of connections) socket.destroy();
       await stopAll(pods);
       await closed;
@@ -105,7 +106,8 @@ function listen(options: FakeNodeOptions, node: ServingNode): Server {
       onRequest: (request, response) => {
         const refusal = refusalOf(request);
         const decision = refusal === undefined ? decide(request, node) : { refusal };
-        // Node calls it an upgrade only when both headers are there; without them nothing can be served.
+        // Node reports an upgrade only if both headers are present; without them nothing can be
+        // served.
         if ("respond" in decision) decision.respond(response);
         else if ("refusal" in decision) respond(response, decision.refusal);
         else respond(response, textRefusal(400, "Upgrade request required"));
@@ -129,7 +131,8 @@ function tlsOptionsOf({ tls }: FakeNodeOptions): TlsOptions | undefined {
   return {
     cert,
     key,
-    // Upgrades are HTTP/1.1 only; a session may go on when the client has sent its last byte.
+    // Upgrades exist only in HTTP/1.1. Half-open, because a session may continue after the client's
+    // last byte.
     ALPNProtocols: ["http/1.1"],
     allowHalfOpen: true,
     handshakeTimeout: HTTP_BOUNDS.headMs,
@@ -144,7 +147,7 @@ function isAuthenticated(request: IncomingMessage, { bearerToken, tls }: FakeNod
   return bearerToken !== undefined && given !== undefined && isEqual(given, bearerToken);
 }
 
-/** Takes the same time wherever they differ. */
+/** Takes the same time for any difference, against timing attacks. */
 function isEqual(given: string, expected: string): boolean {
   const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digestOf(given), digestOf(expected));

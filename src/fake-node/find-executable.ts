@@ -5,7 +5,7 @@ export type FoundExecutable =
   | { readonly ok: true; readonly path: string }
   | { readonly ok: false; readonly reason: string };
 
-/** Finds what `name` would run, with runc's words when there is nothing: spawn itself could not tell why. */
+/** Finds the program for `name`; explains a failure in runc's words, because spawn reports no reason. */
 export function findExecutable(name: string, path: string): FoundExecutable {
   if (name === "") return { ok: false, reason: "exec: no command" };
   const quoted = `exec: ${JSON.stringify(name)}`;

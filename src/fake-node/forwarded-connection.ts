@@ -5,35 +5,41 @@ import type { FakeNodeLimits } from "./limits.ts";
 /** The client's side of one forwarded connection: a pair of SPDY streams or of WebSocket channels. */
 export interface ForwardClient {
   sendData(part: Uint8Array): void;
-  /** The target has ended, and so has the connection. */
+  /** The target has ended its side, and thereby the connection. */
   finishData(): void;
   resetData(): void;
-  /** Text that the user must see. kubectl ends all forwarding at it, so it is for connections that never were. */
+  /**
+   * Text that the user must see. kubectl then ends all forwarding, so send it only for connections
+   * that never existed.
+   */
   sendError(text: string): void;
   finishError(): void;
-  /** Nothing reads what the client still sends: containerd's copy of it has ended, and Go's SPDY keeps it. */
+  /** Stops reading the client's data: containerd's copy has ended, and Go's SPDY keeps the data unread. */
   endReading(): void;
-  /** The connection to the client takes no more for now; `resumeReading` is called when it does. */
+  /** The client's connection accepts no more for now; `resumeReading` follows. */
   readonly isFull: boolean;
-  /** The target does not take what was sent for it: the connection must not be read (true), or may be again. */
+  /** True: the target accepts no more, so do not read the connection; false: read it again. */
   setBlocked(isBlocked: boolean): void;
-  /** Nothing of this connection is left, once. */
+  /** Called once, when nothing of this connection is left. */
   onOver(): void;
 }
 
 export interface ForwardTarget {
-  /** Inside the pod. */
+  /** The port inside the pod. */
   readonly port: number;
-  /** On loopback; undefined when nothing listens on `port`. */
+  /** The loopback port; undefined if nothing listens on `port`. */
   readonly realPort: number | undefined;
-  /** Names the pod in the text of a refusal. */
+  /** Names the pod in a refusal's text. */
   readonly sandboxId: string;
 }
 
-// A piece that has been taken is the only sign that the target reads at all, so pieces are small.
+// Only an accepted piece shows that the target reads at all, so pieces are small.
 const PIECE_BYTES = 16 * 1024;
 
-/** One connection to a port of the pod. What the target does not read is kept here, up to `maxForwardBufferBytes`. */
+/**
+ * One connection to a port of the pod. Buffers data that the target does not read, up to
+ * `maxForwardBufferBytes`.
+ */
 export class ForwardedConnection {
   readonly #client: ForwardClient;
   readonly #limits: FakeNodeLimits;
@@ -69,7 +75,7 @@ export class ForwardedConnection {
     socket.on("data", (part: Uint8Array) => this.#received(part));
     socket.once("end", () => this.#targetFinished());
     socket.once("error", (error: NodeJS.ErrnoException) => {
-      // A reset may come before the event of the connection that it ends.
+      // A reset may arrive before the event of the connection that it ends.
       if (error.syscall === "connect")
         this.#refuse(target, error.code === "ECONNREFUSED" ? "connection refused" : error.message);
       else this.#fail(target, error);
@@ -77,7 +83,7 @@ export class ForwardedConnection {
     socket.once("close", () => this.abort());
   }
 
-  /** From the client. The part is kept until the target has taken it. */
+  /** Sends the client's data. The part is kept until the target accepts it. */
   write(part: Uint8Array): void {
     if (this.#isOver || this.#hasClientFinished || part.length === 0) return;
     if (this.#queue.length === 0) this.#lastTakenMs = this.#now();
@@ -94,7 +100,7 @@ export class ForwardedConnection {
     this.#pump();
   }
 
-  /** Ends both directions now; the client hears of it as a reset, without text. */
+  /** Ends both directions now; the client gets a reset, without text. */
   abort(): void {
     if (this.#isOver) return;
     this.#client.resetData();
@@ -159,7 +165,7 @@ export class ForwardedConnection {
     if (!this.#isOver && this.#hasTargetFinished && this.#socket?.writableFinished === true) this.#close();
   }
 
-  /** As containerd: the target has ended, and what the client sends is no longer read, whether it has ended or not. */
+  /** Like containerd: once the target has ended, the client's data is no longer read, finished or not. */
   #close(): void {
     if (this.#isOver) return;
     this.#client.finishError();
@@ -176,7 +182,10 @@ export class ForwardedConnection {
     );
   }
 
-  /** A target that resets what it had accepted: an error of containerd's copy, which kubectl ends all forwarding at. */
+  /**
+   * The target accepted and then reset: containerd's copy fails, and kubectl ends all forwarding at
+   * that error.
+   */
   #fail(target: ForwardTarget, { code = "", syscall = "read" }: NodeJS.ErrnoException): void {
     const { port, sandboxId } = target;
     const reason = code === "EPIPE" ? "broken pipe" : "connection reset by peer";
@@ -187,7 +196,7 @@ export class ForwardedConnection {
     );
   }
 
-  /** containerd's words. */
+  /** The text has containerd's words. */
   #sayAndEnd({ port, sandboxId }: ForwardTarget, cause: string): void {
     if (this.#isOver) return;
     this.#client.sendError(`error forwarding port ${port} to pod ${sandboxId}, uid : ${cause}`);

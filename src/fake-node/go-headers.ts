@@ -1,6 +1,6 @@
 import type { HeaderLines } from "../../protocols/websocket/index.ts";
 
-/** Header lines as Go's http.Header holds them: canonical names, values in order, no Host. */
+/** Header lines as Go's http.Header stores them: canonical names, values in order, no Host. */
 function goHeader(lines: HeaderLines): Map<string, string[]> {
   const header = new Map<string, string[]>();
   for (let at = 0; at + 1 < lines.length; at += 2) {
@@ -14,7 +14,7 @@ export function goHeaderCount(lines: HeaderLines): number {
   return goHeader(lines).size;
 }
 
-/** What Go prints for %#v of a header. */
+/** Go's %#v of a header. */
 export function goHeaderDump(lines: HeaderLines): string {
   const entries = [...goHeader(lines)]
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -46,7 +46,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** Only "1" is true. With a terminal stderr is dropped in silence. */
+/** Only "1" is true. With a terminal, stderr is silently dropped. */
 export function parseRequestedStreams(query: URLSearchParams): RequestedStreams {
   const isSet = (name: string): boolean => query.get(name) === "1";
   const tty = isSet("tty");

@@ -10,7 +10,7 @@ import { openWebSocket } from "./open-websocket.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ServingContext } from "./serving-context.ts";
 
-/** Serves the port-forward of old WebSocket clients: one connection for each port, started at once. */
+/** Serves old WebSocket clients' port-forward: opens one connection per port at once. */
 export class LegacyPortForward {
   readonly #socket: Duplex;
   readonly #framing: ChannelFraming;
@@ -32,7 +32,7 @@ export class LegacyPortForward {
     this.#context = context;
     this.#gate = new PauseGate(socket);
     this.#channels = new ChannelDemux(this.#framing, {
-      // Odd channels carry errors to the client; nothing is read from them.
+      // Odd channels carry errors to the client; data from the client on them is ignored.
       onChannelData: (channel, part) => this.#connections.get(channel)?.write(part),
       onChannelClose: () => {},
     });
@@ -79,7 +79,7 @@ export class LegacyPortForward {
     const connection = new ForwardedConnection(
       {
         sendData: (part) => send(dataChannel, part),
-        // A channel cannot end alone: with the last connection the WebSocket is closed.
+        // A channel cannot end alone: the WebSocket closes with its last connection.
         finishData: () => {},
         endReading: () => {},
         resetData: () => {},

@@ -4,23 +4,38 @@ import type { Http1Bounds } from "../http/downstream/http1-server.ts";
 export interface FakeNodeLimits {
   /** A client has this long to open the streams of an exec or attach, and both streams of a forwarded connection. */
   readonly streamCreationTimeoutMs: number;
-  /** A forwarded connection whose target takes no byte for this long while it holds up the others is reset. */
+  /**
+   * A target that accepts no byte for this long, and so blocks the other connections, gets its
+   * connection reset.
+   */
   readonly streamStallTimeoutMs: number;
-  /** Input that a process has not read yet; beyond it the client's connection is not read. */
+  /** Input that a process has not read yet; beyond it the node stops reading the client's connection. */
   readonly maxStdinBufferBytes: number;
-  /** The same for the target of one forwarded connection. */
+  /** The same bound for the target of one forwarded connection. */
   readonly maxForwardBufferBytes: number;
-  /** What a client has, once the target of its connection has ended: containerd closes both then. Infinity: a runtime that half-closes. */
+  /**
+   * Time for the client to finish after the target has ended; then, like containerd, both close.
+   * Infinity: a runtime that half-closes.
+   */
   readonly forwardGraceMs: number;
-  /** Of a forwarded connection whose target has ended, in bytes: past it the client's connection is read no more, as spdystream's queues are full then. */
+  /**
+   * Bytes the client may send after its target has ended. Beyond it the node stops reading the
+   * connection, like spdystream with full queues.
+   */
   readonly maxUnreadForwardBytes: number;
-  /** Of what a main process wrote, for `/containerLogs`; past it the oldest lines are dropped. Each line counts 64 bytes more than it has. */
+  /**
+   * A main process' output kept for `/containerLogs`; beyond it the oldest lines are dropped. Each
+   * line counts 64 bytes extra.
+   */
   readonly maxLogBytes: number;
-  /** Answers (to PINGs) that may wait for a client that sends but does not read, before it is cut off. */
+  /**
+   * Answers (to PINGs) queued for a client that sends but does not read; beyond it the client is
+   * disconnected.
+   */
   readonly maxQueuedBytes: number;
-  /** A client that neither sends nor closes for this long after the session is let go. */
+  /** After a session, disconnects a client that neither sends nor closes for this long. */
   readonly lingerIdleMs: number;
-  /** A client that keeps sending but never closes is let go after this long. */
+  /** After a session, disconnects a client that keeps sending but never closes. */
   readonly lingerMaxMs: number;
 }
 
@@ -37,8 +52,8 @@ export const defaultFakeNodeLimits: FakeNodeLimits = {
   lingerMaxMs: 600_000,
 };
 
-/** A kubelet's server: heads of 1 MiB, idle connections for 90 s. It waits 4 h for a head. */
+/** A kubelet's bounds: heads of 1 MiB, idle connections for 90 s. The kubelet itself waits 4 h for a head. */
 export const HTTP_BOUNDS: Http1Bounds = { maxHeaderBytes: 1024 * 1024, headMs: 30_000, keepAliveMs: 90_000 };
 
-/** Go's io.Copy reads 32 KiB at a time, so no peer has seen longer DATA frames and messages from a real node. */
+/** Go's io.Copy reads 32 KiB at a time, so real nodes never send longer DATA frames and messages. */
 export const MAX_CHUNK_BYTES: number = 32 * 1024;

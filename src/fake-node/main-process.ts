@@ -17,8 +17,8 @@ interface Attachment {
 }
 
 /**
- * A container's main process, with any number of attached clients. One that does not read pauses the process for all, as in
- * containerd.
+ * A container's main process, with any number of attached clients. As in containerd, one that does
+ * not read pauses the process for all.
  */
 export class MainProcess {
   readonly log: ContainerLog;
@@ -28,7 +28,7 @@ export class MainProcess {
   readonly #process: CommandProcess | undefined;
   #hasExited = false;
 
-  /** Throws CommandStartError when the container's command cannot run: a wrong configuration. */
+  /** Throws CommandStartError if the container's command cannot run, i.e. for a wrong configuration. */
   constructor(container: FakeContainer, environment: ProcessEnvironment, limits: FakeNodeLimits) {
     this.#container = container;
     this.log = new ContainerLog(limits.maxLogBytes);
@@ -106,5 +106,5 @@ export class MainProcess {
   }
 }
 
-/** Attach ends well however the container's process ended: its exit code belongs to the container. */
+/** Attach always ends with success: the exit code belongs to the container. */
 const END_OF_ATTACH: CommandExit = { type: "exited", code: 0 };

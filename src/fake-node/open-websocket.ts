@@ -6,7 +6,7 @@ import {
 } from "../sessions/carriers/websocket-connection.ts";
 import type { ServingContext } from "./serving-context.ts";
 
-/** A WebSocket as CRI servers serve it: without any PING or unsolicited PONG. */
+/** A WebSocket like a CRI server's: it sends no PING and no unsolicited PONG. */
 export function openWebSocket(
   socket: Duplex,
   handler: WebSocketConnectionHandler,

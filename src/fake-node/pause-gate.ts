@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 
-/** Keeps a connection unread while it is held: the only backpressure that SPDY and WebSocket have. */
+/** Stops reading a connection while any stream holds it. SPDY and WebSocket have no other backpressure. */
 export class PauseGate {
   readonly #socket: Duplex;
   readonly #holders = new Set<unknown>();

@@ -20,7 +20,7 @@ export class PipedProcess implements CommandProcess {
   readonly #endedOutputs = new Set<OutputStream>();
   #failure: Error | undefined;
 
-  /** Throws when the system refuses the arguments. */
+  /** Throws if the system refuses the arguments. */
   constructor(path: string, line: CommandLine, handler: CommandProcessHandler) {
     const { stdin, stdout, stderr } = line.requested;
     const stdioOf = (isWanted: boolean): "pipe" | "ignore" => (isWanted ? "pipe" : "ignore");
@@ -39,12 +39,13 @@ export class PipedProcess implements CommandProcess {
     this.#listen("stderr", this.#child.stderr);
     this.#child.stdin?.on("drain", () => handler.onStdinDrain());
     this.#child.stdin?.on("close", () => handler.onStdinDrain());
-    // EPIPE: the process closed its stdin. What comes for it is dropped, as its kernel would.
+    // EPIPE: the process closed its stdin. Drops further input, as its kernel would.
     this.#child.stdin?.on("error", () => {});
     this.#child.on("error", (error) => {
       this.#failure ??= error;
     });
-    // "close" and not "exit": a child in the background may still write, and its output belongs to the session.
+    // "close", not "exit": a background child may still write, and its output belongs to the
+    // session.
     this.#child.on("close", (code, signal) => this.#closed(code, signal));
   }
 
@@ -100,7 +101,7 @@ export class PipedProcess implements CommandProcess {
   }
 
   #closed(code: number | null, signal: NodeJS.Signals | null): void {
-    // A stream that broke has no "end".
+    // A broken stream emits no "end".
     this.#endOutput("stdout");
     this.#endOutput("stderr");
     if (this.#failure !== undefined) this.#handler.onExit({ type: "failed", message: this.#failure.message });

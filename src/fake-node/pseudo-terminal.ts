@@ -9,18 +9,18 @@ interface NativePty {
   resize(master: number, columns: number, rows: number): void;
 }
 
-/** A terminal's two ends. The slave's descriptor is the caller's to close, once a process has it. */
+/** A terminal's two ends. The caller closes the slave's descriptor once a process has it. */
 export interface PseudoTerminal {
   readonly master: ReadStream;
   readonly slaveDescriptor: number;
   /** E.g. /dev/pts/3. */
   readonly slavePath: string;
   resize(columns: number, rows: number): void;
-  /** What the kernel holds of the output, without waiting; at most MAX_AVAILABLE_BYTES. */
+  /** Reads the kernel's buffered output without waiting; at most MAX_AVAILABLE_BYTES. */
   readAvailable(): Generator<Uint8Array>;
 }
 
-/** Several times what Linux keeps in a terminal. */
+/** Several times Linux' buffer for a terminal. */
 const MAX_AVAILABLE_BYTES = 1024 * 1024;
 const PIECE_BYTES = 4096;
 
@@ -28,20 +28,20 @@ let native: NativePty | undefined;
 const openMasters = new Set<number>();
 
 /**
- * Opens a terminal with node-pty's native part. Its `spawn` destroys the terminal 200 ms after the process ended, with output that a
- * slow client has not taken; it also hides backpressure.
+ * Opens a terminal with node-pty's native part. Its `spawn` destroys the terminal 200 ms after the
+ * process ends, losing output for a slow client, and hides backpressure.
  */
 export function openPseudoTerminal(columns: number, rows: number): PseudoTerminal {
-  // Loaded for the first terminal: the binary does not exist for every platform.
+  // Loaded only for the first terminal: the binary does not exist for every platform.
   native ??= loadNative();
   const { resize } = native;
   const { master, slave, pty: slavePath } = native.open(columns, rows);
   openMasters.add(master);
-  // While it is paused at most one chunk waits in the stream.
+  // While paused, at most one chunk waits in the stream.
   const options: object = { highWaterMark: 1 };
   const stream = new ReadStream(master, options);
   stream.once("close", () => openMasters.delete(master));
-  // The native descriptors stay open in every process that is started. This one is opened again, the Node way.
+  // Child processes would inherit the native descriptors; one that Node opens is not inherited.
   const slaveDescriptor = openSync(slavePath, constants.O_RDWR | constants.O_NOCTTY);
   closeSync(slave);
   return {
@@ -72,7 +72,7 @@ function* readAvailable(master: number): Generator<Uint8Array> {
     try {
       length = readSync(master, piece);
     } catch {
-      // EAGAIN: nothing is left. EIO: the terminal has no user any more.
+      // EAGAIN: no output is left. EIO: no process uses the terminal any more.
       return;
     }
     if (length === 0) return;
@@ -84,8 +84,8 @@ function* readAvailable(master: number): Generator<Uint8Array> {
 type Stdio = (StdioNull | StdioPipe | number)[];
 
 /**
- * Starts a process that inherits no open terminal's master, which would keep the terminal alive. Node.js cannot mark them
- * close-on-exec: the process finds /dev/null in their places.
+ * Starts a process that inherits no terminal's master, which would keep the terminal alive. Node.js
+ * cannot mark masters close-on-exec, so the process gets /dev/null in their places.
  */
 export function spawnWithoutTerminals<Child>(stdio: Stdio, start: (stdio: Stdio) => Child): Child {
   if (openMasters.size === 0) return start(stdio);

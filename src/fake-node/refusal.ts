@@ -6,19 +6,22 @@ export interface Refusal {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
-  /** As golang.org/x/net/websocket answers: neither Date nor Content-Length; the connection's end ends the body. */
+  /**
+   * golang.org/x/net/websocket's form: neither Date nor Content-Length; the connection's end ends
+   * the body.
+   */
   readonly isBare?: boolean;
 }
 
 const TEXT = ["Content-Type", "text/plain; charset=utf-8"] as const;
 const NO_SNIFFING = ["X-Content-Type-Options", "nosniff"] as const;
 
-/** As go-restful writes an error: the text alone. */
+/** go-restful's form of an error: the text alone. */
 export function textRefusal(status: number, body: string): Refusal {
   return { status, headers: [TEXT], body };
 }
 
-/** As Go's http.Error writes it: a line. Further headers stand where Go's sorting puts them. */
+/** Go's http.Error: one line of text. Further headers appear in Go's sorted order. */
 export function httpError(
   status: number,
   line: string,
@@ -28,7 +31,7 @@ export function httpError(
   return { status, headers: sorted, body: `${line}\n` };
 }
 
-/** Answers on the socket of an upgrade request. The connection ends, as it does behind a kubelet's proxy. */
+/** Answers on an upgrade request's socket and ends the connection, as behind a kubelet's proxy. */
 export function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
   const lines = [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}`];
   for (const [name, value] of refusal.headers) lines.push(`${name}: ${value}`);
@@ -37,7 +40,8 @@ export function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
   }
   socket.on("error", () => socket.destroy());
   socket.end(`${lines.join("\r\n")}\r\n\r\n${refusal.body}`);
-  // What the client still sends must not turn the answer into a connection reset.
+  // Reads the client's remaining bytes, so that they do not turn the answer into a connection
+  // reset.
   socket.resume();
   socket.once("end", () => socket.destroy());
 }

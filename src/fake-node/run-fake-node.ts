@@ -3,11 +3,11 @@ import { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node
 import type { FakePod } from "./fake-pod.ts";
 
 export interface RunFakeNodeOptions extends Omit<FakeNodeOptions, "pods"> {
-  /** Each gets an HTTP server on its port 80 and TCP echo on port 7. */
+  /** Each pod gets an HTTP server on port 80 and TCP echo on port 7. */
   readonly pods: readonly Omit<FakePod, "ports">[];
 }
 
-/** A node together with what listens in its pods: all that a process of its own needs. `close` ends both. */
+/** Starts a node and the servers in its pods, for a process of its own. `close` ends both. */
 export async function runFakeNode(options: RunFakeNodeOptions): Promise<FakeNode> {
   const servers: DemoPodServers[] = [];
   const closeServers = async (): Promise<void> => {

@@ -7,7 +7,7 @@ import type { KubeletRoute } from "./kubelet-request.ts";
 import { type Refusal, textRefusal } from "./refusal.ts";
 import type { RunningPod } from "./running-pod.ts";
 
-/** Answers `/containerLogs` as a kubelet does, or refuses in its words. */
+/** Answers `/containerLogs` like a kubelet, or refuses in its words. */
 export function decideLog(
   { namespace, pod, container = "", query }: KubeletRoute,
   node: { findPod(namespace: string, name: string): RunningPod | undefined },
@@ -28,7 +28,7 @@ export function decideLog(
         response.flushHeaders();
         const abort = new AbortController();
         response.once("close", () => abort.abort());
-        // A client that left in the middle has had enough.
+        // An error here means that the client left; nothing remains to do.
         pipeline(Readable.from(main.log.read(options, abort.signal)), response).catch(() => {});
       },
     };

@@ -30,27 +30,27 @@ import { TunnelSocket } from "./tunnel-socket.ts";
 import { WebSocketCommand } from "./websocket-command.ts";
 import { checkTunnelHandshake, checkWebSocketHandshake } from "./websocket-handshake.ts";
 
-/** What a node needs to answer a request. */
+/** Everything a node needs to answer a request. */
 export interface ServingNode extends ServingContext {
   readonly declaresWebSockets: boolean;
   readonly refusesOtherProtocols: boolean;
   findPod(namespace: string, name: string): RunningPod | undefined;
 }
 
-/** Takes over the socket: writes the 101 and carries the session. */
+/** Takes over the socket: writes the 101 and runs the session. */
 export type Serve = (socket: Duplex, head: Uint8Array) => void;
 
 export type Decision =
   | { readonly refusal: Refusal }
   | { readonly serve: Serve }
-  /** For a request without an upgrade. */
+  /** Answers a request without an upgrade. */
   | { readonly respond: (response: ServerResponse) => void };
 
 type Request = Pick<IncomingMessage, "method" | "url" | "rawHeaders">;
 
 const TRANSLATED_VERSION = "v5.channel.k8s.io";
 
-/** The whole decision about a request, in the order of kubelet and CRI server; the first thing wrong is the answer. */
+/** Decides about a request in the order of kubelet and CRI server; the first fault found is the answer. */
 export function decide(request: Request, node: ServingNode): Decision {
   const route = parseKubeletRoute(request.url ?? "");
   if (route === undefined) return { refusal: httpError(404, "404 page not found") };
@@ -114,7 +114,7 @@ function decideWebSocketCommand(
   );
   if (!handshake.ok) return { refusal: handshake.refusal };
   const { subprotocol, switching } = handshake;
-  // Without a subprotocol the channels are those of v1.
+  // Without a subprotocol the channels are v1's.
   const version = isRemoteCommandVersion(subprotocol) ? subprotocol : "channel.k8s.io";
   return {
     serve: (socket, head) => {
@@ -188,7 +188,7 @@ function decidePortForward(request: Request, route: KubeletRoute, node: ServingN
   };
 }
 
-/** A kubelet knows the shipped name only, not the KEP's. */
+/** A kubelet knows only the shipped name, not the KEP's. */
 function tunnelOffer(request: Request): string | undefined {
   const offers = tunnelOffers(offeredSubprotocols(request.rawHeaders));
   return offers.find(({ subprotocol, spdyProtocol }) => subprotocol === tunnelSubprotocolOf(spdyProtocol))
@@ -214,7 +214,7 @@ function decideLegacyPortForward(
   };
 }
 
-/** What KEP-4006 brought. */
+/** Whether the request offers a protocol that KEP-4006 added. */
 function offersNewProtocol(request: Request): boolean {
   if (!isWebSocketUpgrade(request.rawHeaders)) return false;
   return (

@@ -6,10 +6,10 @@ export interface LiveSession {
   abort(): void | Promise<void>;
 }
 
-/** What every session needs of its node. */
+/** The parts of its node that a session needs. */
 export interface ServingContext {
   readonly limits: FakeNodeLimits;
   readonly clock: SessionClock;
-  /** Sessions add themselves when they start and leave when nothing of them is left. */
+  /** A session adds itself at its start and removes itself when nothing of it is left. */
   readonly sessions: Set<LiveSession>;
 }

@@ -10,7 +10,10 @@ import { CommandSession, type CommandTransport } from "./command-session.ts";
 import { failureFrame } from "./failure-frame.ts";
 import type { ServingContext } from "./serving-context.ts";
 
-/** Serves an exec or attach over SPDY on a socket whose 101 has been written. The command starts when all streams exist. */
+/**
+ * Serves an exec or attach over SPDY on a socket after its 101. The command starts when all streams
+ * exist.
+ */
 export class SpdyCommand implements CommandTransport {
   readonly socket: Duplex;
   readonly #service: CommandService;
@@ -49,7 +52,7 @@ export class SpdyCommand implements CommandTransport {
     this.#receive(head);
   }
 
-  /** Kubernetes' servers stop serving here and leave the connection open for ever; we end it. */
+  /** Kubernetes' servers give up here but leave the connection open for ever; we end it. */
   tick(nowMs: number): void {
     if (this.#isComplete || nowMs < this.#deadlineMs) return;
     this.#connection.finish();
@@ -64,7 +67,10 @@ export class SpdyCommand implements CommandTransport {
     this.#streams.get(stream)?.finish();
   }
 
-  /** The reference's order: outputs finished, status without FIN, RST of what is open, GOAWAY, then FIN of the socket. */
+  /**
+   * Follows the reference's order: outputs finished, status without FIN, RST of open streams,
+   * GOAWAY, then the socket's FIN.
+   */
   finish(exit: CommandExit): void {
     this.#streams.get("error")?.write(failureFrame(exit, this.#service));
     for (const stream of this.#streams.values()) if (stream.isWritable) stream.reset();
@@ -85,12 +91,12 @@ export class SpdyCommand implements CommandTransport {
     const { requested, version } = this.#service;
     const expected = spdyStreamTypes(requested, version);
     const type = expected.find((name) => name === stream.headers.get("streamtype"));
-    // An unknown stream is answered but not counted.
+    // Answers an unknown stream but does not count it.
     if (type === undefined) return { onData: () => {}, onEnd: () => {} };
     this.#streams.set(type, stream);
     if (!this.#isComplete && expected.every((name) => this.#streams.has(name))) {
       this.#isComplete = true;
-      // Not before the reply to this stream and what has arrived behind it.
+      // Starts only after the reply to this stream, and after the data that followed it.
       queueMicrotask(() => this.#session.start());
     }
     return {

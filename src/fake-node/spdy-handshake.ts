@@ -16,7 +16,10 @@ export type SpdyHandshake =
 export interface SpdyHandshakeOptions {
   /** In the order in which a refusal lists them. */
   readonly accepted: readonly string[];
-  /** Servers of exec and attach write the refusal of a negotiation twice: the handshake and its caller both do. */
+  /**
+   * Exec and attach servers write a refused negotiation twice, because both the handshake and its
+   * caller do.
+   */
   readonly isSaidTwice: boolean;
 }
 

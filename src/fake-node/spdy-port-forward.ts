@@ -16,18 +16,18 @@ import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.
 import { PauseGate } from "./pause-gate.ts";
 import type { ServingContext } from "./serving-context.ts";
 
-/** A stream and what came on it before its partner did. */
+/** A stream, and its data from before its partner arrived. */
 interface ClientStream {
   readonly stream: SpdyStream;
   early: Uint8Array[];
   earlyBytes: number;
   hasEnded: boolean;
   connection: ForwardedConnection | undefined;
-  /** Of what came after the node stopped reading the stream; undefined while it reads. */
+  /** Bytes received after the node stopped reading the stream; undefined while it reads. */
   unreadBytes: number | undefined;
 }
 
-/** Serves portforward.k8s.io on a socket, or on a tunnel, whose 101 has been written. */
+/** Serves portforward.k8s.io on a socket, or on a tunnel, after the 101. */
 export class SpdyPortForward {
   readonly #socket: Duplex;
   readonly #targetOf: (port: number) => ForwardTarget;
@@ -109,10 +109,10 @@ export class SpdyPortForward {
     }
     if (result.type === "paired") {
       const { pair } = result;
-      // Not before the reply to this stream.
+      // Starts only after the reply to this stream.
       queueMicrotask(() => this.#forward(pair));
     }
-    // The error stream only speaks to the client; what comes on it is of no interest.
+    // The error stream carries text to the client only; data from the client on it is ignored.
     if (headers.value.streamType === "error") {
       return { onData: () => {}, onEnd: () => this.#pairing.remove(client) };
     }
@@ -130,7 +130,7 @@ export class SpdyPortForward {
   #received(client: ClientStream, part: Uint8Array, fin: boolean): void {
     if (client.unreadBytes !== undefined) {
       client.unreadBytes += part.length;
-      // Until the connection ends: a reset would arrive behind the unread data.
+      // Lasts until the connection ends, because a reset would queue behind the unread data.
       if (client.unreadBytes > this.#context.limits.maxUnreadForwardBytes) this.#gate.hold(client);
     } else if (client.connection !== undefined) {
       client.connection.write(part);

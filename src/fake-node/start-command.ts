@@ -9,12 +9,12 @@ import { findExecutable } from "./find-executable.ts";
 import { PipedProcess } from "./piped-process.ts";
 import { TerminalProcess } from "./terminal-process.ts";
 
-/** The command could not be started. The message is the runtime's, as it stands in the Status. */
+/** The command could not start. The message is the runtime's, as in the Status. */
 export class CommandStartError extends Error {
   override readonly name = "CommandStartError";
 }
 
-/** Throws CommandStartError. Events come later than this returns, never during the call. */
+/** Throws CommandStartError. Events never arrive during the call. */
 export function startCommand(line: CommandLine, handler: CommandProcessHandler): CommandProcess {
   const found = findExecutable(line.argv[0] ?? "", environmentOf(line.environment).PATH ?? "");
   if (!found.ok) throw new CommandStartError(runtimeMessage(found.reason));
@@ -27,7 +27,7 @@ export function startCommand(line: CommandLine, handler: CommandProcessHandler):
   }
 }
 
-/** containerd's and runc's words around the reason; the exec id is random there too. */
+/** Wraps the reason in containerd's and runc's words, which also contain a random exec id. */
 function runtimeMessage(reason: string): string {
   const id = randomBytes(32).toString("hex");
   return `failed to exec in container: failed to start exec "${id}": OCI runtime exec failed: exec failed: unable to start container process: ${reason}`;

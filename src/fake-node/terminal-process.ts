@@ -15,8 +15,8 @@ import { openPseudoTerminal, type PseudoTerminal, spawnWithoutTerminals } from "
 const DEFAULT_SIZE: TerminalSize = { width: 80, height: 24 };
 
 /**
- * The session's leader gets the terminal as its controlling one, with job control: Node.js cannot.
- * It exits when descriptor 3 ends, for the kernel drops unread output then.
+ * The session leader makes the terminal its controlling one, with job control, which Node.js cannot. It exits
+ * only when descriptor 3 ends, because its exit makes the kernel drop unread output.
  */
 const LEADER_SCRIPT = [
   'exec 0<>"$0" 1>&0 2>/dev/null',
@@ -40,11 +40,11 @@ export class TerminalProcess implements CommandProcess {
   #failure: Error | undefined;
   #hasOutputEnded = false;
 
-  /** Throws when the system has no terminal to give, or refuses the arguments. */
+  /** Throws if the system has no terminal left, or refuses the arguments. */
   constructor(path: string, line: CommandLine, handler: CommandProcessHandler) {
     this.#handler = handler;
     this.#maxStdinBufferBytes = line.maxStdinBufferBytes;
-    // A command that has started may ask for the size before this process runs again.
+    // A started command may ask for the size before this process runs again.
     const { width, height } = line.size !== undefined && isTaken(line.size) ? line.size : DEFAULT_SIZE;
     this.#terminal = openPseudoTerminal(width, height);
     const { slaveDescriptor: slave, slavePath, master } = this.#terminal;
@@ -96,7 +96,10 @@ export class TerminalProcess implements CommandProcess {
     this.#terminal.master.resume();
   }
 
-  /** The terminal goes away: the kernel sends SIGHUP to its foreground processes, and we to the leader's group. */
+  /**
+   * Closes the terminal: the kernel sends SIGHUP to its foreground processes, and we send it to the
+   * leader's group.
+   */
   hangUp(): void {
     this.#terminal.master.destroy();
     signalGroup(this.#child, "SIGHUP");
@@ -109,7 +112,7 @@ export class TerminalProcess implements CommandProcess {
     if (!isGone && this.#child.pid !== undefined) await once(this.#child, "exit");
   }
 
-  /** The command is over: what it has left in the terminal is little, and is taken now, slow client or not. */
+  /** The command has ended: reads its little remaining output now, even if the client is slow. */
   #takeRest(): void {
     const { master } = this.#terminal;
     if (master.destroyed) return;
@@ -142,7 +145,7 @@ export class TerminalProcess implements CommandProcess {
   }
 }
 
-/** containerd ignores a size with a zero in it. */
+/** containerd ignores a size that contains a zero. */
 function isTaken({ width, height }: TerminalSize): boolean {
   return width > 0 && height > 0;
 }

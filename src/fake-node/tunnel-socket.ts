@@ -5,8 +5,8 @@ import { openWebSocket } from "./open-websocket.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /**
- * The byte stream inside a WebSocket tunnel: binary messages are its bytes, their boundaries mean nothing. Ending it
- * closes the WebSocket with 1000.
+ * The byte stream inside a WebSocket tunnel. Binary messages carry its bytes at arbitrary
+ * boundaries. Ending it closes the WebSocket with 1000.
  */
 export class TunnelSocket extends Duplex {
   readonly #socket: Duplex;
@@ -40,7 +40,7 @@ export class TunnelSocket extends Duplex {
     this.#whenTaken(done);
   }
 
-  /** Frame headers and payloads that were written together leave in one message. */
+  /** Sends frame headers and payloads that were written together in one message. */
   override _writev(chunks: { chunk: Uint8Array }[], done: () => void): void {
     this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), "binary", done);
   }

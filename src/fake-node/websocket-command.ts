@@ -19,7 +19,7 @@ import { failureFrame } from "./failure-frame.ts";
 import { openWebSocket } from "./open-websocket.ts";
 import type { ServingContext } from "./serving-context.ts";
 
-/** Serves an exec or attach over WebSocket channels on a socket whose 101 has been written. */
+/** Serves an exec or attach over WebSocket channels on a socket after its 101. */
 export class WebSocketCommand implements CommandTransport {
   readonly socket: Duplex;
   readonly #service: CommandService;
@@ -53,7 +53,8 @@ export class WebSocketCommand implements CommandTransport {
       context.sessions.delete(this.#session);
     });
     context.sessions.add(this.#session);
-    // The first message has a channel only: it tells the client that the channels are open (reference 3.5).
+    // The first message contains only a channel byte: it tells the client that the channels are
+    // open (reference 3.5).
     sendChannelMessage(this.#webSocket, this.#spec, this.#firstChannel, NOTHING);
     this.#session.start();
     socket.on("data", (chunk: Uint8Array) => this.#webSocket.receive(chunk));
@@ -65,7 +66,7 @@ export class WebSocketCommand implements CommandTransport {
     sendInChunks(part, (chunk) => sendChannelMessage(this.#webSocket, this.#spec, channel, chunk));
   }
 
-  /** A channel has no end of its own towards the client: all end with the WebSocket. */
+  /** Output channels cannot end alone: all end with the WebSocket. */
   endOutput(): void {}
 
   finish(exit: CommandExit): void {
@@ -94,7 +95,7 @@ export class WebSocketCommand implements CommandTransport {
     }
   }
 
-  /** Data of a channel that was not asked for is dropped, as is all behind the channel's end. */
+  /** Drops data on channels that were not requested, and data after a channel's end. */
   #received(channel: number, part: Uint8Array): void {
     if (channel === CHANNEL.STDIN && this.#isStdinOpen) this.#session.receiveStdin(part);
     if (channel === CHANNEL.RESIZE && this.#service.requested.tty) {

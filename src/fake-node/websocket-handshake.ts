@@ -12,7 +12,7 @@ export type WebSocketHandshake =
   | { readonly ok: true; readonly subprotocol: string; readonly switching: Uint8Array }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** As golang.org/x/net/websocket answers for a kubelet's translator and for CRI servers. */
+/** golang.org/x/net/websocket's answers, used by a kubelet's translator and by CRI servers. */
 export function checkWebSocketHandshake(
   request: HandshakeRequest,
   accepted: readonly string[],
@@ -26,7 +26,7 @@ export function checkWebSocketHandshake(
   return { ok: true, subprotocol, switching: switchingProtocols(handshake.key, subprotocol) };
 }
 
-/** As gorilla/websocket answers for a kubelet's tunnel. */
+/** gorilla/websocket's answers, used by a kubelet's tunnel. */
 export function checkTunnelHandshake(request: HandshakeRequest, subprotocol: string): WebSocketHandshake {
   const handshake = checkServerHandshake(request);
   if (handshake.ok)
@@ -40,7 +40,8 @@ function switchingProtocols(key: string, subprotocol: string): Uint8Array {
     .update(key + ACCEPT_GUID)
     .digest("base64");
   if (subprotocol !== "") return encodeSwitchingProtocols(accept, subprotocol);
-  // x/net writes the line even when it is empty. Strict clients refuse that; gateways must survive it.
+  // x/net writes the line even if it is empty. Strict clients refuse that; gateways must survive
+  // it.
   const head = Buffer.from(encodeSwitchingProtocols(accept, undefined)).toString("latin1");
   return Buffer.from(head.replace(/\r\n$/, "Sec-WebSocket-Protocol: \r\n\r\n"), "latin1");
 }
