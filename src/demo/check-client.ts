@@ -15,13 +15,13 @@ import { flatHeaders, type HeaderLine } from "../http/header-list.ts";
 import { requestUpgrade, type SwitchedUpgrade } from "../http/upgrade/upgrade-request.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
 
-/** The API server that the check talks to, as kubectl would. */
+/** The API server that the check contacts, as kubectl would. */
 export interface CheckedServer {
   readonly endpoint: UpstreamEndpoint;
   readonly token: string;
 }
 
-/** What a command said. */
+/** A command's output and exit code. */
 export interface CheckedExec {
   readonly stdout: string;
   readonly status: string;
@@ -31,7 +31,7 @@ const COMMAND = ["/bin/sh", "-c", 'read line; echo "got $line"; exit 7'];
 const INPUT = "hello\n";
 const HTTP_REQUEST = "GET / HTTP/1.1\r\nHost: pod\r\nConnection: close\r\n\r\n";
 
-/** Runs a command that reads a line, answers it and exits with 7, over one of the WebSocket versions. */
+/** Over one WebSocket version, runs a command that reads a line, answers it and exits with 7. */
 export async function execOverWebSocket(
   server: CheckedServer,
   pod: string,
@@ -51,7 +51,7 @@ export async function execOverWebSocket(
   return { stdout: text(CHANNEL.STDOUT), status: text(CHANNEL.ERROR) };
 }
 
-/** The same over SPDY/3.1, as kubectl did until 1.29. */
+/** The same over SPDY/3.1, like kubectl up to 1.29. */
 export async function execOverSpdy(server: CheckedServer, pod: string): Promise<CheckedExec> {
   const { socket, head } = await openSpdy(server, execPath(pod), "v4.channel.k8s.io");
   const text: Record<string, string> = { error: "", stdin: "", stdout: "" };
@@ -88,7 +88,7 @@ export async function forwardOverSpdy(server: CheckedServer, pod: string): Promi
   return answer;
 }
 
-/** One HTTP exchange over a pair of streams; the error stream's text, if any, is thrown. */
+/** One HTTP exchange over a pair of streams; throws any text on the error stream. */
 function fetchOver(spdy: SpdySession, connectionEnded: Promise<void>): Promise<string> {
   const headers = (type: string): [string, string][] => [
     ["streamtype", type],
@@ -105,7 +105,7 @@ function fetchOver(spdy: SpdySession, connectionEnded: Promise<void>): Promise<s
       headers("data"),
       (part) => {
         answer += part;
-        // A kubelet ends the streams a second after the pod has ended its side.
+        // A kubelet ends the streams one second after the pod has ended its side.
         if (isWhole(answer)) resolve(answer);
       },
       () => resolve(answer),
@@ -152,7 +152,10 @@ function receiveAll(spdy: SpdySession, socket: Duplex, head: Buffer): Promise<vo
   });
 }
 
-/** The client's end of a WebSocket, as much of it as the check needs: binary messages, masked, until the server closes. */
+/**
+ * A WebSocket client with the features that the check needs: binary messages, masked, until the
+ * server closes.
+ */
 class ClientWebSocket {
   readonly ended: Promise<void>;
   readonly #socket: Duplex;

@@ -18,7 +18,7 @@ const demoNodes: readonly DemoNode[] = [
   { nodeName: "node-ws", podName: "web-ws", declaresWebSockets: true },
 ];
 
-/** Shows the bridge, in the self-check alone. */
+/** Used only by the self-check, to show the bridge. */
 const webSocketOnlyNode: DemoNode = {
   nodeName: "node-ws-only",
   podName: "web-ws-only",
@@ -26,18 +26,18 @@ const webSocketOnlyNode: DemoNode = {
   refusesOtherProtocols: true,
 };
 
-/** The main process of each container: something to attach to. It repeats what it is told. */
+/** Each container's main process, for attach. It echoes its input. */
 const MAIN_COMMAND = ["/bin/sh", "-c", 'echo "container main is running"; exec cat'];
 
 export interface DemoCluster {
-  /** Nodes, pods and the namespace as manifests. */
+  /** Manifests with the nodes, pods and the namespace. */
   readonly manifests: string;
   close(): Promise<void>;
 }
 
 /**
- * Starts the fake nodes on loopback. They take requests only from holders of the client certificate. `hasWebSocketOnlyNode`: with
- * a third one that is reached by WebSocket alone.
+ * Starts the fake nodes on loopback. They accept only requests with the client certificate.
+ * `hasWebSocketOnlyNode` adds a third one that accepts only WebSockets.
  */
 export async function startDemoCluster(
   nodeCertificate: SelfSignedCertificate,

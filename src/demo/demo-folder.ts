@@ -3,13 +3,13 @@ import { lstat, mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import path from "node:path";
 import type { SelfSignedCertificate } from "../fake-node/index.ts";
 
-/** What the files of a demo are made from. */
+/** The contents of a demo's files. */
 export interface DemoFiles {
   /** The API-server leg's certificate, which kubectl trusts. */
   readonly serverCertificate: SelfSignedCertificate;
   /** The nodes' certificate, which the gateway trusts. */
   readonly nodeCertificate: SelfSignedCertificate;
-  /** How the gateway identifies itself to the nodes: they run commands for the gateway only. */
+  /** The gateway's client certificate; the nodes run commands only for the gateway. */
   readonly kubeletClientCertificate: SelfSignedCertificate;
   readonly token: string;
   readonly manifests: string;
@@ -19,7 +19,7 @@ export interface DemoFiles {
 
 const OWNER_ONLY = 0o600;
 
-/** All that a demo writes. */
+/** Every file that a demo writes. */
 const FILE_NAMES = [
   "server.crt",
   "server.key",
@@ -33,7 +33,7 @@ const FILE_NAMES = [
   "kubeconfig",
 ] as const;
 
-/** A file that no demo of this process made stands in the way. */
+/** A file exists that no demo of this process made. */
 export class DemoFolderTakenError extends Error {
   override readonly name = "DemoFolderTakenError";
 
@@ -45,8 +45,8 @@ export class DemoFolderTakenError extends Error {
 }
 
 /**
- * False: it is there already. Missing parents are made. Node's own recursive mkdir never returns where the system cannot make a folder
- * below one that is there, as in /proc.
+ * Creates a folder and its parents; false if it exists. Node's recursive mkdir hangs if the system
+ * forbids a folder below an existing one, as in /proc.
  */
 async function makeFolder(folder: string): Promise<boolean> {
   const make = () => mkdir(folder, { mode: 0o700 }).then(() => true);
@@ -61,7 +61,7 @@ async function makeFolder(folder: string): Promise<boolean> {
   }
 }
 
-/** The folder of one demo: a configuration as a real gateway would have it, and what kubectl needs. */
+/** The folder of one demo: a realistic gateway configuration, and kubectl's files. */
 export class DemoFolder {
   readonly path: string;
   readonly #isOurs: boolean;
@@ -73,8 +73,8 @@ export class DemoFolder {
   }
 
   /**
-   * Makes the folder where it is missing; only then it is removed at the end. Throws DemoFolderTakenError where it holds a file
-   * of a demo's name.
+   * Creates the folder if it is missing; only then the end removes it. Throws DemoFolderTakenError
+   * if it contains a file with a demo's name.
    */
   static async open(folder: string): Promise<DemoFolder> {
     const absolute = path.resolve(folder);
@@ -94,7 +94,7 @@ export class DemoFolder {
     return path.join(this.path, "gateway.yaml");
   }
 
-  /** Everything that the gateway reads. */
+  /** Writes every file that the gateway reads. */
   async writeConfiguration(files: DemoFiles): Promise<void> {
     const { serverCertificate, nodeCertificate, kubeletClientCertificate } = files;
     await this.#write("server.crt", serverCertificate.certPem);
@@ -107,7 +107,7 @@ export class DemoFolder {
     await this.#write("gateway.yaml", configurationText(files));
   }
 
-  /** What kubectl reads, once it is known where the gateway listens. */
+  /** Writes kubectl's files, once the gateway's address is known. */
   async writeAccess(
     apiServerUrl: string,
     adminUrl: string,
@@ -118,13 +118,13 @@ export class DemoFolder {
     await this.#write("kubeconfig", kubeconfigText(apiServerUrl, authority, token));
   }
 
-  /** Removes the demo's own files, and keeps files of others. */
+  /** Removes the demo's own files, and keeps all others. */
   async remove(): Promise<void> {
     for (const file of this.#written) await rm(file, { force: true });
     if (this.#isOurs) await rmdir(this.path).catch(ignoreOthersFiles);
   }
 
-  /** Never over a file, never through a link: another demo may have begun in the same folder. */
+  /** Never overwrites a file or follows a link: another demo may have started in the same folder. */
   async #write(name: (typeof FILE_NAMES)[number], text: string): Promise<void> {
     const file = path.join(this.path, name);
     const handle = await open(file, "wx", OWNER_ONLY).catch((error: NodeJS.ErrnoException) => {
@@ -140,7 +140,7 @@ export class DemoFolder {
 }
 
 function ignoreOthersFiles(error: NodeJS.ErrnoException): void {
-  // Some systems say EEXIST; a folder that is gone already needs nothing.
+  // Some systems report EEXIST; a folder that is already gone needs nothing.
   if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(error.code ?? "")) throw error;
 }
 

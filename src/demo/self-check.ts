@@ -7,7 +7,7 @@ import {
   forwardThroughTunnel,
 } from "./check-client.ts";
 
-/** One row: what a client does, and the path that it must take. */
+/** One row: a client's action, and the path that it must take. */
 interface CheckRow {
   readonly client: string;
   readonly pod: string;
@@ -58,7 +58,7 @@ const bare = {
   ...forward,
 };
 
-/** What the demo's two nodes can show. */
+/** The rows that the demo's two nodes can show. */
 const rows: readonly CheckRow[] = [
   { ...v5, pod: "web", path: "translate" },
   { ...v5, pod: "web-ws", path: "pass-through" },
@@ -72,7 +72,7 @@ const rows: readonly CheckRow[] = [
   { ...bare, pod: "web-ws", path: "pass-through" },
 ];
 
-/** With a node that is reached by WebSocket alone, every row of the plan. */
+/** Every row of the plan, with a node that accepts only WebSockets. */
 const webSocketOnlyRows: readonly CheckRow[] = [
   { ...v5, pod: "web-ws-only", path: "pass-through" },
   { ...v4, pod: "web-ws-only", path: "bridge" },
@@ -81,7 +81,7 @@ const webSocketOnlyRows: readonly CheckRow[] = [
   { ...bare, pod: "web-ws-only", path: "bridge" },
 ];
 
-/** Runs each row for real, and proves by the gateway's metrics that it took the path that it should. */
+/** Runs each row for real, and checks the gateway's metrics for the path it took. */
 export async function runSelfCheck(
   server: CheckedServer,
   adminUrl: string,
