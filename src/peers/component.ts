@@ -25,18 +25,18 @@ import { WatchedSessionKeys } from "./session-keys.ts";
 export interface BuiltPeers extends Component {
   readonly name: ReplicaName;
   readonly peers: Peers;
-  /** The sessions of all replicas; those that did not answer are named. */
+  /** The sessions of all replicas; names those that did not answer. */
   listSessions(own: readonly AdminSession[]): Promise<SessionLists>;
-  /** Where the others ask this one. Not yet listening; to be called once. */
+  /** Creates the server for the other replicas' requests, not yet listening. Call it once. */
   createServer(parts: Pick<PeerServerParts, "listSessions" | "gateway">): Server;
 }
 
-/** The other replicas, asked when there is need. Throws ConfigurationError for files that cannot be read or are wrong. */
+/** Connects to the other replicas on demand. Throws ConfigurationError for unreadable or invalid files. */
 export async function buildPeers(
   settings: PeersListener,
   { limits, timeouts }: Pick<GatewayConfiguration, "limits" | "timeouts">,
   cluster: Pick<Cluster, "list">,
-  /** This replica's, the same for all of its processes. */
+  /** This replica's id, the same for all of its processes. */
   replicaId: string = newReplicaId(),
   metrics: Metrics,
   logger: Logger,
@@ -105,7 +105,7 @@ async function readTls(
   return { authority: { file: authorityFile, authority: new CertificateAuthority(pem, true) }, tls };
 }
 
-/** The certificate that this replica serves is the one that it shows to others. */
+/** A replica uses its serving certificate as its client certificate, too. */
 function clientTlsOf({ cert, key, clientAuthorities }: ServingTls, serverName: string): UpstreamTls {
   return new UpstreamTls({ ca: clientAuthorities[0], certificate: cert, key, serverName });
 }

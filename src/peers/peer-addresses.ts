@@ -7,11 +7,14 @@ import type { Logger } from "../observability/logger.ts";
 export interface PeerAddress {
   readonly host: string;
   readonly port: number;
-  /** `host:port`, as operators see it. */
+  /** `host:port`, for operators. */
   readonly name: string;
 }
 
-/** Where replicas are, this one perhaps among them: a list of the configuration, or all endpoints of a Service, ready or not. */
+/**
+ * The addresses of replicas, possibly including this one: a configured list, or all endpoints of a
+ * Service, ready or not.
+ */
 export class PeerAddresses {
   readonly #settings: Pick<PeersListener, "addresses" | "service">;
   readonly #maxPeers: number;
@@ -31,7 +34,7 @@ export class PeerAddresses {
     this.#logger = logger;
   }
 
-  /** As of now; past the bound the rest is left out. */
+  /** The current addresses; beyond the bound the rest is left out. */
   list(): readonly PeerAddress[] {
     const { addresses, service } = this.#settings;
     const found = new Map<string, PeerAddress>();
@@ -66,13 +69,13 @@ export class PeerAddresses {
   }
 }
 
-/** A draining replica is not ready, and still owns its sessions. */
+/** Includes endpoints that are not ready: a draining replica still owns its sessions. */
 function endpointsIn(
   { addressType, endpoints = [], ports = [] }: EndpointSlice,
   portName: string,
 ): { readonly host: string; readonly port: number }[] {
   const port = ports.find(({ name }) => (name ?? "") === portName)?.port;
-  // FQDN slices name hosts to resolve, as ExternalName does.
+  // FQDN slices contain host names to resolve, like ExternalName.
   if (port === undefined || addressType === "FQDN") return [];
   return endpoints.flatMap(({ addresses: [host] }) => (host === undefined ? [] : [{ host, port }]));
 }

@@ -14,7 +14,7 @@ import {
   SESSIONS_PATH,
 } from "./peer-protocol.ts";
 
-/** Some 10,000 sessions; a longer list is refused whole. */
+/** Enough for some 10,000 sessions; a longer list is refused as a whole. */
 export const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
 const MAX_HELLO_BYTES = 16 * 1024;
 
@@ -23,9 +23,9 @@ export interface PeerTimes {
   readonly peerListMs: number;
 }
 
-/** What this replica asks of others: over mutual TLS, on a connection of its own for each request. */
+/** Sends requests to other replicas over mutual TLS, each on its own connection. */
 export class PeerClient {
-  /** Replaced when certificates are read again. */
+  /** Replaced when certificates are reloaded. */
   tls: UpstreamTls;
   readonly #times: PeerTimes;
 
@@ -34,19 +34,19 @@ export class PeerClient {
     this.#times = times;
   }
 
-  /** Throws Error with a text for operators. */
+  /** Throws Error with a message for operators. */
   async hello(peer: PeerAddress): Promise<PeerHello> {
     return readHello(await this.#get(peer, HELLO_PATH, this.#times.peerDialMs, MAX_HELLO_BYTES));
   }
 
-  /** Throws Error with a text for operators. */
+  /** Throws Error with a message for operators. */
   async sessions(peer: PeerAddress): Promise<PeerSessions> {
     return readPeerSessions(
       await this.#get(peer, SESSIONS_PATH, this.#times.peerListMs, MAX_PEER_LIST_BYTES),
     );
   }
 
-  /** As `dial`. */
+  /** Like `dial`. */
   connect({ host, port }: PeerAddress, options: DialOptions): Promise<Socket> {
     return dial({ host, port, tls: this.tls }, { ...options, dialTimeoutMs: this.#times.peerDialMs });
   }

@@ -1,18 +1,18 @@
 import type { AdminSession } from "../admin/admin-server.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 
-/** Versions of this protocol. During a rollout two releases must have one in common. */
+/** Supported protocol versions. During a rollout two releases must share one. */
 export const PEER_PROTOCOLS: readonly number[] = [1];
 
 export const HELLO_PATH = "/peer/hello";
 export const SESSIONS_PATH = "/peer/sessions";
 
-/** What a replica answers of itself. Fields that a later release adds are ignored. */
+/** A replica's description of itself. Ignores fields that a later release adds. */
 export interface PeerHello {
-  /** As of `newReplicaId`. */
+  /** From `newReplicaId`. */
   readonly replica: string;
   readonly protocols: readonly number[];
-  /** Of the program; for operators. */
+  /** The program's version, for operators. */
   readonly version: string;
 }
 
@@ -24,7 +24,7 @@ export function helloOf(replica: string): PeerHello {
   return { replica, protocols: PEER_PROTOCOLS, version: SLUICE_VERSION };
 }
 
-/** Throws Error for what is no hello, and for a peer that has no protocol in common with this one. */
+/** Throws Error for an invalid hello, and for a peer without a common protocol. */
 export function readHello(value: unknown): PeerHello {
   const { replica, protocols, version } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof replica !== "string" || !/^[0-9a-f]{8}$/.test(replica) || !Array.isArray(protocols)) {

@@ -15,11 +15,11 @@ import { HELLO_PATH, helloOf, SESSIONS_PATH } from "./peer-protocol.ts";
 
 export interface PeerServerParts {
   readonly tls: ServingTls;
-  /** The name that every replica's certificate carries. */
+  /** The name in every replica's certificate. */
   readonly name: string;
   /** This replica's id. */
   readonly replica: string;
-  /** All sessions of this replica, whichever process carries them. */
+  /** All sessions of this replica, in any of its processes. */
   readonly listSessions: () => Promise<readonly AdminSession[]> | readonly AdminSession[];
   readonly gateway: Pick<
     GatewayContext,
@@ -27,12 +27,12 @@ export interface PeerServerParts {
   >;
 }
 
-/** Replicas are of releases that have it. */
+/** Every release of a replica supports it. */
 const MIN_VERSION = "TLSv1.3";
 
 /**
- * Answers other replicas: this one's id, its sessions, resumptions of them. A client without a replica's
- * certificate fails in its handshake. Not yet listening.
+ * Answers other replicas: this one's id, its sessions, and their resumption. A client without a
+ * replica's certificate fails in its handshake. Not yet listening.
  */
 export function createPeerServer({ tls, name, replica, listSessions, gateway }: PeerServerParts): Server {
   const { limits, timeouts, logger } = gateway;
@@ -71,7 +71,8 @@ export function createPeerServer({ tls, name, replica, listSessions, gateway }: 
   server.maxConnections = 2 * limits.maxPeers + limits.maxPeerRelays;
   const open = new Set<TLSSocket>();
   openConnections.set(server, open);
-  // A request may come in the handshake's last flight: HTTP gets the connection behind the check.
+  // A request may arrive in the handshake's last flight, so HTTP gets the connection only after the
+  // check.
   serveAccepted(server, (socket) => {
     if (checkServerIdentity(name, socket.getPeerCertificate()) === undefined) {
       open.add(socket);
@@ -87,10 +88,13 @@ export function createPeerServer({ tls, name, replica, listSessions, gateway }: 
   return server;
 }
 
-/** The connections of each server whose certificates were accepted. */
+/** Each server's connections with accepted certificates. */
 const openConnections = new WeakMap<Server, Set<TLSSocket>>();
 
-/** New handshakes use it. Open connections end whose certificate none of its authorities has issued, with the sessions that they relay. */
+/**
+ * New handshakes use it. Ends open connections whose certificate its authorities did not issue,
+ * with the sessions they relay.
+ */
 export function replacePeerTls(server: Server, tls: ServingTls): void {
   if (server instanceof HttpsServer)
     server.setSecureContext({ ...secureContextOf(tls), minVersion: MIN_VERSION });

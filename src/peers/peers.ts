@@ -7,24 +7,27 @@ import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 
-/** Replicas that are asked at the same time. */
+/** How many replicas are queried at the same time. */
 export const PEERS_AT_ONCE = 16;
 
 export interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
   readonly client: Pick<PeerClient, "hello" | "sessions" | "connect">;
-  /** This replica's. */
+  /** This replica's id. */
   readonly id: string;
   readonly maxRelays: number;
-  /** Of a response to a resumption. */
+  /** Time limit for the response to a resumption. */
   readonly responseMs: number;
   readonly onRelay: (result: RelayResult) => void;
 }
 
-/** What became of a resumption for another replica: its connection stands, there is no such replica, it does not answer, too many are relayed. */
+/**
+ * The result of a resumption at another replica: connected, no such replica, no answer, or too many
+ * relays.
+ */
 export type RelayResult = "connected" | "gone" | "silent" | "too-many";
 
-/** The other replicas, by the ids that they answered with. */
+/** The other replicas, by the ids in their answers. */
 export class Peers implements SessionPeers {
   readonly #options: PeersOptions;
   readonly #addressOf = new Map<string, PeerAddress>();
@@ -66,7 +69,7 @@ export class Peers implements SessionPeers {
     return { connect, end, responseMs };
   }
 
-  /** The sessions of all replicas; those that did not answer are named. Never rejects. */
+  /** The sessions of all replicas; names those that did not answer. Never rejects. */
   async listSessions(own: readonly AdminSession[]): Promise<SessionLists> {
     const { addresses, client, id } = this.#options;
     const partial: SessionLists["partial"][number][] = [];
@@ -88,13 +91,16 @@ export class Peers implements SessionPeers {
       return await this.#options.client.connect(peer, options);
     } catch (error) {
       if (!isRefused(error)) throw error;
-      // Nothing listens where it was: it is asked for again at the next resumption.
+      // Nothing listens at its old address, so the next resumption looks for it again.
       this.#addressOf.delete(replica);
       throw new OwnerGoneError(`the replica at ${peer.name} is gone`, { cause: error });
     }
   }
 
-  /** Throws OwnerGoneError where all replicas answered and none is it, UpstreamError where one of them did not. */
+  /**
+   * Throws OwnerGoneError if all replicas answered and none has this id, and UpstreamError if one
+   * did not answer.
+   */
   async #find(replica: string): Promise<PeerAddress> {
     const known = this.#addressOf.get(replica);
     const listed = this.#options.addresses.list();
@@ -110,7 +116,7 @@ export class Peers implements SessionPeers {
     throw new UpstreamError("dial-failed", `no answer from the replicas ${silent.join(", ")}`);
   }
 
-  /** Resolves with the names of those that did not answer. */
+  /** Resolves with the names of the replicas that did not answer. */
   async #askAll(peers: readonly PeerAddress[]): Promise<readonly string[]> {
     this.#addressOf.clear();
     const silent = await inTurns(peers, async (peer) => {
@@ -119,7 +125,7 @@ export class Peers implements SessionPeers {
         this.#addressOf.set(replica, peer);
         return [];
       } catch (error) {
-        // A port that is closed is no replica.
+        // A closed port means that no replica runs there.
         return isRefused(error) ? [] : [peer.name];
       }
     });
@@ -132,7 +138,7 @@ function isRefused(error: unknown): boolean {
   return (cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED";
 }
 
-/** PEERS_AT_ONCE at a time, in the order of the list. */
+/** Runs PEERS_AT_ONCE at a time, in the order of the list. */
 async function inTurns<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const next = items.entries();

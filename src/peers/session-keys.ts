@@ -4,12 +4,12 @@ import type { Logger } from "../observability/logger.ts";
 import type { SessionKeys } from "../sessions/resumable/replica-name.ts";
 
 const LEAST_KEY_CHARACTERS = 32;
-/** One that signs, one that signed before, one that will sign next; each is a MAC for a wrong name. */
+/** One that signs, one that signed before, and one that will sign next. Each costs a MAC for a wrong name. */
 export const MAX_SESSION_KEYS = 4;
 /** A mounted Secret changes in several steps. */
 const SETTLE_MS = 200;
 
-/** Throws RangeError with what is wrong with the file's text; no key is part of it. */
+/** Throws RangeError that describes the fault in the file without any key. */
 export function parseSessionKeys(text: string): SessionKeys["current"] {
   const lines = text.split("\n").flatMap((line) => line.trim() || []);
   const [first, ...more] = lines.map((line) => Buffer.from(line));
@@ -23,7 +23,7 @@ export function parseSessionKeys(text: string): SessionKeys["current"] {
   return [first, ...more];
 }
 
-/** The keys of a file, read again when it changes. A file that is wrong is logged, and the old keys stay. */
+/** A file's keys, reloaded when it changes. An invalid file is logged, and the old keys stay. */
 export class WatchedSessionKeys implements SessionKeys {
   current: SessionKeys["current"];
   readonly #file: string;
@@ -44,7 +44,7 @@ export class WatchedSessionKeys implements SessionKeys {
     });
   }
 
-  /** Rejects when the file cannot be read, or with RangeError for its content. */
+  /** Rejects if the file cannot be read, and with RangeError for invalid content. */
   static async open(file: string, logger: Logger): Promise<WatchedSessionKeys> {
     return new WatchedSessionKeys(file, parseSessionKeys(await readNamedFile(file)), logger);
   }
