@@ -7,19 +7,19 @@ import { RuntimeError } from "./runtime-error.ts";
 export interface CriChannelOptions {
   /** `unix:///run/containerd/containerd.sock`. */
   readonly endpoint: string;
-  /** Answers longer than this are refused unread. */
+  /** Longer answers are refused unread. */
   readonly maxMessageBytes: number;
 }
 
-/** A runtime that restarts is found again this soon. gRPC's own pause grows to two minutes. */
+/** How soon a restarted runtime is reached again. gRPC's own back-off grows to two minutes. */
 const RECONNECT_MS = { first: 100, longest: 1_000 };
 
 const UNAVAILABLE = 14;
 const INTERNAL = 13;
 
 /**
- * Unary gRPC calls to one runtime over its unix socket. Connects at the first call and again when the connection is lost.
- * A call fails at once while there is no connection.
+ * Unary gRPC calls to one runtime over its unix socket. Connects at the first call and after a lost
+ * connection. Without a connection a call fails at once.
  */
 export class CriChannel {
   readonly #client: Client;
@@ -47,13 +47,16 @@ export class CriChannel {
       "grpc.max_receive_message_length": maxMessageBytes,
       "grpc.initial_reconnect_backoff_ms": RECONNECT_MS.first,
       "grpc.max_reconnect_backoff_ms": RECONNECT_MS.longest,
-      // Proxies of the environment are for the network; a unix socket has none.
+      // Proxies from the environment do not apply to a unix socket.
       "grpc.enable_http_proxy": 0,
     });
     return new CriChannel(client, definition, endpoint);
   }
 
-  /** Throws RuntimeError: the runtime's refusal, Unavailable without a runtime, DeadlineExceeded, ResourceExhausted for a huge answer. */
+  /**
+   * Throws RuntimeError: the runtime's refusal, Unavailable without a runtime, DeadlineExceeded, or
+   * ResourceExhausted for a huge answer.
+   */
   call(method: CriMethod, request: object, timeoutMs: number): Promise<unknown> {
     const service = this.#definition[CRI_SERVICE] as unknown as Readonly<
       Record<string, LoadedMethod<object, object>>
@@ -76,7 +79,7 @@ export class CriChannel {
           },
         );
       } catch (error) {
-        // A channel that was closed throws instead of failing the call.
+        // A closed channel throws instead of failing the call.
         reject(new RuntimeError(method, INTERNAL, "the runtime's connection is closed", { cause: error }));
       }
     });

@@ -16,7 +16,10 @@ export interface RuntimeVersion {
   readonly runtimeVersion: string;
 }
 
-/** One attempt at running a pod. Times of the runtime are nanoseconds since 1970; as a number they are exact to 256 ns. */
+/**
+ * One attempt at running a pod. The runtime's times are nanoseconds since 1970; as a number they
+ * are exact to 256 ns.
+ */
 export interface PodSandbox {
   readonly id: string;
   readonly metadata: {
@@ -61,7 +64,7 @@ export interface RuntimeContainerStatus {
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
-  /** Absolute. Empty where nothing is logged. */
+  /** Absolute path; empty if nothing is logged. */
   readonly logPath: string;
 }
 
@@ -85,7 +88,7 @@ export interface ContainerStats {
   } | null;
 }
 
-/** Absent where the runtime does not count it. */
+/** Null if the runtime does not count it. */
 export type Counted = { readonly value: number } | null;
 
 export interface ExecResult {
@@ -99,14 +102,17 @@ export interface CriRuntimeOptions extends CriChannelOptions {
   readonly callTimeoutMs: number;
 }
 
-/** What a command or a stop may take beyond its own time before the call is given up, as in the kubelet. */
+/**
+ * How much longer than its own time limit a command or a stop may take before the call is given up,
+ * as in the kubelet.
+ */
 const SLACK_MS = 2_000;
-/** Where a command has no limit of its own. */
+/** For a command without its own time limit. */
 const LONGEST_CALL_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * A container runtime that speaks CRI v1 (containerd, CRI-O). Every method throws RuntimeError and is tried once: a second
- * streaming URL or command is another one.
+ * A container runtime with CRI v1 (containerd, CRI-O). Every method throws RuntimeError and never
+ * retries: a retry would create a second streaming URL or command.
  */
 export class CriRuntime {
   readonly #channel: CriChannel;
@@ -117,12 +123,12 @@ export class CriRuntime {
     this.#callTimeoutMs = callTimeoutMs;
   }
 
-  /** Does not wait for the runtime: it may start later than we do, and restart. */
+  /** Does not wait for the runtime, which may start later and restart. */
   static async open(options: CriRuntimeOptions): Promise<CriRuntime> {
     return new CriRuntime(await CriChannel.open(options), options.callTimeoutMs);
   }
 
-  /** Calls that are under way fail. */
+  /** Fails all calls in progress. */
   close(): void {
     this.#channel.close();
   }
@@ -131,7 +137,7 @@ export class CriRuntime {
     return await this.#call("Version", { version: "v1" });
   }
 
-  /** With every one of these labels; of all pods when none are given. */
+  /** The sandboxes with all of these labels; without labels, all sandboxes. */
   async listPodSandboxes(labels: Readonly<Record<string, string>> = {}): Promise<readonly PodSandbox[]> {
     const { items } = await this.#call<{ items?: PodSandbox[] }>("ListPodSandbox", {
       filter: { labelSelector: labels },
@@ -146,7 +152,7 @@ export class CriRuntime {
     return withMaps(present("PodSandboxStatus", status));
   }
 
-  /** Of one sandbox, or of all. */
+  /** The containers of one sandbox, or of all. */
   async listContainers(podSandboxId = ""): Promise<readonly RuntimeContainer[]> {
     const { containers } = await this.#call<{ containers?: RuntimeContainer[] }>("ListContainers", {
       filter: { podSandboxId },
@@ -170,30 +176,36 @@ export class CriRuntime {
     await this.#call("StartContainer", { containerId });
   }
 
-  /** SIGTERM, and SIGKILL after the grace period. Resolves when it has stopped, at once where it had before. */
+  /**
+   * Sends SIGTERM, and SIGKILL after the grace period. Resolves when the container has stopped, at
+   * once if it had before.
+   */
   async stopContainer(containerId: string, gracePeriodSeconds: number): Promise<void> {
     const timeoutMs = this.#callTimeoutMs + gracePeriodSeconds * 1_000;
     await this.#call("StopContainer", { containerId, timeout: gracePeriodSeconds }, timeoutMs);
   }
 
-  /** The URL of a stream: good for one request, refused or not, within a minute or so. It holds a token. */
+  /**
+   * The URL of a stream. It works for one request, refused or not, within about a minute. It
+   * contains a token.
+   */
   async execUrl(containerId: string, command: readonly string[], streams: RequestedStreams): Promise<string> {
     return this.#urlOf("Exec", { containerId, cmd: command, ...streams });
   }
 
-  /** As {@link execUrl}. */
+  /** Like {@link execUrl}. */
   async attachUrl(containerId: string, streams: RequestedStreams): Promise<string> {
     return this.#urlOf("Attach", { containerId, ...streams });
   }
 
-  /** As {@link execUrl}; only the legacy WebSocket form names its ports beforehand. */
+  /** Like {@link execUrl}; only the legacy WebSocket port-forward names its ports beforehand. */
   async portForwardUrl(podSandboxId: string, ports: readonly number[]): Promise<string> {
     return this.#urlOf("PortForward", { podSandboxId, port: ports });
   }
 
   /**
-   * Runs a command to its end. `timeoutSeconds` is for the runtime to keep (0: none); what it does not keep is given up a little later.
-   * A runtime cuts output at 16 MiB by itself.
+   * Runs a command to its end. The runtime enforces `timeoutSeconds` (0: none); if it does not, the
+   * call is given up a little later. The runtime truncates output at 16 MiB.
    */
   async execSync(
     containerId: string,
@@ -217,7 +229,7 @@ export class CriRuntime {
 
 const INTERNAL = 13;
 
-/** The decoder leaves empty maps out. */
+/** The decoder omits empty maps. */
 function withMaps<Message extends object>(message: Message): Message {
   return { labels: {}, annotations: {}, ...message };
 }

@@ -1,7 +1,7 @@
 /**
- * The part of CRI v1 that is spoken here, by the field numbers of k8s.io/cri-api (pkg/apis/runtime/v1/api.proto), as the JSON form
- * of a protobuf namespace: no file to find at run time. Enumerations are int32, which is the same on the wire; unread fields are
- * left out and skipped.
+ * The parts of CRI v1 that Sluice uses, by the field numbers of k8s.io/cri-api
+ * (pkg/apis/runtime/v1/api.proto), as a protobuf namespace in JSON, so that no file must be found
+ * at run time. Enumerations are int32, the same on the wire; unread fields are left out.
  */
 interface Field {
   readonly type: string;
@@ -158,7 +158,7 @@ export type CriMethod = (typeof CRI_METHODS)[number];
 
 export const CRI_SERVICE = "runtime.v1.RuntimeService";
 
-/** What `@grpc/proto-loader` reads. */
+/** Input for `@grpc/proto-loader`. */
 export const criNamespace = {
   nested: {
     runtime: {

@@ -13,7 +13,7 @@ type StatusRuntime = Pick<
   "version" | "listPodSandboxes" | "podSandboxStatus" | "listContainers" | "containerStatus"
 >;
 
-/** By name: the uid of a pod that a file describes is not the runtime's. */
+/** Identified by name, because a pod in a manifest file has another uid than in the runtime. */
 export interface SeenPod {
   readonly namespace: string;
   readonly name: string;
@@ -23,17 +23,17 @@ export interface SeenPod {
 export interface PodStatusesOptions {
   readonly runtime: StatusRuntime;
   readonly onStatus: (pod: SeenPod) => void;
-  /** A query of the runtime failed; it is repeated. */
+  /** Reports a failed query of the runtime; the query is repeated. */
   readonly onProblem: (error: unknown) => void;
   readonly intervalMs?: number;
 }
 
-/** As often as the kubelet lists its containers. */
+/** The kubelet lists its containers as often. */
 const INTERVAL_MS = 1_000;
 
 /**
- * The statuses of a runtime's pods as the kubelet reports them: containers, their states, the pod's IP. Lists once a second,
- * and queries a container again when its state has changed.
+ * The statuses of a runtime's pods as a kubelet reports them: containers, their states, the pod's
+ * IP. Lists once a second, and queries a container again if its state has changed.
  */
 export class PodStatuses {
   readonly #options: PodStatusesOptions;
@@ -67,7 +67,7 @@ export class PodStatuses {
     if (!this.#isStopped) this.#timer = setTimeout(() => void this.#listAgain(), intervalMs).unref();
   }
 
-  /** Of several sandboxes of a pod, the one that is ready counts, then the newest. Throws RuntimeError. */
+  /** If a pod has several sandboxes, a ready one counts, else the newest. Throws RuntimeError. */
   async read(): Promise<readonly SeenPod[]> {
     const { runtime } = this.#options;
     this.#runtimeName ??= (await runtime.version()).runtimeName;
@@ -147,7 +147,7 @@ function stateOf({ state, startedAt, finishedAt, exitCode, reason }: RuntimeCont
   }
 }
 
-/** Nanoseconds since 1970 to RFC 3339. */
+/** Converts nanoseconds since 1970 to RFC 3339. */
 function timeOf(nanoseconds: number): string {
   return new Date(Number(nanoseconds) / 1e6).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -7,7 +7,10 @@ import {
   SANDBOX_READY,
 } from "./cri-runtime.ts";
 
-/** The kubelet's labels on what it runs. A sandbox without them is no pod of Kubernetes. */
+/**
+ * The kubelet's labels on its sandboxes and containers. A sandbox without them does not belong to
+ * Kubernetes.
+ */
 export const POD_LABELS = {
   name: "io.kubernetes.pod.name",
   namespace: "io.kubernetes.pod.namespace",
@@ -18,13 +21,13 @@ export const POD_LABELS = {
 export interface PodName {
   readonly namespace: string;
   readonly pod: string;
-  /** Absent: whichever pod has the name now. */
+  /** Absent: any pod that has the name now. */
   readonly uid?: string | undefined;
 }
 
 /**
- * The sandbox of a pod: a ready one first, then the newest; replaced ones stay listed for a while. Throws the kubelet's 404, or
- * `otherUid` if only pods of another uid have the name.
+ * The pod's sandbox: a ready one first, then the newest, because replaced ones stay listed for a
+ * while. Throws the kubelet's 404, or `otherUid` if only pods with another uid have the name.
  */
 export async function findSandbox(
   runtime: CriRuntime,
@@ -42,7 +45,7 @@ export async function findSandbox(
   return best;
 }
 
-/** Of one pod, the containers under that name: one that runs first, then the latest attempt. */
+/** A pod's containers with this name: a running one first, then the latest attempt. */
 export async function listAttempts(
   runtime: CriRuntime,
   sandbox: PodSandbox,
@@ -52,7 +55,7 @@ export async function listAttempts(
   return containers.filter((container) => nameOf(container) === containerName).toSorted(byAttempt);
 }
 
-/** The container that runs under that name. Throws a refusal 500 as the kubelet words it when none does. */
+/** The running container with this name. If there is none, throws a 500 refusal in the kubelet's words. */
 export async function findRunningContainer(
   runtime: CriRuntime,
   sandbox: PodSandbox,
@@ -65,7 +68,7 @@ export async function findRunningContainer(
   return best;
 }
 
-/** What the kubelet says of a container that does not run, and of one in a pod of another uid. */
+/** The kubelet's error for a container that does not run, and for one in a pod with another uid. */
 export function containerNotFound(containerName: string): StatusError {
   return genericError(500, `container not found (${JSON.stringify(containerName)})`);
 }

@@ -2,13 +2,13 @@ import { GRPC_CODE_NAMES } from "./grpc-code-names.ts";
 
 export type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
 
-/** A failed call to the container runtime, worded as the kubelet words it. Never holds a command line or a URL. */
+/** A failed call to the container runtime, in the kubelet's words. Never contains a command line or a URL. */
 export class RuntimeError extends Error {
   override readonly name = "RuntimeError";
   readonly code: RuntimeErrorCode;
-  /** Of the CRI service, for logs. */
+  /** The CRI method, for logs. */
   readonly method: string;
-  /** The runtime's own words. */
+  /** The runtime's own message. */
   readonly details: string;
 
   constructor(method: string, code: number, details: string, options?: ErrorOptions) {

@@ -1,12 +1,15 @@
 import { genericError } from "../api/status.ts";
 
-/** One without a scheme (cri-dockerd: `//[::]:41237/cri/exec/...`) is http. Throws StatusError 500, without the URL in its text. */
+/**
+ * A URL without a scheme (cri-dockerd: `//[::]:41237/cri/exec/...`) means http. Throws StatusError
+ * 500, without the URL in its text.
+ */
 export function parseStreamingUrl(text: string): URL {
   const url = parse(text.startsWith("//") ? `http:${text}` : text);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
     throw genericError(500, "the container runtime gave a streaming URL that cannot be used");
   }
-  // A server that listens on every address is on this machine.
+  // A server that listens on all addresses is on this machine.
   if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = "localhost";
   return url;
 }
