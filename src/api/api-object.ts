@@ -1,13 +1,13 @@
 import type { Extensible, ObjectMeta } from "./object-meta.ts";
 
-/** Any object of the API: its kind says which strategy knows the rest. */
+/** Any API object; its kind selects the strategy. */
 export interface ApiObject extends Extensible {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: ObjectMeta;
 }
 
-/** `Pod/default/web`, `Node//worker`: what may exist only once. */
+/** `Pod/default/web`, `Node//worker`: the object's unique key. */
 export function keyOf({ kind, metadata }: ApiObject): string {
   return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
 }

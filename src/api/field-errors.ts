@@ -15,7 +15,10 @@ const typeTexts = {
 
 export type FieldErrorType = keyof typeof typeTexts;
 
-/** One thing wrong with one field, as Kubernetes' field.Error: a closed list of types, so that every message has one form. */
+/**
+ * An error in one field, as Kubernetes' field.Error. The closed list of types gives every message
+ * the same form.
+ */
 export interface FieldError {
   readonly type: FieldErrorType;
   readonly path: FieldPath;
@@ -31,7 +34,7 @@ export function invalidValue(path: FieldPath, badValue: unknown, detail: string)
   return { type: "FieldValueInvalid", path, badValue, detail };
 }
 
-/** The values are named in the order given: Kubernetes sorts those that it holds in a set, and no others. */
+/** Lists the values in the given order: Kubernetes sorts only those that it holds in a set. */
 export function notSupported(path: FieldPath, badValue: unknown, supported: readonly string[]): FieldError {
   const detail = `supported values: ${supported.map(goQuote).join(", ")}`;
   return { type: "FieldValueNotSupported", path, badValue, detail };
@@ -58,13 +61,13 @@ export function fieldErrorText(error: FieldError): string {
   return `${formatPath(error.path)}: ${bodyText(error)}`;
 }
 
-/** One error as it is, several as `[e1, e2]`; equal texts once. */
+/** One error alone, several as `[e1, e2]`; duplicates once. */
 export function aggregateText(errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(fieldErrorText))];
   return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
 }
 
-/** The 422 answer for an object that is wrong in these ways. `group`: of its API, empty for the core's. */
+/** The 422 answer for an invalid object. `group` is the API group, empty for core. */
 export function invalidObject(
   kind: string,
   name: string,
@@ -79,7 +82,7 @@ export function invalidObject(
   return invalid(kind, name, aggregateText(errors), causes, group);
 }
 
-/** The text without the field, which is also a cause's message. */
+/** The text without the field, also used as a cause's message. */
 function bodyText({ type, badValue, detail }: FieldError): string {
   const showsValue =
     type === "FieldValueInvalid" ||

@@ -6,7 +6,10 @@ const goEscapes: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-/** JSON as Go's encoder writes it: HTML characters and line separators escaped, so that answers are byte for byte comparable. */
+/**
+ * Formats JSON as Go's encoder does, with HTML characters and line separators escaped, so that
+ * answers match byte for byte.
+ */
 export function goJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
@@ -14,9 +17,12 @@ export function goJson(value: unknown): string {
   );
 }
 
-/** A string as Go's `%q` prints it, which is how the API server quotes names and bad values in messages. */
+/**
+ * Formats a string as Go's `%q`, with which the API server quotes names and bad values in messages.
+ */
 export function goQuote(text: string): string {
-  // JSON and Go agree but for controls that Go writes shorter, and DEL. Pairs of backslashes are matched to step over them.
+  // JSON and Go differ only in some controls that Go writes shorter, and in DEL. Matches pairs of
+  // backslashes only to skip them.
   return JSON.stringify(text).replace(
     /\\\\|\\u00([01][0-9a-f])|\u007f/g,
     (whole, hex: string | undefined) => {

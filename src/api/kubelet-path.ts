@@ -1,15 +1,15 @@
-/** What a path of the kubelet's names. Segments are percent-decoded. */
+/** A parsed kubelet path. Segments are percent-decoded. */
 export interface KubeletPath {
   readonly action: "exec" | "attach" | "portForward" | "run" | "containerLogs";
   readonly namespace: string;
   readonly pod: string;
-  /** Only the longer of the two shapes has it. */
+  /** Only the longer form of the path has it. */
   readonly uid: string | undefined;
-  /** Empty for portForward, which knows pods only. */
+  /** Empty for portForward, which addresses only pods. */
   readonly container: string;
 }
 
-/** Whether pod and container are named, or the pod alone; logs have no shape with a uid. */
+/** Whether the path names a container, and whether it may have a uid. */
 const SHAPES: Readonly<
   Record<KubeletPath["action"], { readonly container: boolean; readonly uid: boolean }>
 > = {
@@ -20,7 +20,9 @@ const SHAPES: Readonly<
   containerLogs: { container: true, uid: false },
 };
 
-/** Undefined for a path that is none of these, and for one with a segment that could name something else when it is joined again. */
+/**
+ * Undefined for any other path, and for a segment that would change its meaning when joined again.
+ */
 export function matchKubeletPath(pathname: string): KubeletPath | undefined {
   const segments = pathname.replace(/\/$/, "").split("/").slice(1);
   const [action = "", ...encoded] = segments;

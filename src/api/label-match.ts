@@ -2,7 +2,10 @@ import type { LabelRequirement, LabelSelector } from "./rbac-objects.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** metav1.LabelSelector: all labels and all expressions. An empty selector matches everything. */
+/**
+ * metav1.LabelSelector: all labels and expressions must match. An empty selector matches
+ * everything.
+ */
 export function matchesSelector(
   { matchLabels = {}, matchExpressions = [] }: LabelSelector,
   labels: Labels,
@@ -13,7 +16,7 @@ export function matchesSelector(
   );
 }
 
-/** An absent key satisfies NotIn and DoesNotExist. Validation lets no other operator through. */
+/** An absent key satisfies NotIn and DoesNotExist. Validation refuses other operators. */
 function matchesRequirement({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
   const value = labelOf(labels, key);
   switch (operator) {

@@ -1,4 +1,4 @@
-/** A point in time with the nanoseconds that log lines carry. */
+/** A time with nanoseconds, as in log lines. */
 export interface LogTime {
   readonly seconds: number;
   readonly nanoseconds: number;
@@ -6,7 +6,7 @@ export interface LogTime {
 
 const RFC3339 = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/;
 
-/** RFC 3339, with any fraction of a second. Undefined for anything else. */
+/** RFC 3339 with any fraction of a second; undefined for other text. */
 export function parseLogTime(text: string): LogTime | undefined {
   const [, whole, fraction = "", zone] = RFC3339.exec(text) ?? [];
   const milliseconds = Date.parse(`${whole}${zone}`);
@@ -14,7 +14,10 @@ export function parseLogTime(text: string): LogTime | undefined {
   return { seconds: milliseconds / 1_000, nanoseconds: Number(fraction.padEnd(9, "0")) };
 }
 
-/** All nine digits, in the zone in which it was written, as kubelets print it. The text must be one that `parseLogTime` takes. */
+/**
+ * Writes all nine digits in the text's own time zone, as kubelets do. Expects a text that
+ * `parseLogTime` accepts.
+ */
 export function withNineDigits(text: string): string {
   const [, whole = "", fraction = "", zone = ""] = RFC3339.exec(text) ?? [];
   return `${whole}.${fraction.padEnd(9, "0")}${zone}`;

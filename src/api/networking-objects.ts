@@ -2,7 +2,10 @@ import type { Extensible, ObjectMeta } from "./object-meta.ts";
 
 export const NETWORKING_API_VERSION = "networking.k8s.io/v1";
 
-/** Names a Secret of the Ingress' namespace whose `ca.crt` has signed the certificates of its backends. Ours. */
+/**
+ * Sluice's annotation: names a Secret in the Ingress's namespace whose `ca.crt` signed the
+ * backends' certificates.
+ */
 export const BACKEND_CA_SECRET_ANNOTATION = "sluice.dev/backend-ca-secret";
 
 export interface Ingress extends Extensible {
@@ -15,20 +18,20 @@ export interface Ingress extends Extensible {
 
 export interface IngressSpec extends Extensible {
   readonly ingressClassName?: string;
-  /** Of requests that no rule matches. */
+  /** Serves requests that no rule matches. */
   readonly defaultBackend?: IngressBackend;
   readonly tls?: readonly IngressTls[];
   readonly rules?: readonly IngressRule[];
 }
 
 export interface IngressTls extends Extensible {
-  /** Absent or empty: every host. */
+  /** Absent or empty means every host. */
   readonly hosts?: readonly string[];
   readonly secretName?: string;
 }
 
 export interface IngressRule extends Extensible {
-  /** Absent or empty: any host; `*.example.com` for one label in front. */
+  /** Absent or empty means any host; the star in `*.example.com` stands for one label. */
   readonly host?: string;
   readonly http?: Extensible & { readonly paths: readonly IngressPath[] };
 }
@@ -67,10 +70,10 @@ export interface IngressAddress extends Extensible {
   })[];
 }
 
-/** What named the class of an Ingress before there was a field. */
+/** Named an Ingress's class before there was a field. */
 export const INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 
-/** The class of Ingresses that name none, where its value is exactly `true`. */
+/** Marks the class for Ingresses without one, if its value is exactly `true`. */
 export const DEFAULT_CLASS_ANNOTATION = "ingressclass.kubernetes.io/is-default-class";
 
 export interface IngressClass extends Extensible {
@@ -81,7 +84,7 @@ export interface IngressClass extends Extensible {
 }
 
 export interface IngressClassSpec extends Extensible {
-  /** `example.com/controller`: the controller that serves the class. */
+  /** The controller that serves the class: `example.com/controller`. */
   readonly controller?: string;
   readonly parameters?: Extensible & {
     readonly apiGroup?: string;
@@ -94,10 +97,13 @@ export interface IngressClassSpec extends Extensible {
 
 export type NetworkingObject = Ingress | IngressClass;
 
-/** What no path has unescaped but what other controllers' users write. */
+/** Forbidden unescaped in a path, but common in paths for other controllers. */
 const REGULAR_EXPRESSION = /[\\^$*()[\]{}|?]|\.\+/;
 
-/** Of an ImplementationSpecific path, for other controllers; it is matched literally here. */
+/**
+ * Whether an ImplementationSpecific path looks like another controller's pattern; it is matched
+ * literally here.
+ */
 export function isRegularExpression(path: string, pathType: string | undefined): boolean {
   return pathType !== "Exact" && pathType !== "Prefix" && REGULAR_EXPRESSION.test(path);
 }

@@ -1,6 +1,6 @@
 /**
- * The Kubernetes objects that Sluice reads, with the fields it uses. Fields it does not know stay in the object and are given
- * back by GET as they came.
+ * A Kubernetes object with the fields that Sluice uses. Other fields stay in the object, and GET
+ * returns them unchanged.
  */
 export interface Extensible {
   readonly [field: string]: unknown;

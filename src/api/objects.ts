@@ -19,12 +19,12 @@ export interface PodSpec extends Extensible {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
   readonly ephemeralContainers?: readonly Container[];
-  /** Empty or absent: no node runs it yet. */
+  /** Empty or absent before the pod is scheduled. */
   readonly nodeName?: string;
   readonly restartPolicy?: string;
-  /** Conditions that make the pod ready besides its containers. */
+  /** Conditions, besides the containers, that make the pod ready. */
   readonly readinessGates?: readonly ReadinessGate[];
-  /** Seconds from the start after which the pod is failed. */
+  /** The pod fails this many seconds after its start. */
   readonly activeDeadlineSeconds?: number;
   /** Seconds between SIGTERM and SIGKILL [30]. */
   readonly terminationGracePeriodSeconds?: number;
@@ -38,7 +38,7 @@ export interface Container extends Extensible {
   readonly name: string;
   readonly image?: string;
   readonly ports?: readonly ContainerPort[];
-  /** `Always` makes an init container one that runs beside the others. */
+  /** `Always` turns an init container into one that runs beside the others. */
   readonly restartPolicy?: string;
   readonly livenessProbe?: Probe;
   readonly readinessProbe?: Probe;
@@ -68,7 +68,7 @@ export interface PodStatus extends Extensible {
 export interface ContainerStatus extends Extensible {
   readonly name: string;
   readonly ready?: boolean;
-  /** The startup probe has succeeded, or there is none and the container runs. */
+  /** True once the startup probe succeeded, or the container runs without one. */
   readonly started?: boolean;
   readonly containerID?: string;
   readonly restartCount?: number;
@@ -95,9 +95,9 @@ export interface Node extends Extensible {
 
 export interface NodeStatus extends Extensible {
   readonly addresses?: readonly NodeAddress[];
-  /** The port's field is spelt `Port` on the wire, the one capital of the API. */
+  /** The wire name is `Port`, the API's only capitalized field. */
   readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port?: number } };
-  /** Features that the kubelet says it has (KEP-5328), such as `ExtendWebSocketsToKubelet`. */
+  /** Features that the kubelet declares (KEP-5328), such as `ExtendWebSocketsToKubelet`. */
   readonly declaredFeatures?: readonly string[];
   readonly conditions?: readonly Condition[];
   readonly nodeInfo?: Readonly<Record<string, string>>;
@@ -115,7 +115,7 @@ export interface Namespace extends Extensible {
   readonly status?: Extensible & { readonly phase?: string };
 }
 
-/** What the read-only API gives out: never a Secret. */
+/** The kinds that the read-only API serves; never a Secret. */
 export type ServedObject = Pod | Node | Namespace | Service | NetworkingObject;
 
 export type KubernetesObject = Pod | Node | Namespace | RbacObject | ServiceObject | NetworkingObject;
@@ -140,7 +140,10 @@ const CLUSTER_KINDS: ReadonlySet<string> = new Set<ObjectKind>([
   "IngressClass",
 ]);
 
-/** What the cluster in memory holds; other kinds are checked and left alone. Expects an object that was read by `readObject`. */
+/**
+ * The kinds that the in-memory cluster stores; others are only validated. Expects an object from
+ * `readObject`.
+ */
 export function isClusterObject(object: ApiObject): object is KubernetesObject {
   return CLUSTER_KINDS.has(object.kind);
 }
@@ -148,7 +151,7 @@ export function isClusterObject(object: ApiObject): object is KubernetesObject {
 export interface ObjectChange {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly object: KubernetesObject;
-  /** What stood there before; a watch with a selector needs it to see an object leave. */
+  /** The replaced object; a watch with a selector needs it to see an object leave. */
   readonly previous?: KubernetesObject;
   readonly resourceVersion: number;
 }

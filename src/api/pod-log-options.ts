@@ -1,20 +1,20 @@
 import { type LogTime, parseLogTime } from "./log-time.ts";
 import { genericError } from "./status.ts";
 
-/** Which lines of a container's log are wanted, and how. */
+/** Selects and formats a container's log lines. */
 export interface PodLogOptions {
   readonly follow: boolean;
-  /** Of the attempt before the present one. */
+  /** Reads the previous attempt's log. */
   readonly previous: boolean;
   /** Each line begins with its time. */
   readonly timestamps: boolean;
-  /** No line of an earlier time. */
+  /** Omits lines before this time. */
   readonly since: LogTime | undefined;
-  /** The last so many lines; absent: all. */
+  /** The number of lines from the end; absent means all. */
   readonly tailLines: number | undefined;
-  /** Ends after exactly so many bytes. */
+  /** Ends after exactly this many bytes. */
   readonly limitBytes: number | undefined;
-  /** Absent: both. */
+  /** Absent means both. */
   readonly stream: "stdout" | "stderr" | undefined;
 }
 
@@ -24,11 +24,11 @@ const STREAMS: Readonly<Record<string, PodLogOptions["stream"] | "invalid">> = {
   Stderr: "stderr",
 };
 
-/** Reads PodLogOptions from a query, by Kubernetes' rules for them. Throws the kubelet's refusals 400 and 422. */
+/** Reads PodLogOptions from a query by Kubernetes' rules. Throws the kubelet's 400 and 422. */
 export function parsePodLogOptions(query: URLSearchParams, nowMs: number): PodLogOptions {
   const sinceSeconds = integerOf(query, "sinceSeconds");
   const sinceTime = timeOf(query, "sinceTime");
-  // The kubelet's own name of the option, from before there were options.
+  // The kubelet's older name for the option.
   const tail = query.get("tail");
   const tailLines =
     tail === null ? integerOf(query, "tailLines") : tail === "all" ? undefined : integerOf(query, "tail");
@@ -41,7 +41,7 @@ export function parsePodLogOptions(query: URLSearchParams, nowMs: number): PodLo
     (limitBytes ?? 1) >= 1 &&
     (sinceSeconds ?? 1) >= 1 &&
     (sinceSeconds === undefined || sinceTime === undefined) &&
-    // Lines of one stream cannot be counted from the end.
+    // The lines of one stream cannot be counted from the end.
     (tailLines === undefined || stream === undefined);
   if (!isValid) throw genericError(422, '{"message": "Invalid request."}');
   const since = sinceSeconds === undefined ? sinceTime : timeBefore(nowMs, sinceSeconds);
@@ -61,7 +61,7 @@ function timeBefore(nowMs: number, seconds: number): LogTime {
   return { seconds: Math.floor(ms / 1_000), nanoseconds: Math.round(ms % 1_000) * 1_000_000 };
 }
 
-/** Absent, "0" and "false" are false, everything else is true. */
+/** Absent, "0" and "false" are false, all else is true. */
 function booleanOf(query: URLSearchParams, name: string): boolean {
   const value = query.get(name);
   return value !== null && value !== "0" && value.toLowerCase() !== "false";

@@ -1,18 +1,21 @@
 import type { Extensible } from "./object-meta.ts";
 
-/** A container's liveness, readiness or startup probe: one handler, and when it is run and believed. Defaults in brackets. */
+/**
+ * A container's liveness, readiness or startup probe: one handler, its timing and its thresholds.
+ * Defaults in brackets.
+ */
 export interface Probe extends ProbeHandler {
   /** Seconds after the container's start [0]. */
   readonly initialDelaySeconds?: number;
-  /** Seconds that one run may take [1]. */
+  /** Maximum seconds for one run [1]. */
   readonly timeoutSeconds?: number;
-  /** Seconds from one run to the next [10]. */
+  /** Seconds between runs [10]. */
   readonly periodSeconds?: number;
-  /** Runs in a row [1]; liveness and startup know 1 only. */
+  /** Consecutive successes [1]; must be 1 for liveness and startup. */
   readonly successThreshold?: number;
-  /** Runs in a row [3]. */
+  /** Consecutive failures [3]. */
   readonly failureThreshold?: number;
-  /** Seconds; stands above the pod's own where a liveness or startup probe ends the container. */
+  /** Seconds; overrides the pod's value if a liveness or startup probe ends the container. */
   readonly terminationGracePeriodSeconds?: number;
 }
 
@@ -25,20 +28,20 @@ export interface ProbeHandler extends Extensible {
 }
 
 export interface ExecAction extends Extensible {
-  /** Program and arguments; no shell. */
+  /** Program and arguments, without a shell. */
   readonly command?: readonly string[];
 }
 
 export interface HTTPGetAction extends Extensible {
   /** Path and query ["/"]. */
   readonly path?: string;
-  /** A number, or the name of one of the container's ports. */
+  /** A number, or a named port of the container. */
   readonly port: number | string;
-  /** Absent or empty: the pod's IP. */
+  /** Absent or empty means the pod's IP. */
   readonly host?: string;
   readonly scheme?: string;
   readonly httpHeaders?: readonly HTTPHeader[];
-  /** `HTTP1` or `HTTP2`; absent is HTTP/1.1 (KEP-5999, gate H2CContainerProbe). */
+  /** `HTTP1` or `HTTP2`; absent means HTTP/1.1 (KEP-5999, gate H2CContainerProbe). */
   readonly protocol?: string;
 }
 
@@ -54,9 +57,9 @@ export interface TCPSocketAction extends Extensible {
 
 export interface GRPCAction extends Extensible {
   readonly port: number;
-  /** The service that is asked about [""]. */
+  /** The gRPC service to check [""]. */
   readonly service?: string;
-  /** `Plaintext` or `TLS`; absent is plaintext (KEP-4939, gate GRPCContainerProbeTLS). */
+  /** `Plaintext` or `TLS`; absent means plaintext (KEP-4939, gate GRPCContainerProbeTLS). */
   readonly mode?: string;
 }
 
@@ -65,7 +68,7 @@ export interface Lifecycle extends Extensible {
   readonly preStop?: LifecycleHandler;
 }
 
-/** What runs at a container's start or before its end: one of these, `grpc` never. */
+/** Runs after a container's start or before its end; exactly one is set, never `grpc`. */
 export interface LifecycleHandler extends ProbeHandler {
   readonly sleep?: Extensible & { readonly seconds?: number };
 }

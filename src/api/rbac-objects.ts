@@ -24,7 +24,7 @@ export interface Role extends RbacTyped {
 export interface ClusterRole extends RbacTyped {
   readonly kind: "ClusterRole";
   readonly rules?: readonly PolicyRule[];
-  /** The rules then are those of the ClusterRoles that any of the selectors chooses. */
+  /** Replaces the rules by those of the ClusterRoles that any selector matches. */
   readonly aggregationRule?: Extensible & { readonly clusterRoleSelectors?: readonly LabelSelector[] };
 }
 
@@ -40,7 +40,7 @@ export interface LabelRequirement extends Extensible {
 }
 
 export interface RoleRef extends Extensible {
-  /** Empty or absent: the RBAC group. */
+  /** Empty or absent means the RBAC group. */
   readonly apiGroup?: string;
   readonly kind: string;
   readonly name: string;
@@ -50,7 +50,7 @@ export interface Subject extends Extensible {
   readonly kind: string;
   readonly apiGroup?: string;
   readonly name: string;
-  /** Of a ServiceAccount; in a RoleBinding it may be left out and is the binding's own then. */
+  /** A ServiceAccount's namespace; in a RoleBinding it defaults to the binding's. */
   readonly namespace?: string;
 }
 

@@ -12,7 +12,7 @@ export interface Service extends Extensible {
 export interface ServiceSpec extends Extensible {
   /** `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. */
   readonly type?: string;
-  /** `None` for a headless one. */
+  /** `None` for a headless Service. */
   readonly clusterIP?: string;
   readonly clusterIPs?: readonly string[];
   readonly externalName?: string;
@@ -22,10 +22,10 @@ export interface ServiceSpec extends Extensible {
 }
 
 export interface ServicePort extends Extensible {
-  /** Empty or absent only where there is one port. */
+  /** Empty or absent only if there is a single port. */
   readonly name?: string;
   readonly port: number;
-  /** A port of the pods, by number or by the name of a container's port; absent: `port`. */
+  /** The pods' port, by number or container port name; defaults to `port`. */
   readonly targetPort?: number | string;
   readonly protocol?: string;
   readonly appProtocol?: string;
@@ -33,10 +33,10 @@ export interface ServicePort extends Extensible {
 }
 
 export const DISCOVERY_API_VERSION = "discovery.k8s.io/v1";
-/** The label of an EndpointSlice that names its Service. */
+/** The label that names an EndpointSlice's Service. */
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 
-/** Some of the addresses behind a Service. */
+/** Some of a Service's addresses. */
 export interface EndpointSlice extends Extensible {
   readonly apiVersion: typeof DISCOVERY_API_VERSION;
   readonly kind: "EndpointSlice";
@@ -49,7 +49,7 @@ export interface EndpointSlice extends Extensible {
 
 export interface Endpoint extends Extensible {
   readonly addresses: readonly string[];
-  /** An absent condition counts as true, but for `terminating`. */
+  /** An absent condition counts as true, except `terminating`. */
   readonly conditions?: {
     readonly ready?: boolean;
     readonly serving?: boolean;
@@ -62,9 +62,9 @@ export interface Endpoint extends Extensible {
 }
 
 export interface EndpointPort extends Extensible {
-  /** The name of the Service's port. */
+  /** The Service port's name. */
   readonly name?: string;
-  /** Absent: every port of the address. */
+  /** Absent means every port of the address. */
   readonly port?: number;
   readonly protocol?: string;
   readonly appProtocol?: string;
@@ -77,7 +77,7 @@ export interface Secret extends Extensible {
   readonly kind: "Secret";
   readonly metadata: ObjectMeta;
   readonly type?: string;
-  /** Values in base64. */
+  /** Base64 values. */
   readonly data?: Readonly<Record<string, string>>;
   readonly immutable?: boolean;
 }

@@ -2,14 +2,14 @@ import { goJson } from "./go-json.ts";
 import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 
 const ELLIPSIS = "...";
-/** A message cut shorter than this explains nothing; details give way first. */
+/** A shorter message explains nothing, so details are dropped first. */
 const WORTHWHILE_MESSAGE_BYTES = 256;
-/** Kubernetes' type of `code` and `retryAfterSeconds`. */
+/** The maximum of Kubernetes' type for `code` and `retryAfterSeconds`. */
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
- * The Status as a body, byte for byte the API server's. Below `maxBytes` causes are dropped
- * first, then the message is cut, then all details: gorilla keeps 1,024 bytes of a refused upgrade.
+ * Encodes a Status byte for byte as the API server does. To fit `maxBytes` it drops causes, then
+ * cuts the message, then drops all details: gorilla keeps 1,024 bytes of a refused upgrade.
  */
 export function statusBody(status: Status, maxBytes = Number.POSITIVE_INFINITY): Uint8Array {
   const whole = encode(status);
@@ -20,10 +20,10 @@ export function statusBody(status: Status, maxBytes = Number.POSITIVE_INFINITY):
   return encode(fitted(slimRoomBytes < WORTHWHILE_MESSAGE_BYTES ? bare : slim, maxBytes));
 }
 
-/** For caches and proxies in between: responses depend on the user. */
+/** Keeps caches and proxies from storing responses, which depend on the user. */
 export const NEVER_CACHED = { "Cache-Control": "no-cache, private" } as const;
 
-/** The headers beside a Status, as kube-apiserver writes them: a 401 names no scheme, and a 403 is not sniffed. */
+/** kube-apiserver's headers beside a Status: a 401 names no scheme, and a 403 forbids sniffing. */
 export function statusHeaders({ code, details }: Status): Record<string, string> {
   const retryAfter = details?.retryAfterSeconds;
   return {
@@ -34,7 +34,10 @@ export function statusHeaders({ code, details }: Status): Record<string, string>
   };
 }
 
-/** The Status in an answer's body, or undefined when it holds none: then it is not the API that spoke. */
+/**
+ * The Status in an answer's body; undefined if there is none, because something else than the API
+ * answered.
+ */
 export function statusOfBody(body: Uint8Array | string): Status | undefined {
   let value: unknown;
   try {
@@ -53,15 +56,15 @@ export function statusOfBody(body: Uint8Array | string): Status | undefined {
     ...(typeof message === "string" && { message }),
     ...(typeof reason === "string" && { reason }),
     ...(isRecord(details) && { details: detailsOf(details) }),
-    // Sent on as the code of an answer: what is none stands for none.
+    // The code becomes an answer's status, so an invalid one counts as absent.
     code: isInteger(code, 100, 599) ? code : 0,
   };
 }
 
-/** Keys stand in the order of Go's struct, whatever order the value was built in. */
+/** Writes keys in the order of Go's struct, whatever their order in the value. */
 function encode({ kind, apiVersion, metadata, status, message, reason, details, code }: Status): Uint8Array {
   const ordered = details && orderedDetails(details);
-  // Go leaves out an empty message and an empty reason.
+  // Go omits an empty message and an empty reason.
   const text = goJson({
     kind,
     apiVersion,
@@ -80,7 +83,7 @@ function orderedDetails({ name, group, kind, causes, retryAfterSeconds }: Status
   return { name, group, kind, causes: orderedCauses, retryAfterSeconds } as StatusDetails;
 }
 
-/** Cuts the message to the longest beginning that fits, found by halving: escapes make its encoded length uneven. */
+/** Finds the longest fitting start of the message by bisection, because escapes vary in length. */
 function fitted(status: Status, maxBytes: number): Status {
   const characters = Array.from(status.message ?? "");
   const cutTo = (length: number): Status =>
@@ -119,7 +122,7 @@ function causeOf({ reason, message, field }: Record<string, unknown>): StatusCau
   };
 }
 
-/** All that ListMeta has; what is nested could be so deep that it cannot be written again. */
+/** ListMeta has only strings; a nested value could be too deep to be written again. */
 function textsOf(value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === "string"));
 }

@@ -1,11 +1,11 @@
-/** metav1.Status: the one shape in which the Kubernetes API says that something went wrong. */
+/** metav1.Status, the Kubernetes API's one form for errors. */
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly status: "Failure" | "Success";
   readonly message?: string;
-  /** Absent for errors that the API server did not make itself, such as a failed dial. */
+  /** Absent in errors that the API server passes on, such as a failed dial. */
   readonly reason?: string;
   readonly details?: StatusDetails;
   /** HTTP status code. */
@@ -15,7 +15,7 @@ export interface Status {
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
-  /** For most reasons the resource (`pods`), for Invalid the kind (`Pod`). */
+  /** The resource (`pods`) for most reasons, the kind (`Pod`) for Invalid. */
   readonly kind?: string;
   readonly causes?: readonly StatusCause[];
   readonly retryAfterSeconds?: number;

@@ -6,7 +6,10 @@ import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 export { NEVER_CACHED, statusBody, statusHeaders, statusOfBody } from "./status-body.ts";
 export type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 
-/** A refusal that is answered with its Status. Its message is shown to the client: it must hold no secret. */
+/**
+ * A refusal that is answered with its Status. The client sees its message, which must hold no
+ * secret.
+ */
 export class StatusError extends Error {
   override readonly name = "StatusError";
   readonly status: Status;
@@ -26,7 +29,7 @@ export function notFound(resource: string, name: string): StatusError {
   return failure(404, "NotFound", `${resource} ${goQuote(name)} not found`, { name, kind: resource });
 }
 
-/** 404 for a path or resource that is not served at all. */
+/** 404 for an unknown path or resource. */
 export function unknownPath(): StatusError {
   return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
@@ -35,7 +38,10 @@ export function badRequest(message: string): StatusError {
   return failure(400, "BadRequest", message);
 }
 
-/** 403 `pods "web" is forbidden: <reason>`. The reason may be empty; the message then ends in a blank, as Kubernetes' does. */
+/**
+ * 403 `pods "web" is forbidden: <reason>`. With an empty reason the message ends in a blank, as in
+ * Kubernetes.
+ */
 export function forbidden(resource: string, name: string, reason: string): StatusError {
   const subject = [resource, name === "" ? "" : goQuote(name)].filter((part) => part !== "").join(" ");
   const message = subject === "" ? `forbidden: ${reason}` : `${subject} is forbidden: ${reason}`;
@@ -47,7 +53,7 @@ export function unauthorized(): StatusError {
   return failure(401, "Unauthorized", "Unauthorized");
 }
 
-/** 405 with client-go's sentence and, in brackets, what was tried: `(post pods web)`. */
+/** 405 with client-go's sentence and the attempted operation in brackets: `(post pods web)`. */
 export function methodNotAllowed(method: string, resource = "", name = ""): StatusError {
   const tried = [method.toLowerCase(), resource, name].filter((part) => part !== "").join(" ");
   const sentence = "the server does not allow this method on the requested resource";
@@ -62,7 +68,7 @@ export function notAcceptable(acceptedMediaTypes: readonly string[]): StatusErro
   return failure(406, "NotAcceptable", `only the following media types are accepted: ${types}`);
 }
 
-/** 413 for a body past its bound. */
+/** 413 for a body above its limit. */
 export function requestEntityTooLarge(maxBytes: number): StatusError {
   return failure(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
 }
@@ -73,7 +79,7 @@ export function unsupportedMediaType(acceptedMediaTypes: readonly string[]): Sta
   return failure(415, "UnsupportedMediaType", `${sentence}: ${types}`);
 }
 
-/** 410 for a watch or a list that starts at a version which is no longer remembered. */
+/** 410 for a watch or list that starts at a forgotten version. */
 export function resourceExpired(message: string): StatusError {
   return failure(410, "Expired", message);
 }
@@ -91,7 +97,7 @@ export function invalid(
   return failure(422, "Invalid", `${subject} ${goQuote(name)} is invalid: ${errors}`, details);
 }
 
-/** 429; `Retry-After` must be sent with the same number of seconds. */
+/** 429; the answer's `Retry-After` must have the same number of seconds. */
 export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
   return failure(429, "TooManyRequests", message, { retryAfterSeconds });
 }
@@ -105,12 +111,18 @@ export function serviceUnavailable(message: string): StatusError {
   return failure(503, "ServiceUnavailable", message);
 }
 
-/** 503 with how long not to ask again; `Retry-After` must be sent with the same number of seconds. */
+/**
+ * 503 with the time until the next try; the answer's `Retry-After` must have the same number of
+ * seconds.
+ */
 export function nodeUnreachable(message: string, retryAfterSeconds: number): StatusError {
   return failure(503, "ServiceUnavailable", message, { retryAfterSeconds });
 }
 
-/** What the API server makes of an error that is no API status (a failed dial, an EOF): the text, and no reason. */
+/**
+ * The API server's form for an error that is not an API status (a failed dial, an EOF): the text
+ * without a reason.
+ */
 export function genericError(code: number, message: string): StatusError {
   return new StatusError({
     kind: "Status",

@@ -3,7 +3,7 @@ import type { Extensible, ObjectMeta } from "./object-meta.ts";
 import type { PodSpec } from "./objects.ts";
 import type { LabelSelector } from "./rbac-objects.ts";
 
-/** What a controller makes pods from. */
+/** A controller creates pods from this. */
 export interface PodTemplateSpec extends Extensible {
   readonly metadata?: Partial<ObjectMeta>;
   readonly spec: PodSpec;

@@ -1,7 +1,7 @@
 import { matchesSelector } from "../label-match.ts";
 import type { LabelSelector } from "../rbac-objects.ts";
 
-/** The kinds that declare admission, by their resources. */
+/** The kinds that configure admission, by resource. */
 export const ADMISSION_RESOURCES = {
   validatingwebhookconfigurations: "ValidatingWebhookConfiguration",
   mutatingwebhookconfigurations: "MutatingWebhookConfiguration",
@@ -13,15 +13,17 @@ export const ADMISSION_RESOURCES = {
 
 export type AdmissionResource = keyof typeof ADMISSION_RESOURCES;
 
-/** Objects of each kind by name, as an API server wrote them; a kind that is not served has none. */
+/**
+ * Each kind's objects by name, as an API server wrote them; absent for kinds that are not served.
+ */
 export type AdmissionObjects = Readonly<Partial<Record<AdmissionResource, ReadonlyMap<string, unknown>>>>;
 
-/** One exec, attach or port-forward, as admission sees it: CONNECT on `pods/SUBRESOURCE`. */
+/** An exec, attach or port-forward as admission sees it: CONNECT on `pods/SUBRESOURCE`. */
 export interface ConnectRequest {
   readonly namespace: string;
   readonly pod: string;
   readonly subresource: string;
-  /** Undefined where the namespace is not known: every selector may match then. */
+  /** Undefined for an unknown namespace, which every selector may match. */
   readonly namespaceLabels: Readonly<Record<string, string>> | undefined;
 }
 
@@ -29,11 +31,17 @@ export interface ConnectRequest {
 export interface ConnectRule {
   /** `ValidatingAdmissionPolicy "no-exec"` */
   readonly source: string;
-  /** Whether the API server may ask it. CEL (match conditions, validations, parameters) is not run: what it may decide, matches. */
+  /**
+   * Whether the API server may call it. CEL (match conditions, validations, parameters) is not
+   * evaluated and counts as a match.
+   */
   matches(request: ConnectRequest): boolean;
 }
 
-/** What may judge a CONNECT on a pod, in the API server's order: mutating before validating. Pure. */
+/**
+ * The rules that may judge a CONNECT on a pod, in the API server's order: mutating before
+ * validating. Pure.
+ */
 export function connectRulesOf(objects: AdmissionObjects): ConnectRule[] {
   return [
     ...policyRules("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", objects),
@@ -43,7 +51,7 @@ export function connectRulesOf(objects: AdmissionObjects): ConnectRule[] {
   ].filter(({ constraints }) => constraints.every(mayMatchConnect));
 }
 
-/** metav1's MatchResources, which a webhook has in its own fields. */
+/** metav1's MatchResources; a webhook has the same fields itself. */
 interface MatchResources {
   readonly namespaceSelector?: LabelSelector | null;
   readonly objectSelector?: LabelSelector | null;
@@ -61,7 +69,7 @@ interface ResourceRule {
 }
 
 interface CompiledRule extends ConnectRule {
-  /** All have to match. */
+  /** All must match. */
   readonly constraints: readonly MatchResources[];
 }
 
@@ -78,7 +86,7 @@ function webhookRules(resource: AdmissionResource, objects: AdmissionObjects): C
     const { webhooks } = fieldsOf(object) as { webhooks?: readonly unknown[] | null };
     return (webhooks ?? []).flatMap((webhook) => {
       const { name: webhookName, rules, ...selectors } = fieldsOf(webhook);
-      // Without a rule a webhook matches nothing; a policy, everything.
+      // Without rules a webhook matches nothing, a policy everything.
       if (!Array.isArray(rules) || rules.length === 0) return [];
       const source = `${ADMISSION_RESOURCES[resource]} ${JSON.stringify(name)}, webhook ${JSON.stringify(webhookName)}`;
       return [compiled(source, [{ ...selectors, resourceRules: rules }])];
@@ -101,7 +109,10 @@ function policyRules(
   }).flat();
 }
 
-/** What no request of ours can match is left out: most clusters have many webhooks and none for CONNECT. */
+/**
+ * Skips rules that match none of our requests: most clusters have many webhooks and none for
+ * CONNECT.
+ */
 function mayMatchConnect({ objectSelector, resourceRules }: MatchResources): boolean {
   if (!isEmpty(objectSelector)) return false;
   const rules = resourceRules ?? [];
@@ -110,7 +121,10 @@ function mayMatchConnect({ objectSelector, resourceRules }: MatchResources): boo
 
 const STREAMS = ["exec", "attach", "portforward"].map((subresource) => ({ subresource, pod: undefined }));
 
-/** As the API server's matcher. The object of a CONNECT has no labels: only an empty objectSelector matches it. */
+/**
+ * Follows the API server's matcher. A CONNECT's object has no labels, so only an empty
+ * objectSelector matches it.
+ */
 function matchesConstraint(
   { namespaceSelector, objectSelector, resourceRules, excludeResourceRules }: MatchResources,
   request: ConnectRequest,
@@ -127,7 +141,7 @@ function matchesConstraint(
   return rules.length === 0 || rules.some((rule) => matchesRule(rule, request));
 }
 
-/** A bare `*` means every resource and no subresource. Without a pod, any may be meant. */
+/** A bare `*` matches every resource, but no subresource. Without a pod, any name matches. */
 function matchesRule(
   rule: ResourceRule,
   { pod, subresource }: { readonly pod: string | undefined; readonly subresource: string },

@@ -6,12 +6,14 @@ import {
 } from "../networking-objects.ts";
 import { forbidden, internalError } from "../status.ts";
 
-/** What several default classes mean: newer API servers take the newest one, those before 1.26 refuse. */
+/**
+ * How to treat several default classes: API servers since 1.26 take the newest, older ones refuse.
+ */
 export type SeveralDefaults = "newest" | "refused";
 
 /**
- * The admission plugin DefaultIngressClass: an Ingress that is created without any class gets the default one. Throws a 403
- * `StatusError` where several defaults are refused and there are several.
+ * The admission plugin DefaultIngressClass: gives a new Ingress without a class the default one.
+ * Throws a 403 `StatusError` if there are several defaults and those are refused.
  */
 export function withDefaultIngressClass(
   ingress: Ingress,
@@ -31,7 +33,7 @@ export function withDefaultIngressClass(
   return { ...ingress, spec: { ...ingress.spec, ingressClassName: first.metadata.name } };
 }
 
-/** Any other value than exactly `true` means no. */
+/** Only the exact value `true` counts. */
 export function isDefaultClass({ metadata }: IngressClass): boolean {
   return metadata.annotations?.[DEFAULT_CLASS_ANNOTATION] === "true";
 }

@@ -12,14 +12,14 @@ import type { VersionConversion } from "./version-conversion.ts";
 
 export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
 
-/** networking.k8s.io/v1beta1 called its backends otherwise, and had a default for pathType. */
+/** networking.k8s.io/v1beta1 has other names for backend fields, and a default for pathType. */
 export const ingressV1beta1: VersionConversion = {
   shape: ingressV1beta1Shape,
   toHeld: (object) => mapBackends(asIngress(object), NETWORKING_API_VERSION, toHeldPath, toHeldSpec),
   fromHeld: (object) => mapBackends(asIngress(object), NETWORKING_V1BETA1, fromHeldPath, fromHeldSpec),
 };
 
-/** The same fields in both versions. */
+/** Both versions have the same fields. */
 export const ingressClassV1beta1: VersionConversion = {
   shape: ingressClassShape,
   toHeld: (object) => ({ ...object, apiVersion: NETWORKING_API_VERSION }),
@@ -78,7 +78,7 @@ function fromHeldPath({ backend, ...path }: Fields): Fields {
   return { ...path, backend: fromHeldBackend((backend ?? {}) as IngressBackend) };
 }
 
-/** A pure resource backend stays one: a service is made only where something of it is given. */
+/** Keeps a pure resource backend: adds a service only if a service field is set. */
 function toHeldBackend({ serviceName, servicePort, ...rest }: V1beta1Backend): Fields {
   const isGiven = Boolean(serviceName) || typeof servicePort === "string" || Boolean(servicePort);
   if (!isGiven) return rest;

@@ -1,7 +1,9 @@
 import type { Container, PodSpec } from "../objects.ts";
 import { withLifecycleDefaults, withProbeDefaults } from "./default-probe.ts";
 
-/** What the API server fills in of the fields that Sluice reads, in a pod or in a template of pods. */
+/**
+ * Applies the API server's defaults to the fields that Sluice reads, in a pod or a pod template.
+ */
 export function withPodSpecDefaults(spec: PodSpec): PodSpec {
   const { containers = [], initContainers, ephemeralContainers } = spec;
   return {

@@ -1,6 +1,9 @@
 import type { HTTPGetAction, Lifecycle, Probe } from "../probe-objects.ts";
 
-/** As SetDefaults_Probe of k8s.io/kubernetes: zero counts as absent. `protocol` and `mode` have no default. */
+/**
+ * SetDefaults_Probe of k8s.io/kubernetes: zero counts as absent. `protocol` and `mode` have no
+ * default.
+ */
 export function withProbeDefaults(probe: Probe): Probe {
   const { httpGet, grpc } = probe;
   return {

@@ -1,9 +1,11 @@
-/** What a message's fields are called, by number: a text, or a message of its own. Unknown fields are skipped. */
+/**
+ * A message's fields by number: each is a string or a nested message. Unknown fields are skipped.
+ */
 export interface MessageSchema {
   readonly [fieldNumber: number]: { readonly name: string; readonly message?: MessageSchema };
 }
 
-/** The bytes are no message of protocol buffers, or not one of that schema. */
+/** The bytes are not a protobuf message of this schema. */
 export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
 }
@@ -11,8 +13,8 @@ export class ProtobufError extends Error {
 const WIRE = { VARINT: 0, FIXED64: 1, BYTES: 2, FIXED32: 5 } as const;
 
 /**
- * Reads a protobuf message of texts and messages as a plain object; of a field that stands twice the last one counts. As deep as its
- * schema and no longer than its input. Throws ProtobufError.
+ * Decodes a protobuf message of strings and messages into a plain object; the last of repeated
+ * fields counts. Depth is limited by the schema. Throws ProtobufError.
  */
 export function decodeMessage(bytes: Uint8Array, schema: MessageSchema): Record<string, unknown> {
   const message: Record<string, unknown> = {};
@@ -23,7 +25,7 @@ export function decodeMessage(bytes: Uint8Array, schema: MessageSchema): Record<
       const byte = bytes[at];
       if (byte === undefined) break;
       at += 1;
-      // Above 2^53 nothing here has a meaning; the sum then is merely too large for the checks that follow.
+      // Values above 2^53 are only inexact, and too large for the checks that follow.
       value += (byte & 0x7f) * 2 ** shift;
       if (byte < 0x80) return value;
     }

@@ -6,7 +6,7 @@ export const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
 const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 const typeMeta: MessageSchema = { 1: { name: "apiVersion" }, 2: { name: "kind" } };
 
-/** The fields of k8s.io/api/authorization/v1/generated.proto that are read. */
+/** The used fields of k8s.io/api/authorization/v1/generated.proto. */
 const resourceAttributes: MessageSchema = {
   1: { name: "namespace" },
   2: { name: "verb" },
@@ -31,7 +31,10 @@ const reviewSchemas: Readonly<Record<string, MessageSchema>> = {
   SelfSubjectReview: {},
 };
 
-/** A review as kubectl 1.32 and newer post it, as the object that JSON would have been. Throws ProtobufError. */
+/**
+ * Decodes a review from kubectl 1.32 or newer into the object of its JSON form. Throws
+ * ProtobufError.
+ */
 export function decodeReview(bytes: Uint8Array): Record<string, unknown> {
   if (MAGIC.some((byte, index) => bytes[index] !== byte)) throw new ProtobufError("no Kubernetes object");
   const envelope = decodeMessage(bytes.subarray(MAGIC.length), { 1: { name: "type", message: typeMeta } });

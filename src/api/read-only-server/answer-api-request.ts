@@ -11,13 +11,13 @@ import { type ServerVersion, versionInfo } from "./version-info.ts";
 export interface ReadOnlyApiOptions {
   readonly version: ServerVersion;
   readonly now: () => Date;
-  /** False while the gateway shuts down: `/readyz` then says so, and load balancers look elsewhere. */
+  /** False during shutdown: `/readyz` then fails, so that load balancers choose other replicas. */
   readonly isReady?: () => boolean;
 }
 
 /**
- * Serves what kubectl requests besides streaming: versions, discovery, health, cluster state. Errors
- * are Status. Undefined for streaming subresources. The caller is authorized before.
+ * Serves kubectl's requests besides streaming: versions, discovery, health, cluster state. Errors
+ * become a Status. Undefined for streaming subresources. Expects an authorized caller.
  */
 export function answerApiRequest(
   request: ApiRequest,
@@ -92,12 +92,14 @@ function parseResourcePath(path: string): ResourcePath | undefined {
   const resource = resourcesOf(group, version).find(({ name }) => name === resourceName);
   if (resource === undefined || (isInNamespace && !resource.isNamespaced)) return undefined;
   if (isInNamespace) return { resource, namespace: second, name: fourth };
-  // `/api/v1/pods/web` names a pod of no namespace; only collections span them all.
+  // `/api/v1/pods/web` names a pod without a namespace; only collections span all namespaces.
   if (third !== undefined || (resource.isNamespaced && second !== undefined)) return undefined;
   return { resource, namespace: undefined, name: second };
 }
 
-/** Decoded, or undefined when a segment is empty or no valid encoding: nothing can be served there. */
+/**
+ * The decoded segments; undefined if one is empty or invalid, since no resource has such a path.
+ */
 function segmentsOf(path: string): string[] | undefined {
   try {
     const segments = path.slice(1).split("/").map(decodeURIComponent);

@@ -10,12 +10,12 @@ import type { ObjectSource } from "./object-source.ts";
 import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
 import { includeObjectOf, tableForms, tableOf } from "./table.ts";
 
-/** A path below `/api/v1` or `/apis/GROUP/VERSION`, taken apart. */
+/** A parsed path below `/api/v1` or `/apis/GROUP/VERSION`. */
 export interface ResourcePath {
   readonly resource: Resource;
-  /** Undefined: every namespace, or a resource that has none. */
+  /** Undefined for every namespace, or a cluster-scoped resource. */
   readonly namespace: string | undefined;
-  /** Undefined: the whole collection. */
+  /** Undefined for the whole collection. */
   readonly name: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export function answerResource(path: ResourcePath, context: ReadContext): ApiAns
   return jsonAnswer(present.list(objects, metadata));
 }
 
-/** A query's boolean: absent, "0" and "false" are false, everything else, `?watch` too, is true. */
+/** A query's boolean: absent, "0" and "false" are false; all else, even `?watch`, is true. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
@@ -61,7 +61,7 @@ function requireObject(
   return object;
 }
 
-/** Whether an object lies under the path and both selectors of the query choose it. */
+/** Matches objects below the path that both selectors of the query match. */
 function matcherOf({ resource, namespace, name }: ResourcePath, query: URLSearchParams): ObjectMatcher {
   const hasLabels = parseLabelSelector(query.get("labelSelector") ?? "");
   const hasFields = parseFieldSelector(query.get("fieldSelector") ?? "", resource);
@@ -78,7 +78,7 @@ interface Presenter {
   list(objects: readonly KubernetesObject[], metadata: Readonly<Record<string, unknown>>): unknown;
 }
 
-/** Plain objects or Tables, as the client's Accept says. */
+/** Formats objects plainly or as Tables, by the client's Accept. */
 function presenterOf(resource: Resource, { accept, query, now }: ReadContext): Presenter {
   const { kind } = resource;
   const form = negotiate(accept, tableForms);
@@ -89,7 +89,7 @@ function presenterOf(resource: Resource, { accept, query, now }: ReadContext): P
         kind: `${kind}List`,
         apiVersion: groupVersionOf(resource),
         metadata,
-        // The list says what its items are.
+        // The list already names its items' kind.
         items: objects.map(({ kind: _kind, apiVersion: _apiVersion, ...item }) => item),
       }),
     };

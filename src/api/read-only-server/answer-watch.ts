@@ -7,9 +7,9 @@ import type { ObjectSource } from "./object-source.ts";
 import { groupVersionOf, type Resource } from "./resources.ts";
 import { tooOld, WatchStream } from "./watch-stream.ts";
 
-/** kube-apiserver ends watches that ask for no time after 30 to 60 minutes; clients begin anew. */
+/** kube-apiserver ends watches without a timeout after 30 to 60 minutes; clients start again. */
 export const DEFAULT_WATCH_TIMEOUT_SECONDS = 30 * 60;
-/** What fits a timer; beyond that Node would fire it at once. */
+/** Node fires a longer timer at once. */
 const MAX_WATCH_TIMEOUT_SECONDS = 2_000_000;
 
 export interface WatchRequest {
@@ -18,13 +18,13 @@ export interface WatchRequest {
   readonly query: URLSearchParams;
   readonly isWatched: ObjectMatcher;
   present(object: KubernetesObject): unknown;
-  /** What stands now and is watched. */
+  /** The present matching objects. */
   listMatching(): readonly KubernetesObject[];
 }
 
 /**
- * Answers `watch=true`. Without a resourceVersion, with "0" or sendInitialEvents, ADDED events of the
- * present state come first. Throws StatusError 410 for a forgotten version.
+ * Answers `watch=true`. Without a resourceVersion, with "0" or sendInitialEvents, the watch begins
+ * with ADDED events of the present state. Throws StatusError 410 for a forgotten version.
  */
 export function answerWatch(request: WatchRequest): ApiAnswer {
   const { resource, source, query } = request;
@@ -52,7 +52,7 @@ export function answerWatch(request: WatchRequest): ApiAnswer {
   };
 }
 
-/** Undefined when the client wants to start with the present state. */
+/** Undefined if the client wants to start with the present state. */
 function startVersionOf(query: URLSearchParams, source: ObjectSource): number | undefined {
   const text = query.get("resourceVersion") || "0";
   if (text === "0") return undefined;
@@ -63,7 +63,7 @@ function startVersionOf(query: URLSearchParams, source: ObjectSource): number | 
   return version;
 }
 
-/** Streaming lists (KEP-3157), which client-go asks for since 1.35. */
+/** Streaming lists (KEP-3157), which client-go requests since 1.35. */
 function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
   const value = query.get("sendInitialEvents");
   if (value === null || value === "") return undefined;

@@ -3,17 +3,17 @@ import { NEVER_CACHED, type StatusError, statusBody, statusHeaders } from "../st
 
 export interface ApiRequest {
   readonly method: string;
-  /** Without query, percent-encoded as it came. */
+  /** Without query, percent-encoded as received. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The Accept header; empty when there is none. */
+  /** The Accept header; empty if absent. */
   readonly accept: string;
 }
 
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A watch's body has no end of its own: the caller returns its iterator when the client leaves. */
+  /** A watch's body is endless: the caller must return its iterator when the client leaves. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
@@ -25,7 +25,7 @@ export function jsonAnswer(value: unknown, contentType = "application/json"): Ap
   };
 }
 
-/** One value as the API server sends it, alone or as an event of a watch. */
+/** A value as the API server sends it, alone or as a watch event. */
 export function jsonLine(value: unknown): Uint8Array {
   return new TextEncoder().encode(`${goJson(value)}\n`);
 }

@@ -3,7 +3,7 @@ import { ageOf } from "./human-duration.ts";
 import { ingressCells, ingressClassCells, serviceCells } from "./networking-columns.ts";
 import { summarisePod } from "./pod-status.ts";
 
-/** A column of a Table; `isWide`: shown with `-o wide` only. */
+/** A Table column; `isWide` columns appear only with `-o wide`. */
 export interface Column {
   readonly name: string;
   readonly description: string;
@@ -79,7 +79,7 @@ export function columnsOf(kind: ServedObject["kind"]): readonly Column[] {
   return columnsOfKind[kind];
 }
 
-/** One cell per column, as kube-apiserver's printers fill them. */
+/** One cell for each column, as in kube-apiserver's printers. */
 export function cellsOf(object: KubernetesObject, now: Date): readonly string[] {
   switch (object.kind) {
     case "Pod":
@@ -95,7 +95,7 @@ export function cellsOf(object: KubernetesObject, now: Date): readonly string[] 
     case "IngressClass":
       return ingressClassCells(object, now);
     default:
-      // RBAC objects are read, but not served.
+      // RBAC objects are read but not served.
       return [object.metadata.name];
   }
 }

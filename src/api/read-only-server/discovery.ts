@@ -11,7 +11,7 @@ const aggregatedForms: readonly Representation[] = ["v2", "v2beta1"].map((versio
   version,
 }));
 
-/** `/api`: the versions of the core group, or all its resources at once for clients since kubectl 1.26. */
+/** `/api`: the core group's versions, or all its resources at once for kubectl since 1.26. */
 export function answerCoreVersions(accept: string): ApiAnswer {
   const form = negotiate(accept, aggregatedForms);
   if (form) return aggregatedAnswer(form, [coreGroup()]);
@@ -22,7 +22,7 @@ export function answerCoreVersions(accept: string): ApiAnswer {
   });
 }
 
-/** `/apis`: the groups besides the core one. */
+/** `/apis`: all groups but core. */
 export function answerGroups(accept: string): ApiAnswer {
   const form = negotiate(accept, aggregatedForms);
   if (form) return aggregatedAnswer(form, aggregatedGroups());
@@ -39,14 +39,16 @@ export function answerCoreResources(accept: string): ApiAnswer {
   });
 }
 
-/** client-go takes the aggregated form only when Content-Type names it with all three parameters. */
+/**
+ * client-go accepts the aggregated form only if Content-Type names it with all three parameters.
+ */
 function aggregatedAnswer({ as, group, version }: Representation, items: readonly unknown[]): ApiAnswer {
   const body = { kind: as, apiVersion: `${group}/${version}`, metadata: {}, items };
   const answer = jsonAnswer(body, `application/json;g=${group};v=${version};as=${as}`);
   return { ...answer, headers: { ...answer.headers, Vary: "Accept" } };
 }
 
-/** The core group has no name. */
+/** The core group's name is empty. */
 function coreGroup(): unknown {
   return {
     metadata: { creationTimestamp: null },

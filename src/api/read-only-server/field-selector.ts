@@ -23,8 +23,8 @@ export function parseFieldSelector(selector: string, resource: Resource): Object
 }
 
 /**
- * A selector's terms, sorted by their bytes as in apimachinery's fields.ParseSelector. In a value, a backslash
- * escapes a comma, an equals sign or a backslash. Throws StatusError 400 in its words.
+ * A selector's terms, sorted by bytes as in apimachinery's fields.ParseSelector. In a value, a
+ * backslash escapes a comma, an equals sign or a backslash. Throws its StatusError 400.
  */
 export function fieldTerms(selector: string): readonly FieldTerm[] {
   const terms = selector.match(/(?:\\.?|[^\\,])+/gs) ?? [];
@@ -37,7 +37,7 @@ export function fieldTerms(selector: string): readonly FieldTerm[] {
         throw badRequest(`invalid selector: '${selector}'; can't understand '${term}'`);
       return { field, operator: operator as FieldTerm["operator"], value: unescaped(value) };
     });
-  // A term of an operator alone is no requirement, whichever it is.
+  // apimachinery ignores a term that has only an operator.
   return parsed.filter(({ field, value }) => field !== "" || value !== "");
 }
 

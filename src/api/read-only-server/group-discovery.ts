@@ -12,7 +12,7 @@ interface ApiGroup {
   readonly preferredVersion: unknown;
 }
 
-/** `metav1.APIGroup` of every group besides the core one. */
+/** `metav1.APIGroup` of every group but core. */
 export function apiGroups(): ApiGroup[] {
   return Array.from(servedGroups(), ([name, versions]) => {
     const entries = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }));
@@ -20,7 +20,7 @@ export function apiGroups(): ApiGroup[] {
   });
 }
 
-/** The same as items of an `APIGroupDiscoveryList`. */
+/** The same groups as items of an `APIGroupDiscoveryList`. */
 export function aggregatedGroups(): unknown[] {
   return Array.from(servedGroups(), ([name, versions]) => ({
     metadata: { name, creationTimestamp: null },
@@ -35,7 +35,7 @@ export function aggregatedGroups(): unknown[] {
   }));
 }
 
-/** `/apis/GROUP` and `/apis/GROUP/VERSION`; undefined for a group that is not served. */
+/** Answers `/apis/GROUP` and `/apis/GROUP/VERSION`; undefined for an unknown group. */
 export function answerGroupPath(path: string, accept: string): ApiAnswer | undefined {
   const [, apis, group = "", version, ...more] = path.split("/");
   if (apis !== "apis" || more.length > 0) return undefined;
@@ -66,7 +66,7 @@ export function answerGroupPath(path: string, accept: string): ApiAnswer | undef
   });
 }
 
-/** The groups besides the core one, with their versions, the preferred first. */
+/** All groups but core with their versions, the preferred one first. */
 function servedGroups(): ReadonlyMap<string, readonly string[]> {
   const versionsOf = new Map<string, string[]>();
   for (const { group, version } of [...reviewResources, ...resources]) {

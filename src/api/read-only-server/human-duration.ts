@@ -3,10 +3,13 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 
-/** Ages as kubectl prints them: two units while the smaller one matters, then one (k8s.io/apimachinery duration.HumanDuration). */
+/**
+ * Formats an age as kubectl does: two units while the smaller one matters, then one
+ * (k8s.io/apimachinery duration.HumanDuration).
+ */
 export function humanDuration(seconds: number): string {
   const whole = Math.trunc(seconds);
-  // Clocks of two machines may differ by a second.
+  // Allows one second of clock difference between machines.
   if (whole < -1) return "<invalid>";
   if (whole < 0) return "0s";
   if (whole < 2 * MINUTE) return `${whole}s`;
@@ -20,7 +23,7 @@ export function humanDuration(seconds: number): string {
   return `${Math.floor(whole / YEAR)}y`;
 }
 
-/** The time since an RFC 3339 time stamp. */
+/** The age of an RFC 3339 time stamp. */
 export function ageOf(timestamp: string | undefined, now: Date): string {
   const since = Date.parse(timestamp ?? "");
   return Number.isNaN(since) ? "<unknown>" : humanDuration((now.getTime() - since) / 1_000);

@@ -6,8 +6,8 @@ type Labels = Readonly<Record<string, string>>;
 export type LabelMatcher = (labels: Labels) => boolean;
 
 /**
- * As apimachinery's lexer: no-break spaces belong to words, where they are refused; a NUL ends a token, and one
- * that begins none ends the selector.
+ * Follows apimachinery's lexer: no-break spaces belong to words, which then are refused; a NUL ends
+ * a token, and at a token's start it ends the selector.
  */
 const TOKEN = /[ \t\r\n]*(?<token>==|!=|[=!,()<>]|[^\0 \t\r\n=!,()<>]+)\0?/y;
 const SYMBOL = /^[=!,()<>]/;
@@ -15,8 +15,8 @@ const END = "";
 const OPERATORS = ["in", "notin", "=", "==", "!=", ">", "<"];
 
 /**
- * Parses `app=web,tier in (a, b),!old,level>3` as apimachinery's labels.Parse. A key that is absent satisfies
- * `!=` and `notin`. Throws StatusError 400 in its words.
+ * Parses `app=web,tier in (a, b),!old,level>3` as apimachinery's labels.Parse. An absent key
+ * satisfies `!=` and `notin`. Throws its StatusError 400.
  */
 export function parseLabelSelector(selector: string): LabelMatcher {
   const tokens = new Tokens(selector);
@@ -71,7 +71,7 @@ function parseValue(tokens: Tokens): string {
   return value;
 }
 
-/** `(a,b)`; an empty value stands before, between or behind commas. */
+/** `(a,b)`; a missing value before, between or after commas is empty. */
 function parseValues(tokens: Tokens): Set<string> {
   const open = tokens.next();
   if (open !== "(") throw unparsable(`found '${open}' expected: '('`);
@@ -117,9 +117,9 @@ function isBeyond(value: string, operator: "<" | ">", bound: bigint): boolean {
   return operator === ">" ? number > bound : number < bound;
 }
 
-/** As strconv.ParseInt of 64 bits; undefined where that fails. */
+/** strconv.ParseInt with 64 bits; undefined if it fails. */
 export function int64Of(text: string): bigint | undefined {
-  // Longer ones, but for zeros in front, do not fit; BigInt's time grows with the square.
+  // More digits, apart from leading zeros, do not fit; BigInt's time grows with their square.
   const digits = /^([+-]?)0*(\d{0,19})$/.exec(text);
   if (digits === null || !/\d$/.test(text)) return undefined;
   const number = BigInt(digits[2] || "0") * (digits[1] === "-" ? -1n : 1n);
@@ -138,7 +138,7 @@ function unparsable(problem: string): Error {
   return badRequest(`unable to parse requirement: ${problem}`);
 }
 
-/** The selector's words and symbols in order, then empty strings for ever. */
+/** The selector's words and symbols in order, then endless empty strings. */
 class Tokens {
   readonly #tokens: readonly string[];
   #position = 0;

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../objects.ts";
 import { badRequest, resourceExpired } from "../status.ts";
 
-/** One page of a list, and the token that fetches the next. */
+/** One page of a list, and the token for the next page. */
 export interface ListPage {
   readonly objects: readonly KubernetesObject[];
   readonly metadata: {
@@ -11,7 +11,10 @@ export interface ListPage {
   };
 }
 
-/** Cuts a list as `limit` and `continue` of the query say. Throws StatusError 400 for unusable ones, 410 for an outdated token. */
+/**
+ * Cuts a list by the query's `limit` and `continue`. Throws StatusError 400 for invalid values, 410
+ * for an outdated token.
+ */
 export function pageOf(
   objects: readonly KubernetesObject[],
   resourceVersion: number,
@@ -30,7 +33,7 @@ export function pageOf(
   };
 }
 
-/** A number of a query, as Go's decoder takes it. Throws StatusError 400. */
+/** Parses a query's number as Go's decoder does. Throws StatusError 400. */
 export function parseCount(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
     throw badRequest(
@@ -46,7 +49,10 @@ function tokenOf(start: number, resourceVersion: number): string {
   );
 }
 
-/** Only the present state is kept, so a token of an earlier one could skip or repeat objects: the client lists again. */
+/**
+ * Only the present state exists, so an older token could skip or repeat objects; the client must
+ * list again.
+ */
 function startOf(token: string, resourceVersion: number): number {
   if (token === "") return 0;
   const { rv, start } = decodeToken(token);
@@ -71,7 +77,7 @@ function decodeToken(token: string): { rv: number; start: number } {
       return { rv: Number(rv), start: Number(start) };
     }
   } catch {
-    // Answered below, like every other token that we did not give out.
+    // Refused below, like every token that this server did not issue.
   }
   throw badRequest("continue key is not valid: it was not given out by this server");
 }

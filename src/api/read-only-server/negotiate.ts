@@ -1,6 +1,6 @@
 import { notAcceptable } from "../status.ts";
 
-/** A form of an answer besides plain JSON, named as clients name it in Accept. */
+/** An answer's form besides plain JSON, as clients name it in Accept. */
 export interface Representation {
   readonly as: string;
   readonly group: string;
@@ -10,8 +10,8 @@ export interface Representation {
 const JSON_TYPE = "application/json";
 
 /**
- * Chooses the media type as kube-apiserver does: by quality, then in the given order; protobuf is
- * skipped. Undefined means plain JSON. Throws StatusError 406 without any JSON form.
+ * Chooses the media type as kube-apiserver does: by quality, then by order; skips protobuf.
+ * Undefined means plain JSON. Throws StatusError 406 if no JSON form is acceptable.
  */
 export function negotiate(
   accept: string,

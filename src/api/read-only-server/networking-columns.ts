@@ -2,7 +2,7 @@ import type { Ingress, IngressClass, IngressRule } from "../networking-objects.t
 import type { Service } from "../service-objects.ts";
 import { ageOf } from "./human-duration.ts";
 
-/** Cells of Services and Ingresses, as kube-apiserver's printers fill them. */
+/** Cells of Services and Ingresses, as in kube-apiserver's printers. */
 export function serviceCells({ metadata, spec = {}, status }: Service, now: Date): string[] {
   const { type = "ClusterIP", clusterIP, clusterIPs = clusterIP ? [clusterIP] : [], ports = [] } = spec;
   return [

@@ -1,8 +1,8 @@
 import type { ObjectChange, ObjectOfKind, ServedObject } from "../objects.ts";
 
-/** What the read-only API shows. Answers come from memory. */
+/** The read-only API's objects, from memory. */
 export interface ObjectSource {
-  /** The namespace of a kind that has none is "". */
+  /** The namespace of a cluster-scoped kind is "". */
   get<Kind extends ServedObject["kind"]>(
     kind: Kind,
     namespace: string,
@@ -11,6 +11,6 @@ export interface ObjectSource {
   list<Kind extends ServedObject["kind"]>(kind: Kind, namespace?: string): readonly ObjectOfKind<Kind>[];
   readonly resourceVersion: number;
   subscribe(listener: () => void): () => void;
-  /** Undefined when some of the changes since are no longer remembered. */
+  /** Undefined if some of the changes are forgotten. */
   changesAfter(resourceVersion: number): readonly ObjectChange[] | undefined;
 }

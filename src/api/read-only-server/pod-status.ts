@@ -1,11 +1,11 @@
 import type { ContainerStatus, Pod } from "../objects.ts";
 
-/** What `kubectl get pods` says of a pod, computed as kube-apiserver's printer does. */
+/** The columns of `kubectl get pods`, computed as in kube-apiserver's printer. */
 export interface PodSummary {
   readonly ready: string;
   readonly status: string;
   readonly restarts: number;
-  /** RFC 3339; of the latest restart. */
+  /** RFC 3339 time of the latest restart. */
   readonly lastRestart: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export function summarisePod(pod: Pod): PodSummary {
   };
 }
 
-/** `Init:...` for the first init container that has not succeeded; undefined when all have. */
+/** `Init:...` for the first init container that has not succeeded; undefined if all have. */
 function initReason(statuses: readonly ContainerStatus[], total: number): string | undefined {
   const index = statuses.findIndex(({ state }) => state?.terminated?.exitCode !== 0);
   const state = statuses[index]?.state;
@@ -47,7 +47,7 @@ function initReason(statuses: readonly ContainerStatus[], total: number): string
   return waiting && waiting !== "PodInitializing" ? `Init:${waiting}` : `Init:${index}/${total}`;
 }
 
-/** The first container with something to say wins; kubectl's printer looks at them from the last to the first. */
+/** The first container with a reason wins; kubectl's printer reads them from last to first. */
 function containerReason({ status = {} }: Pod, podReason: string, hasRunning: boolean): string {
   const reasons = (status.containerStatuses ?? []).flatMap(({ state }) => {
     if (state?.waiting?.reason) return [state.waiting.reason];

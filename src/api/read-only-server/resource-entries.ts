@@ -1,6 +1,6 @@
 import { READ_VERBS, type Resource } from "./resources.ts";
 
-/** How a resource and its subresources are announced in an `APIResourceList`. */
+/** A resource and its subresources for an `APIResourceList`. */
 export function resourceEntries(resource: Resource): unknown[] {
   const { name, singularName, kind, isNamespaced, shortNames, categories, subresources } = resource;
   const own = {
@@ -22,7 +22,7 @@ export function resourceEntries(resource: Resource): unknown[] {
   return [own, ...below];
 }
 
-/** The same in an `APIGroupDiscoveryList`. */
+/** The same for an `APIGroupDiscoveryList`. */
 export function aggregatedResource(resource: Resource): unknown {
   const { group, version, name, singularName, kind, isNamespaced, shortNames, categories, subresources } =
     resource;

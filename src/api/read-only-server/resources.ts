@@ -1,9 +1,9 @@
 import { NETWORKING_API_VERSION } from "../networking-objects.ts";
 import type { KubernetesObject, ServedObject } from "../objects.ts";
 
-/** One row per resource that is served; discovery, routing and listing read nothing else. */
+/** One row for each served resource; discovery, routing and listing read only these. */
 export interface Resource {
-  /** Empty: the core group. */
+  /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Resource {
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly subresources: readonly Subresource[];
-  /** Values that a field selector may ask for, besides name and namespace. */
+  /** Fields that a field selector may use, besides name and namespace. */
   readonly selectableFields: Readonly<Record<string, (object: KubernetesObject) => unknown>>;
 }
 
@@ -26,7 +26,7 @@ export interface Subresource {
 export const READ_VERBS = ["get", "list", "watch"] as const;
 const STREAM_VERBS = ["create", "get"] as const;
 
-/** A path into an object; an absent part gives undefined. */
+/** Reads a path in an object; undefined if a part is absent. */
 const field =
   (...path: readonly string[]) =>
   (object: KubernetesObject): unknown =>
@@ -119,7 +119,7 @@ export function groupVersionOf({ group, version }: Pick<Resource, "group" | "ver
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** `pods`, `ingresses.networking.k8s.io`: how messages name it. */
+/** `pods`, `ingresses.networking.k8s.io`: the resource's name in messages. */
 export function qualifiedNameOf({ name, group }: Resource): string {
   return group === "" ? name : `${name}.${group}`;
 }

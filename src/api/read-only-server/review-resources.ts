@@ -1,4 +1,7 @@
-/** Questions about oneself: they are POSTed, answered at once and kept nowhere. The gateway answers them; here they are announced. */
+/**
+ * Self-reviews: clients POST them and get the answer at once; nothing is stored. The gateway
+ * answers them; discovery announces them.
+ */
 export interface ReviewResource {
   readonly group: string;
   readonly version: string;
@@ -37,12 +40,12 @@ export const reviewResources: readonly ReviewResource[] = [
   },
 ];
 
-/** The review that a path asks for, or undefined when it is none. */
+/** The review at a path, or undefined. */
 export function reviewAt(path: string): ReviewResource | undefined {
   return reviewResources.find(({ group, version, name }) => path === `/apis/${group}/${version}/${name}`);
 }
 
-/** The resources of one group and version. */
+/** The reviews of one group and version. */
 export function reviewsOf(group: string, version: string): readonly ReviewResource[] {
   return reviewResources.filter((review) => review.group === group && review.version === version);
 }

@@ -4,7 +4,7 @@ import { cellsOf, columnsOf } from "./columns.ts";
 import type { Representation } from "./negotiate.ts";
 
 const META_GROUP = "meta.k8s.io";
-/** kubectl before 1.16 knows only v1beta1, and every later one offers it second. */
+/** kubectl before 1.16 knows only v1beta1; later ones offer it second. */
 export const tableForms: readonly Representation[] = ["v1", "v1beta1"].map((version) => ({
   as: "Table",
   group: META_GROUP,
@@ -17,14 +17,17 @@ export interface TableOptions {
   readonly now: Date;
 }
 
-/** The `includeObject` of a query. Throws StatusError 400 for a value that Kubernetes does not know. */
+/** The query's `includeObject`. Throws StatusError 400 for an unknown value. */
 export function includeObjectOf(query: URLSearchParams): TableOptions["includeObject"] {
   const value = query.get("includeObject") || "Metadata";
   if (value === "None" || value === "Metadata" || value === "Object") return value;
   throw badRequest(`unrecognized includeObject value: "${value}"`);
 }
 
-/** What kubectl prints: columns named and filled by the server (meta.k8s.io Table). `metadata` is that of the list or object. */
+/**
+ * kubectl prints this: columns that the server names and fills (meta.k8s.io Table). `metadata`
+ * belongs to the list or object.
+ */
 export function tableOf(
   kind: ServedObject["kind"],
   objects: readonly KubernetesObject[],

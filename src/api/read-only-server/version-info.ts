@@ -1,14 +1,17 @@
-/** What `/version` claims. */
+/** The version in `/version`. */
 export interface ServerVersion {
-  /** Semantic version with its `v`, such as `v1.36.0+sluice-0.1.0`; kubectl compares major and minor with its own. */
+  /**
+   * Semantic version with its `v`, such as `v1.36.0+sluice-0.1.0`; kubectl compares its own major
+   * and minor with it.
+   */
   readonly gitVersion: string;
-  /** `process.version` and the like; shown by `kubectl version -o yaml`. */
+  /** Such as `process.version`; `kubectl version -o yaml` prints it. */
   readonly runtime: string;
   /** `linux/amd64`. */
   readonly platform: string;
 }
 
-/** version.Info, with every key that clients may read. There was no Go compiler: its fields name what runs instead. */
+/** version.Info with every key that clients may read. The Go compiler's fields name our runtime. */
 export function versionInfo({
   gitVersion,
   runtime,

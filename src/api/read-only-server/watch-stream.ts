@@ -6,19 +6,19 @@ import type { ObjectSource } from "./object-source.ts";
 
 export interface WatchOptions {
   readonly source: ObjectSource;
-  /** Of which resource, in which namespace, by which selectors. */
+  /** Selects by resource, namespace and selectors. */
   readonly isWatched: ObjectMatcher;
-  /** Events that come before all changes: the state at `startVersion`. */
+  /** Events of the state at `startVersion`, which come before all changes. */
   readonly initialEvents: readonly unknown[];
   readonly startVersion: number;
   readonly timeoutMs: number;
-  /** How the client wants to see an object: as it is, or as a Table. */
+  /** Formats an object for the client: plainly, or as a Table. */
   present(object: KubernetesObject): unknown;
 }
 
 /**
- * A watch's events, one JSON line each. Nothing is queued for a slow client: it gets what the source
- * still has, or 410. The reader must call `return` when the client leaves.
+ * A watch's events, one JSON line each. Queues nothing for a slow client: it gets the source's
+ * remembered changes, or 410. The reader must call `return` when the client leaves.
  */
 export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   readonly #options: WatchOptions;
@@ -75,7 +75,7 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
     }
   }
 
-  /** An object that begins or ceases to match the selectors comes or goes, as far as this client can see. */
+  /** An object that begins or stops matching the selectors is added or deleted for this client. */
   #eventType({ type, object, previous }: ObjectChange): ObjectChange["type"] | undefined {
     const { isWatched } = this.#options;
     const was = previous !== undefined && isWatched(previous);
@@ -92,7 +92,7 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   }
 }
 
-/** 410: the client must list again. Said for versions of the future too, which another process gave out. */
+/** 410: the client must list again. Also for future versions, which another process issued. */
 export function tooOld(version: number, source: ObjectSource) {
   return resourceExpired(`too old resource version: ${version} (${source.resourceVersion})`);
 }

@@ -27,7 +27,7 @@ export const namespaceStrategy = plainStrategy<Namespace>({
   status: statusOnly(validateNamespace),
 });
 
-/** Selectors of namespaces find them by their name. */
+/** Selectors find namespaces by this name label. */
 function withNameLabel(namespace: Namespace): Namespace {
   const { name, labels } = namespace.metadata;
   if (!name) return namespace;

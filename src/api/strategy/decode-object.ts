@@ -7,16 +7,19 @@ import { kindShape } from "../validation/kubernetes-shapes.ts";
 import { type Shape, shapeProblem } from "../validation/shape.ts";
 import { withoutNulls } from "../validation/without-nulls.ts";
 
-/** kubectl asks the API server for Strict: fields that the kind does not have are errors, and fields that are not read here are checked. */
+/**
+ * kubectl requests Strict: unknown fields are errors, and fields that Sluice does not read are
+ * checked, too.
+ */
 export type FieldValidation = "Strict" | "Ignore";
 
-/** Something wrong with an object, with the API server's whole sentence. */
+/** A problem with an object, as the API server's whole sentence. */
 export interface ObjectProblem {
   readonly path: FieldPath;
   readonly message: string;
 }
 
-/** An object that is no more than decoded: of its kind's shape, in the held version, with defaults; no rule was checked. */
+/** Decoded, not validated: right shape, held version, defaults filled in. */
 export type Decoding =
   | {
       readonly isDecoded: true;
@@ -26,7 +29,7 @@ export type Decoding =
     }
   | { readonly isDecoded: false; readonly problem: ObjectProblem };
 
-/** The first half of reading untrusted data; the API server answers its failures with 400. */
+/** The first half of reading untrusted data; the API server answers 400 if it fails. */
 export function decodeObject(value: unknown, fieldValidation: FieldValidation = "Ignore"): Decoding {
   if (!isRecord(value)) {
     return refused([], "a Kubernetes object is expected: a mapping with apiVersion and kind");
@@ -53,7 +56,7 @@ export function decodeObject(value: unknown, fieldValidation: FieldValidation = 
   return { isDecoded: true, object: strategy.withDefaults(held), strategy, shape: version.shape };
 }
 
-/** The API server names the version without its group here. */
+/** The API server omits the version's group here. */
 export function cannotBeHandled(kind: string, apiVersion: string): string {
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   return `${kind} in version ${goQuote(version)} cannot be handled as a ${kind}`;
@@ -67,7 +70,7 @@ function versionsOf({ apiVersion, shape, otherVersions }: Strategy) {
   return [{ name: apiVersion, shape }, ...others];
 }
 
-/** Where the kind is known, else which kinds are. */
+/** The versions of a known kind, or else the known kinds. */
 function knownText(strategy: Strategy | undefined): string {
   if (strategy === undefined)
     return `known here: ${[...strategies.map(({ kind }) => kind), "List"].join(", ")}`;
@@ -80,7 +83,7 @@ function refused(path: FieldPath, message: string): Decoding {
   return { isDecoded: false, problem: { path, message } };
 }
 
-/** With the parts that validation reads; Go decodes an absent struct as an empty one. */
+/** Adds the parts that validation reads; Go decodes an absent struct as an empty one. */
 function completed(value: Record<string, unknown>): ApiObject {
   const metadata = isRecord(value.metadata) ? value.metadata : {};
   const spec = value.kind === "Pod" ? { spec: value.spec ?? {} } : {};

@@ -52,7 +52,7 @@ export const ingressStrategy: Strategy<Ingress> = {
   },
 };
 
-/** What stood in the object before, when less was checked, may stand on. */
+/** An older object may keep values that were valid when it was stored. */
 function rulesFor(gates: FeatureGates, old: Ingress | undefined): IngressRules {
   const isRelaxed = gates.isEnabled("RelaxedServiceNameValidation");
   return {

@@ -9,7 +9,10 @@ type Given<T extends ApiObject> = Pick<
 > &
   Partial<Strategy<T>> & { validate(object: T): FieldError[] };
 
-/** A kind that is checked alike on create and update and changed by neither, but for what `given` says. */
+/**
+ * A kind with equal checks on create and update and no changes by the server, except those in
+ * `given`.
+ */
 export function plainStrategy<T extends ApiObject>({ validate, ...given }: Given<T>): Strategy<T> {
   return {
     otherVersions: {},
@@ -26,13 +29,13 @@ export function plainStrategy<T extends ApiObject>({ validate, ...given }: Given
   };
 }
 
-/** The object as it came, with the status that is stored. */
+/** The new object with the stored status. */
 export function keepingStatus<T extends ApiObject>(next: T, old: T): T {
   const { status: _, ...rest } = next;
   return { ...rest, ...(old.status !== undefined && { status: old.status }) } as T;
 }
 
-/** A `/status` that changes nothing else, whose whole object is then checked. */
+/** A `/status` write that changes only the status; the whole object is then validated. */
 export function statusOnly<T extends ApiObject>(validate: (object: T) => FieldError[]): StatusStrategy<T> {
   return {
     prepareForUpdate: (next, old) => {

@@ -20,14 +20,17 @@ export type ObjectReading =
       readonly isValid: true;
       readonly object: ApiObject;
       readonly warnings: readonly string[];
-      /** Of a strict reading: fields of which names and types alone were checked, as `spec.containers[].args`. */
+      /**
+       * From strict reading: fields for which only names and types were checked, such as
+       * `spec.containers[].args`.
+       */
       readonly unjudged: readonly string[];
     }
   | { readonly isValid: false; readonly problems: readonly ObjectProblem[] };
 
 /**
- * Reads one object from untrusted data as a create, or as an update if `oldOf` has its kind and name:
- * types, conversion, defaults, gates, validation. The result needs no further checks.
+ * Reads an untrusted object as a create, or as an update if `oldOf` has its kind and name: types,
+ * conversion, defaults, gates, validation. The result needs no further checks.
  */
 export function readObject(
   value: unknown,
@@ -41,7 +44,7 @@ export function readObject(
   if (fieldValidation === "Strict") {
     const { apiVersion, kind } = value as { apiVersion: string; kind: string };
     const unknown = unknownFields(value, kindShape(apiVersion, kind));
-    // Without the sentences of validation, which would miss what was mistyped.
+    // Skips validation, which would report mistyped fields as missing.
     if (unknown.length > 0) {
       const problems = unknown.map(({ path, message }) => ({
         path,
@@ -71,20 +74,20 @@ export function readObject(
 
 function created(given: ApiObject, strategy: Strategy, gates: FeatureGates) {
   const { status } = given;
-  // A create would begin with an empty status; a file says how things are.
+  // A create would clear the status, but a file describes the present state.
   const { status: _, ...rest } = strategy.prepareForCreate(given, gates);
   const object: ApiObject = status === undefined ? rest : { ...rest, status };
   return { object, errors: strategy.validateCreate(object, gates) };
 }
 
-/** As `kubectl apply` does: the version that it replaces is the one that is there. */
+/** As `kubectl apply`: replaces the stored version. */
 function updated(given: ApiObject, old: ApiObject, strategy: Strategy, gates: FeatureGates) {
   const { resourceVersion } = old.metadata;
   const metadata = resourceVersion === undefined ? given.metadata : { ...given.metadata, resourceVersion };
   return prepareUpdate(strategy, { ...given, metadata }, old, gates);
 }
 
-/** The API server takes away the namespace of a cluster-scoped object. */
+/** The API server removes a cluster-scoped object's namespace. */
 export function placed(object: ApiObject, { isNamespaced }: Strategy): ApiObject {
   if (!isNamespaced) {
     const { namespace: _, ...metadata } = object.metadata;

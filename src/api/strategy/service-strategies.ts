@@ -73,7 +73,7 @@ function withServiceDefaults(service: Service): Service {
   const ports = spec.ports?.map((port) => ({
     ...port,
     protocol: port.protocol || "TCP",
-    // An empty name and 0 are as good as absent to Go.
+    // Go treats an empty name and 0 as absent.
     targetPort: port.targetPort || port.port || 0,
   }));
   return {
@@ -87,7 +87,7 @@ function withServiceDefaults(service: Service): Service {
   };
 }
 
-/** `stringData` is written and never read: it ends up in `data`, over what stands there. */
+/** `stringData` is write-only: its values override those in `data`. */
 function withSecretDefaults({ stringData, ...secret }: Secret): Secret {
   const texts = Object.entries((stringData ?? {}) as Record<string, string>);
   const encoded = texts.map(([key, value]) => [key, Buffer.from(value).toString("base64")]);

@@ -17,7 +17,7 @@ import {
 import type { Strategy } from "./strategy.ts";
 import { workloadStrategies } from "./workload-strategies.ts";
 
-/** Every kind that is known here. */
+/** Every known kind. */
 export const strategies: readonly Strategy[] = [
   podStrategy,
   nodeStrategy,

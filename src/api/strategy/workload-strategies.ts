@@ -36,19 +36,19 @@ import { withFirstGeneration, withNextGeneration } from "./generation.ts";
 import { keepingStatus, statusOnly } from "./plain-strategy.ts";
 import type { Strategy } from "./strategy.ts";
 
-/** Where an object keeps its template, and what is said about the rest of it. */
+/** Locates an object's pod template, and validates the rest. */
 interface WorkloadRules<T extends ApiObject>
   extends Pick<Strategy<T>, "kind" | "apiVersion" | "resource" | "shape"> {
   templateOf(object: T): PodTemplateSpec | undefined;
   withTemplate(object: T, template: PodTemplateSpec): T;
-  /** Beside those of the template. */
+  /** Defaults besides those of the template. */
   withOwnDefaults(object: T): T;
   validate(object: T, options: ProbeFieldOptions): FieldError[];
   updateErrors(next: T, old: T): FieldError[];
   readonly hasStatus: boolean;
 }
 
-/** A kind with a template of pods: the template has the defaults, the cleared fields and the validation that a pod has. */
+/** A kind with a pod template, whose defaults, cleared fields and validation are a pod's. */
 function workloadStrategy<T extends ApiObject>(rules: WorkloadRules<T>): Strategy<T> {
   const { kind, apiVersion, resource, shape, templateOf, withTemplate, hasStatus } = rules;
   const withoutDisabledFields = (next: T, old: T | undefined, gates: FeatureGates): T => {
@@ -131,7 +131,7 @@ const replicationControllerStrategy = workloadStrategy<ReplicationController>({
   hasStatus: true,
 });
 
-/** An object without labels takes those of its template. */
+/** An object without labels gets its template's. */
 function withLabelsOf<T extends ApiObject>(object: T, labels: Readonly<Record<string, string>>): T {
   const { metadata } = object;
   return Object.keys(metadata.labels ?? {}).length === 0
@@ -139,7 +139,10 @@ function withLabelsOf<T extends ApiObject>(object: T, labels: Readonly<Record<st
     : object;
 }
 
-/** The pods of a Job are labelled with its name, and by an oversight of Kubernetes' defaults so is a Job that takes their labels. */
+/**
+ * A Job's pods get its name as a label. By an oversight in Kubernetes' defaults so does a Job that
+ * takes their labels.
+ */
 function withJobName(job: Job): Job {
   const { name } = job.metadata;
   const template = specOf(job).template ?? EMPTY_TEMPLATE;

@@ -4,21 +4,21 @@ import type { FieldError } from "../field-errors.ts";
 import type { ObjectMeta } from "../object-meta.ts";
 import type { Strategy } from "./strategy.ts";
 
-/** What a write comes to: the object to store, unless there are errors. */
+/** The object to store, unless there are errors. */
 export interface PreparedWrite {
   readonly object: ApiObject;
   readonly errors: readonly FieldError[];
   readonly warnings: readonly string[];
 }
 
-/** `object`: defaulted, after admission. */
+/** Expects `object` with defaults, after admission. */
 export function prepareCreate(strategy: Strategy, object: ApiObject, gates: FeatureGates): PreparedWrite {
   const prepared = strategy.prepareForCreate(object, gates);
   const errors = strategy.validateCreate(prepared, gates);
   return { object: prepared, errors, warnings: strategy.warnings(prepared) };
 }
 
-/** `next`: defaulted, after admission. What only the server may set is taken from `old`. */
+/** Expects `next` with defaults, after admission. Takes server-owned fields from `old`. */
 export function prepareUpdate(
   strategy: Strategy,
   next: ApiObject,
@@ -30,7 +30,7 @@ export function prepareUpdate(
   return { object: prepared, errors, warnings: [] };
 }
 
-/** A PUT or PATCH of `/status`. Undefined: the kind has none. */
+/** A PUT or PATCH of `/status`. Undefined if the kind has none. */
 export function prepareStatusUpdate(
   strategy: Strategy,
   next: ApiObject,
@@ -42,7 +42,7 @@ export function prepareStatusUpdate(
   return { object: prepared, errors: strategy.status.validateUpdate(prepared, old, gates), warnings: [] };
 }
 
-/** As rest.BeforeUpdate: an absent uid is the old one, times and generation are never the client's. */
+/** rest.BeforeUpdate: an absent uid is kept from `old`; clients never set times and generation. */
 function withServerFields(next: ApiObject, old: ApiObject): ApiObject {
   const serverFields = ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
   const kept = Object.fromEntries(

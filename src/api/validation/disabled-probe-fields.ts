@@ -2,7 +2,7 @@ import type { FeatureGates } from "../../config/feature-gates.ts";
 import type { Container, PodSpec } from "../objects.ts";
 import type { Lifecycle, Probe, ProbeHandler } from "../probe-objects.ts";
 
-/** Which of the optional probe fields an object may have. */
+/** Which optional probe fields an object may have. */
 export interface ProbeFieldOptions {
   /** `httpGet.protocol` (KEP-5999). */
   readonly allowsHTTPProtocol: boolean;
@@ -10,7 +10,10 @@ export interface ProbeFieldOptions {
   readonly allowsGRPCMode: boolean;
 }
 
-/** What the gates allow, and what the object had already: a gate that is switched off must not make stored objects unwritable. */
+/**
+ * Allows fields whose gate is on, and those that the object already had: switching a gate off must
+ * not make stored objects unwritable.
+ */
 export function probeFieldOptions(gates: FeatureGates, old: PodSpec | undefined): ProbeFieldOptions {
   return {
     allowsHTTPProtocol: gates.isEnabled("H2CContainerProbe") || usesHTTPProtocol(old),
@@ -18,7 +21,10 @@ export function probeFieldOptions(gates: FeatureGates, old: PodSpec | undefined)
   };
 }
 
-/** Clears the fields that are not allowed, in every container; the rest of each probe stays. Lists hold no nulls (defaulting sees to it). */
+/**
+ * Clears forbidden fields in every container; keeps the rest of each probe. Defaulting has removed
+ * nulls from lists.
+ */
 export function dropDisabledProbeFields(
   next: PodSpec,
   old: PodSpec | undefined,

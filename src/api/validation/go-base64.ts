@@ -1,13 +1,16 @@
 const SEXTET = /^[A-Za-z0-9+/]$/;
 const LINE_END = /^[\r\n]$/;
 
-/** Why Go's base64.StdEncoding refuses a text, in its words; absent when it does not. Line ends are skipped. */
+/** Go's base64.StdEncoding error for a text; undefined if it is valid. Line ends are skipped. */
 export function goBase64Problem(text: string): string | undefined {
   const at = firstBadByte(Buffer.from(text, "utf8").toString("latin1"));
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`;
 }
 
-/** Go names the byte before what it expected, or the end (encoding/base64, decodeQuantum). */
+/**
+ * The offset that Go reports: the byte before the expected one, or the end (encoding/base64,
+ * decodeQuantum).
+ */
 function firstBadByte(bytes: string): number | undefined {
   let inQuantum = 0;
   for (let at = 0; at < bytes.length; at += 1) {

@@ -1,7 +1,10 @@
 const FORM = /^[+-]?\d*(?:\.\d*)?(?<suffix>[eEinumkKMGTP]+(?:[-+]\d*|\d*)|[-+]\d*|)$/;
 const SUFFIX = /^(?:[numkMGTPE]?|[KMGTPE]i|[eE][-+]?\d+)$/;
 
-/** Why Go's Quantity (apimachinery, pkg/api/resource) refuses a JSON value, in its words; absent when it does not. */
+/**
+ * The error of Go's Quantity (apimachinery, pkg/api/resource) for a JSON value; undefined if it is
+ * valid.
+ */
 export function goQuantityProblem(value: unknown): string | undefined {
   const text = typeof value === "string" ? value.trim() : JSON.stringify(value);
   const suffix = text === "" ? undefined : FORM.exec(text)?.groups?.suffix;

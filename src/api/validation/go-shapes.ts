@@ -1,6 +1,6 @@
 import type { Shape } from "./shape.ts";
 
-/** Building blocks of shapes: the Go types of which Kubernetes' objects are made. */
+/** Building blocks of shapes: the Go types in Kubernetes' objects. */
 export const text: Shape = { json: "string", go: "string" };
 export const flag: Shape = { json: "bool", go: "bool" };
 export const int32: Shape = { json: "integer", go: "int32" };
@@ -10,15 +10,18 @@ export const texts: Shape = { json: "array", go: "[]string", items: text };
 /** A port by number or name (util/intstr). */
 export const intOrString: Shape = { json: "integerOrString", go: "int32" };
 
-/** A string type with a name of its own, as enums have: `named("Protocol")`. */
+/** A named string type, as for enums: `named("Protocol")`. */
 export function named(go: string): Shape {
   return { json: "string", go: `v1.${go}` };
 }
 
-/** A time as RFC 3339 writes it (apimachinery's metav1.Time). */
+/** An RFC 3339 time (apimachinery's metav1.Time). */
 export const time: Shape = { json: "string", go: "string", format: "time" };
 
-/** `required`: the names of fields that our types have always. `embedded`: of fields, the struct by which Go has them. */
+/**
+ * `required` names the fields that our types always have. `embedded` maps fields to the embedded
+ * struct that declares them in Go.
+ */
 export function struct(
   go: string,
   fields: Readonly<Record<string, Shape>>,

@@ -1,6 +1,9 @@
 import { goQuote } from "../go-json.ts";
 
-/** The parts of RFC 3339 in Go's layout `2006-01-02T15:04:05Z07:00`; of a part with bounds, what Go calls it when it is out of them. */
+/**
+ * The parts of RFC 3339 in Go's layout `2006-01-02T15:04:05Z07:00`, with Go's name for a part that
+ * is out of range.
+ */
 const PARTS: readonly (readonly [
   layout: string,
   pattern: RegExp,
@@ -22,7 +25,7 @@ const PARTS: readonly (readonly [
   ["Z07:00", /^(?:Z|[+-]\d\d:\d\d)/],
 ];
 
-/** metav1.MicroTime's layout has exactly six digits below the second. */
+/** metav1.MicroTime's layout has exactly six fraction digits. */
 const MICRO_PARTS: typeof PARTS = PARTS.flatMap((part) =>
   part[0] === "05"
     ? [
@@ -32,7 +35,7 @@ const MICRO_PARTS: typeof PARTS = PARTS.flatMap((part) =>
     : [part],
 );
 
-/** Why Go's `time.Parse` refuses a text as a Time or MicroTime, in its words; absent when it does not. */
+/** The error of Go's `time.Parse` for a Time or MicroTime; undefined if the text is valid. */
 export function goTimeProblem(value: string, format: "time" | "microtime" = "time"): string | undefined {
   const parts = format === "time" ? PARTS : MICRO_PARTS;
   const subject = `parsing time ${goQuote(value)}`;

@@ -3,17 +3,20 @@ import type { Shape } from "./shape.ts";
 
 type StructShape = Extract<Shape, { json: "struct" }>;
 
-/** What each type is made of, by its name in Go: the fields of a struct, or what other types are. */
+/** Types by their Go names: a struct's fields, or another type's definition. */
 interface TypeTexts {
   readonly structs: ReadonlyMap<string, string>;
   readonly others: ReadonlyMap<string, string>;
 }
 
-/** Read at the first question: a gateway that serves asks none. */
+/** Parsed on first use, because a serving gateway never needs it. */
 let texts: TypeTexts | undefined;
 const shapes = new Map<string, Shape>();
 
-/** Every field of a kind, as the API server decodes it: `kindShape("networking.k8s.io/v1", "Ingress")`. */
+/**
+ * Every field of a kind as the API server decodes it: `kindShape("networking.k8s.io/v1",
+ * "Ingress")`.
+ */
 export function kindShape(apiVersion: string, kind: string): Shape {
   return shapeOf(`${apiVersion.slice(apiVersion.indexOf("/") + 1)}.${kind}`);
 }

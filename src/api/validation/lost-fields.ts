@@ -1,6 +1,6 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
 
-/** The fields of `before` that `after` lacks, outermost only. Lists are expected to keep their length. */
+/** Fields of `before` that `after` lacks, outermost only. Expects lists of equal length. */
 export function lostFields(before: unknown, after: unknown, path: FieldPath = []): FieldPath[] {
   if (Array.isArray(before) && Array.isArray(after)) {
     return before.flatMap((item, index) => lostFields(item, after[index], [...path, index]));

@@ -1,4 +1,7 @@
-/** Kubernetes' rules for names. Each gives every sentence that applies, in the API server's words; none when the name is good. */
+/**
+ * Kubernetes' rules for names. Each function returns every applicable message, in the API server's
+ * words; none for a valid name.
+ */
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
@@ -47,7 +50,7 @@ export function serviceNameProblems(value: string): string[] {
   ];
 }
 
-/** A host with one label left open: `*.example.com`. */
+/** A host whose first label is a wildcard: `*.example.com`. */
 export function wildcardSubdomainProblems(value: string): string[] {
   return [
     ...lengthProblems(value, MAX_SUBDOMAIN_CHARACTERS),
@@ -55,7 +58,7 @@ export function wildcardSubdomainProblems(value: string): string[] {
   ];
 }
 
-/** A name that must only be fit for a path: those of RBAC objects, which may hold colons and capitals. */
+/** A name that only must be a valid path segment: RBAC objects may have colons and capitals. */
 export function pathSegmentProblems(value: string): string[] {
   if (value === "." || value === "..") return [`may not be '${value}'`];
   return ["/", "%"].filter((part) => value.includes(part)).map((part) => `may not contain '${part}'`);
@@ -122,7 +125,7 @@ export function portNumberProblems(port: number): string[] {
   return port >= 1 && port <= 65_535 ? [] : ["must be between 1 and 65535, inclusive"];
 }
 
-/** Go counts bytes, and calls them characters but in labels. */
+/** Go counts bytes but calls them characters, except in labels. */
 function lengthProblems(value: string, maxBytes: number, unit = "characters"): string[] {
   const bytes = new TextEncoder().encode(value).byteLength;
   return bytes > maxBytes ? [`must be no more than ${maxBytes} ${unit}`] : [];
@@ -137,7 +140,7 @@ function patternProblems(
   return matches(value, pattern) ? [] : [patternSentence(sentence, pattern, examples)];
 }
 
-/** Two blanks before `or` are Kubernetes' own. */
+/** The two blanks before `or` are Kubernetes' own. */
 function patternSentence(sentence: string, pattern: string, examples: readonly string[]): string {
   const quoted = examples.map((example) => `'${example}', `).join(" or ");
   return `${sentence} (e.g. ${quoted}regex used for validation is '${pattern}')`;

@@ -2,7 +2,7 @@ import { flag, int32, int64, listOf, named, struct, text, textMap, time } from "
 import { lifecycleShape, probeShape } from "./probe-shapes.ts";
 import type { Shape } from "./shape.ts";
 
-/** The fields that Sluice reads, with their types in k8s.io/api/core/v1. */
+/** The fields that Sluice reads, with their types from k8s.io/api/core/v1. */
 export const metadataShape: Shape = struct("ObjectMeta", {
   name: text,
   generateName: text,

@@ -1,7 +1,7 @@
 import { listOf, named, struct, text, textMap, texts } from "./go-shapes.ts";
 import { metadataShape } from "./object-shapes.ts";
 
-/** The RBAC objects with their types in k8s.io/api/rbac/v1. */
+/** RBAC objects, with their types from k8s.io/api/rbac/v1. */
 const rules = listOf(
   struct(
     "PolicyRule",

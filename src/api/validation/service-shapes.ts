@@ -2,9 +2,12 @@ import { flag, int32, intOrString, listOf, named, struct, text, textMap, texts }
 import { metadataShape } from "./object-shapes.ts";
 import type { Shape } from "./shape.ts";
 
-/** Services and what belongs to them, with their types in k8s.io/api/core/v1, discovery/v1 and coordination/v1. */
+/**
+ * Services and related objects, with their types from k8s.io/api/core/v1, discovery/v1 and
+ * coordination/v1.
+ */
 const head = { apiVersion: text, kind: text, metadata: metadataShape };
-/** Go's []byte travels as base64. */
+/** JSON encodes Go's []byte as base64. */
 const bytesMap: Shape = { json: "map", go: "map[string][]uint8", values: { json: "string", go: "[]uint8" } };
 
 export const serviceShape = struct("Service", {

@@ -3,7 +3,7 @@ import { goBase64Problem } from "./go-base64.ts";
 import { goQuantityProblem } from "./go-quantity.ts";
 import { goTimeProblem } from "./go-time.ts";
 
-/** What JSON a Go field takes. `go` is the type's name in Go's own error message. */
+/** The JSON that a Go field accepts. `go` is the type's name in Go's error messages. */
 export type Shape =
   | { readonly json: "bool"; readonly go: string }
   | { readonly json: "string"; readonly go: string; readonly format?: "time" | "microtime" }
@@ -17,10 +17,12 @@ export type Shape =
   | {
       readonly json: "struct";
       readonly go: string;
-      /** Go's package, as its messages name it; absent: `v1`. */
+      /** The Go package in messages; defaults to `v1`. */
       readonly package?: string;
       readonly fields: Readonly<Record<string, Shape>>;
-      /** Where a field belongs to a struct that is embedded in this one: that one's name, which Go names too. */
+      /**
+       * Maps fields to the embedded struct that declares them, whose name Go's messages contain.
+       */
       readonly embedded: Readonly<Record<string, string>>;
       /** Fields that every object of the kind has, in our types as in Go's. */
       readonly required: readonly (readonly [name: string, shape: Shape])[];
@@ -33,20 +35,22 @@ export interface ShapeProblem {
   readonly message: string;
 }
 
-/** The least number, and the first one past the greatest. */
+/** The lowest valid number, and the first above the highest. */
 const integerBounds = {
   uint8: [0, 256],
   int32: [-(2 ** 31), 2 ** 31],
   int64: [-(2 ** 63), 2 ** 63],
 } as const;
 
-/** The place where a value is not of its shape that Go's decoder reports, in its words. Unknown fields and nulls are left alone. */
+/** The shape mismatch that Go's decoder reports, in its words. Ignores unknown fields and nulls. */
 export function shapeProblem(value: unknown, shape: Shape): ShapeProblem | undefined {
   const found: { first?: ShapeProblem } = {};
   return visit(value, shape, { path: [], struct: "", field: "" }, found) ?? found.first;
 }
 
-/** Whether a value has no such place: the quick question about objects that an API server has checked. */
+/**
+ * Whether the value has no mismatch: the fast check for objects that an API server has validated.
+ */
 export function isShaped(value: unknown, shape: Shape): boolean {
   if (value === null || value === undefined) return true;
   if (!isOfShape(value, shape)) return false;
@@ -67,12 +71,15 @@ export function isShaped(value: unknown, shape: Shape): boolean {
 
 interface Place {
   readonly path: FieldPath;
-  /** Go names the innermost struct and the fields from the root, without indexes. */
+  /** Go names the innermost struct, and the field path from the root without indexes. */
   readonly struct: string;
   readonly field: string;
 }
 
-/** A type that reads itself, as time does, ends the decoding where it fails; of other mismatches Go reports the first, in the end. */
+/**
+ * A type with its own decoder, such as time, stops the decoding if it fails; of other mismatches Go
+ * reports the first at the end.
+ */
 function visit(
   value: unknown,
   shape: Shape,
@@ -114,7 +121,7 @@ function visit(
   return undefined;
 }
 
-/** What a type that reads its own JSON says of a value. */
+/** The error of a type with its own JSON decoder. */
 function readsItself(value: unknown, shape: Shape): string | undefined {
   if (shape.json === "quantity") return goQuantityProblem(value);
   return shape.json === "string" && shape.format !== undefined
@@ -170,7 +177,7 @@ function mismatchText(value: unknown, shape: Shape, { struct, field }: Place): s
 
 function jsonTypeOf(value: unknown, shape: Shape): string {
   if (typeof value === "boolean") return "bool";
-  // A number of the wrong kind is shown, since its type alone would not explain the refusal.
+  // Shows a number of the wrong kind, because its type alone would not explain the refusal.
   if (typeof value === "number") return shape.json.startsWith("integer") ? `number ${value}` : "number";
   if (Array.isArray(value)) return "array";
   return typeof value;

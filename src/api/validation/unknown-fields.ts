@@ -4,16 +4,16 @@ import type { FieldPath } from "../../config/yaml-documents.ts";
 import { goQuote } from "../go-json.ts";
 import type { Shape } from "./shape.ts";
 
-/** The API server's bound: it names no more of them (apimachinery's strict decoding). */
+/** The API server's limit for reported fields (apimachinery's strict decoding). */
 const MAX_UNKNOWN_FIELDS = 100;
 
 export interface UnknownField {
   readonly path: FieldPath;
-  /** In the API server's words, and with the name that was probably meant. */
+  /** In the API server's words, with the most similar known name. */
   readonly message: string;
 }
 
-/** The fields of an object that its kind does not have, as strict field validation finds them. */
+/** Fields that the object's kind does not have, as strict field validation finds them. */
 export function unknownFields(value: unknown, shape: Shape): UnknownField[] {
   const found: UnknownField[] = [];
   visit(value, shape, [], found);

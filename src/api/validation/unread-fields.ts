@@ -1,6 +1,9 @@
 import type { Shape } from "./shape.ts";
 
-/** The outermost fields of an object that a shape does not have, as `spec.containers[].args`, each once. */
+/**
+ * The outermost fields of an object that a shape lacks, such as `spec.containers[].args`, each
+ * once.
+ */
 export function unreadFields(value: unknown, shape: Shape): string[] {
   const found = new Set<string>();
   visit(value, shape, "", found);

@@ -13,7 +13,7 @@ import { isStopSignalAlone } from "./validate-probe.ts";
 
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
-/** A debugging container may have nothing that others could rely on. */
+/** Other containers must not depend on a debugging container. */
 const NOT_FOR_EPHEMERAL_CONTAINERS = [
   "ports",
   "resources",
@@ -26,13 +26,16 @@ const NOT_FOR_EPHEMERAL_CONTAINERS = [
 ] as const;
 
 export interface ContainerRules {
-  /** Of the pod's containers so far, of every sort: exec chooses among all of them by name. */
+  /**
+   * Names of all the pod's containers so far, of every kind: exec chooses among all of them by
+   * name.
+   */
   readonly names: Set<string>;
-  /** A template's image may be blank text, which something else replaces. */
+  /** A template's image may be blank, because something else replaces it. */
   readonly isTemplate: boolean;
 }
 
-/** What containers of every sort have in common. */
+/** Checks that apply to containers of every kind. */
 export function containerErrors(
   container: Container,
   path: FieldPath,
@@ -63,7 +66,10 @@ export function ephemeralContainerErrors(container: Container, path: FieldPath):
   );
 }
 
-/** Absent and empty values are defaulted before Kubernetes validates, so only a given one can be wrong. */
+/**
+ * Absent and empty values get defaults before Kubernetes validates, so only a given value can be
+ * wrong.
+ */
 export function unsupportedErrors(
   path: FieldPath,
   value: string | undefined,
@@ -74,7 +80,7 @@ export function unsupportedErrors(
     : [notSupported(path, value, supported)];
 }
 
-/** Resources are no pointer in Go: empty ones are as absent. */
+/** Resources are not a pointer in Go, so empty ones count as absent. */
 function isSet(container: Container, name: (typeof NOT_FOR_EPHEMERAL_CONTAINERS)[number]): boolean {
   const value = container[name];
   if (name === "resources") return Object.keys(value ?? {}).length > 0;

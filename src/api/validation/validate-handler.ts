@@ -11,11 +11,11 @@ import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { httpHeaderNameProblems, portNameProblems, portNumberProblems } from "./name-rules.ts";
 
 export interface HandlerRules extends ProbeFieldOptions {
-  /** The pod's terminationGracePeriodSeconds: a hook cannot sleep longer. */
+  /** The pod's terminationGracePeriodSeconds; a hook cannot sleep longer. */
   readonly gracePeriodSeconds: number;
 }
 
-/** Of all that a handler may hold exactly one; what comes after the first, in this order, is refused unread. */
+/** A handler has exactly one action; in this order, those after the first are refused unread. */
 export function handlerErrors(handler: LifecycleHandler, path: FieldPath, rules: HandlerRules): FieldError[] {
   const { exec, httpGet, tcpSocket, grpc, sleep } = handler;
   const checks: readonly [name: string, check: false | (() => FieldError[])][] = [
@@ -81,7 +81,7 @@ function grpcErrors(action: GRPCAction, path: FieldPath, { allowsGRPCMode }: Han
   return [...portErrors(port, [...path, "port"]), ...grpcModeErrors(mode, [...path, "mode"], allowsGRPCMode)];
 }
 
-/** KEP-4939. The gate's part is one condition, to be taken out where the gate no longer exists. */
+/** KEP-4939. The gate is one condition, which can go when the gate does. */
 function grpcModeErrors(mode: string | undefined, path: FieldPath, isAllowed: boolean): FieldError[] {
   if (mode === undefined) return [];
   if (!isAllowed) return [gateIsOff(path, "GRPCContainerProbeTLS")];

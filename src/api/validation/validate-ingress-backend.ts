@@ -11,7 +11,7 @@ import {
 } from "./name-rules.ts";
 
 export interface BackendRules {
-  /** Names of Services may begin with a digit (gate RelaxedServiceNameValidation). */
+  /** Service names may begin with a digit (gate RelaxedServiceNameValidation). */
   readonly allowsRelaxedServiceNames: boolean;
 }
 
@@ -32,7 +32,7 @@ export function backendErrors(
   return [invalidValue(path, "", "resource or service backend is required")];
 }
 
-/** A reference to an object by group, kind and name: of a backend, or of a class's parameters. */
+/** A reference by group, kind and name, from a backend or a class's parameters. */
 export function resourceReferenceErrors(
   { apiGroup, kind = "", name = "" }: Partial<ResourceReference>,
   path: FieldPath,

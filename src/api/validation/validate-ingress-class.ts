@@ -12,7 +12,7 @@ import { labelProblems, subdomainProblems } from "./name-rules.ts";
 import { resourceReferenceErrors } from "./validate-ingress-backend.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
-/** Kubernetes' bound on spec.controller. */
+/** Kubernetes' limit for spec.controller. */
 export const MAX_CONTROLLER_BYTES = 250;
 
 const PATH_PATTERN = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";

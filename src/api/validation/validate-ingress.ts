@@ -8,17 +8,17 @@ import { type BackendRules, backendErrors } from "./validate-ingress-backend.ts"
 import { validateMetadata } from "./validate-metadata.ts";
 
 const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
-/** Each would let what is matched and what the backend reads differ. */
+/** With each of these the matched path and the backend's could differ. */
 const FORBIDDEN_SEQUENCES = ["//", "/./", "/../", "%2f", "%2F"];
 const FORBIDDEN_ENDINGS = ["/..", "/."];
 
-/** What a stored object may keep although it would be refused today. */
+/** Values that a stored object may keep although they are invalid today. */
 export interface IngressRules extends BackendRules {
   readonly allowsInvalidSecretNames: boolean;
   readonly allowsInvalidWildcardRules: boolean;
 }
 
-/** What the API server checks on create and update alike (pkg/apis/networking/validation). */
+/** The API server's checks for create and update (pkg/apis/networking/validation). */
 export function validateIngress({ metadata, spec = {} }: Ingress, rules: IngressRules): FieldError[] {
   const { rules: ruleList, defaultBackend, tls = [], ingressClassName } = spec;
   const at = (field: string): FieldPath => ["spec", field];
@@ -33,7 +33,7 @@ export function validateIngress({ metadata, spec = {} }: Ingress, rules: Ingress
   ];
 }
 
-/** On create only. The path has no `metadata` in Kubernetes either. */
+/** Only on create. As in Kubernetes, the path lacks `metadata`. */
 export function annotationErrors({ metadata, spec }: Ingress): FieldError[] {
   const annotation = metadata.annotations?.[INGRESS_CLASS_ANNOTATION];
   const className = spec?.ingressClassName;
@@ -56,7 +56,7 @@ export function ruleValueErrors({ http }: IngressRule, path: FieldPath, rules: B
   ];
 }
 
-/** An empty name is no name. */
+/** An empty name counts as absent. */
 export function secretNameProblems(name: string): string[] {
   return name === "" ? [] : subdomainProblems(name);
 }

@@ -3,7 +3,7 @@ import { type FieldError, forbiddenField, invalidValue, required } from "../fiel
 import type { LabelSelector } from "../rbac-objects.ts";
 import { labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";
 
-/** As k8s.io/apimachinery's ValidateLabelSelector. */
+/** k8s.io/apimachinery's ValidateLabelSelector. */
 export function selectorErrors(
   { matchLabels = {}, matchExpressions = [] }: LabelSelector,
   path: FieldPath,

@@ -13,7 +13,7 @@ const IMMUTABLE_FIELDS = [
   "deletionGracePeriodSeconds",
 ] as const;
 
-/** What may not change in an object's metadata. A resourceVersion of the past is a conflict, which is the store's to find. */
+/** Checks an object's immutable metadata. The store detects outdated resourceVersions. */
 export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): FieldError[] {
   const { generation = 0 } = next;
   const isDecremented = Number(generation) < Number(old.generation ?? 0);

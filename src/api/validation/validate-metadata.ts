@@ -3,7 +3,7 @@ import { type FieldError, forbiddenField, invalidValue, required, tooLong } from
 import type { ObjectMeta } from "../objects.ts";
 import { labelProblems, labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";
 
-/** Kubernetes' bound on all annotations of an object together. */
+/** Kubernetes' limit for all annotations of an object together. */
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 export interface MetadataRules {
@@ -11,7 +11,7 @@ export interface MetadataRules {
   nameProblems(name: string): string[];
 }
 
-/** What the API server checks of an object's metadata, in its order. */
+/** The API server's checks of metadata, in its order. */
 export function validateMetadata(metadata: ObjectMeta, rules: MetadataRules): FieldError[] {
   const { name = "", namespace = "", labels = {}, annotations = {} } = metadata;
   return [
@@ -27,7 +27,7 @@ function nameErrors(name: string, generateName: unknown, rules: MetadataRules): 
   if (name === "" && generateName) {
     return [required(path, "a file must say it: kubectl apply cannot use generateName")];
   }
-  // The API server would make one up from generateName; a file must say what its object is called.
+  // The API server would generate a name from generateName; a file must state it.
   if (name === "") return [required(path, "name or generateName is required")];
   return rules.nameProblems(name).map((problem) => invalidValue(path, name, problem));
 }
@@ -50,7 +50,7 @@ export function annotationErrors(
   path: FieldPath,
 ): FieldError[] {
   const errors = Object.keys(annotations).flatMap((key) =>
-    // Annotation keys are checked as if they were lower case.
+    // Kubernetes checks annotation keys in lower case.
     qualifiedNameProblems(key.toLowerCase()).map((problem) => invalidValue(path, key, problem)),
   );
   const bytes = new TextEncoder().encode(Object.entries(annotations).flat().join("")).byteLength;

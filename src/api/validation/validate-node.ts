@@ -5,8 +5,8 @@ import { labelProblems, subdomainProblems } from "./name-rules.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 /**
- * What the API server checks of a Node's fields that Sluice reads, and that they can be dialled: a kubelet reports its address and
- * port itself, a file's author may mistype them.
+ * The API server's checks of the Node fields that Sluice reads, and that the node can be dialled:
+ * kubelets report address and port themselves, but a file's author may mistype them.
  */
 export function validateNode({ metadata, status }: Node): FieldError[] {
   const portPath = ["status", "daemonEndpoints", "kubeletEndpoint", "Port"];

@@ -20,7 +20,10 @@ export interface PodSpecRules extends ProbeFieldOptions {
   readonly isTemplate: boolean;
 }
 
-/** What the API server checks of the fields that Sluice reads, in a pod or in a template of pods. Expects a defaulted value. */
+/**
+ * The API server's checks of the fields that Sluice reads, in a pod or a pod template. Expects a
+ * value with defaults.
+ */
 export function podSpecErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRules): FieldError[] {
   const { containers = [], nodeName = "", restartPolicy, readinessGates = [], activeDeadlineSeconds } = spec;
   const nodeNameErrors = (nodeName === "" ? [] : subdomainProblems(nodeName)).map((problem) =>

@@ -5,7 +5,7 @@ import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { annotationErrors, labelErrors } from "./validate-metadata.ts";
 import { podSpecErrors } from "./validate-pod-spec.ts";
 
-/** A template of pods that any object holds. Expects a defaulted value. */
+/** Validates an object's pod template. Expects a value with defaults. */
 export function templateErrors(
   { metadata = {}, spec }: PodTemplateSpec,
   path: FieldPath,
@@ -23,7 +23,7 @@ export function templateErrors(
   ];
 }
 
-/** The template of something that keeps its pods running for ever. */
+/** Validates the template of a controller that keeps its pods running. */
 export function lastingTemplateErrors(
   template: PodTemplateSpec,
   path: FieldPath,

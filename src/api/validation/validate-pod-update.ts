@@ -11,7 +11,7 @@ const UPDATABLE_FIELDS = [
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 ].join(",");
 
-/** What may not change in a pod once it exists: nearly everything. Both are defaulted. */
+/** Checks a pod's immutable fields: nearly all of them. Expects both pods with defaults. */
 export function podSpecUpdateErrors(next: Pod, old: Pod): FieldError[] {
   const lists = (["containers", "initContainers"] as const).flatMap((name) =>
     containerListErrors(next.spec[name] ?? [], old.spec[name] ?? [], ["spec", name]),

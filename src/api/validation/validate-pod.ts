@@ -8,7 +8,10 @@ import { podSpecErrors } from "./validate-pod-spec.ts";
 
 const POD_PHASES = ["Failed", "Pending", "Running", "Succeeded", "Unknown"];
 
-/** What the API server checks of the fields that Sluice reads. Expects a defaulted value of the Pod's shape, with its namespace set. */
+/**
+ * The API server's checks of the fields that Sluice reads. Expects a value of the Pod's shape with
+ * defaults and its namespace.
+ */
 export function validatePod({ metadata, spec, status }: Pod, options: ProbeFieldOptions): FieldError[] {
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems: subdomainProblems }),

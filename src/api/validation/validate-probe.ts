@@ -12,7 +12,7 @@ const NEVER_NEGATIVE = [
   "failureThreshold",
 ] as const;
 
-/** Hooks and probes of a container that runs beside others: a regular one, or an init container with restartPolicy Always. */
+/** Hooks and probes of a regular container, or of an init container with restartPolicy Always. */
 export function lifecycleAndProbeErrors(
   container: Container,
   path: FieldPath,
@@ -31,7 +31,7 @@ export function lifecycleAndProbeErrors(
   ];
 }
 
-/** An init container that ends before the others start has nothing to probe. */
+/** An init container that ends before the others start cannot have probes. */
 export function initContainerProbeErrors(container: Container, path: FieldPath): FieldError[] {
   return (["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const)
     .filter(
@@ -42,12 +42,14 @@ export function initContainerProbeErrors(container: Container, path: FieldPath):
     );
 }
 
-/** The API server drops a stop signal, whose gate is off, and a lifecycle that had nothing else. */
+/**
+ * The API server clears a stop signal, whose gate is off, and then a lifecycle with no other field.
+ */
 export function isStopSignalAlone({ lifecycle }: Container): boolean {
   return Object.keys(lifecycle ?? {}).join() === "stopSignal";
 }
 
-/** Liveness and startup: the first success counts, and failure ends the container. */
+/** For liveness and startup, the first success counts and a failure ends the container. */
 function endingProbeErrors(probe: Probe, path: FieldPath, rules: HandlerRules): FieldError[] {
   const { successThreshold = 0 } = probe;
   return [

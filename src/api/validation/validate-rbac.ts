@@ -17,7 +17,10 @@ import { validateMetadata } from "./validate-metadata.ts";
 
 const nameProblems = pathSegmentProblems;
 
-/** Each as the API server's pkg/apis/rbac/validation, whose sentences these are. An absent apiGroup has its default. */
+/**
+ * Checks and messages of the API server's pkg/apis/rbac/validation. Defaults have set an absent
+ * apiGroup.
+ */
 export function validateRole({ metadata, rules = [] }: Role): FieldError[] {
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
@@ -60,7 +63,7 @@ export function validateClusterRoleBinding(binding: ClusterRoleBinding): FieldEr
   ];
 }
 
-/** What Kubernetes declares at the types is checked after all else. */
+/** Kubernetes declares these checks on the types, and runs them last. */
 function missingNames({ roleRef, subjects = [] }: RoleBinding | ClusterRoleBinding): FieldError[] {
   return [
     ...subjects.flatMap((subject, index) => missing(subject ?? {}, "name", ["subjects", index])),
@@ -76,7 +79,7 @@ function missing<Name extends string>(
   return (value[name] ?? "").length === 0 ? [required([...path, name])] : [];
 }
 
-/** The API server parses what it has validated, and shows the result, which is nil. */
+/** The API server shows the parsed selector, which is nil for an invalid one. */
 function roleSelectorErrors(selector: LabelSelector, path: FieldPath): FieldError[] {
   const errors = selectorErrors(selector, path);
   return errors.length === 0 ? [] : [...errors, invalidValue(path, null, "invalid label selector.")];

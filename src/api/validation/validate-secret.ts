@@ -5,10 +5,10 @@ import { TLS_SECRET_TYPE } from "../service-objects.ts";
 import { configKeyProblems, subdomainProblems } from "./name-rules.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
-/** Kubernetes' bound on all values of a Secret together. */
+/** Kubernetes' limit for all values of a Secret together. */
 export const MAX_SECRET_BYTES = 1024 * 1024;
 
-/** What the API server checks of a Secret. No value of it is repeated. */
+/** The API server's checks of a Secret. Messages contain no value. */
 export function validateSecret({ metadata, type, data = {} }: Secret): FieldError[] {
   const values = Object.entries(data);
   const bytes = values.reduce((sum, [, value]) => sum + Buffer.byteLength(value, "base64"), 0);
@@ -24,7 +24,7 @@ export function validateSecret({ metadata, type, data = {} }: Secret): FieldErro
   ];
 }
 
-/** What the API server says of a TLS Secret that it takes. No value is repeated. */
+/** The API server's warnings about a valid TLS Secret. They contain no value. */
 export function secretWarnings({ type, data = {} }: Secret): string[] {
   if (type !== TLS_SECRET_TYPE) return [];
   const [certificate, key] = ["tls.crt", "tls.key"].map((name) =>

@@ -15,11 +15,11 @@ import { validateMetadata } from "./validate-metadata.ts";
 const SERVICE_TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 const ADDRESS_TYPES = ["FQDN", "IPv4", "IPv6"];
-/** discovery.k8s.io's own bounds. */
+/** Limits of discovery.k8s.io. */
 export const MAX_ENDPOINTS_OF_SLICE = 1_000;
 export const MAX_ADDRESSES_OF_ENDPOINT = 100;
 
-/** What the API server checks of a Service's fields that routing reads. */
+/** The API server's checks of the Service fields that routing reads. */
 export function validateService(
   { metadata, spec = {} }: Service,
   { allowsRelaxedServiceNames }: BackendRules,
@@ -68,7 +68,7 @@ function targetPortProblems(targetPort: number | string | undefined): string[] {
   return typeof targetPort === "string" ? portNameProblems(targetPort) : portNumberProblems(targetPort);
 }
 
-/** What the API server checks of an EndpointSlice's fields that routing reads. */
+/** The API server's checks of the EndpointSlice fields that routing reads. */
 export function validateEndpointSlice(slice: EndpointSlice): FieldError[] {
   const { metadata, addressType = "", endpoints = [], ports = [] } = slice;
   return [
@@ -80,7 +80,7 @@ export function validateEndpointSlice(slice: EndpointSlice): FieldError[] {
     ),
     ...tooMany(endpoints, MAX_ENDPOINTS_OF_SLICE, ["endpoints"]),
     ...endpoints.flatMap((endpoint, index) => endpointErrors(endpoint, addressType, ["endpoints", index])),
-    // Kubernetes declares these two checks, and such checks come last.
+    // Kubernetes declares these two checks on the types, and runs them last.
     ...addressTypeErrors(addressType),
     ...endpoints.flatMap((endpoint, index) =>
       (endpoint?.addresses ?? []).length === 0 ? [required(["endpoints", index, "addresses"])] : [],
@@ -104,7 +104,10 @@ function endpointErrors(given: Endpoint, addressType: string, path: FieldPath): 
   ];
 }
 
-/** What is no address is said of the entry, and one of the other family of the list, as the API server does. */
+/**
+ * As in the API server, the error names the entry if it is not an address, and the list if it has
+ * the other family.
+ */
 function addressErrors(address: string, type: string, path: FieldPath, index: number): FieldError[] {
   const at = [...path, index];
   if (type === "FQDN")

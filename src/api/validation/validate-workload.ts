@@ -24,7 +24,10 @@ const MAX_CRON_JOB_NAME_CHARACTERS = 52;
 const NO_MATCH = "`selector` does not match template `labels`";
 const namespaced = { isNamespaced: true, nameProblems: subdomainProblems };
 
-/** What Kubernetes adds to a selector that is none, and by which name it calls the kind there. A DaemonSet's template is checked all the same. */
+/**
+ * Kubernetes' message for an unusable selector, with its name for the kind. A DaemonSet's template
+ * is still checked.
+ */
 const SELECTOR_SENTENCES: Readonly<Record<string, { readonly name: string; readonly unusable?: string }>> = {
   Deployment: { name: "deployment", unusable: "invalid label selector" },
   ReplicaSet: { name: "deployment", unusable: "invalid label selector" },
@@ -41,14 +44,14 @@ export function validateAppsWorkload(object: AppsWorkload, options: ProbeFieldOp
   const isEmpty = Object.keys(matchLabels).length + matchExpressions.length === 0;
   const inSelector = selector === undefined ? [] : selectorErrors(selector, path);
   const isUnusable = inSelector.length > 0;
-  // No selector selects nothing, an empty one everything.
+  // An absent selector selects nothing, an empty one everything.
   const isMismatch =
     !isUnusable && (selector === undefined || !matchesSelector(selector, labelsOf(template)));
   const ofEmpty =
     selector !== undefined && isEmpty
       ? [invalidValue(path, selector, `empty selector is invalid for ${name}`)]
       : [];
-  // A Deployment's template is validated as one of its ReplicaSets.
+  // A Deployment's template is validated as a ReplicaSet's.
   const holder = kind === "Deployment" ? "ReplicaSet" : kind;
   const ofTemplate = lastingTemplateErrors(template, ["spec", "template"], options, holder);
   const mismatch = isMismatch ? [mismatchOf(template)] : [];
@@ -69,7 +72,7 @@ export function validateAppsWorkload(object: AppsWorkload, options: ProbeFieldOp
   ];
 }
 
-/** Members in the order of Go's struct. */
+/** Orders members as in Go's struct. */
 function printed({ matchLabels, matchExpressions }: LabelSelector = {}): LabelSelector {
   return {
     ...(matchLabels && { matchLabels: sorted(matchLabels) }),
@@ -82,7 +85,7 @@ function printed({ matchLabels, matchExpressions }: LabelSelector = {}): LabelSe
   };
 }
 
-/** Pods of a StatefulSet are named after it, and their hosts after them. */
+/** A StatefulSet's name is part of its pods' names and host names. */
 function metadataRulesOf(kind: string) {
   return kind === "StatefulSet" ? { isNamespaced: true, nameProblems: labelProblems } : namespaced;
 }
@@ -94,7 +97,7 @@ export function validateReplicationController(
   const { replicas, selector = {}, template } = spec;
   const isEmpty = Object.keys(selector).length === 0;
   const ofMetadata = validateMetadata(metadata, namespaced);
-  // Kubernetes declares these two, and such checks come last.
+  // Kubernetes declares these two checks on the types, and runs them last.
   const isDeclared = ({ path, type }: FieldError): boolean =>
     path.join(".") === "metadata.name" && type === "FieldValueInvalid";
   const declared = [...ofMetadata.filter(isDeclared), ...countErrors(replicas, ["spec", "replicas"])];
@@ -130,7 +133,7 @@ export function validateCronJob({ metadata, spec }: CronJob, options: ProbeField
     ...(name.length > MAX_CRON_JOB_NAME_CHARACTERS
       ? [invalidValue(["metadata", "name"], name, nameSentence)]
       : []),
-    // Kubernetes declares this check, and such checks come last.
+    // Kubernetes declares this check on the types, and runs it last.
     ...(schedule === "" ? [required(["spec", "schedule"])] : []),
   ];
 }
@@ -142,7 +145,7 @@ export function validatePodTemplate(
   return [...validateMetadata(metadata, namespaced), ...templateErrors(template, ["template"], options)];
 }
 
-/** Fields of the spec that may not change. */
+/** The spec's immutable fields. */
 export function immutableErrors(next: object, old: object, fields: readonly string[]): FieldError[] {
   const [after, before] = [next, old] as Record<string, unknown>[];
   return fields
@@ -200,7 +203,7 @@ function labelsOf({ metadata }: PodTemplateSpec): Readonly<Record<string, string
   return metadata?.labels ?? {};
 }
 
-/** Go prints maps by their keys. */
+/** Go prints maps sorted by key. */
 function sorted(map: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -3,14 +3,14 @@ import type { Shape } from "./shape.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Nulls as Go's decoder reads them: a null member is absent, a null in a list is an empty entry;
- * unknown lists keep theirs. Expects valid shape; returns values without nulls unchanged.
+ * Handles nulls as Go's decoder does: a null member is absent, a null in a list is an empty entry;
+ * unknown lists keep theirs. Expects a valid shape; returns values without nulls unchanged.
  */
 export function withoutNulls<T extends Fields>(value: T, shape: Shape | undefined): T {
   return cleanedFields(value, shape, false) as T;
 }
 
-/** The same; and fields that our types have always are filled in with what Go makes of absent ones. */
+/** Also fills in fields that our types always have with Go's zero values. */
 export function asDecoded<T extends Fields>(value: T, shape: Shape | undefined): T {
   return cleanedFields(value, shape, true) as T;
 }

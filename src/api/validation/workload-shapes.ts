@@ -2,7 +2,7 @@ import { int32, int64, listOf, named, struct, text, textMap, texts } from "./go-
 import { metadataShape, podSpecShape } from "./object-shapes.ts";
 import type { Shape } from "./shape.ts";
 
-/** Objects with templates of pods, as far as their templates go. */
+/** Objects with pod templates; only the template's fields. */
 const head = { apiVersion: text, kind: text, metadata: metadataShape };
 
 const template = struct("PodTemplateSpec", { metadata: metadataShape, spec: podSpecShape });
