@@ -234,8 +234,7 @@ export class HttpExchange implements Http1Exchange {
       connection?.finish();
       return;
     }
-    // The answer came before the whole body: the upstream gets no more of it, and the client may finish
-    // sending for a while.
+    // Answered before the whole body: the upstream gets no more of it, and the client may finish sending.
     this.#hasFailed = true;
     this.#body?.stop();
     connection?.destroy();
