@@ -1,6 +1,12 @@
 import { NO_CLOSE_CODE } from "./close-code.ts";
 import type { WebSocketRole } from "./frame-decoder.ts";
-import { FIN_BIT, isControlOpcode, MAX_CONTROL_PAYLOAD_BYTES, OPCODE } from "./frame-header.ts";
+import {
+  FIN_BIT,
+  isControlOpcode,
+  MAX_CONTROL_PAYLOAD_BYTES,
+  MAX_FRAME_HEADER_BYTES,
+  OPCODE,
+} from "./frame-header.ts";
 import { FrameHeaderReader } from "./frame-header-reader.ts";
 
 export interface FrameWalkerHandler {
@@ -19,8 +25,13 @@ export interface FrameWalkerHandler {
   /** A complete PING. The handler may keep the payload, which is unmasked. */
   onPing(payload: Uint8Array): void;
   /**
-   * Bytes of the pushed chunk that go on to the other side, behind the events in them: all but PING and PONG frames, which end here. They
-   * are the chunk itself where it holds none of those.
+   * Whether a data message ends here, too: its first byte, unmasked, or -1 where its first frame is empty, and whether that frame has
+   * no more and is its last. Absent: none does.
+   */
+  isUnwanted?(firstByte: number, isWhole: boolean): boolean;
+  /**
+   * Bytes that go on to the other side, behind the events in them: all but PING and PONG frames, and unwanted messages, which end here.
+   * They are the pushed chunk itself where it holds none of those.
    */
   onPass(bytes: Uint8Array): void;
   /**
@@ -34,7 +45,7 @@ const CLOSE_CODE_BYTES = 2;
 
 /**
  * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, and reports payload and the bytes to
- * pass on. Pushed chunks are neither copied nor written to, and nothing is allocated for data frames, however many there are.
+ * pass on. Chunks are neither copied nor written to. A header that a chunk ends with is held until the first byte behind it is there.
  */
 export class WebSocketFrameWalker {
   readonly #handler: FrameWalkerHandler;
@@ -46,8 +57,15 @@ export class WebSocketFrameWalker {
   #closeCode = 0;
   #ping: Uint8Array | undefined;
   #pingBytes = 0;
-  /** The current frame is a PING or a PONG. */
-  #isHeartbeat = false;
+  /** The frame at hand is a PING or a PONG, or of an unwanted message. */
+  #isSkipped = false;
+  #isDropping = false;
+  /** Of the frame at hand no more than the header was read: where it begins in the chunk, and what of it came before. */
+  #isHeader = false;
+  #headerStart = 0;
+  readonly #held = new Uint8Array(MAX_FRAME_HEADER_BYTES);
+  #heldBytes = 0;
+  #hasBegunMessage = false;
   #isBoundaryDue = false;
   /** The start of the current chunk's bytes that were not forwarded yet. */
   #passStart = 0;
@@ -58,14 +76,25 @@ export class WebSocketFrameWalker {
     this.#handler = handler;
   }
 
-  /** No frame has started. */
+  /** What was passed on ends with a whole frame. */
   get isBetweenFrames(): boolean {
+    return this.#isHeader || this.#isAtStart;
+  }
+
+  /** What was passed on ends within a data message. */
+  get isInMessage(): boolean {
+    return this.#isInMessage && !(this.#isHeader && this.#hasBegunMessage);
+  }
+
+  get #isAtStart(): boolean {
     return this.#payloadBytesLeft === 0 && this.#frame.isComplete;
   }
 
-  /** A data message has started; its last frame has not ended. */
-  get isInMessage(): boolean {
-    return this.#isInMessage;
+  /** Bytes that were pushed before the last chunk and not passed; after an error of `push`. */
+  takeHeld(): Uint8Array {
+    const held = this.#held.slice(0, this.#heldBytes);
+    this.#heldBytes = 0;
+    return held;
   }
 
   /** How much of the last chunk is settled; the rest belongs to a refused frame. */
@@ -81,13 +110,42 @@ export class WebSocketFrameWalker {
   /** Throws ProtocolError for an invalid frame and forwards none of it. Push nothing after that. */
   push(chunk: Uint8Array): void {
     let at = 0;
-    this.#passStart = 0;
+    this.#passStart = this.#headerStart = 0;
     while (at < chunk.length) {
-      if (this.isBetweenFrames) this.#startFrame(chunk, at);
+      if (this.#isAtStart) this.#startFrame(chunk, at);
       at = this.#payloadBytesLeft > 0 ? this.#walkPayload(chunk, at) : this.#walkHeader(chunk, at);
     }
-    if (this.isBetweenFrames && this.#isBoundaryDue) this.#reachBoundary(chunk, at);
-    this.#passUpTo(chunk, at);
+    if (this.#isAtStart && this.#isBoundaryDue) this.#reachBoundary(chunk, at);
+    if (this.#isHeader) this.#holdHeader(chunk);
+    else this.#passUpTo(chunk, at);
+  }
+
+  #holdHeader(chunk: Uint8Array): void {
+    this.#passUpTo(chunk, this.#headerStart);
+    const header = chunk.subarray(this.#headerStart);
+    this.#held.set(header, this.#heldBytes);
+    this.#heldBytes += header.byteLength;
+  }
+
+  /** The first byte behind a frame's header is there, or it has none: the header goes on, or its message ends here. */
+  #endHeader(chunk: Uint8Array, at: number): void {
+    this.#isHeader = false;
+    if (this.#isMessageUnwanted(chunk, at)) {
+      this.#passUpTo(chunk, this.#headerStart);
+      this.#heldBytes = 0;
+      this.#isSkipped = true;
+      this.#isDropping = !this.#frame.isFinal;
+    } else if (this.#heldBytes > 0) {
+      const held = this.takeHeld();
+      if (!this.#isSkipped) this.#handler.onPass(held);
+    }
+  }
+
+  #isMessageUnwanted(chunk: Uint8Array, at: number): boolean {
+    if (!this.#hasBegunMessage || this.#handler.isUnwanted === undefined) return false;
+    const { isFinal, payloadBytes } = this.#frame;
+    const firstByte = payloadBytes === 0 ? -1 : this.#unmasked(chunk, at, 0);
+    return this.#handler.isUnwanted(firstByte, isFinal && payloadBytes <= 1);
   }
 
   /** The first byte of a frame already tells whether it is forwarded. */
@@ -96,10 +154,14 @@ export class WebSocketFrameWalker {
     // With other bits the header is malformed.
     const first = chunk[at] as number;
     const isHeartbeat = first === (FIN_BIT | OPCODE.PING) || first === (FIN_BIT | OPCODE.PONG);
-    if (isHeartbeat !== this.#isHeartbeat) {
+    const isSkipped = isHeartbeat || (this.#isDropping && (first & ~FIN_BIT) === OPCODE.CONTINUATION);
+    if (isSkipped !== this.#isSkipped) {
       this.#passUpTo(chunk, at);
-      this.#isHeartbeat = isHeartbeat;
+      this.#isSkipped = isSkipped;
     }
+    this.#isHeader = true;
+    this.#headerStart = at;
+    this.#hasBegunMessage = false;
     if (first !== (FIN_BIT | OPCODE.CLOSE)) return;
     this.#passUpTo(chunk, at);
     this.#handler.onCloseStart();
@@ -114,27 +176,30 @@ export class WebSocketFrameWalker {
   #passUpTo(chunk: Uint8Array, end: number): void {
     const start = this.#passStart;
     this.#passStart = end;
-    if (this.#isHeartbeat || start === end) return;
+    if (this.#isSkipped || start === end) return;
     this.#handler.onPass(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
   }
 
   #walkHeader(chunk: Uint8Array, start: number): number {
     const at = this.#frame.read(chunk, start, this.#isInMessage);
-    if (this.#frame.isComplete) this.#beginFrame();
+    if (this.#frame.isComplete) this.#beginFrame(chunk, at);
     return at;
   }
 
-  #beginFrame(): void {
+  #beginFrame(chunk: Uint8Array, at: number): void {
     this.#payloadBytesLeft = this.#frame.payloadBytes;
     this.#maskPhase = 0;
     if (!isControlOpcode(this.#frame.opcode) && !this.#isInMessage) {
-      this.#isInMessage = true;
+      this.#isInMessage = this.#hasBegunMessage = true;
       this.#handler.onMessageStart();
     }
-    if (this.#payloadBytesLeft === 0) this.#endFrame();
+    if (this.#payloadBytesLeft > 0) return;
+    this.#endHeader(chunk, at);
+    this.#endFrame();
   }
 
   #walkPayload(chunk: Uint8Array, at: number): number {
+    if (this.#isHeader) this.#endHeader(chunk, at);
     const end = Math.min(chunk.length, at + this.#payloadBytesLeft);
     this.#payloadBytesLeft -= end - at;
     if (this.#frame.opcode === OPCODE.CLOSE) this.#readCloseCode(chunk, at, end);
@@ -177,7 +242,7 @@ export class WebSocketFrameWalker {
       this.#pingBytes = 0;
       this.#handler.onPing(payload);
     } else if (!isControlOpcode(opcode) && isFinal) {
-      this.#isInMessage = false;
+      this.#isInMessage = this.#isDropping = false;
       this.#handler.onMessageEnd();
     }
   }

@@ -85,6 +85,15 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     return isMissing ? this.failureMessage("the node ended the session without a status") : undefined;
   }
 
+  /** Channels that a client may not send on, and input of no bytes, which would be bytes that meet a closed socket. */
+  protected override isUnwanted(firstByte: number, isWhole: boolean): boolean {
+    if (firstByte === -1) return isWhole;
+    const { isBase64, hasClose } = specOf(this.#version);
+    if (firstByte === channelByte(CHANNEL.STDIN, { isBase64 })) return isWhole;
+    if (firstByte === channelByte(CHANNEL.RESIZE, { isBase64 })) return false;
+    return !(hasClose && firstByte === CHANNEL.CLOSE);
+  }
+
   protected clientMessage(): void {
     this.#closeBytes = 0;
     this.#client.startMessage();

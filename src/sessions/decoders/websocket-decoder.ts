@@ -43,6 +43,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #isStopping = false;
   #isStopped = false;
   #isCutInMessage = false;
+  #hasSaidMissing = false;
   hasNodeLeft = false;
 
   constructor(observers: SessionObservers, ends: Farewells) {
@@ -60,6 +61,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onPass: (bytes) => {
         if (this.#refusal === undefined) this.#passUp(bytes);
       },
+      isUnwanted: (firstByte, isWhole) => this.isUnwanted(firstByte, isWhole),
       onBoundary: () => {},
     });
     this.#node = new WebSocketFrameWalker("client", {
@@ -84,6 +86,11 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         if (this.#isStopping) this.#stopHere();
       },
     });
+  }
+
+  /** A message of the client's that servers ignore: it is not passed on. See FrameWalkerHandler. */
+  protected isUnwanted(_firstByte: number, _isWhole: boolean): boolean {
+    return false;
   }
 
   /** Called when a message of the client begins. */
@@ -170,8 +177,8 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     const isBetweenFrames = this.#isStopped || (this.#canReadNode && this.#node.isBetweenFrames);
     if (this.hasNodeLeft || !isBetweenFrames) return undefined;
     const isCut = this.#isStopped ? this.#isCutInMessage : this.#node.isInMessage;
-    const parts = [isCut ? LAST_FRAGMENT : NOTHING, this.failureMessage(message) ?? NOTHING];
-    return Buffer.concat([...parts, this.closeFor(end)]);
+    const failure = this.#hasSaidMissing ? undefined : this.failureMessage(message);
+    return Buffer.concat([isCut ? LAST_FRAGMENT : NOTHING, failure ?? NOTHING, this.closeFor(end)]);
   }
 
   #stopHere(): void {
@@ -183,7 +190,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #beforeClose(): void {
     if (this.#isStopped || this.#node.isInMessage) return;
     const missing = this.missingStatus();
-    if (missing !== undefined) this.#passDown(missing);
+    if (missing === undefined) return;
+    this.#hasSaidMissing = true;
+    this.#passDown(missing);
   }
 
   /** The Status that should precede the node's Close frame and did not come. */
@@ -217,7 +226,11 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.refuse(this.observers.undecodable(side, error.message));
-      if (this.#refusal === undefined) pass(chunk.subarray(walker.passedBytes));
+      if (this.#refusal === undefined) {
+        const held = walker.takeHeld();
+        if (held.byteLength > 0) pass(held);
+        pass(chunk.subarray(walker.passedBytes));
+      }
       return false;
     }
   }

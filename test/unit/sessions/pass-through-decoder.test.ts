@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
+import { WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { ForwardDecoder } from "../../../src/sessions/decoders/forward-decoder.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
@@ -54,7 +55,7 @@ describe("a session that passes through", () => {
     decoder.fromNode(fromNode?.chunk as Uint8Array, () => {});
     decoder.fromClient(fromClient?.chunk as Uint8Array, () => {});
     expect(fromNode?.read.size).toBe(2 + channelBytes);
-    expect(fromClient?.read.size).toBe(6);
+    expect(fromClient?.read.size).toBe(6 + 1);
   });
 
   it.each([
@@ -163,5 +164,74 @@ describe("a session that passes through", () => {
     );
     for (let connection = 0; connection < 3; connection++) client.open(PORT);
     expect(problems).toEqual(["more than 4 streams are open"]);
+  });
+});
+
+describe("what a WebSocket client of a command sends", () => {
+  const passedOf = (protocol: string, frames: readonly (readonly [first: number, body: string])[]) => {
+    const { ends, decoderFor } = passThroughOf(
+      { offer: { transport: "websocket" } as StreamingRequest["offer"], subresource: "exec", ports: [] },
+      [["Sec-WebSocket-Protocol", protocol]],
+      { spdy: defaultSpdyLimits },
+    );
+    const wire = Buffer.concat(
+      frames.map(([first, body]) => {
+        const masked = Buffer.from(body, "latin1").map((byte, at) => byte ^ ((at & 3) + 1));
+        return Buffer.concat([Buffer.of(first, 0x80 | masked.byteLength, 1, 2, 3, 4), masked]);
+      }),
+    );
+    const cuts = [wire.byteLength, 1, 2, 3, 5, 7];
+    return cuts.map((size) => {
+      const decoder = decoderFor(new SessionObservers([ends]));
+      const passed: Buffer[] = [];
+      for (let at = 0; at < wire.byteLength; at += size)
+        decoder?.fromClient(wire.subarray(at, at + size), (bytes) => void passed.push(Buffer.from(bytes)));
+      const messages: string[] = [];
+      new WebSocketFrameDecoder("server", {
+        onMessage: (part) => void messages.push(Buffer.from(part).toString("latin1")),
+        onPing: () => {},
+        onPong: () => {},
+        onClose: (code) => void messages.push(`Close ${code}`),
+      }).push(Buffer.concat(passed));
+      return messages.join("");
+    });
+  };
+
+  it.each([
+    ["v5.channel.k8s.io", 0x2, "\0a\u0004{}\xff\0\0bcClose 1000"],
+    ["v4.channel.k8s.io", 0x2, "\0a\u0004{}\0bcClose 1000"],
+  ])("reaches the node where it is input, a size, or their end, in %s, wherever reads cut it", (protocol, opcode, kept) => {
+    const whole = 0x80 | opcode;
+    const passed = passedOf(protocol, [
+      [whole, "\0a"],
+      // Empty input, and no channel at all.
+      [whole, "\0"],
+      [whole, ""],
+      [whole, "\u0004{}"],
+      // Channels of the server's, and unknown ones; one in parts, with a heartbeat between them.
+      [whole, "\u0001out"],
+      [whole, "\u0003status"],
+      [opcode, "\u0009be"],
+      [0x89, "ping"],
+      [0x00, "tween"],
+      [0x80, "end"],
+      [whole, "\xff\0"],
+      // Input in parts, of which the first is the channel alone.
+      [opcode, "\0"],
+      [0x00, "b"],
+      [0x80, "c"],
+      [0x88, "\x03\xe8"],
+    ]);
+    expect(passed).toEqual(passed.map(() => kept));
+  });
+
+  it("is known by its digit in base64", () => {
+    const passed = passedOf("v4.base64.channel.k8s.io", [
+      [0x81, "0YQ=="],
+      [0x81, "0"],
+      [0x81, "1b3V0"],
+      [0x81, "4e30="],
+    ]);
+    expect(passed).toEqual(passed.map(() => "0YQ==4e30="));
   });
 });

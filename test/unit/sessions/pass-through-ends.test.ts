@@ -120,6 +120,20 @@ describe("a session over WebSocket that passes through", () => {
   });
 
   it.each([
+    1, 2,
+  ])("has its reason where of the node's frame no more than %s bytes of its header came", async (bytes) => {
+    const session = relayed("exec", "v5.channel.k8s.io");
+    const { client, node } = session;
+    node.push(Buffer.concat([frame("1out"), frame("1more").subarray(0, bytes)]));
+    await turn();
+    node.destroy(new Error("killed"));
+    await expect.poll(() => session.causes).toEqual(["upstream-lost"]);
+    const { messages, close } = readBy(client);
+    expect(messages).toEqual(["1out", expect.stringContaining('"status":"Failure"')]);
+    expect(close).toBe("1000");
+  });
+
+  it.each([
     ["ends its connection", (node: MemorySocket) => node.push(null)],
     ["breaks", (node: MemorySocket) => node.destroy(new Error("reset"))],
   ])("whose node %s without a status has one that says so", async (_name, act) => {
