@@ -124,10 +124,7 @@ function refuseDoubles(root: Section): void {
   }
 }
 
-/**
- * Refuses an authority beside insecure-skip-tls-verify: readers could disagree about which one
- * counts.
- */
+/** Refuses an authority beside insecure-skip-tls-verify: readers could disagree about which counts. */
 function refuseTwoTrusts(cluster: Section | undefined): void {
   const has = (name: string): boolean => cluster?.has(name) === true;
   const [data, file] = ["certificate-authority-data", "certificate-authority"];
@@ -140,9 +137,7 @@ function refuseTwoTrusts(cluster: Section | undefined): void {
   }
 }
 
-/**
- * Follows clientcmd's validation of an AuthInfo; a token may stand beside certificates and plugins.
- */
+/** Follows clientcmd's validation of an AuthInfo; a token may stand beside certificates and plugins. */
 function refuseTwoMethods(user: Section): void {
   const methods = [
     ...(user.has("token") ? ["token"] : []),

@@ -8,18 +8,13 @@ import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { eventLines, type WatchEvent } from "./event-lines.ts";
 import { BadObjectError, metadataIn } from "./live-object.ts";
 
-/**
- * As client-go: each watch asks for this long to twice that, so that watches do not all end
- * together.
- */
+/** As client-go: each watch asks for this long to twice that, so that they do not all end together. */
 export const MIN_WATCH_SECONDS = 300;
-/**
- * The server may end a watch this much later than requested; then the connection counts as dead.
- */
+/** The server may end a watch this much later than requested; then the connection counts as dead. */
 export const WATCH_END_GRACE_MS = 30_000;
 /**
- * API servers send a bookmark each minute. A watch silent for this long starts again: the server or
- * a hop may hang.
+ * API servers send a bookmark each minute. A watch this silent starts again: the server or a hop may
+ * hang.
  */
 export const WATCH_SILENCE_MS = 90_000;
 /** How long the server may take to open a watch. */
@@ -44,10 +39,7 @@ export interface ReflectorOptions<T = KubernetesObject> {
   /** Selects a single object. */
   readonly fieldSelector?: string;
   readonly sink: ReflectorSink<T>;
-  /**
-   * Reduces an object to the kept fields; each page of a list is freed before the next. Throws
-   * BadObjectError.
-   */
+  /** Reduces an object to the kept fields; pages of a list are freed in turn. Throws BadObjectError. */
   readonly read: (value: unknown) => T;
   readonly events: ReflectorEvents;
   readonly backoff?: Backoff;
@@ -67,10 +59,7 @@ export interface ReflectorEvents {
   event(): void;
   /** An object has not its kind's shape. It counts as absent; the others stay. */
   badObject(error: BadObjectError): void;
-  /**
-   * A list or watch ended; the next starts after `waitMs`. `problem` holds no secret. `code` is the
-   * server's status, if it refused.
-   */
+  /** The next list or watch starts after `waitMs`. `problem` holds no secret. `code`: the server's status. */
   ended(how: WatchEnd, problem: string, waitMs: number, code?: number): void;
 }
 

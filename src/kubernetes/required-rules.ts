@@ -16,10 +16,7 @@ export interface RequiredRule {
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
-  /**
-   * False if other credentials may be used, or a Role may grant it; then a missing permission shows
-   * only in use.
-   */
+  /** False if other credentials or a Role may grant it; a missing permission then shows only in use. */
   readonly isChecked: boolean;
   /** The namespace that needs it; absent means all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string;
@@ -30,16 +27,10 @@ export interface RequiredRule {
 /** The extra that tells the API server which user sent an impersonated request. */
 export const REQUESTED_BY_KEY = "sluice.dev/requested-by";
 
-/**
- * Kubernetes does not match `userextras/*`. API servers set these keys for certificates and
- * ServiceAccount tokens.
- */
+/** Kubernetes does not match `userextras/*`. API servers set these keys for certificates and tokens. */
 const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
 
-/**
- * The rules for a configuration's account, in the order of deploy/examples/rbac.yaml; empty without
- * an API server.
- */
+/** The rules for the configuration's account, in deploy/examples/rbac.yaml's order; none without an API. */
 export function requiredRules(configuration: GatewayConfiguration): RequiredRule[] {
   const { live } = configuration.cluster;
   return [
@@ -132,10 +123,7 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
   ];
 }
 
-/**
- * Pods, nodes and namespaces, if something reads them: sessions need all three, Ingress only its
- * routes' namespaces.
- */
+/** Pods, nodes and namespaces, if needed: sessions read all three, Ingress only its routes' namespaces. */
 export function watchedSessionKinds(configuration: GatewayConfiguration): readonly ObjectKind[] {
   const { cluster, listeners, podProbes } = configuration;
   const hasSessions = servesApi(listeners);
