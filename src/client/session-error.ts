@@ -1,16 +1,16 @@
 import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
 
 /**
- * Why a session that had been established did not end by itself. A closed list:
- * - "remote-failure": the server said that it failed (its Status is in `status`);
- * - "missing-status": the server ended the session without saying how, so nothing may be taken for a success;
+ * Why an established session failed. A closed list:
+ * - "remote-failure": the server reported a failure (its Status is in `status`);
+ * - "missing-status": the server ended the session without a status, so it cannot count as a success;
  * - "connection-lost": the connection broke;
  * - "heartbeat-timeout": the server did not answer for as long as client-go waits;
  * - "protocol-error": the server broke the protocol;
- * - "stream-timeout": the server did not accept the streams of the session;
- * - "remote-closed": the far end of a forwarded connection takes no more, and what was written then has not arrived;
- * - "input-failed", "output-failed": the local stream that the session reads or writes failed;
- * - "aborted": the caller's signal.
+ * - "stream-timeout": the server did not accept the session's streams;
+ * - "remote-closed": the pod reads no more from a forwarded connection, and later writes did not arrive;
+ * - "input-failed", "output-failed": the session's local input or output failed;
+ * - "aborted": the caller's signal fired.
  */
 export type SessionErrorCode =
   | "remote-failure"

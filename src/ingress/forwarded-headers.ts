@@ -4,7 +4,7 @@ import type { IngressContext } from "./ingress-context.ts";
 import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";
 
-/** X-Forwarded-* headers; a trusted peer's are kept. Host stays as the client wrote it. */
+/** Adds X-Forwarded-* headers; trusts those of trusted proxies only. Host stays as the client wrote it. */
 export function forwardedHeaders(
   headers: HeaderList,
   { authority }: IngressRequest,

@@ -35,10 +35,7 @@ const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingre
 export interface BuiltCluster extends Component {
   readonly store: ClusterStore;
   readonly lookUp: GatewayContext["lookUp"];
-  /**
-   * Current addresses of the live API, from the kubeconfig and from its endpoints; the gateway
-   * refuses nodes there.
-   */
+  /** Current addresses of the live API (kubeconfig and endpoints); no node may have one. */
   listApiEndpoints(): readonly { readonly host: string; readonly port: number }[];
   /** The server that other requests go to; undefined if the cluster state comes from manifests. */
   readonly apiServer: ApiServerUpstream | undefined;
@@ -62,10 +59,7 @@ export interface BuiltCluster extends Component {
   readonly events: Pick<EventRecorder, "record"> | undefined;
 }
 
-/**
- * Builds the cluster state from manifests or a live API. Throws ConfigurationError for invalid
- * files.
- */
+/** Builds the cluster state from manifests or a live API. Throws ConfigurationError. */
 export async function buildCluster(
   configuration: GatewayConfiguration,
   metrics: Metrics,
@@ -113,13 +107,13 @@ export async function buildCluster(
 /** The cluster state that a command reads. */
 export interface ClusterSnapshot {
   readonly store: ClusterStore;
-  /** As `BuiltCluster.judgeConnect`, for one look. */
+  /** Judges as `BuiltCluster.judgeConnect`, by rules read now. */
   judgeConnect(session: ConnectSession): Promise<AdmissionVerdict | undefined>;
 }
 
 /**
  * Reads all manifests, or the requested objects of a live API. Throws ConfigurationError for
- * invalid files, StatusError if the API does not answer.
+ * invalid files, StatusError if the API cannot be read.
  */
 export async function snapshotCluster<T>(
   configuration: GatewayConfiguration,
@@ -253,10 +247,7 @@ async function buildLive(
   };
 }
 
-/**
- * If the gate with the feature's name is off here, no gateway with this configuration has the
- * feature.
- */
+/** If the gate with the feature's name is off, no gateway with this configuration has it. */
 function isPublished(feature: string, gates: FeatureGates): boolean {
   const isOff = isFeatureGateName(feature) && !gates.isEnabled(feature);
   return gates.isEnabled("NodeDeclaredFeatures") && !isOff;
@@ -277,10 +268,7 @@ function kindsFor(configuration: GatewayConfiguration): Pick<LiveClusterOptions,
   return { kinds: [...kinds, "EndpointSlice"], namespaces: { EndpointSlice: service.namespace } };
 }
 
-/**
- * Stale state keeps the gateway ready: otherwise an API outage would take all replicas out of
- * service.
- */
+/** Stale state is healthy: otherwise an API outage would take all replicas out of service. */
 function healthOf(
   live: LiveCluster,
   { missing }: PermissionCheck,

@@ -238,7 +238,7 @@ function isForbiddenCode(code: number | undefined): boolean {
   return code === 401 || code === 403;
 }
 
-/** A rule that does not parse may judge every session. */
+/** If the rules do not parse, one of them may judge any session. */
 function compiledRules(objects: AdmissionObjects): readonly ConnectRule[] {
   try {
     return connectRulesOf(objects);

@@ -3,7 +3,7 @@ import type { ApiClient } from "./api-client.ts";
 import { EventBudget } from "./event-budget.ts";
 import { countUpEvent, createEvent, firstSaid, type SaidEvent } from "./event-requests.ts";
 
-/** What happened to a container, as `kubectl describe pod` shows it. */
+/** An Event about a container, for `kubectl describe pod`. */
 export type ContainerEvent = SaidEvent;
 
 export interface EventRecorderOptions {

@@ -1,16 +1,16 @@
 import type { ApiRequest } from "./api-client.ts";
 
-/** What the API takes in `message`. */
+/** The API's limit for `message`. */
 const MAX_MESSAGE_CHARACTERS = 1_024;
 
-/** What one of our Events says, beside what it is about. */
+/** The text of an Event, without its object. */
 export interface SaidEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
 }
 
-/** The fields that an Event has when it is written for the first time. */
+/** The fields of an Event's first write. */
 export function firstSaid({ type, reason, message }: SaidEvent, at: Date): object {
   const timestamp = eventTime(at);
   return {

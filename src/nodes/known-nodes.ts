@@ -1,4 +1,4 @@
-// src/nodes: what nodes declare, what was learned of them, circuit breakers
+// src/nodes: declared and observed capabilities of nodes, circuit breakers
 
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { NodeCircuit, NodeStreaming } from "../config/sections/node-streaming.ts";

@@ -29,9 +29,10 @@ function refusalOf(attributes: Attributes): string {
 }
 
 /**
- * May the user `create` what `get` was allowed for? A WebSocket can only be a GET, so `get pods/exec` alone would run commands
- * (kubernetes#78741). As kube-apiserver's gate AuthorizePodWebsocketUpgradeCreatePermission: for every GET on a streaming subresource,
- * before the pod is looked up; the refusal has the authorizer's bare reason.
+ * Requires `create` for every GET on a streaming subresource, before the pod is looked up: a
+ * WebSocket is a GET, so `get pods/exec` alone would run commands (kubernetes#78741). Follows
+ * kube-apiserver's gate AuthorizePodWebsocketUpgradeCreatePermission; the refusal has the
+ * authorizer's bare reason.
  */
 export async function requireCreatePermission(
   authorizer: Authorizer,

@@ -58,8 +58,8 @@ const adminRules = [
 ];
 
 /**
- * kube-apiserver's roles for people, each aggregated from its own part, the role below, and ClusterRoles labelled
- * `rbac.authorization.k8s.io/aggregate-to-<role>: "true"`. Without the group `extensions`.
+ * kube-apiserver's roles for people, without the group `extensions`. Each adds the next lower
+ * role's rules and ClusterRoles labelled `rbac.authorization.k8s.io/aggregate-to-<role>: "true"`.
  */
 export const userFacingRoles: readonly ClusterRole[] = [
   aggregated("admin", []),
