@@ -21,9 +21,9 @@ function characterClasses(): Uint8Array {
 }
 
 /**
- * The field lines of a section from `start` on; its last line is the empty one. Line folding (obs-fold) and white space before a
- * colon are refused, unless `as-go`: two readers that disagree on them see different messages (RFC 9112 section 5).
- * Throws MalformedResponse, or ProtocolError "too-many-headers".
+ * The field lines of a section from `start` on; the section ends with an empty line. Refuses line folding
+ * (obs-fold) and white space before a colon, unless `as-go`, because readers disagree about them (RFC 9112 section
+ * 5). Throws MalformedResponse, or ProtocolError "too-many-headers".
  */
 export function parseFieldLines(
   section: string,

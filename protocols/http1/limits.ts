@@ -19,7 +19,8 @@ export const defaultHttp1Limits: Http1Limits = {
 };
 
 /**
- * What is read of responses that another reader would understand otherwise. `none`: nothing. `folded-lines`: lines folded by obs-fold
- * are joined (RFC 9112 section 5.2). `as-go`: whatever Go's client reads, for verdicts that have to be the same as Go's.
+ * Responses to accept although readers disagree about them. `none`: refuses them. `folded-lines`: joins lines
+ * folded by obs-fold (RFC 9112 section 5.2). `as-go`: reads whatever Go's client reads, for verdicts that must
+ * match Go's.
  */
 export type Leniency = "none" | "folded-lines" | "as-go";

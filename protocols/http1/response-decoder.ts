@@ -33,8 +33,8 @@ const NO_LINES: FieldLines = [];
 type State = "idle" | "head" | "length" | "chunked" | "trailers" | "until-close" | "failed";
 
 /**
- * Reads consecutive responses of one HTTP/1.x connection from chunks cut anywhere. Bodies are never
- * assembled. Ambiguous framing and anything but HTTP/1 are refused, but for what `leniency` allows.
+ * Decodes consecutive responses on one HTTP/1.x connection from chunks cut anywhere. Never assembles bodies.
+ * Refuses ambiguous framing and anything but HTTP/1, except as `leniency` allows.
  */
 export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   readonly #handler: ResponseHandler<Chunk>;

@@ -19,8 +19,9 @@ export interface ResponseDelivery {
 const MAX_LENGTH_DIGITS = 15;
 
 /**
- * Throws MalformedResponse for different lengths, a length beside a coding, a coding other than `chunked` (RFC 9112 section 6.3). Equal
- * lengths count once, as in Go. Read `as-go`, chunks win over a length, and HTTP/1.0 has no codings.
+ * Throws MalformedResponse for different lengths, a length beside a coding, or a coding other than `chunked` (RFC
+ * 9112 section 6.3). Equal lengths count once, as in Go. With `as-go`, chunks win over a length, and HTTP/1.0 has
+ * no codings.
  */
 export function deliveryOf(method: string, head: ResponseHead, leniency: Leniency): ResponseDelivery {
   const { headers, minorVersion, status } = head;

@@ -10,11 +10,12 @@ interface Block {
 }
 
 /**
- * Bytes that are kept for later: appended by copying, seen in order, dropped from the front. What it holds beyond its content
- * is a block of at most 64 KiB at either end, however small the pieces were, and its spare blocks.
+ * A queue of bytes: append copies them, visitors see them in order, and they are dropped from the front. Beyond
+ * its content it uses at most one block of 64 KiB at either end, however small the pieces were, and its spare
+ * blocks.
  *
- * Memory is used again within one queue and never by another: a peer that acknowledges what it has not received would otherwise be
- * sent the bytes of another session, out of a socket's queue that still looks at them.
+ * Memory is reused within one queue and never by another. Otherwise a peer that acknowledges bytes it has not
+ * received could be sent another session's bytes, from a socket's queue that still refers to them.
  */
 export class ByteQueue {
   readonly #reuses: boolean;

@@ -42,14 +42,14 @@ export interface ResumeSessionHandler {
 }
 
 /**
- * Both directions of one session's byte stream, over any number of connections one after the other. It keeps what it sent until that is
- * acknowledged, and sends it again when a new connection is attached whose peer has not received it. Pure: events in, messages out.
+ * Both directions of one session's byte stream, over consecutive connections. It stores sent bytes until the peer
+ * acknowledges them, and sends them again if a new connection's peer lacks them. Pure: events in, messages out.
  *
  *     attached <-- attach(peer's received) / detach --> detached        abort, onAbort, isComplete: over
  *
- * A FIN takes one number behind the last byte, so that it is acknowledged like one. The peer tells with every frame what it has received
- * and how much more it has room for; never more than that is on its way, so a session's connection is always read, however long
- * its own reader rests, and acknowledgements never wait behind payload.
+ * A FIN takes one number after the last byte and is acknowledged like a byte. Every frame announces the sender's
+ * received bytes and free window, and nothing beyond that window is sent. So a session's connection is always
+ * read, even while its own reader rests, and acknowledgements never wait behind payload.
  */
 export class ResumeSession {
   readonly #handler: ResumeSessionHandler;

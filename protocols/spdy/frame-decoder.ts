@@ -20,11 +20,12 @@ export interface FrameHandler {
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * Bytes of one direction in, frames out. Holds at most one control frame of `maxControlFrameBytes` and 32 KiB of header
- * history; DATA passes through.
+ * Decodes one direction's bytes into frames. Buffers at most one control frame of `maxControlFrameBytes` and 32
+ * KiB of header history; DATA passes through.
  *
- * `headerBlocks` "skip" leaves the blocks of SYN_REPLY and HEADERS compressed and unread, for a client of Kubernetes' servers,
- * whose replies are empty. A SYN_STREAM is then refused (`unsupported`): its headers could no longer be inflated.
+ * With `headerBlocks` "skip", the header blocks of SYN_REPLY and HEADERS stay compressed and unread, for clients
+ * of Kubernetes' servers, which send them empty. A SYN_STREAM is then refused (`unsupported`), because its headers
+ * could not be inflated.
  */
 export class FrameDecoder {
   readonly #handler: FrameHandler;

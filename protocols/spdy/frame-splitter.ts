@@ -24,11 +24,11 @@ export interface FrameSplitterHandler {
 }
 
 /**
- * Passes SPDY frames on without understanding them, so that the receiver always stands between two frames: a DATA frame
- * that a chunk cuts off goes out as a shorter frame of what is there, and the rest as another one.
+ * Forwards SPDY frames without decoding them, and always leaves the receiver between two frames: if a chunk cuts
+ * off a DATA frame, forwards the received part as a shorter frame, and the rest as another one.
  *
- * This lets a relay append a frame of its own when the sender dies in mid-frame. It costs one header per
- * chunk; whole frames and control frames keep their bytes, and so the compression context of their headers.
+ * So a relay can append its own frame if the sender dies inside a frame. It costs one header per chunk; whole
+ * frames and control frames keep their bytes, and so their headers' compression context.
  */
 export class FrameSplitter {
   readonly #handler: FrameSplitterHandler;

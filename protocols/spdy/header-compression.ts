@@ -3,10 +3,11 @@ import { readUint16, readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { HEADER_DICTIONARY, HEADER_DICTIONARY_ID } from "./header-dictionary.ts";
 
-// SPDY compresses all header blocks of one direction with one zlib stream (RFC 1950) that is flushed after each block and
-// never ends. Node has no public synchronous zlib stream, and an asynchronous one would cost the session a queue: blocks
-// must be inflated in order. A deflate stream's only memory, though, is its last 32 KiB of plaintext, and a sync flush ends on
-// a byte. So each block is inflated by itself, with that plaintext given as the preset dictionary.
+// SPDY compresses one direction's header blocks with one zlib stream (RFC 1950) that is flushed after each block
+// and never ends. Node has no public synchronous zlib stream, and an asynchronous one would cost the session a
+// queue, because blocks must be inflated in order. But a deflate stream's only memory is its last 32 KiB of
+// plaintext, and a sync flush ends on a byte. So each block is inflated separately, with that plaintext as the
+// preset dictionary.
 
 const WINDOW_BYTES = 32 * 1024;
 const ZLIB_HEADER_BYTES = 6;

@@ -25,13 +25,13 @@ export interface FrameWalkerHandler {
   /** A complete PING. The handler may keep the payload, which is unmasked. */
   onPing(payload: Uint8Array): void;
   /**
-   * Whether a data message ends here, too: its first byte, unmasked, or -1 where its first frame is empty, and whether that frame has
-   * no more and is its last. Absent: none does.
+   * Whether a data message ends here, too. `firstByte` is its first byte, unmasked, or -1 if its first frame is
+   * empty. `isWhole`: that frame is complete and the message's last. Absent: no data message ends here.
    */
   isUnwanted?(firstByte: number, isWhole: boolean): boolean;
   /**
-   * Bytes that go on to the other side, behind the events in them: all but PING and PONG frames, and unwanted messages, which end here.
-   * They are the pushed chunk itself where it holds none of those.
+   * Bytes to forward, after the events in them: all except PING and PONG frames and unwanted messages, which end
+   * here. A chunk without those is passed as it is.
    */
   onPass(bytes: Uint8Array): void;
   /**
@@ -44,8 +44,9 @@ export interface FrameWalkerHandler {
 const CLOSE_CODE_BYTES = 2;
 
 /**
- * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, and reports payload and the bytes to
- * pass on. Chunks are neither copied nor written to. A header that a chunk ends with is held until the first byte behind it is there.
+ * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, and reports
+ * payload and the bytes to forward. Never copies chunks or writes to them. Holds a header at the end of a chunk
+ * until the byte after it arrives.
  */
 export class WebSocketFrameWalker {
   readonly #handler: FrameWalkerHandler;
@@ -57,10 +58,12 @@ export class WebSocketFrameWalker {
   #closeCode = 0;
   #ping: Uint8Array | undefined;
   #pingBytes = 0;
-  /** The frame at hand is a PING or a PONG, or of an unwanted message. */
+  /** The current frame is a PING or a PONG, or belongs to an unwanted message. */
   #isSkipped = false;
   #isDropping = false;
-  /** Of the frame at hand no more than the header was read: where it begins in the chunk, and what of it came before. */
+  /**
+   * Only the current frame's header was read: its start in the chunk, and its bytes from before the chunk.
+   */
   #isHeader = false;
   #headerStart = 0;
   readonly #held = new Uint8Array(MAX_FRAME_HEADER_BYTES);
@@ -76,12 +79,12 @@ export class WebSocketFrameWalker {
     this.#handler = handler;
   }
 
-  /** What was passed on ends with a whole frame. */
+  /** The forwarded bytes end with a whole frame. */
   get isBetweenFrames(): boolean {
     return this.#isHeader || this.#isAtStart;
   }
 
-  /** What was passed on ends within a data message. */
+  /** The forwarded bytes end inside a data message. */
   get isInMessage(): boolean {
     return this.#isInMessage && !(this.#isHeader && this.#hasBegunMessage);
   }
@@ -90,7 +93,7 @@ export class WebSocketFrameWalker {
     return this.#payloadBytesLeft === 0 && this.#frame.isComplete;
   }
 
-  /** Bytes that were pushed before the last chunk and not passed; after an error of `push`. */
+  /** After an error of `push`: the bytes from before the last chunk that were not forwarded. */
   takeHeld(): Uint8Array {
     const held = this.#held.slice(0, this.#heldBytes);
     this.#heldBytes = 0;
@@ -127,7 +130,9 @@ export class WebSocketFrameWalker {
     this.#heldBytes += header.byteLength;
   }
 
-  /** The first byte behind a frame's header is there, or it has none: the header goes on, or its message ends here. */
+  /**
+   * The byte after a frame's header has arrived, or the frame is empty: forwards the header, or drops its message.
+   */
   #endHeader(chunk: Uint8Array, at: number): void {
     this.#isHeader = false;
     if (this.#isMessageUnwanted(chunk, at)) {

@@ -1,6 +1,6 @@
 /**
- * Header lines as they were received, name and value in turn: `["Host", "a", "Connection", "Upgrade", ...]`, which is
- * `rawHeaders` of Node's requests and responses. It keeps repeated lines apart, which some rules of the handshake need.
+ * Header lines as received, with name and value alternating like Node's `rawHeaders`: `["Host", "a", "Connection",
+ * "Upgrade", ...]`. Repeated lines stay separate, because some handshake rules depend on them.
  */
 export type HeaderLines = readonly string[];
 
@@ -14,7 +14,9 @@ export function headerValues(lines: HeaderLines, name: string): string[] {
   return values;
 }
 
-/** The first line's value, "" when there is none: what Go's `Header.Get` answers, and so what its servers look at. */
+/**
+ * The first line's value; "" if there is none. Go's `Header.Get` returns the same, so its servers see no more.
+ */
 export function firstHeaderValue(lines: HeaderLines, name: string): string {
   return headerValues(lines, name)[0] ?? "";
 }
@@ -24,12 +26,14 @@ export function tokenList(values: readonly string[]): string[] {
   return values.flatMap((value) => value.split(",").map(trimmed)).filter((token) => token !== "");
 }
 
-/** Is the token in the list? In any case: for `Connection` and `Upgrade`, not for subprotocols. */
+/** Whether the list contains the token, in any case: for `Connection` and `Upgrade`, not for subprotocols. */
 export function hasToken(values: readonly string[], token: string): boolean {
   return tokenList(values).some((element) => element.toLowerCase() === token);
 }
 
-/** Only space and tab are white space in a header (RFC 9110 section 5.6.3); `trim` would also take U+00A0 and more. */
+/**
+ * Only space and tab are white space in a header (RFC 9110 section 5.6.3); `trim` would also remove U+00A0.
+ */
 function trimmed(value: string): string {
   let start = 0;
   let end = value.length;

@@ -8,8 +8,9 @@ const WORDWISE_FROM_BYTES = 48;
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
- * Masks, or unmasks, in place (RFC 6455 section 5.3). `maskKey` is 32 bits, the first byte on the wire highest. `phase`
- * (0 to 3) is the index into the key for the first byte; returns the next part's, so that a payload may come in parts.
+ * Masks, or unmasks, in place (RFC 6455 section 5.3). `maskKey` is 32 bits, the first byte on the wire highest.
+ * `phase` (0 to 3) is the first byte's index in the key; returns the next part's, so that a payload may arrive in
+ * parts.
  */
 export function applyMask(bytes: Uint8Array, maskKey: number, phase: number): number {
   const length = bytes.length;
@@ -26,7 +27,9 @@ function maskBytes(bytes: Uint8Array, start: number, end: number, maskKey: numbe
   }
 }
 
-/** A word view has to start at a multiple of four in the underlying buffer; a slice of a read may start anywhere. */
+/**
+ * A word view must start at a multiple of four in the underlying buffer; a slice of a read may start anywhere.
+ */
 function maskWords(bytes: Uint8Array, maskKey: number, phase: number): void {
   const wordsStart = -bytes.byteOffset & 3;
   maskBytes(bytes, 0, wordsStart, maskKey, phase);

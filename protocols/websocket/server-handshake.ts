@@ -1,13 +1,14 @@
 import { firstHeaderValue, type HeaderLines, hasToken, headerValues, tokenList } from "./header-lines.ts";
 
-/** RFC 6455 section 1.3: SHA-1 of key and this, as base64, is the accept value. Hashing is the caller's business. */
+/** RFC 6455 section 1.3: the accept value is the SHA-1 of the key and this, in base64. Callers hash. */
 export const ACCEPT_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const SUPPORTED_VERSION = "13";
 
 /**
- * Does Kubernetes take this request for a WebSocket? `Upgrade` is exactly `websocket` and any `Connection` line
- * *contains* "upgrade", in any case. Looser than RFC 6455; what is not one here is SPDY or plain HTTP to it.
+ * Whether Kubernetes treats this request as a WebSocket: `Upgrade` is exactly `websocket` and any `Connection`
+ * line *contains* "upgrade", in any case. Looser than RFC 6455; Kubernetes treats all other requests as SPDY or
+ * plain HTTP.
  */
 export function isWebSocketUpgrade(lines: HeaderLines): boolean {
   const isNamed = firstHeaderValue(lines, "Upgrade").toLowerCase() === "websocket";
@@ -16,7 +17,9 @@ export function isWebSocketUpgrade(lines: HeaderLines): boolean {
   );
 }
 
-/** RFC 6455 section 4.2.1, which gorilla/websocket and other strict peers hold: both headers have the token. */
+/**
+ * RFC 6455 section 4.2.1: both headers have the token. gorilla/websocket and other strict peers require it.
+ */
 export function hasWebSocketTokens(lines: HeaderLines): boolean {
   return (
     hasToken(headerValues(lines, "Upgrade"), "websocket") &&
@@ -44,8 +47,8 @@ export type ServerHandshake =
     };
 
 /**
- * The checks of golang.org/x/net/websocket (`ReadHandshake`), in its order and with its texts, because clients of the
- * kubelet and of CRI runtimes know them. As there, a key only has to be present: a wrong one is the client's own loss.
+ * The checks of golang.org/x/net/websocket (`ReadHandshake`), in its order and with its texts, because clients of
+ * the kubelet and of CRI runtimes know them. As there, any key is accepted: a wrong one harms only the client.
  */
 export function checkServerHandshake(request: HandshakeRequest): ServerHandshake {
   const lines = request.rawHeaders;
@@ -68,8 +71,8 @@ function refused(
 }
 
 /**
- * The client's first preference that the server accepts, compared exactly. Nothing offered stands for "", which a server
- * that works without a subprotocol has among the accepted ones. Undefined: no common one, answer with the bare 403.
+ * The client's first preference that the server accepts, compared exactly. If nothing is offered, "" counts, which
+ * a server without a need for a subprotocol accepts. Undefined: nothing in common; answer with the bare 403.
  */
 export function negotiateSubprotocol(
   offered: readonly string[],
@@ -79,12 +82,12 @@ export function negotiateSubprotocol(
   return offered.find((protocol) => accepted.includes(protocol));
 }
 
-/** How x/net refuses when no subprotocol is common: no headers, no body; the connection ends after it. */
+/** x/net's refusal of all subprotocols: no headers, no body; the connection ends after it. */
 export const FORBIDDEN_RESPONSE: Uint8Array = new TextEncoder().encode("HTTP/1.1 403 Forbidden\r\n\r\n");
 
 /**
- * The 101 in x/net's order, never with an extension. Without a subprotocol the line is left out; x/net writes an empty
- * one, which strict clients (`ws`) refuse. The subprotocol must be one of those the client offered.
+ * The 101 in x/net's order, never with an extension. Without a subprotocol it omits the line; x/net writes an
+ * empty one, which strict clients (`ws`) refuse. The client must have offered the subprotocol.
  */
 export function encodeSwitchingProtocols(accept: string, subprotocol: string | undefined): Uint8Array {
   const lines = [

@@ -1,4 +1,4 @@
-/** The command line is wrong; the message names what is valid. Exit code 2. */
+/** The command line is wrong; the message names the valid choices. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
   /** An operand is missing or superfluous, so the usage helps more than the message. */

@@ -1,4 +1,5 @@
-// What an upload runs in the container. `$1` is the file that grows beside the destination, `$1.pid` has its writer's number.
+// Scripts that an upload runs in the container. `$1` is the file that grows beside the destination;
+// `$1.pid` contains its writer's process ID.
 import { HASH_FUNCTION } from "./hashing.ts";
 import { SIZE_FUNCTION } from "./remote-path.ts";
 
