@@ -66,6 +66,11 @@ func pages() http.Handler {
 	mux.HandleFunc("/", func(answer http.ResponseWriter, request *http.Request) { fmt.Fprint(answer, request.Proto) })
 	mux.HandleFunc("/broken", func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(500) })
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
+	// As handlers that are in the middle of something: net/http counts them until they return, whatever became of their streams.
+	mux.HandleFunc("/stubborn", func(_ http.ResponseWriter, request *http.Request) {
+		<-request.Context().Done()
+		time.Sleep(10 * time.Second)
+	})
 	return mux
 }
 
