@@ -25,10 +25,15 @@ afterAll(async () => {
   await upstream.close();
 });
 
+/** RFC 9113 took priorities away, and nghttp2 behind 1.61, which Node.js 20 has, ignores the frame. */
+const KNOWS_PRIORITIES = Number(process.versions.nghttp2?.split(".")[1]) <= 61;
+
 /** Each ends the connection, by RFC 9113 or by nghttp2; what Node.js 20 says of it differs. */
 const BAD_FRAMES: readonly (readonly [string, Buffer])[] = [
   ["a PING of seven bytes", frameOf(FRAME.ping, 0, 0, Buffer.alloc(7))],
-  ["a PRIORITY of a stream on itself", frameOf(2, 0, 1, Buffer.from([0, 0, 0, 1, 15]))],
+  ...(KNOWS_PRIORITIES
+    ? [["a PRIORITY of a stream on itself", frameOf(2, 0, 1, Buffer.from([0, 0, 0, 1, 15]))] as const]
+    : []),
   ["SETTINGS of five bytes", frameOf(FRAME.settings, 0, 0, Buffer.alloc(5))],
   ["a header block that is none", frameOf(FRAME.headers, FLAG.endHeaders, 2_001, Buffer.alloc(10, 0xff))],
   ["DATA on an idle stream", frameOf(FRAME.data, 0, 2_001, Buffer.from("x"))],
