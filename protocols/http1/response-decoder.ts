@@ -128,7 +128,7 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     const next = this.#section.push(chunk, at);
     const { text } = this.#section;
     if (text === undefined) {
-      if (this.#state === "head" && this.#leniency !== "as-go") refuseForeign(this.#section.incomplete);
+      if (this.#state === "head" && this.#leniency !== "as-go") refuseForeign(this.#section);
       return next;
     }
     if (this.#state === "trailers") this.#finish(this.#trailersIn(text));
@@ -171,7 +171,8 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
 }
 
 /** Another protocol's first message may contain no line end, and its server waits for our answer. */
-function refuseForeign(begun: string): void {
-  if (begun.charCodeAt(0) < 0x20 && foreignProtocolOf(begun) !== undefined)
-    throw new MalformedResponse("malformed HTTP response", begun);
+function refuseForeign(section: Pick<SectionReader<Uint8Array>, "beginning" | "incomplete">): void {
+  const { beginning } = section;
+  if (beginning.charCodeAt(0) < 0x20 && foreignProtocolOf(beginning) !== undefined)
+    throw new MalformedResponse("malformed HTTP response", section.incomplete);
 }

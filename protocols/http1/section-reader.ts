@@ -1,3 +1,4 @@
+import { ByteCollector } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { latin1Text, type TextOf } from "./latin1.ts";
 
@@ -12,8 +13,8 @@ const CR = 0x0d;
 export class SectionReader<Chunk extends Uint8Array> {
   readonly #textOf: TextOf<Chunk>;
   #bytesLeft = 0;
-  /** The section's text from earlier chunks. */
-  #earlier = "";
+  /** The section's bytes from earlier chunks; undefined: none. Text added a byte at a time would grow quadratically. */
+  #earlier: ByteCollector | undefined;
   /** Bytes of the current line in earlier chunks. */
   #lineBytes = 0;
   #endsWithCr = false;
@@ -28,9 +29,16 @@ export class SectionReader<Chunk extends Uint8Array> {
     this.#bytesLeft = maxBytes;
   }
 
-  /** The text of a section that is not complete yet. */
+  /** The first characters of a section that is not complete yet, 16 at most. */
+  get beginning(): string {
+    return this.#earlier === undefined
+      ? ""
+      : latin1Text(this.#earlier.bytes.subarray(0, 16), 0, Math.min(16, this.#earlier.byteLength));
+  }
+
+  /** The text of a section that is not complete yet. Its cost grows with the section: not for each push. */
   get incomplete(): string {
-    return this.#earlier;
+    return this.#earlier === undefined ? "" : textOfAll(this.#earlier);
   }
 
   /** The section that `push` completed, with all line endings and the empty line. */
@@ -51,12 +59,15 @@ export class SectionReader<Chunk extends Uint8Array> {
     }
     const behind = end === -1 ? chunk.length : end;
     this.#bytesLeft -= behind - at;
-    const text = this.#textOf(chunk, at, behind);
-    if (end === -1) {
-      this.#earlier += text;
-    } else {
-      this.#text = this.#earlier === "" ? text : this.#earlier + text;
-      this.#earlier = "";
+    if (end !== -1 && this.#earlier === undefined) {
+      this.#text = this.#textOf(chunk, at, behind);
+    } else if (behind > at) {
+      this.#earlier ??= new ByteCollector();
+      this.#earlier.append(chunk.subarray(at, behind));
+      if (end !== -1) {
+        this.#text = textOfAll(this.#earlier);
+        this.#earlier = undefined;
+      }
     }
     return behind;
   }
@@ -78,4 +89,8 @@ export class SectionReader<Chunk extends Uint8Array> {
     if (limit > start) this.#endsWithCr = chunk[limit - 1] === CR;
     return -1;
   }
+}
+
+function textOfAll({ bytes }: ByteCollector): string {
+  return latin1Text(bytes, 0, bytes.length);
 }

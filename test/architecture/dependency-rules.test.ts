@@ -56,7 +56,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/config": [],
   "src/observability": ["src/config"],
   "src/lifecycle": ["src/config", "src/observability"],
-  "protocols/http1": ["protocols"],
+  "protocols/http1": ["protocols", "protocols/bytes"],
   "protocols/http2": ["protocols/bytes"],
   "protocols/proxy-protocol": ["protocols", "protocols/bytes"],
   "protocols/remotecommand": ["protocols"],

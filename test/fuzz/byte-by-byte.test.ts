@@ -25,6 +25,16 @@ const feeds: readonly (readonly [string, Feed, unknown])[] = [
     undefined,
   ],
   [
+    "a response that begins with a control character",
+    (bytes) => {
+      const recorder = new Http1Recorder().push("\u0001");
+      const byte = Buffer.from("a");
+      for (let count = 0; count < bytes; count++) recorder.push(byte);
+      return recorder.refusal;
+    },
+    undefined,
+  ],
+  [
     "a ClientHello",
     (bytes) => {
       const reader = new ClientHelloReader();

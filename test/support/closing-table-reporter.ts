@@ -14,6 +14,7 @@ const SUITES: readonly (readonly [project: string, command: string, needs: strin
   ["unit", "npm run unit", "Node.js alone; part of npm test"],
   ["properties", "npm test", "Node.js alone"],
   ["integration", "npm test", "Node.js alone; more with kubectl or redis"],
+  ["alone", "npm test", "Node.js alone; a process for each file"],
   [
     "real",
     "npm run test:real",

@@ -3,7 +3,7 @@ import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
 import { readThreats, type ThreatTest } from "./threats.ts";
 
 /** Those that make a run whole. Tests with real parts answer for themselves where they ran: a part may be missing here. */
-const PROJECTS = ["unit", "properties", "integration"];
+const PROJECTS = ["unit", "properties", "integration", "alone"];
 const REAL_TESTS = "test/real/";
 const root = path.resolve(import.meta.dirname, "../..");
 
