@@ -146,8 +146,9 @@ describe("requests", () => {
     for (const target of [EXEC, "/api/v1/namespaces/default/services/web/proxy/chat"]) {
       const socket = agent.webSocket(target, V5);
       await once(socket, "open");
-      socket.send("to and fro");
-      expect(String((await once(socket, "message"))[0])).toBe("to and fro");
+      // Of a command: on the channel of its input.
+      socket.send("\0to and fro");
+      expect(String((await once(socket, "message"))[0])).toBe("\0to and fro");
       socket.terminate();
     }
     expect(proxy.asked).toEqual(Array(3).fill(new URL(url).host));
