@@ -1,8 +1,9 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-/** Half the time of all unit tests: properties with thousands of cases, and threads. `npm run unit` leaves them out. */
+/** Half the time of all unit tests: properties with thousands of cases, growth, and threads. `npm run unit` leaves them out. */
 const PROPERTIES = [
+  "test/architecture/linear-patterns.test.ts",
   "test/unit/access/authz/rbac/differential.test.ts",
   "test/unit/api/validation/any-object.test.ts",
   "test/unit/cluster/manifest-files.test.ts",
@@ -14,7 +15,37 @@ const PROPERTIES = [
   "test/unit/protocols/resume/byte-queue.test.ts",
   "test/unit/protocols/spdy/fuzz.test.ts",
   "test/unit/protocols/websocket/fuzz.test.ts",
+  "test/unit/probes/expand-command.test.ts",
   "test/unit/sessions/pass-through-splits.test.ts",
+];
+
+/** They count the process's own sockets, handles or memory, and may not share it with what another file left open a moment ago. */
+const ALONE = [
+  "test/integration/legs/api-server/stalled-memory.test.ts",
+  "test/integration/app/nth-start.test.ts",
+  "test/integration/client/bulk-streams.test.ts",
+  "test/integration/client/connect.test.ts",
+  "test/integration/client/get-object.test.ts",
+  "test/integration/client/idle-connection.test.ts",
+  "test/integration/client/port-forward.test.ts",
+  "test/integration/client/socks-proxy.test.ts",
+  "test/integration/client/spdy-executor.test.ts",
+  "test/integration/client/websocket-executor.test.ts",
+  "test/integration/fake-node/lifetime.test.ts",
+  "test/integration/http/http-bodies.test.ts",
+  "test/integration/http/http-forwarder-failures.test.ts",
+  "test/integration/http/http1-pool.test.ts",
+  "test/integration/http/upgrade/copy-refusal.test.ts",
+  "test/integration/http/upgrade/upgrade-request.test.ts",
+  "test/integration/http/upstream/http-forwarder.test.ts",
+  "test/integration/http/upstream/response-body.test.ts",
+  "test/integration/kubernetes/live-cluster-rounds.test.ts",
+  "test/integration/legs/api-server/shutdown.test.ts",
+  "test/integration/net/dial.test.ts",
+  "test/integration/net/egress-proxy.test.ts",
+  "test/integration/net/spare-connections.test.ts",
+  "test/integration/nodes/misbehaving-nodes.test.ts",
+  "test/integration/sessions/forward-upgrade.test.ts",
 ];
 
 export default defineConfig({
@@ -50,7 +81,8 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "properties", include: PROPERTIES, pool: "threads", isolate: false },
+        // Growth is judged by the CPU time of a process, which threads would share.
+        test: { name: "properties", include: PROPERTIES, pool: "forks", isolate: false },
       },
       {
         extends: true,
@@ -58,16 +90,23 @@ export default defineConfig({
           name: "integration",
           sequence: { groupOrder: 1 },
           include: ["test/{integration,fuzz,support}/**/*.test.ts"],
+          exclude: ALONE,
+          // A quarter of the time was modules read again for each file.
+          isolate: false,
           // They wait more than they compute: two of them leave a third of two cores idle.
           maxWorkers: availableParallelism() + 1,
         },
       },
       {
         extends: true,
+        test: { name: "alone", sequence: { groupOrder: 2 }, include: ALONE },
+      },
+      {
+        extends: true,
         // Real parts come last and share the machine's containerd, ports and memory: one file after the other.
         test: {
           name: "real",
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
           include: ["test/real/**/*.test.ts"],
           globalSetup: ["./test/support/go-peers.ts"],
           fileParallelism: false,
