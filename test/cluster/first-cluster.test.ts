@@ -39,7 +39,10 @@ describeReal("cluster", "docs/first-cluster.md", () => {
     symlinkSync(sluiceFile(), path.join(programs, "sluice"));
     const script = path.join(folder, "page.sh");
     // Job control is a terminal's: it makes %1 of the page the gateway.
-    writeFileSync(script, `set -emx\ntrap 'kill %1 2>/dev/null || true' EXIT\n${await forThisMachine(blocks.join("\n"))}`);
+    writeFileSync(
+      script,
+      `set -emx\ntrap 'kill %1 2>/dev/null || true' EXIT\n${await forThisMachine(blocks.join("\n"))}`,
+    );
     const child = spawn("bash", [script], {
       cwd: folder,
       env: {
