@@ -45,7 +45,7 @@ export function parseResponseHead(section: string, maxHeaders: number, leniency:
 function statusOf(section: string, end: number): number {
   const version = section.charCodeAt(7);
   const isVersionKnown = section.startsWith("HTTP/1.") && (version === 0x30 || version === 0x31);
-  // Some servers omit the space after the code when there is no reason.
+  // A server without a reason phrase may end the line right after the code.
   const hasSpaces =
     section.charCodeAt(8) === 0x20 && (end === STATUS_LINE.length || section.charCodeAt(12) === 0x20);
   if (!isVersionKnown || end < STATUS_LINE.length || !hasSpaces) return -1;

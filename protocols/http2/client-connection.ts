@@ -102,8 +102,8 @@ export class ClientConnection {
   }
 
   /**
-   * Sends a request after the previous one has ended or been forgotten. `headers` are the frames
-   * from `encodeHeaders` for stream `nextStreamId`, with END_STREAM only if there is no body.
+   * Sends a request. Call it after the previous one has ended or been forgotten. `encodeHeaders`
+   * builds `headers` for stream `nextStreamId`; it sets END_STREAM if the request has no body.
    */
   request(headers: Uint8Array, body: Uint8Array = NOTHING): void {
     const id = this.nextStreamId;

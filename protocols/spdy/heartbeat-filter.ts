@@ -5,7 +5,7 @@ import { PING_BYTES } from "./frames/ping.ts";
 export interface HeartbeatFilterHandler {
   /** Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed as it is. */
   onBytes(bytes: Uint8Array): void;
-  /** A PING, or the answer to one; the parity of its id tells which. */
+  /** A PING or the reply to one; an id of the receiver's own parity is a reply. */
   onPing(id: number): void;
   onGoAway(): void;
   /** The forwarded bytes end with a whole frame. Called once after `awaitBoundary`. */

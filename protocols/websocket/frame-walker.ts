@@ -153,7 +153,7 @@ export class WebSocketFrameWalker {
     return this.#handler.isUnwanted(firstByte, isFinal && payloadBytes <= 1);
   }
 
-  /** The first byte of a frame already tells whether it is forwarded. */
+  /** Decides by a frame's first byte whether to forward it. */
   #startFrame(chunk: Uint8Array, at: number): void {
     if (this.#isBoundaryDue) this.#reachBoundary(chunk, at);
     // With other bits the header is malformed.

@@ -16,7 +16,7 @@ export interface ForwardClient {
   finishError(): void;
   /** Stops reading the client's data: containerd's copy has ended, and Go's SPDY keeps the data unread. */
   endReading(): void;
-  /** The client's connection accepts no more for now; `resumeReading` follows. */
+  /** The client's connection accepts no more until `resumeReading`. */
   readonly isFull: boolean;
   /** True: the target accepts no more, so do not read the connection; false: read it again. */
   setBlocked(isBlocked: boolean): void;

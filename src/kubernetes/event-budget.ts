@@ -8,7 +8,7 @@ const MAX_BUDGETED_OBJECTS = 4_096;
 export class EventBudget {
   readonly #budgets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
 
-  /** False if the object has used up its Events for now. */
+  /** False if the object has used up its Events; a new one is allowed each `EVENT_REFILL_MS`. */
   take(object: string, nowMs: number): boolean {
     const { tokens, atMs } = this.#budgets.get(object) ?? { tokens: MAX_BURST_EVENTS, atMs: nowMs };
     const refilled = Math.min(MAX_BURST_EVENTS, tokens + (nowMs - atMs) / EVENT_REFILL_MS);

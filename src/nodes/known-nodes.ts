@@ -85,7 +85,7 @@ export class KnownNodes {
     };
   }
 
-  /** Paths that failed recently and are avoided for now. */
+  /** Paths that failed recently and are avoided until their retry is due. */
   avoidedPathsOf({ name, incarnation }: NodeIncarnation): readonly WebSocketPath[] {
     const nowMs = this.#options.clock.now();
     const known = this.#nodes.get(name);

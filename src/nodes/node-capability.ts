@@ -14,7 +14,7 @@ export interface NodeCapability {
   /** The kubelet's own claim, which does not cover its runtime. */
   readonly declaresWebSocket: boolean;
   readonly mode: StreamingMode;
-  /** Paths that failed recently and are avoided for now. */
+  /** Paths that failed recently and are avoided until their retry is due. */
   readonly avoidedPaths: readonly WebSocketPath[];
 }
 

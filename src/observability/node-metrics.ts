@@ -107,7 +107,7 @@ export class NodeMetrics {
     });
     new Gauge({
       name: "sluice_nodes_avoiding_path",
-      help: "Nodes whose WebSocket path recently failed and is skipped for now.",
+      help: "Nodes whose WebSocket path recently failed and is skipped until its retry is due.",
       labelNames: ["path"],
       aggregator,
       registers,

@@ -3,8 +3,8 @@ import { FRAME_TYPE, LOW_31_BITS } from "../constants.ts";
 import { encodeTwoWords, requireNoFlags } from "./control-layout.ts";
 
 /**
- * Ends the session (SPDY/3 section 2.6.6). There is no graceful drain: spdystream stops reading at
- * a GOAWAY.
+ * Ends the session (SPDY/3 section 2.6.6) at once: spdystream stops reading at a GOAWAY, so a
+ * session cannot drain after it.
  */
 export interface GoAwayFrame {
   readonly type: "GOAWAY";

@@ -12,7 +12,7 @@ export interface Prober {
 
 /** Hears which worker probes. */
 export interface ProbingObserver<Worker extends Prober> {
-  /** Another worker probes, or none for now. */
+  /** Another worker probes; undefined: none until one is chosen. */
   onProber(worker: Worker | undefined): void;
   /** The chosen worker could not begin to probe, or died before it had. */
   onFailed(worker: Worker, error: Error): void;
