@@ -1,5 +1,5 @@
 import { subdomainProblems } from "../api/validation/name-rules.ts";
-import { requestPathOf } from "./request-path.ts";
+import { requestPathOf, rulePathOf } from "./request-path.ts";
 
 const PREFIX = "nginx.ingress.kubernetes.io/";
 export const AFFINITY_ANNOTATIONS = [
@@ -26,7 +26,7 @@ export interface Affinity {
    */
   readonly mode: "balanced" | "persistent";
   readonly name: string;
-  /** Absent means the rule's path. */
+  /** Absent means the rule's path (`cookiePathOf`). */
   readonly path: string | undefined;
   /** Attributes that are equal for all clients. */
   readonly attributes: string;
@@ -94,13 +94,23 @@ export function affinityOf(
 export function cookieLine(
   { name, path, attributes, expiresSeconds, isSecure }: Affinity,
   value: string,
-  { rulePath, isHttps }: { readonly rulePath: string; readonly isHttps: boolean },
+  { cookiePath, isHttps }: { readonly cookiePath: string; readonly isHttps: boolean },
 ): string {
-  const parts = [`${name}=${value}`, `Path=${path ?? rulePath}`];
+  const parts = [`${name}=${value}`, `Path=${path ?? cookiePath}`];
   if (expiresSeconds !== undefined)
     parts.push(`Expires=${new Date(Date.now() + expiresSeconds * 1000).toUTCString()}`);
   if (isSecure ?? isHttps) parts.push("Secure");
   return `${parts.join("; ")}; ${attributes}`;
+}
+
+/**
+ * A rule's path in a cookie, escaped as browsers compare it. A semicolon would end the attribute, so
+ * the folder above it stands in.
+ */
+export function cookiePathOf(rulePath: string): string {
+  const path = rulePathOf(rulePath) || "/";
+  const semicolon = path.indexOf(";");
+  return semicolon === -1 ? path : path.slice(0, path.lastIndexOf("/", semicolon) + 1);
 }
 
 function isDomain(text: string): boolean {

@@ -110,8 +110,9 @@ export function chooseBackend(
         ? undefined
         : (served) => {
             const value = sticky?.valueFor(served);
+            if (value === undefined) return undefined;
             const isHttps = context.edge.isHttps(headers, origin);
-            return value && cookieLine(affinity, value, { rulePath: route.path, isHttps });
+            return cookieLine(affinity, value, { cookiePath: route.cookiePath, isHttps });
           },
   };
 }

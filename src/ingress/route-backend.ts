@@ -1,5 +1,6 @@
 import type { Ingress, IngressBackend } from "../api/networking-objects.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
+import { cookiePathOf } from "./affinity.ts";
 import { type PathRewrite, segmentsOf } from "./path-rewrite.ts";
 import type { RouteOptions } from "./route-options.ts";
 
@@ -18,8 +19,8 @@ export interface ServiceRoute {
   /** The Service port's number or name. */
   readonly port: number | string;
   readonly options: RouteOptions;
-  /** The rule's path as it is matched. */
-  readonly path: string;
+  /** The path of affinity's cookies. */
+  readonly cookiePath: string;
   /** Rewrites paths for the Service; absent means unchanged. */
   readonly rewrite?: PathRewrite | undefined;
 }
@@ -57,7 +58,7 @@ export function routeBackendOf(
       service: service.name,
       port,
       options,
-      path,
+      cookiePath: cookiePathOf(path),
       rewrite,
     };
   }

@@ -17,14 +17,16 @@ const PREFIX = "nginx.ingress.kubernetes.io";
 
 function objectsWith(app: readonly { readonly port: number }[]): object[] {
   const ports = sockets.map((server) => ({ port: (server.address() as AddressInfo).port }));
-  const ingress = (name: string, service: string, more: object = {}) =>
+  const ingress = (name: string, service: string, more: object = {}, paths: readonly string[] = ["/"]) =>
     ingressObject(
       name,
       {
         rules: [
           {
             host: `${name}.example.com`,
-            http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
+            http: {
+              paths: paths.map((path) => ({ path, pathType: "Prefix", backend: backend(service) })),
+            },
           },
         ],
       },
@@ -34,6 +36,7 @@ function objectsWith(app: readonly { readonly port: number }[]): object[] {
     ...serviceObjects("app", app),
     ...serviceObjects("sockets", ports),
     ingress("app", "app"),
+    ingress("paths", "app", {}, ["/größe", "/a b/\u010d\u010a", "/shop;v=1/cart"]),
     ingress("changing", "app", { [`${PREFIX}/session-cookie-change-on-failure`]: "true" }),
     ingress("sockets", "sockets", { [`${PREFIX}/session-cookie-name`]: "route" }),
   ];
@@ -47,7 +50,7 @@ beforeAll(async () => {
   });
   await Promise.all(sockets.map((server) => once(server, "listening")));
   for (let count = 0; count < 2; count++) doors.push(await FrontDoor.start(objectsWith(pods)));
-  await Promise.all(doors.map((door) => door.serves(3)));
+  await Promise.all(doors.map((door) => door.serves(4)));
 });
 
 afterAll(async () => {
@@ -62,9 +65,9 @@ interface Answer {
   readonly line: string | undefined;
 }
 
-async function get(door: FrontDoor, cookie?: string, host = "app"): Promise<Answer> {
+async function get(door: FrontDoor, cookie?: string, host = "app", path = "/"): Promise<Answer> {
   const lines = [
-    `GET / HTTP/1.1`,
+    `GET ${path} HTTP/1.1`,
     `Host: ${host}.example.com`,
     ...(cookie === undefined ? [] : [`Cookie: x=y; ${cookie}`]),
   ];
@@ -90,6 +93,17 @@ describe("affinity: cookie", () => {
         expect(await get(door, cookie)).toEqual({ pod, cookie: undefined, line: undefined });
     }
     expect(seen.size).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["/gr%C3%B6%C3%9Fe/1", "/gr%C3%B6%C3%9Fe"],
+    ["/a%20b/%C4%8D%C4%8A", "/a%20b/%C4%8D%C4%8A"],
+    // A semicolon would end the attribute: the folder above it is the longest path that can be named.
+    ["/shop;v=1/cart", "/"],
+  ])("on %s has a path that browsers match", async (path, expected) => {
+    const { line } = await get(first(), undefined, "paths", path);
+    expect(line).toMatch(/^INGRESSCOOKIE=[0-9a-f]{32}; /);
+    expect(line).toContain(`; Path=${expected}; HttpOnly`);
   });
 
   it("is the same over HTTP/2, with Secure over TLS", async () => {

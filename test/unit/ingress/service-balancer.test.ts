@@ -9,7 +9,7 @@ import { AddressRules } from "../../../src/net/address-rules.ts";
 function route(port: number | string = 80): ServiceRoute {
   return {
     type: "service",
-    path: "/",
+    cookiePath: "/",
     names: { namespace: "default", ingress: "app", service: "app" },
     ingress: {} as Ingress,
     namespace: "default",

@@ -150,14 +150,14 @@ describe("Set-Cookie", () => {
     ],
     [{ "session-cookie-secure": "false" }, true, "INGRESSCOOKIE=V; Path=/app; HttpOnly"],
   ])("by %j", (more, isHttps, expected) => {
-    expect(cookieLine(affinity(more as Record<string, string>), value, { rulePath: "/app", isHttps })).toBe(
+    expect(cookieLine(affinity(more as Record<string, string>), value, { cookiePath: "/app", isHttps })).toBe(
       expected.replace("V", value),
     );
   });
 
   it("expires when an annotation says", () => {
     const line = cookieLine(affinity({ "session-cookie-expires": "60" }), value, {
-      rulePath: "/",
+      cookiePath: "/",
       isHttps: false,
     });
     const [, at = ""] = /Expires=([^;]+)/.exec(line) ?? [];
