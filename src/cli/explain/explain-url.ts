@@ -1,4 +1,5 @@
 import type { Cluster } from "../../cluster/cluster.ts";
+import { atOnce } from "../../cluster/slices.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import type { IngressListener } from "../../config/sections/ingress-listener.ts";
@@ -13,8 +14,8 @@ import { snapshotCluster } from "../../kubernetes/component.ts";
 import { UsageError } from "../usage-error.ts";
 
 /**
- * Prints the Ingress that serves a URL, and the request its backend gets. Exit code 1 if no rule
- * matches. Throws UsageError.
+ * Prints the Ingress that serves a URL, and the request its backend gets, or the redirect to HTTPS.
+ * Exit code 1 if no rule matches. Throws UsageError.
  */
 export async function explainUrl(url: string, configFile: string): Promise<number> {
   const configuration = await loadConfiguration(configFile);
@@ -33,6 +34,12 @@ export async function explainUrl(url: string, configFile: string): Promise<numbe
     () => undefined,
     ({ store }) => routesOf(store, ingress).match(request.host, request.path),
   );
+  if (route?.type === "service" && route.options.redirectsToTls && /^http:/i.test(url)) {
+    process.stdout.write(
+      `${ingressLine(route)}redirected with 308 to https://${request.host}${request.target}\n`,
+    );
+    return 0;
+  }
   const sent = route && sentTarget(route, request.target);
   if (route === undefined || sent === undefined) {
     process.stdout.write("refused with 404: no rule matches this host and path\n");
@@ -52,11 +59,7 @@ function routesOf(
 ): RouteTable<RouteBackend> {
   const classes = new IngressClasses(store.list("IngressClass"), listener);
   const served = servedIngresses(store.list("Ingress"), classes, (name) => store.getNamespace(name));
-  const compiling = compileRoutes(served, listener.hostOwnership);
-  for (;;) {
-    const step = compiling.next();
-    if (step.done === true) return step.value.table;
-  }
+  return atOnce(compileRoutes(served, listener.hostOwnership)).table;
 }
 
 function sentTarget(route: RouteBackend, target: string): string | undefined {
@@ -65,7 +68,6 @@ function sentTarget(route: RouteBackend, target: string): string | undefined {
 }
 
 function describe(route: RouteBackend, asked: string, sent: string): string {
-  const { namespace, ingress } = route.names;
   const backend =
     route.type === "streaming"
       ? `StreamingGateway ${route.name}`
@@ -73,6 +75,10 @@ function describe(route: RouteBackend, asked: string, sent: string): string {
   const path = sent === asked ? `${sent}, as it came` : `${sent} in place of ${asked}`;
   const affinity = route.type === "service" ? route.options.affinity : undefined;
   const session = affinity && `session cookie ${affinity.name}, ${affinity.mode}`;
-  const lines = [`Ingress ${namespace}/${ingress}`, backend, `path ${path}`, session, ""];
-  return lines.filter((line) => line !== undefined).join("\n");
+  const lines = [backend, `path ${path}`, session, ""];
+  return ingressLine(route) + lines.filter((line) => line !== undefined).join("\n");
+}
+
+function ingressLine({ names: { namespace, ingress } }: RouteBackend): string {
+  return `Ingress ${namespace}/${ingress}\n`;
 }

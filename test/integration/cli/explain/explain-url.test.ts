@@ -33,6 +33,11 @@ async function explain(listeners: object, ...args: string[]) {
         { rules: [{ host: "sticky.example.com", http: { paths: [at("/", backend("web"))] } }] },
         { annotations: { "nginx.ingress.kubernetes.io/affinity": "cookie" } },
       ),
+      ingressObject(
+        "secure",
+        { rules: [{ host: "secure.example.com", http: { paths: [at("/", backend("web"))] } }] },
+        { annotations: { "sluice.dev/tls-redirect": "true" } },
+      ),
       ingressObject("plain", {
         rules: [{ host: "*.example.com", http: { paths: [at("/", backend("web", "http"))] } }],
       }),
@@ -66,6 +71,14 @@ describe("sluice explain of a URL", () => {
     [
       "http://sticky.example.com/x",
       "Ingress default/sticky\nService web, port 8080\npath /x, as it came\nsession cookie INGRESSCOOKIE, balanced\n",
+    ],
+    [
+      "http://Secure.example.com/x?y",
+      "Ingress default/secure\nredirected with 308 to https://secure.example.com/x?y\n",
+    ],
+    [
+      "https://secure.example.com/x?y",
+      "Ingress default/secure\nService web, port 8080\npath /x?y, as it came\n",
     ],
     ["http://web.example.com", "Ingress default/plain\nService web, port http\npath /, as it came\n"],
   ])("%s shows its Ingress, backend and path", async (url, expected) => {
