@@ -11,9 +11,18 @@ export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 export const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 
-/** A problem and its appProtocol. */
 interface RouteProblem extends IngressProblem {
   readonly appProtocol?: string | undefined;
+  /** An endpoint's answer shows it, not only a request. */
+  readonly isAnswered?: boolean;
+}
+
+interface ProtocolFinding {
+  readonly appProtocol: string | undefined;
+  readonly why: string;
+  /** Undefined means no appProtocol, which means HTTP/1.1. */
+  readonly wanted: string | undefined;
+  readonly isAnswered: boolean;
 }
 
 /** Problems that only a request reveals; each is reported while requests find it. */
@@ -41,6 +50,8 @@ export class RouteProblems {
     { refused, appProtocol }: Pick<EndpointPicker, "refused" | "appProtocol">,
     headers: HeaderList,
   ): void {
+    const needsHttp2 = appProtocol === undefined && isGrpc(headers);
+    if (this.#present.size === 0 && refused.length === 0 && !needsHttp2) return;
     const addresses = keyOf(route, "addresses");
     if (refused.length === 0) this.#end(addresses);
     else {
@@ -50,8 +61,9 @@ export class RouteProblems {
     // Other requests prove nothing about it; only a changed Service ends it.
     const protocol = keyOf(route, "protocol");
     if (this.#present.get(protocol)?.appProtocol !== appProtocol) this.#end(protocol);
-    if (appProtocol === undefined && isGrpc(headers))
-      this.#setProtocol(route, undefined, "gRPC needs HTTP/2, which it does not name", H2C_APP_PROTOCOL);
+    const why = "gRPC needs HTTP/2, which it does not name";
+    if (needsHttp2)
+      this.#setProtocol(route, { appProtocol, why, wanted: H2C_APP_PROTOCOL, isAnswered: false });
   }
 
   /** Checks a failed exchange: its backend may speak another protocol than the Service declares. */
@@ -61,26 +73,26 @@ export class RouteProblems {
   ): void {
     // Upgrades always use HTTP/1.1, even if the Service declares HTTP/2.
     if (route.type !== "service" || (spoken === "HTTP/2" && appProtocol === H2C_APP_PROTOCOL)) return;
-    if (spoken === "HTTP/1")
-      this.#setProtocol(route, appProtocol, "an endpoint does not speak HTTP/2", undefined);
-    else if (spoken === "HTTP/2")
-      this.#setProtocol(route, appProtocol, "an endpoint speaks HTTP/2 alone", H2C_APP_PROTOCOL);
-    else if (spoken === "TLS") this.#setProtocol(route, appProtocol, "an endpoint speaks TLS", "https");
+    const found = (why: string, wanted: string | undefined): void =>
+      this.#setProtocol(route, { appProtocol, why, wanted, isAnswered: true });
+    if (spoken === "HTTP/1") found("an endpoint does not speak HTTP/2", undefined);
+    else if (spoken === "HTTP/2") found("an endpoint speaks HTTP/2 alone", H2C_APP_PROTOCOL);
+    else if (spoken === "TLS") found("an endpoint speaks TLS", "https");
   }
 
-  /** `wanted` is undefined for no appProtocol, which means HTTP/1.1. */
-  #setProtocol(
-    { ingress, ...route }: ServiceRoute,
-    appProtocol: string | undefined,
-    why: string,
-    wanted: string | undefined,
-  ): void {
+  /** An answer replaces what a request suggested. Nothing else does: findings may alternate by request. */
+  #setProtocol(route: ServiceRoute, { appProtocol, why, wanted, isAnswered }: ProtocolFinding): void {
+    const { ingress } = route;
+    const key = keyOf(route, "protocol");
+    const known = this.#present.get(key);
+    const isKnown = known?.ingress === ingress && known.appProtocol === appProtocol;
+    if (isKnown && (known.isAnswered === true || !isAnswered)) return;
     const reason = appProtocol === undefined ? "MissingAppProtocol" : "WrongAppProtocol";
     const port = `port ${JSON.stringify(route.port)} of service ${JSON.stringify(route.service)}`;
     const remedy =
       wanted === undefined ? `remove appProtocol: ${appProtocol} there` : `set appProtocol: ${wanted} there`;
     const message = `${port}: ${why}: ${remedy}`;
-    this.#begin(keyOf({ ingress, ...route }, "protocol"), { ingress, reason, message, appProtocol });
+    this.#begin(key, { ingress, reason, message, appProtocol, isAnswered });
   }
 
   #begin(key: string, problem: RouteProblem): void {

@@ -49,6 +49,24 @@ it("names five addresses, and has a bound", () => {
   expect(problems.all[0]?.message).toContain("127.0.0.4 and 4 more (");
 });
 
+it("tells once of a protocol that endpoints' answers show differently, however many requests do", () => {
+  let changes = 0;
+  const problems = new RouteProblems(() => {
+    changes += 1;
+  });
+  const grpc = [["Content-Type", "application/grpc"]] as const;
+  for (let count = 0; count < 3; count += 1) {
+    problems.judge(routeTo("a"), picker([]), grpc);
+    for (const spoken of ["HTTP/2", "TLS"] as const)
+      problems.judgeError({ route: routeTo("a"), appProtocol: undefined }, { spoken });
+  }
+  expect(problems.all.map(({ message }) => message)).toEqual([
+    expect.stringContaining("an endpoint speaks HTTP/2 alone"),
+  ]);
+  // What the request suggests, then what the endpoint answers.
+  expect(changes).toBe(2);
+});
+
 it("says what to write for an answer in another protocol, until the Service says something else", () => {
   const problems = new RouteProblems(() => {});
   const said = (appProtocol: string | undefined, spoken: "HTTP/1" | "HTTP/2" | "TLS") => {
