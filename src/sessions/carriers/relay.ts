@@ -226,9 +226,10 @@ export class Relay implements StreamingSession {
     return silentMs >= this.#life.timeouts.lingerIdleMs;
   }
 
-  /** A client that has its result may close in any way. */
+  /** A client that has its result may close in any way. What it sent before is still delivered. */
   #clientBroke(how: string): void {
     if (this.#life.isOver) return;
+    this.#hold?.flush();
     const isAllSent = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
     const hasAll = this.#isResultSent || isAllSent;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { BULK_OUTPUT_BYTES } from "../../../src/sessions/carriers/input-hold.ts";
 import { Relay, type RelayedSession } from "../../../src/sessions/carriers/relay.ts";
 import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
 import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
@@ -51,6 +52,23 @@ describe("a relay", () => {
     carried.clock.advance(1);
     expect(causes()).toEqual(["client-gone"]);
     expect([client.destroyed, node.writableEnded]).toEqual([true, true]);
+  });
+
+  it("delivers the input that it holds for a client that resets", async () => {
+    const decoder: PassThroughDecoder = {
+      fromClient: (chunk, pass) => void pass(chunk),
+      fromNode: (chunk, pass) => void pass(chunk),
+    };
+    const { client, node, causes } = relayed({ decoder, closesBehindResult: true });
+    client.on("error", () => {});
+    node.push(Buffer.alloc(BULK_OUTPUT_BYTES));
+    await turn();
+    client.push("^C");
+    await turn();
+    expect(node.sentBytes.toString()).toBe("");
+    client.destroy(new Error("reset"));
+    await expect.poll(causes).toEqual(["client-gone"]);
+    expect([node.sentBytes.toString(), node.writableEnded]).toEqual(["^C", true]);
   });
 
   it("breaks the client's connection where the node's breaks", async () => {
