@@ -26,9 +26,8 @@ export interface IncomingStreaming {
   /** The source whose fair share the request uses until its user is known. */
   readonly source?: RequestSource | undefined;
   /**
-   * Acquires a place for the user, or for an address while the user `isUnknown`. Resolves with a
-   * function that moves the place to another user; rejects with StatusError 429. Absent: nothing is
-   * counted.
+   * Acquires a place for "user NAME", or for an address while the user `isUnknown`. Resolves with a
+   * function that moves it to another name; rejects with StatusError 429. Absent: nothing is counted.
    */
   readonly admit?:
     | ((name: string, isUnknown?: boolean) => Promise<((newName: string) => void) | undefined>)

@@ -21,7 +21,7 @@ export async function identify(incoming: IncomingStreaming, gateway: GatewayCont
   const impersonated = await gateway.impersonation.decide(caller, headers, (user) =>
     requestAttributes(user, line),
   );
-  await incoming.admit?.(impersonated?.user.name ?? caller.name);
+  await incoming.admit?.(`user ${impersonated?.user.name ?? caller.name}`);
   if (impersonated === undefined) return caller;
   const { user } = impersonated;
   if (notes !== undefined) {

@@ -21,7 +21,7 @@ export async function admitCaller(
   if (user === undefined) throw textRefusal(401, "Unauthorized");
   if (incoming.notes !== undefined) incoming.notes.user = user.name;
   await incoming.trail?.received(user);
-  await incoming.admit?.(user.name);
+  await incoming.admit?.(`user ${user.name}`);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
   const attributes = kubeletAttributes(user, nodeName, incoming.method, incoming.url.pathname);
   await requireNodePermission(authorizer, attributes);

@@ -11,6 +11,8 @@ import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 
+/** An address that a user has in its name. */
+const IMITATED = "203.0.113.7";
 const HONEST_USERS = Array.from({ length: 50 }, (_, index) => `honest-${index}`);
 
 /** A server that answers when the whole request is there, and counts the requests that wait for more of theirs. */
@@ -46,6 +48,7 @@ async function startGateway(limits: object, { passesOn = false } = {}) {
   const { seen, url } = await startUpstream(passesOn ? undefined : tls);
   const gateway = await AccessGateway.start((folder) => {
     const users = ["mallory", ...HONEST_USERS].map((name) => `token-${name},${name},${name}`);
+    users.push(`token-imitator,address ${IMITATED},imitator`);
     writeFileSync(path.join(folder, "tokens.csv"), `${users.join("\n")}\n`);
     writeFileSync(path.join(folder, "api.crt"), tls.cert);
     writeFileSync(path.join(folder, "api.key"), tls.key);
@@ -155,6 +158,26 @@ describe("beside one user that holds all that it can", () => {
     const next = again.request({ ":path": "/api/v1/pods?watch=true", ...bearer("mallory") });
     const [first] = (await once(next, "response")) as [Record<string, unknown>];
     expect(first[":status"]).toBe(200);
+  });
+
+  it("watches of an address begin beside a user who is named like it", async () => {
+    const { seen, open } = await startGateway({
+      maxLongRunningRequests: 40,
+      maxLongRunningRequestsPerUser: 10,
+    });
+    const hostile = await open();
+    for (let index = 0; index < 10; index++) {
+      const stream = hostile.request({ ":path": "/api/v1/pods?watch=true", ...bearer("imitator") });
+      stream.on("error", () => {}).resume();
+    }
+    await expect.poll(() => seen.watches).toBe(10);
+    const watch = (await open()).request({
+      ":path": "/api/v1/pods?watch=true",
+      "x-forwarded-for": IMITATED,
+      ...bearer("honest-0"),
+    });
+    const [answer] = (await once(watch, "response")) as [Record<string, unknown>];
+    expect(answer[":status"]).toBe(200);
   });
 });
 
