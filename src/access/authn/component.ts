@@ -19,8 +19,8 @@ import { AuthenticatorChain } from "./authenticator-chain.ts";
 import { BearerTokens, SubprotocolTokens, TokenChain } from "./bearer-tokens.ts";
 import { CertificateAuthority } from "./certificate-authority.ts";
 import { ClientCertificates } from "./client-certificates.ts";
-import { OidcKeySet } from "./oidc-key-set.ts";
-import { OidcTokens } from "./oidc-tokens.ts";
+import { type GetJson, OidcKeySet } from "./oidc-key-set.ts";
+import { type KeyedIssuer, OidcTokens } from "./oidc-tokens.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import { parseTokenFile, StaticTokens } from "./static-tokens.ts";
 import { TokenReviews } from "./token-review.ts";
@@ -93,12 +93,10 @@ async function tokenAuthenticators(
   if (tokenAuthFile !== undefined) {
     authenticators.push(new StaticTokens(parseTokenFile(await readNamed(tokenAuthFile), tokenAuthFile)));
   }
-  for (const issuer of await issuersOf(authentication)) {
-    const trust = await issuerTrust(issuer.authority, upstreams);
-    const keySet = new OidcKeySet(issuer, (url) =>
-      getJson(url, { ca: trust.ca, timeoutMs: ISSUER_TIMEOUT_MS }),
-    );
-    authenticators.push(new OidcTokens(issuer, keySet));
+  const issuers = await issuersOf(authentication);
+  if (issuers.length > 0) {
+    const keyed = issuers.map((issuer) => keyedIssuer(issuer, upstreams));
+    authenticators.push(new OidcTokens(await Promise.all(keyed)));
   }
   if (tokenReview !== undefined) {
     const { target, version, timeoutMs } = tokenReview;
@@ -131,6 +129,12 @@ async function issuersOf({
   if (oidc !== undefined) return [issuerOfOidc(oidc)];
   if (configurationFile === undefined) return jwt;
   return parseAuthenticationFile(await readNamed(configurationFile), configurationFile);
+}
+
+async function keyedIssuer(issuer: JwtIssuer, upstreams: UpstreamTlsFiles): Promise<KeyedIssuer> {
+  const trust = await issuerTrust(issuer.authority, upstreams);
+  const get: GetJson = (url) => getJson(url, { ca: trust.ca, timeoutMs: ISSUER_TIMEOUT_MS });
+  return { issuer, keySet: new OidcKeySet(issuer, get) };
 }
 
 /** Reads the issuer's current authorities. Throws ConfigurationError for an unreadable file. */

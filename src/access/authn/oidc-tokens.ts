@@ -17,14 +17,22 @@ export const NOT_BEFORE_SKEW_SECONDS = 300;
 /** Unpadded base64url (RFC 7515 section 2). */
 const JWT = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/;
 
-/** Verifies one issuer's JWTs with its published keys. Ignores other issuers' tokens. */
-export class OidcTokens implements TokenAuthenticator {
-  readonly #options: JwtIssuer;
-  readonly #keySet: OidcKeySet;
+/** An issuer, and its published keys. */
+export interface KeyedIssuer {
+  readonly issuer: JwtIssuer;
+  readonly keySet: OidcKeySet;
+}
 
-  constructor(options: JwtIssuer, keySet: OidcKeySet) {
-    this.#options = options;
-    this.#keySet = keySet;
+/**
+ * Verifies JWTs with the keys of their issuers. Ignores tokens of unknown issuers. Reads each token
+ * once, because reading for every issuer would multiply the work that an invalid token causes.
+ */
+export class OidcTokens implements TokenAuthenticator {
+  readonly #issuers: ReadonlyMap<unknown, KeyedIssuer>;
+
+  /** Expects one entry for each issuer. */
+  constructor(issuers: readonly KeyedIssuer[]) {
+    this.#issuers = new Map(issuers.map((each) => [each.issuer.issuerUrl, each]));
   }
 
   async attemptToken(token: string): Promise<Attempt> {
@@ -36,16 +44,18 @@ export class OidcTokens implements TokenAuthenticator {
       return invalidCredential("token-malformed");
     }
     // Reads the unverified claim only to identify the issuer, before its keys are fetched.
-    if (claims.iss !== this.#options.issuerUrl) return NO_CREDENTIAL;
+    const found = this.#issuers.get(claims.iss);
+    if (found === undefined) return NO_CREDENTIAL;
+    const { issuer, keySet } = found;
     try {
-      const algorithms = [...this.#options.signingAlgorithms];
-      await this.#keySet.verified((keys) => verify(token, keys, algorithms));
+      const algorithms = [...issuer.signingAlgorithms];
+      await keySet.verified((keys) => verify(token, keys, algorithms));
     } catch (error) {
       return invalidCredential(faultOf(error));
     }
-    const fault = faultOfClaims(claims, this.#options, Date.now() / 1_000);
+    const fault = faultOfClaims(claims, issuer, Date.now() / 1_000);
     if (fault !== undefined) return invalidCredential(fault);
-    const user = userOfClaims(claims, this.#options);
+    const user = userOfClaims(claims, issuer);
     return user === undefined ? invalidCredential("token-claims-wrong") : { type: "known", user };
   }
 }

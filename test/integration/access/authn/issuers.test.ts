@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { buildAuthenticator } from "../../../../src/access/authn/component.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
 import { UpstreamTlsFiles } from "../../../../src/net/upstream-tls-files.ts";
@@ -74,6 +74,28 @@ it("an issuer that is away leaves the others alone", async () => {
   expect(await authenticator(await first.sign({ iss: away.url }))).toEqual({
     fault: "authority-unreachable",
   });
+});
+
+it("a made-up token is read once, however many issuers there are", async () => {
+  const token = await first.sign({ iss: "https://elsewhere" });
+  const others = Array.from({ length: 62 }, (_, index) => ({
+    ...second,
+    url: `https://127.0.0.1:1/${index}`,
+  }));
+  const readings = async (issuers: readonly Issuer[]): Promise<number> => {
+    const authenticator = await authenticatorOf(
+      "jwt",
+      issuers.map((issuer) => entryOf(issuer)),
+    );
+    const parse = vi.spyOn(JSON, "parse");
+    try {
+      expect(await authenticator(token)).toEqual({ fault: "token-unknown" });
+      return parse.mock.calls.length;
+    } finally {
+      parse.mockRestore();
+    }
+  };
+  expect(await readings([first, second, ...others])).toBe(await readings([first]));
 });
 
 async function startIssuer(): Promise<Issuer> {

@@ -82,7 +82,7 @@ describe("tokens of an OpenID Connect issuer", () => {
     };
     const configured = { ...issuerOfOidc(oidc), discoveryUrl, uidClaim };
     const get = (url: string) => getJson(url, { ca: certificate.cert, timeoutMs: 5_000 });
-    return new OidcTokens(configured, new OidcKeySet(configured, get, nowMs));
+    return new OidcTokens([{ issuer: configured, keySet: new OidcKeySet(configured, get, nowMs) }]);
   };
 
   const sign = (claims: JWTPayload = {}, { privateKey }: Key = first, header = {}) =>
@@ -266,7 +266,7 @@ describe("tokens of an OpenID Connect issuer", () => {
   it("an issuer with a certificate of nobody we know is not believed", async () => {
     const configured = issuerOfOidc({ ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"] });
     const keySet = new OidcKeySet(configured, (url) => getJson(url, { timeoutMs: 5_000 }));
-    const tokens = new OidcTokens(configured, keySet);
+    const tokens = new OidcTokens([{ issuer: configured, keySet }]);
     expect(await tokens.attemptToken(await sign())).toEqual(invalid("authority-unreachable"));
   });
 
