@@ -9,6 +9,7 @@ import { readNamedFile } from "../../config/named-file-text.ts";
 import { issuerOfOidc } from "../../config/sections/authentication.ts";
 import { getJson } from "../../http/upstream/https-json.ts";
 import type { Component } from "../../lifecycle/component.ts";
+import { Started } from "../../lifecycle/started.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
@@ -39,7 +40,7 @@ export interface BuiltAuthenticator extends Component {
   /** The listener requests client certificates of these authorities. */
   readonly authorities: readonly WatchedAuthority[];
   /** Releases connections. */
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /**
@@ -52,39 +53,37 @@ export async function buildAuthenticator(
   logger: Logger,
   upstreams: UpstreamTlsFiles,
 ): Promise<BuiltAuthenticator> {
-  const { requestHeader, clientCAFile, anonymous } = authentication;
-  const authenticators: RequestAuthenticator[] = [];
-  const authorities: WatchedAuthority[] = [];
-  if (requestHeader !== undefined) {
-    const authority = await readAuthority(requestHeader.clientCAFile, clientCAFile === undefined);
-    authorities.push({ file: requestHeader.clientCAFile, authority });
-    authenticators.push(new RequestHeaders(authority, requestHeader));
-  }
-  if (clientCAFile !== undefined) {
-    const authority = await readAuthority(clientCAFile, requestHeader === undefined);
-    authorities.push({ file: clientCAFile, authority });
-    authenticators.push(new ClientCertificates(authority, authentication.refuseSystemMasters));
-  }
-  const stops: (() => void)[] = [];
-  const tokens = new TokenChain(
-    await tokenAuthenticators(authentication, stops, logger, upstreams),
-    limits.maxBearerTokenBytes,
-  );
-  authenticators.push(new BearerTokens(tokens), new SubprotocolTokens(tokens));
-  const authenticator = new AuthenticatorChain({
-    authenticators,
-    isAnonymousAllowed: anonymous.enabled,
-    onResult: (result) => metrics.access.authenticationAttempted(result),
+  return await Started.building(async (started) => {
+    const { requestHeader, clientCAFile, anonymous } = authentication;
+    const authenticators: RequestAuthenticator[] = [];
+    const authorities: WatchedAuthority[] = [];
+    if (requestHeader !== undefined) {
+      const authority = await readAuthority(requestHeader.clientCAFile, clientCAFile === undefined);
+      authorities.push({ file: requestHeader.clientCAFile, authority });
+      authenticators.push(new RequestHeaders(authority, requestHeader));
+    }
+    if (clientCAFile !== undefined) {
+      const authority = await readAuthority(clientCAFile, requestHeader === undefined);
+      authorities.push({ file: clientCAFile, authority });
+      authenticators.push(new ClientCertificates(authority, authentication.refuseSystemMasters));
+    }
+    const tokens = new TokenChain(
+      await tokenAuthenticators(authentication, started, logger, upstreams),
+      limits.maxBearerTokenBytes,
+    );
+    authenticators.push(new BearerTokens(tokens), new SubprotocolTokens(tokens));
+    const authenticator = new AuthenticatorChain({
+      authenticators,
+      isAnonymousAllowed: anonymous.enabled,
+      onResult: (result) => metrics.access.authenticationAttempted(result),
+    });
+    return { authenticator, authorities, stop: () => started.stop() };
   });
-  const stop = (): void => {
-    for (const each of stops) each();
-  };
-  return { authenticator, authorities, stop };
 }
 
 async function tokenAuthenticators(
   authentication: GatewayConfiguration["authentication"],
-  stops: (() => void)[],
+  started: Started,
   logger: Logger,
   upstreams: UpstreamTlsFiles,
 ): Promise<TokenAuthenticator[]> {
@@ -101,8 +100,10 @@ async function tokenAuthenticators(
   if (tokenReview !== undefined) {
     const { target, version, timeoutMs } = tokenReview;
     const defaultPath = `/apis/authentication.k8s.io/${version}/tokenreviews`;
-    const client = await webhookClient(target, { defaultPath, timeoutMs, use: "tokenReview", upstreams });
-    stops.push(client.stop);
+    const client = started.add(
+      await webhookClient(target, { defaultPath, timeoutMs, use: "tokenReview", upstreams }),
+      (it) => it.stop(),
+    );
     const reviews = loggedReviews(client.ask, {
       permission: "create tokenreviews.authentication.k8s.io (authentication.tokenReview)",
       failed: "a token could not be reviewed",
