@@ -42,8 +42,9 @@ export class CertificateExpiry implements Component {
    */
   follow(name: string, expiresAtMs: number, lifetimeMs: number = Number.POSITIVE_INFINITY): void {
     if (this.#followed.get(name)?.expiresAtMs === expiresAtMs) return;
-    this.#followed.set(name, { expiresAtMs, lifetimeMs, loggedMs: Number.POSITIVE_INFINITY });
-    this.check();
+    const certificate = { expiresAtMs, lifetimeMs, loggedMs: Number.POSITIVE_INFINITY };
+    this.#followed.set(name, certificate);
+    this.#judge(name, certificate, this.#nowMs());
   }
 
   forget(name: string): void {
@@ -52,16 +53,18 @@ export class CertificateExpiry implements Component {
 
   check(): void {
     const nowMs = this.#nowMs();
-    for (const [name, certificate] of this.#followed) {
-      const leftMs = certificate.expiresAtMs - nowMs;
-      const thresholdsMs = [0, boundOf(VERY_SOON, certificate), boundOf(SOON, certificate)];
-      const reached = thresholdsMs.find((threshold) => leftMs <= threshold);
-      if (reached === undefined || reached >= certificate.loggedMs) continue;
-      certificate.loggedMs = reached;
-      const expires = new Date(certificate.expiresAtMs).toISOString();
-      if (reached === 0) this.#logger.error({ certificate: name, expires }, "a certificate has expired");
-      else this.#logger.warn({ certificate: name, expires }, "a certificate expires soon");
-    }
+    for (const [name, certificate] of this.#followed) this.#judge(name, certificate, nowMs);
+  }
+
+  #judge(name: string, certificate: FollowedCertificate, nowMs: number): void {
+    const leftMs = certificate.expiresAtMs - nowMs;
+    const thresholdsMs = [0, boundOf(VERY_SOON, certificate), boundOf(SOON, certificate)];
+    const reached = thresholdsMs.find((threshold) => leftMs <= threshold);
+    if (reached === undefined || reached >= certificate.loggedMs) return;
+    certificate.loggedMs = reached;
+    const expires = new Date(certificate.expiresAtMs).toISOString();
+    if (reached === 0) this.#logger.error({ certificate: name, expires }, "a certificate has expired");
+    else this.#logger.warn({ certificate: name, expires }, "a certificate expires soon");
   }
 
   /** Names the certificates that have expired, or will within a day or a tenth of their lifetime. */

@@ -59,3 +59,17 @@ it("a certificate of a day is logged in the last third and the last tenth of its
   expect(at(21.7)).toEqual([["warn"], true]);
   expect(at(24)).toEqual([["error"], true]);
 });
+
+it("a certificate that is added is judged alone: as many as Ingresses have take linear time", () => {
+  const lines: string[] = [];
+  const log = (fields: object) => void lines.push((fields as { certificate: string }).certificate);
+  let nowMs = 0;
+  const expiry = new CertificateExpiry({ logger: { warn: log, error: log }, nowMs: () => nowMs });
+  onTestFinished(() => expiry.stop());
+  expiry.follow("a", 100 * DAY_MS);
+  nowMs = 90 * DAY_MS;
+  expiry.follow("b", 100 * DAY_MS);
+  expect(lines.splice(0)).toEqual(["b"]);
+  expiry.check();
+  expect(lines).toEqual(["a"]);
+});
