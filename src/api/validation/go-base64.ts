@@ -1,4 +1,4 @@
-const SEXTET = /^[A-Za-z0-9+/]$/;
+const NEITHER_SEXTET_NOR_LINE_END = /[^A-Za-z0-9+/\r\n]/;
 const LINE_END = /^[\r\n]$/;
 
 /** Go's base64.StdEncoding error for a text; undefined if it is valid. Line ends are skipped. */
@@ -12,14 +12,11 @@ export function goBase64Problem(text: string): string | undefined {
  * decodeQuantum).
  */
 function firstBadByte(bytes: string): number | undefined {
-  let inQuantum = 0;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes.charAt(at);
-    if (LINE_END.test(byte)) continue;
-    if (SEXTET.test(byte)) inQuantum = (inQuantum + 1) % 4;
-    else return byte === "=" && inQuantum >= 2 ? badPadding(bytes, at + 1, inQuantum) : at;
-  }
-  return inQuantum === 0 ? undefined : bytes.length - inQuantum;
+  const found = bytes.search(NEITHER_SEXTET_NOR_LINE_END);
+  const at = found === -1 ? bytes.length : found;
+  const inQuantum = bytes.slice(0, at).replace(/[\r\n]/g, "").length % 4;
+  if (found === -1) return inQuantum === 0 ? undefined : bytes.length - inQuantum;
+  return bytes.charAt(at) === "=" && inQuantum >= 2 ? badPadding(bytes, at + 1, inQuantum) : at;
 }
 
 function badPadding(bytes: string, start: number, inQuantum: number): number | undefined {

@@ -2,6 +2,7 @@ import { keyPairProblem } from "../../config/key-pair.ts";
 import { type FieldError, invalidValue, required, tooLong } from "../field-errors.ts";
 import type { Lease, Secret } from "../service-objects.ts";
 import { TLS_SECRET_TYPE } from "../service-objects.ts";
+import { goBase64Problem } from "./go-base64.ts";
 import { configKeyProblems, subdomainProblems } from "./name-rules.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
@@ -36,9 +37,7 @@ export function secretWarnings({ type, data = {} }: Secret): string[] {
 
 function valueErrors(key: string, value: string): FieldError[] {
   const path = [`data[${key}]`];
-  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(
-    value.replace(/[\r\n]/g, ""),
-  );
+  const isBase64 = goBase64Problem(value) === undefined;
   return [
     ...configKeyProblems(key).map((problem) => invalidValue(path, key, problem)),
     ...(isBase64 ? [] : [invalidValue(path, "<secret contents omitted>", "must be base64")]),
