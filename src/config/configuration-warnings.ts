@@ -1,14 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { isLoopback } from "./address-list.ts";
+import { soonMs, validityOfPem } from "./certificate-validity.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
-import { certificatesOf } from "./key-pair.ts";
 import type { NamedFile } from "./named-file.ts";
 import { takesTokens } from "./sections/authentication.ts";
 import { servesApi } from "./sections/listeners.ts";
-
-const DAY_MS = 86_400_000;
-/** A certificate that expires within this time causes a warning. */
-const SOON_MS = 30 * DAY_MS;
 
 /** Valid settings that may be mistakes; the start, check-config and readiness log them. */
 export function configurationWarnings({
@@ -33,26 +29,27 @@ export function configurationWarnings({
 }
 
 /**
- * Certificates that have expired, or will within 30 days. Unreadable files are reported elsewhere.
+ * Certificates that have expired, or will within 30 days or the last third of a shorter lifetime.
+ * Unreadable files are reported elsewhere.
  */
 export async function expiryWarnings(files: readonly NamedFile[], nowMs = Date.now()): Promise<string[]> {
   const own = new Set(files.flatMap(({ certificateFile }) => certificateFile ?? []));
   const named = new Set(files.filter(({ content }) => content === "certificates").map(({ file }) => file));
   const warnings = await Promise.all(
     Array.from(named, async (file) => {
-      const expiries = await readFile(file, "utf8").then(expiriesIn, () => []);
-      // A chain expires with its first certificate, a bundle of authorities with its last.
-      const endMs = own.has(file) ? expiries[0] : Math.max(...expiries);
-      if (endMs === undefined || !Number.isFinite(endMs) || endMs - nowMs > SOON_MS) return [];
-      const what = own.has(file) ? "the certificate" : "the last authority";
+      const content = own.has(file) ? "chain" : "authorities";
+      const validity = await readFile(file, "utf8").then(
+        (pem) => validityOfPem(pem, content),
+        () => undefined,
+      );
+      if (validity === undefined) return [];
+      const endMs = validity.expiresAtMs;
+      if (!Number.isFinite(endMs) || endMs - nowMs > soonMs(validity)) return [];
+      const what = content === "chain" ? "the certificate" : "the last authority";
       return [
         `${file}: ${what} ${endMs <= nowMs ? "expired" : "expires"} at ${new Date(endMs).toISOString()}`,
       ];
     }),
   );
   return warnings.flat();
-}
-
-function expiriesIn(pem: string): number[] {
-  return certificatesOf(pem).map(({ validTo }) => Date.parse(validTo));
 }

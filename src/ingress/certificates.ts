@@ -2,6 +2,7 @@ import type { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
+import { validityOf } from "../config/certificate-validity.ts";
 import { keyPairOf } from "../config/key-pair.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { readAuthority } from "./backend-tls.ts";
@@ -151,8 +152,7 @@ function readCertificate({ type, data = {} }: Secret): ReadCertificate | string 
     return {
       cert,
       key,
-      expiresAtMs: Date.parse(certificate.validTo),
-      lifetimeMs: Date.parse(certificate.validTo) - Date.parse(certificate.validFrom),
+      ...validityOf(certificate),
       keyType: certificate.publicKey.asymmetricKeyType ?? "",
       names: names
         .split(", ")

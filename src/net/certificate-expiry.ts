@@ -1,15 +1,10 @@
+import { type CertificateValidity, soonMs, verySoonMs } from "../config/certificate-validity.ts";
 import type { Component, Health } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 
-const DAY_MS = 86_400_000;
-/** When to log before expiry: at a share of the lifetime, but no earlier than `ms`. */
-const SOON = { ms: 30 * DAY_MS, share: 1 / 3 };
-const VERY_SOON = { ms: DAY_MS, share: 1 / 10 };
 const CHECK_MS = 3_600_000;
 
-interface FollowedCertificate {
-  readonly expiresAtMs: number;
-  readonly lifetimeMs: number;
+interface FollowedCertificate extends CertificateValidity {
   /** The threshold that was last logged. */
   loggedMs: number;
 }
@@ -58,7 +53,7 @@ export class CertificateExpiry implements Component {
 
   #judge(name: string, certificate: FollowedCertificate, nowMs: number): void {
     const leftMs = certificate.expiresAtMs - nowMs;
-    const thresholdsMs = [0, boundOf(VERY_SOON, certificate), boundOf(SOON, certificate)];
+    const thresholdsMs = [0, verySoonMs(certificate), soonMs(certificate)];
     const reached = thresholdsMs.find((threshold) => leftMs <= threshold);
     if (reached === undefined || reached >= certificate.loggedMs) return;
     certificate.loggedMs = reached;
@@ -71,7 +66,7 @@ export class CertificateExpiry implements Component {
   health(): Health {
     const nowMs = this.#nowMs();
     const near = [...this.#followed].filter(
-      ([, certificate]) => certificate.expiresAtMs - nowMs <= boundOf(VERY_SOON, certificate),
+      ([, certificate]) => certificate.expiresAtMs - nowMs <= verySoonMs(certificate),
     );
     if (near.length === 0) return undefined;
     const texts = near.map(
@@ -84,8 +79,4 @@ export class CertificateExpiry implements Component {
   stop(): void {
     clearInterval(this.#timer);
   }
-}
-
-function boundOf({ ms, share }: typeof SOON, { lifetimeMs }: FollowedCertificate): number {
-  return Math.min(ms, lifetimeMs * share);
 }

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
-import { certificatesOf } from "../config/key-pair.ts";
+import { validityOfPem } from "../config/certificate-validity.ts";
 
 /** The listener that serves the certificate. */
 export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
@@ -62,10 +62,9 @@ export class OperationsMetrics {
 
   /** `pem` is the chain that the listener now serves; its first certificate counts. */
   certificateServed(listener: CertificateUse, pem: string): void {
-    const [own] = validitiesOf(pem);
-    if (own === undefined) return;
-    this.#expiry.set({ listener }, own.expiresAtMs / 1_000);
-    this.#onCertificate(`the certificate of the listener ${listener}`, own.expiresAtMs, own.lifetimeMs);
+    const { expiresAtMs, lifetimeMs } = validityOfPem(pem, "chain");
+    this.#expiry.set({ listener }, expiresAtMs / 1_000);
+    this.#onCertificate(`the certificate of the listener ${listener}`, expiresAtMs, lifetimeMs);
   }
 
   /** Expects all certificates that Ingresses name now; each gets a series. */
@@ -94,11 +93,10 @@ export class OperationsMetrics {
    * last one to expire counts.
    */
   upstreamCertificateRead(use: string, certificate: "client" | "authority", pem: string): void {
-    const validities = validitiesOf(pem);
-    const last = validities.toSorted((one, other) => other.expiresAtMs - one.expiresAtMs)[0];
-    const counting = certificate === "client" ? validities[0] : last;
-    if (counting === undefined) return;
-    const { expiresAtMs, lifetimeMs } = counting;
+    const { expiresAtMs, lifetimeMs } = validityOfPem(
+      pem,
+      certificate === "client" ? "chain" : "authorities",
+    );
     this.#upstreamExpiry.set({ use, certificate }, expiresAtMs / 1_000);
     const what = certificate === "client" ? "client certificate" : "last certificate authority";
     this.#onCertificate(`the ${what} for ${use}`, expiresAtMs, lifetimeMs);
@@ -114,13 +112,6 @@ export type CertificateObserver = (
   expiresAtMs: number | undefined,
   lifetimeMs?: number,
 ) => void;
-
-function validitiesOf(pem: string): { readonly expiresAtMs: number; readonly lifetimeMs: number }[] {
-  return certificatesOf(pem).map(({ validFrom, validTo }) => {
-    const expiresAtMs = Date.parse(validTo);
-    return { expiresAtMs, lifetimeMs: expiresAtMs - Date.parse(validFrom) };
-  });
-}
 
 /** Metrics of the last configuration reload, in the process that reads the file. */
 export class ReloadMetrics {
