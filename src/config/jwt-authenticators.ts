@@ -1,4 +1,4 @@
-import { checked, type Field, shaped, table, type ValueOf } from "./field.ts";
+import { checked, type Field, shaped, table } from "./field.ts";
 import { choice, declare, string } from "./fields.ts";
 import { certificatesOf } from "./key-pair.ts";
 import { strings } from "./list-fields.ts";
@@ -169,8 +169,6 @@ export const jwtAuthenticator = shaped(fields, (values, at): JwtIssuer => {
   };
 });
 
-export type JwtAuthenticator = ValueOf<typeof jwtAuthenticator>;
-
 /** Checks rules that span the entries of `jwt`. */
 export function checkIssuers(issuers: readonly JwtIssuer[], at: Section): void {
   if (issuers.length > MAX_JWT_AUTHENTICATORS)
@@ -212,9 +210,10 @@ function checkUrl(value: string): string | undefined {
 
 function checkPem(value: string): string | undefined {
   try {
-    return certificatesOf(value).length > 0 ? undefined : "has no certificate in PEM";
+    certificatesOf(value);
+    return undefined;
   } catch (error) {
-    return `has a certificate that cannot be read: ${(error as Error).message}`;
+    return `has no certificates that can be read: ${(error as Error).message}`;
   }
 }
 

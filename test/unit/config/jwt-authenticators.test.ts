@@ -84,7 +84,10 @@ describe("issuers in the shape of an AuthenticationConfiguration", () => {
     ],
     [entry({ issuer: { ...issuer, audiences: ["a", "b"] } }), "must be MatchAny for multiple audiences"],
     [entry({ issuer: { ...issuer, audienceMatchPolicy: "MatchAll" } }), '"MatchAll" is not supported'],
-    [entry({ issuer: { ...issuer, certificateAuthority: "none" } }), "certificateAuthority: has"],
+    [
+      entry({ issuer: { ...issuer, certificateAuthority: "none" } }),
+      "certificateAuthority: has no certificates",
+    ],
     [entry({ claimMappings: {} }), "username.claim: is required"],
     [
       entry({ claimMappings: { username: { claim: "sub" } } }),
