@@ -58,7 +58,7 @@ export function chooseSticky(
   const value = isKnown && given !== undefined ? given : randomValue();
   const upstream = (kept ?? winnerOf(endpoints, value))?.upstream;
   if (upstream === undefined) return undefined;
-  const leadsTo = (served: EndpointUpstream): string | undefined =>
+  const cookieOf = (served: EndpointUpstream): string | undefined =>
     isPersistent
       ? endpoints.find((endpoint) => endpoint.upstream === served)?.tag
       : valueLeadingTo(endpoints, served, value);
@@ -66,7 +66,7 @@ export function chooseSticky(
     upstream,
     valueFor: (served) => {
       if (isKnown && (served === upstream || !changesOnFailure)) return undefined;
-      return leadsTo(served);
+      return cookieOf(served);
     },
   };
 }
@@ -89,13 +89,24 @@ function valueLeadingTo(
   served: EndpointUpstream,
   first: string,
 ): string | undefined {
+  const wanted = endpoints.find(({ upstream }) => upstream === served);
+  if (wanted === undefined) return undefined;
+  if (leadsTo(wanted, endpoints, first)) return first;
   const tries = Math.min(TRIES_PER_ENDPOINT * endpoints.length, MAX_TRIES);
-  let value = first;
-  for (let count = 0; count < tries; count++) {
-    if (winnerOf(endpoints, value)?.upstream === served) return value;
-    value = randomValue();
+  // In one call: 16 bytes take longer to ask for than to judge.
+  const drawn = randomBytes(VALUE_BYTES * tries).toString("hex");
+  for (let at = 0; at < drawn.length; at += 2 * VALUE_BYTES) {
+    const value = drawn.slice(at, at + 2 * VALUE_BYTES);
+    if (leadsTo(wanted, endpoints, value)) return value;
   }
   return undefined;
+}
+
+/** Most values end at one of the first endpoints, so a search does not take the square of them. */
+function leadsTo(wanted: StickyEndpoint, endpoints: readonly StickyEndpoint[], value: string): boolean {
+  const hash = hashOf(value);
+  const score = mixed(hash ^ wanted.hash);
+  return endpoints.every((endpoint) => endpoint === wanted || mixed(hash ^ endpoint.hash) < score);
 }
 
 function winnerOf(endpoints: readonly StickyEndpoint[], value: string): StickyEndpoint | undefined {

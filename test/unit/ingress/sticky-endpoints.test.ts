@@ -129,6 +129,21 @@ it("of many cookies of the name the first that may be ours counts, in time that 
   expect(chooseSticky([], affinity(), headers)).toBeUndefined();
 });
 
+it("finds a value for the endpoint that stood in without judging all endpoints again for each try", () => {
+  let judged = 0;
+  const all = endpoints(1_000).map(({ hash, ...endpoint }) => ({
+    ...endpoint,
+    get hash() {
+      judged += 1;
+      return hash;
+    },
+  }));
+  const [served] = all;
+  for (let times = 0; times < 10; times++)
+    choose(all, affinity()).valueFor((served as StickyEndpoint).upstream);
+  expect(judged).toBeLessThan(1_000 * all.length);
+});
+
 describe("Set-Cookie", () => {
   const value = valueAt(1);
   it.each([
