@@ -2,13 +2,16 @@ import type { Duplex } from "node:stream";
 import { unsentBytesOf } from "./gathered-writes.ts";
 import type { SessionClock } from "./session-clock.ts";
 
+/** A peer must take this much of its queue to get `lingerMaxMs` anew: a slow reader may need longer for all of it. */
+export const LINGER_PROGRESS_BYTES: number = 1024 * 1024;
+
 export interface LingerTimes {
   /**
    * After this long, in milliseconds, without sending, taking queued bytes, or closing, the peer's
    * connection is destroyed.
    */
   readonly lingerIdleMs: number;
-  /** After this long, in milliseconds, a peer that sends but never closes is disconnected. */
+  /** After this long, in milliseconds, a peer that sends or reads too little, but never closes, is disconnected. */
   readonly lingerMaxMs: number;
 }
 
@@ -25,15 +28,17 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   let lastHeardMs = startMs;
 
   let queuedBytes = queuedBytesOf(socket);
+  let progressBytes = queuedBytes;
 
   const ticking = {
     tick(nowMs: number): void {
       // A peer that takes queued bytes is alive, however slowly it reads. An ending socket emits no 'drain'.
       const queuedNow = queuedBytesOf(socket);
       if (queuedNow !== queuedBytes || isAway(socket)) lastHeardMs = nowMs;
-      // The maximum counts from when the peer has everything, since a slow reader may need longer for its
-      // queue.
-      if (queuedNow !== queuedBytes && Number.isFinite(nowMs)) startMs = nowMs;
+      if (progressBytes - queuedNow >= LINGER_PROGRESS_BYTES && Number.isFinite(nowMs)) {
+        startMs = nowMs;
+        progressBytes = queuedNow;
+      }
       queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
       if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { finishAndLinger } from "../../../src/net/linger.ts";
+import { finishAndLinger, LINGER_PROGRESS_BYTES } from "../../../src/net/linger.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
@@ -130,6 +130,27 @@ describe("finishAndLinger", () => {
     peer.resume();
     await once(peer, "end");
     expect(received).toBe(2 * LARGE_BYTES);
+  });
+
+  it("a peer that takes its queue in drops is let go after lingerMax, not before", () => {
+    // A queue whose length the test chooses: kernels take bytes in pieces of their own.
+    let queued = 4 * LINGER_PROGRESS_BYTES;
+    Object.defineProperty(ours, "undeliveredBytes", { get: () => queued });
+    finishAndLinger(ours, TIMES, clock);
+    const takeDrops = (ms: number): void => {
+      for (let elapsedMs = 0; elapsedMs < ms; elapsedMs += 500) {
+        queued -= 1;
+        clock.advance(500);
+      }
+    };
+    takeDrops(TIMES.lingerMaxMs - 500);
+    expect(ours.destroyed).toBe(false);
+    // What a slow reader takes gives it as long again, once for each piece.
+    queued -= LINGER_PROGRESS_BYTES;
+    takeDrops(TIMES.lingerMaxMs);
+    expect(ours.destroyed).toBe(false);
+    takeDrops(500);
+    expect(ours.destroyed).toBe(true);
   });
 
   it("a peer that reads nothing of what is queued is let go after lingerIdle", async () => {
