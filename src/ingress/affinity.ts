@@ -108,9 +108,11 @@ export function cookieLine(
  * the folder above it stands in.
  */
 export function cookiePathOf(rulePath: string): string {
-  const path = rulePathOf(rulePath) || "/";
+  const path = rulePathOf(rulePath);
   const semicolon = path.indexOf(";");
-  return semicolon === -1 ? path : path.slice(0, path.lastIndexOf("/", semicolon) + 1);
+  const whole = semicolon === -1 ? path : path.slice(0, path.lastIndexOf("/", semicolon) + 1);
+  // The rule /folder/ matches /folder, too: a browser takes the path /folder for both.
+  return (whole.endsWith("/") ? whole.slice(0, -1) : whole) || "/";
 }
 
 function isDomain(text: string): boolean {

@@ -36,7 +36,7 @@ function objectsWith(app: readonly { readonly port: number }[]): object[] {
     ...serviceObjects("app", app),
     ...serviceObjects("sockets", ports),
     ingress("app", "app"),
-    ingress("paths", "app", {}, ["/größe", "/a b/\u010d\u010a", "/shop;v=1/cart"]),
+    ingress("paths", "app", {}, ["/größe", "/a b/\u010d\u010a", "/shop;v=1/cart", "/folder/"]),
     ingress("changing", "app", { [`${PREFIX}/session-cookie-change-on-failure`]: "true" }),
     ingress("sockets", "sockets", { [`${PREFIX}/session-cookie-name`]: "route" }),
   ];
@@ -100,6 +100,8 @@ describe("affinity: cookie", () => {
     ["/a%20b/%C4%8D%C4%8A", "/a%20b/%C4%8D%C4%8A"],
     // A semicolon would end the attribute: the folder above it is the longest path that can be named.
     ["/shop;v=1/cart", "/"],
+    // The rule is /folder/, which matches this too: with a slash the cookie would not come back.
+    ["/folder", "/folder"],
   ])("on %s has a path that browsers match", async (path, expected) => {
     const { line } = await get(first(), undefined, "paths", path);
     expect(line).toMatch(/^INGRESSCOOKIE=[0-9a-f]{32}; /);
