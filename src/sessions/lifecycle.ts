@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
 import { abortSocket } from "../net/abort-socket.ts";
 import type { Bandwidth } from "../net/bandwidth.ts";
 import type { SessionClock, Ticking } from "../net/session-clock.ts";
@@ -51,6 +52,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
   readonly #environment: SessionEnvironment;
   readonly #owner: SessionOwner;
   #session: StreamingSession | undefined;
+  #earlyEnd: SessionEnd | undefined;
   #sockets: readonly Duplex[] = [];
   #seenBytes = 0;
   #lastMovedMs: number;
@@ -99,6 +101,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
       () => {
         this.observers.begin(this);
         this.#session = begin(this);
+        if (this.#earlyEnd !== undefined) this.#session.end(this.#earlyEnd);
       },
       this.#failed,
     );
@@ -124,9 +127,11 @@ export class SessionLifecycle implements Ticking, RunningSession {
     return nowMs - this.#lastMovedMs;
   }
 
-  /** Ends the session from outside. Its client gets the failure in its own protocol. */
-  cut(cause: CauseOfOurs, message: string): void {
-    contain("session", () => this.#session?.end(cause, message), this.#failed);
+  /** Ends the session from outside. An end before the session carries anything waits until it does. */
+  cut(cause: CauseOfOurs, message: string, status?: CommandStatus): void {
+    const end = endOf(cause, message, status);
+    if (this.#session === undefined) this.#earlyEnd ??= end;
+    else contain("session", () => this.#session?.end(end), this.#failed);
   }
 
   /**
@@ -151,9 +156,9 @@ export class SessionLifecycle implements Ticking, RunningSession {
     const idleLeftMs = idleMs - this.idleForMs(nowMs);
     const leftMs = maxDurationMs - (nowMs - this.startedMs);
     if (leftMs <= 0) {
-      session.end("time-limit", "the session reached its time limit");
+      session.end(endOf("time-limit", "the session reached its time limit"));
     } else if (idleLeftMs <= 0) {
-      session.end("idle", "the session was idle for too long");
+      session.end(endOf("idle", "the session was idle for too long"));
     } else if (!this.#hasWarnedOfEnd && leftMs <= warningTimeOf(maxDurationMs)) {
       this.#hasWarnedOfEnd = true;
       session.warn?.(`this session reaches its time limit in ${seconds(leftMs)}`);
@@ -175,7 +180,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
     this.#hasFailed = true;
     if (isFirst && this.#session !== undefined) {
       try {
-        this.#session.end("internal-error", INTERNAL_ERROR);
+        this.#session.end(endOf("internal-error", INTERNAL_ERROR));
         return;
       } catch (error) {
         reportFault("session", error);
@@ -198,7 +203,8 @@ export class SessionLifecycle implements Ticking, RunningSession {
     this.#isReported = true;
     this.#environment.sessions.delete(this);
     const { downstreamBytes, upstreamBytes } = this;
-    const report = { ...end, downstreamBytes, upstreamBytes };
+    const { endedBy, cause, code, message } = end;
+    const report = { endedBy, cause, code, message, downstreamBytes, upstreamBytes };
     this.observers.end(report);
     this.#owner.onReport?.(report);
   }

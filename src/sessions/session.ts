@@ -1,12 +1,12 @@
 import type { LingerTimes } from "../net/linger.ts";
 import type { Ticking } from "../net/session-clock.ts";
-import type { CauseOfOurs, SessionEnd } from "./session-end.ts";
+import type { SessionEnd } from "./session-end.ts";
 
 /**
  * A session's outcome. Translated sessions count payload without framing; relays and tunnels count the
  * bytes that they carry.
  */
-export interface SessionReport extends SessionEnd {
+export interface SessionReport extends Omit<SessionEnd, "status"> {
   /** Upstream to downstream. */
   readonly downstreamBytes: number;
   /** Downstream to upstream. */
@@ -15,8 +15,11 @@ export interface SessionReport extends SessionEnd {
 
 /** A running session. Its lifecycle ticks it, may end it early, and is told once when it is over. */
 export interface StreamingSession extends Ticking {
-  /** Ends the session now. The client must not take the partial output for a success. */
-  end(cause: CauseOfOurs, message: string): void;
+  /**
+   * Ends the session now, at a message boundary. The client gets `statusOf(end)` in its protocol's form,
+   * and must not take the partial output for a success.
+   */
+  end(end: SessionEnd): void;
   /** Writes the warning before a limit ends the session. Absent: the protocol has no place for one. */
   warn?(message: string): void;
 }

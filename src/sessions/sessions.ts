@@ -1,3 +1,4 @@
+import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
 import type { Plan } from "./plan.ts";
 import type { CauseOfOurs } from "./session-end.ts";
@@ -34,7 +35,11 @@ export interface RunningSession {
   readonly info?: SessionInfo | undefined;
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
-  cut(cause: CauseOfOurs, message: string): void;
+  /**
+   * Ends it. Its client gets `status`, or an InternalError with the message, in its own protocol; the log
+   * has the message.
+   */
+  cut(cause: CauseOfOurs, message: string, status?: CommandStatus): void;
 }
 
 /** Is notified of listed sessions, so that another process can report their ends if this one dies. */
@@ -90,6 +95,12 @@ export class Sessions {
 
   delete(session: RunningSession): void {
     if (this.#running.delete(session) && session.info !== undefined) this.#watcher?.over(session.info.id);
+  }
+
+  /** The running session with this id; undefined if there is none, or lists do not show it. */
+  find(id: string): RunningSession | undefined {
+    for (const session of this.#running) if (session.info?.id === id) return session;
+    return undefined;
   }
 
   /** The number of admitted sessions, including those that have not started yet. */

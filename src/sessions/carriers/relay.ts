@@ -8,7 +8,7 @@ import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { type CauseOfOurs, endOf, type SessionEnd } from "../session-end.ts";
+import { endOf, type SessionEnd } from "../session-end.ts";
 import { InputHold } from "./input-hold.ts";
 import { NodeSilence } from "./node-silence.ts";
 
@@ -16,7 +16,7 @@ import { NodeSilence } from "./node-silence.ts";
  * If the gateway ends a session in the middle of a node's frame, it waits this long for the rest of
  * the frame.
  */
-export const BOUNDARY_WAIT_MS = 2_000;
+export const BOUNDARY_WAIT_MS = 1_000;
 
 /** How a relay understands the bytes that it passes. */
 export interface RelayedSession {
@@ -91,8 +91,8 @@ export class Relay implements StreamingSession {
     else this.#beat(nowMs);
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    this.#cut(endOf(cause, message));
+  end(end: SessionEnd): void {
+    this.#cut(end);
   }
 
   #toDownstream(chunk: Uint8Array): void {
@@ -242,7 +242,11 @@ export class Relay implements StreamingSession {
   #cut(end: SessionEnd, message: string = end.message): void {
     if (this.#life.isOver) return;
     if (this.#decoder?.stop?.() ?? true) this.#cutNow(end, message);
-    else this.#pending ??= { end, message, untilMs: this.#life.clock.now() + BOUNDARY_WAIT_MS };
+    else if (this.#pending === undefined) {
+      const untilMs = this.#life.clock.now() + BOUNDARY_WAIT_MS;
+      this.#pending = { end, message, untilMs };
+      setTimeout(() => this.#life.tick(untilMs), BOUNDARY_WAIT_MS).unref();
+    }
   }
 
   /** The rest of the frame will not come: ends the session without it. */

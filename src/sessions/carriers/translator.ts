@@ -18,7 +18,7 @@ import type { SessionLifecycle } from "../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../observers/command-result.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { faultOf, type SessionEnd } from "../session-end.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
 import { InputHold } from "./input-hold.ts";
@@ -120,8 +120,8 @@ export class Translator implements StreamingSession {
     }
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    this.#fail(endOf(cause, message));
+  end(end: SessionEnd): void {
+    this.#fail(end);
   }
 
   #start(downstream: UpgradedConnection, upstream: UpgradedConnection): void {

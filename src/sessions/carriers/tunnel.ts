@@ -8,7 +8,7 @@ import { ForwardDecoder } from "../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { closeCodeFor, faultOf, reasonOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
@@ -86,9 +86,8 @@ export class Tunnel implements StreamingSession {
     if (beat !== undefined) this.#passUp(beat);
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    const closeCode = cause === "internal-error" ? CLOSE.INTERNAL_ERROR : CLOSE.GOING_AWAY;
-    this.#upstreamEnded(closeCode, endOf(cause, message));
+  end(end: SessionEnd): void {
+    this.#upstreamEnded(closeCodeFor(end), end);
   }
 
   #fromUpstream(chunk: Uint8Array): void {
@@ -134,7 +133,7 @@ export class Tunnel implements StreamingSession {
   #upstreamEnded(closeCode: number, end: SessionEnd): void {
     if (this.#life.isOver) return;
     this.#over(end);
-    this.#webSocket.close(closeCode, closeCode === CLOSE.NORMAL ? "" : end.message.slice(0, 100));
+    this.#webSocket.close(closeCode, closeCode === CLOSE.NORMAL ? "" : reasonOf(end));
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
   }
 

@@ -1,10 +1,5 @@
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
-import {
-  encodeStatus,
-  internalErrorStatus,
-  type RemoteCommandVersion,
-  specOf,
-} from "../../../protocols/remotecommand/index.ts";
+import { encodeStatus, type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
 import {
   type ControlFrame,
   DATA_HEADER_BYTES,
@@ -17,7 +12,7 @@ import {
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, type SessionStream, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import { faultOf, type SessionEnd } from "../session-end.ts";
+import { faultOf, reasonOf, type SessionEnd, statusOf } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";
 
@@ -131,14 +126,14 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
   }
 
-  failureFrame(message: string): Uint8Array | undefined {
+  failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
     const streamId = this.#errorStreamId;
     // Clients drop DATA on a stream without a reply; their own timeout then reports the failure.
     if (streamId === undefined || !this.#isReplied || this.#isOpaque || this.#ends.hasStatus)
       return undefined;
     const status = specOf(this.#version).hasStatusJson
-      ? encodeStatus(internalErrorStatus(message))
-      : new TextEncoder().encode(message);
+      ? encodeStatus(statusOf(end, message))
+      : new TextEncoder().encode(reasonOf(end, message));
     const frame = new Uint8Array(DATA_HEADER_BYTES + status.byteLength);
     writeDataHeader(frame, 0, streamId, status.byteLength, true);
     frame.set(status, DATA_HEADER_BYTES);

@@ -1,5 +1,6 @@
 import {
   CHANNEL,
+  type CommandStatus,
   channelByte,
   encodeBase64,
   encodeStatus,
@@ -70,9 +71,9 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     this.observers.streamEnd(STDIN, "client");
   }
 
-  protected override failureMessage(message: string): Uint8Array | undefined {
+  protected override failureMessage(given: CommandStatus): Uint8Array | undefined {
     if (this.#ends.hasStatus) return undefined;
-    const status = statusPayload(this.#version, encodeStatus(internalErrorStatus(message)));
+    const status = statusPayload(this.#version, encodeStatus(given));
     return encodeChannelMessage(specOf(this.#version), CHANNEL.ERROR, status);
   }
 
@@ -82,7 +83,9 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
 
   protected override missingStatus(): Uint8Array | undefined {
     const isMissing = specOf(this.#version).hasStatusJson && !this.#ends.hasClientLeft;
-    return isMissing ? this.failureMessage("the node ended the session without a status") : undefined;
+    return isMissing
+      ? this.failureMessage(internalErrorStatus("the node ended the session without a status"))
+      : undefined;
   }
 
   /** Channels that a client may not send on, and input of no bytes, which would be bytes that meet a closed socket. */

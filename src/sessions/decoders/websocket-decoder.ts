@@ -1,5 +1,6 @@
 import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import type { CommandStatus } from "../../../protocols/remotecommand/index.ts";
 import {
   applyMask,
   CLOSE,
@@ -13,7 +14,7 @@ import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { Farewells } from "../observers/end-observer.ts";
 import type { Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import type { SessionEnd } from "../session-end.ts";
+import { closeCodeFor, reasonOf, type SessionEnd, statusOf } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 /** Ends a message whose last frame will not come. */
@@ -65,11 +66,16 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onBoundary: () => {},
     });
     this.#node = new WebSocketFrameWalker("client", {
-      onMessageStart: () => this.nodeMessage(),
-      onPayload: (chunk, start, end) => this.nodePayload(chunk, start, end),
+      onMessageStart: () => {
+        if (!this.#isNodeCut) this.nodeMessage();
+      },
+      onPayload: (chunk, start, end) => {
+        if (!this.#isNodeCut) this.nodePayload(chunk, start, end);
+      },
       onMessageEnd: () => {},
       onCloseStart: () => this.#beforeClose(),
       onClose: (code) => {
+        if (this.#isNodeCut) return;
         this.hasNodeLeft = true;
         if (code === CLOSE.NORMAL) observers.statusEnd();
         ends.nodeLeft(code === CLOSE.NORMAL, `the node closed the session with ${code}`);
@@ -78,7 +84,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         this.#nodePing = payload;
       },
       onPass: (bytes) => {
-        if (!this.#isStopped && (this.#refusal === undefined || this.#isStopping)) this.#passDown(bytes);
+        if (!this.#isNodeCut) this.#passDown(bytes);
       },
       onBoundary: () => {
         const answer = this.#takeAnswer();
@@ -110,19 +116,13 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
    * The message that reports a failure before Close; undefined if the protocol has none, or the node has
    * begun its own.
    */
-  protected failureMessage(_message: string): Uint8Array | undefined {
+  protected failureMessage(_status: CommandStatus): Uint8Array | undefined {
     return undefined;
   }
 
   /** If the protocol has no failure message, the Close frame gives the reason. */
-  protected closeFor({ cause, message }: SessionEnd): Uint8Array {
-    const code =
-      cause === "refused" || cause === "protocol-error"
-        ? CLOSE.POLICY_VIOLATION
-        : cause === "upstream-lost" || cause === "upstream-failed" || cause === "internal-error"
-          ? CLOSE.INTERNAL_ERROR
-          : CLOSE.GOING_AWAY;
-    return encodeClose(code, message);
+  protected closeFor(end: SessionEnd): Uint8Array {
+    return encodeClose(closeCodeFor(end), reasonOf(end));
   }
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
@@ -177,8 +177,13 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     const isBetweenFrames = this.#isStopped || (this.#canReadNode && this.#node.isBetweenFrames);
     if (this.hasNodeLeft || !isBetweenFrames) return undefined;
     const isCut = this.#isStopped ? this.#isCutInMessage : this.#node.isInMessage;
-    const failure = this.#hasSaidMissing ? undefined : this.failureMessage(message);
+    const failure = this.#hasSaidMissing ? undefined : this.failureMessage(statusOf(end, message));
     return Buffer.concat([isCut ? LAST_FRAGMENT : NOTHING, failure ?? NOTHING, this.closeFor(end)]);
+  }
+
+  /** The client gets none of what the node sends from here on, so nothing of it counts. */
+  get #isNodeCut(): boolean {
+    return this.#isStopped || (this.#refusal !== undefined && !this.#isStopping);
   }
 
   #stopHere(): void {
@@ -188,7 +193,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
 
   /** Sends a missing Status before Close, since a client takes an end without one for exit code 0. */
   #beforeClose(): void {
-    if (this.#isStopped || this.#node.isInMessage) return;
+    if (this.#isNodeCut || this.#node.isInMessage) return;
     const missing = this.missingStatus();
     if (missing === undefined) return;
     this.#hasSaidMissing = true;

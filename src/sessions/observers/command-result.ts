@@ -7,7 +7,7 @@ import {
   specOf,
   successStatus,
 } from "../../../protocols/remotecommand/index.ts";
-import { endOf, type SessionEnd } from "../session-end.ts";
+import { endOf, type SessionEnd, statusOf } from "../session-end.ts";
 import { JsonObjectEnd } from "./json-object-end.ts";
 
 /** A runtime's status is a few hundred bytes, plus the command line, which may be long. */
@@ -126,5 +126,5 @@ function completed(status: Uint8Array): Conclusion {
 
 /** The conclusion of a session that the gateway ended, or that failed on one side before a status came. */
 export function failedBy(end: SessionEnd): Conclusion {
-  return { status: encodeStatus(internalErrorStatus(end.message)), end };
+  return { status: encodeStatus(statusOf(end)), end };
 }

@@ -4,7 +4,7 @@ import { onFault } from "../../../src/observability/faults.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
-import { type CauseOfOurs, endOf } from "../../../src/sessions/session-end.ts";
+import { endOf, type SessionEnd } from "../../../src/sessions/session-end.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
@@ -29,8 +29,8 @@ class IdleSession implements StreamingSession {
     this.warnings.push(message);
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    this.life.end(endOf(cause, message), this.socket);
+  end(end: SessionEnd): void {
+    this.life.end(end, this.socket);
   }
 }
 
@@ -65,7 +65,7 @@ describe("the life of a session", () => {
     expect(carried.clock.listenerCount).toBe(1);
     session.life.end(endOf("client-gone", "it closed"), session.socket);
     session.life.end(endOf("upstream-lost", "it broke"), session.socket);
-    session.end("shutdown", "bye");
+    session.end(endOf("shutdown", "bye"));
     expect(carried.clock.listenerCount).toBe(0);
     expect(carried.overs).toBe(1);
     expect(carried.reports.map(({ cause, message }) => [cause, message])).toEqual([
@@ -121,9 +121,23 @@ describe("an observer of a session", () => {
     const carried = new CarriedSession({}, [observer]);
     new IdleSession(carried);
     expect(observed?.info).toBe(carried.life.info);
-    observed?.cut("shutdown", "recording failed");
-    expect(events).toEqual(["begins", "shutdown by gateway"]);
-    expect(carried.reports).toMatchObject([{ cause: "shutdown", message: "recording failed" }]);
+    observed?.cut("recording-failed", "no disk");
+    expect(events).toEqual(["begins", "recording-failed by gateway"]);
+    expect(carried.reports).toMatchObject([{ cause: "recording-failed", message: "no disk" }]);
+  });
+
+  it("may end it before it carries anything, with its own Status", () => {
+    const status = { status: "Failure", reason: "Forbidden", message: "not now", code: 403 };
+    const observer: SessionObserver = {
+      isRequired: false,
+      onBegin: (session) => session.cut("moderator", "ended by cleo", status),
+    };
+    const carried = new CarriedSession({}, [observer]);
+    const ends: SessionEnd[] = [];
+    carried.carry(() => ({ tick: () => {}, end: (end) => ends.push(end) }));
+    expect(ends).toEqual([
+      { endedBy: "gateway", cause: "moderator", code: 403, message: "ended by cleo", status },
+    ]);
   });
 
   it("that is required and cannot begin keeps the session from beginning", async () => {

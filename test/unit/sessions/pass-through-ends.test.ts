@@ -95,6 +95,20 @@ describe.each(COMMANDS)("a %s command that passes through and is ended here", (_
 });
 
 describe("a session over WebSocket that passes through", () => {
+  it.each([
+    ["its Status", frame(`\u0003${STATUS}`)],
+    ["its Close", Buffer.from(encodeClose(1000, ""))],
+    ["both", Buffer.concat([frame(`\u0003${STATUS}`), encodeClose(1000, "")])],
+  ])("has our failure where the node sends %s behind the frame that we wait for", async (_name, rest) => {
+    const { client, node, life } = relayed("exec", "v5.channel.k8s.io");
+    node.push(frame("1output").subarray(0, 4));
+    await turn();
+    life.cut("shutdown", BYE);
+    node.push(Buffer.concat([frame("1output").subarray(4), rest]));
+    await turn();
+    expect(readBy(client)).toEqual({ messages: ["1output", `\u0003${failure(BYE)}`], close: "1000" });
+  });
+
   it("ends a message whose last fragment is not awaited", async () => {
     const { client, node, life } = relayed("exec", "v5.channel.k8s.io");
     node.push(frame("1frag", { isLast: false }));

@@ -125,7 +125,7 @@ describe("a translator", () => {
 
   it.each([
     ["its limit", (exec: TranslatedExec) => exec.clock.advance(600_000), "idle"],
-    ["a shutdown", (exec: TranslatedExec) => exec.session.end("shutdown", "bye"), "shutdown"],
+    ["a shutdown", (exec: TranslatedExec) => exec.life.cut("shutdown", "bye"), "shutdown"],
   ])("tells the client of a failure at %s", async (_name, act, cause) => {
     const exec = new TranslatedExec();
     await exec.settle();

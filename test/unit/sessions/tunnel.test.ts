@@ -76,7 +76,7 @@ describe("a tunnel", () => {
     ["a text message", (t: Carried) => t.client.push(frame(1, "text", true)), 1003, "protocol-error"],
     ["a refused port", (t: Carried) => t.client.push(frame(2, NO_SPDY, true)), 1008, "refused"],
     ["a limit", (t: Carried) => t.clock.advance(5_000), 1001, "idle"],
-    ["a shutdown", (t: Carried) => t.session.end("shutdown", "bye"), 1001, "shutdown"],
+    ["a shutdown", (t: Carried) => t.life.cut("shutdown", "bye"), 1001, "shutdown"],
   ])("closes for %s", async (_name, act, code, cause) => {
     const tunnel = carrying(Tunnel, REFUSING);
     act(tunnel);

@@ -7,7 +7,7 @@ import type { SessionLifecycle } from "../../lifecycle.ts";
 import { type Conclusion, failedBy } from "../../observers/command-result.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
+import { faultOf, type SessionEnd } from "../../session-end.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { leaveBehindInput } from "../input-grace.ts";
 import { InputHold } from "../input-hold.ts";
@@ -115,8 +115,8 @@ export class CommandBridge implements StreamingSession {
     }
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    this.#fail(endOf(cause, message));
+  end(end: SessionEnd): void {
+    this.#fail(end);
   }
 
   warn(message: string): void {

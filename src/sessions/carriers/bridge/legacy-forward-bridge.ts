@@ -14,7 +14,7 @@ import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { legacyStreams, type SessionStream } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
+import { closeCodeFor, endOf, faultOf, reasonOf, type SessionEnd } from "../../session-end.ts";
 import { sendChannelMessage } from "../channel-message.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
@@ -107,8 +107,8 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#endIfAllOver();
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    this.#breakOff(endOf(cause, message), CLOSE.GOING_AWAY);
+  end(end: SessionEnd): void {
+    this.#breakOff(end, closeCodeFor(end));
   }
 
   #open(port: number, index: number): ForwardedPort {
@@ -199,9 +199,9 @@ export class LegacyForwardBridge implements StreamingSession {
 
   #breakOff(end: SessionEnd, closeCode: number): void {
     if (this.#life.isOver) return;
-    for (const port of this.#ports) port.fail(end.message);
+    for (const port of this.#ports) port.fail(reasonOf(end));
     this.#over(end);
-    this.#client.close(closeCode, end.message.slice(0, 100));
+    this.#client.close(closeCode, reasonOf(end));
     this.#tunnel.close(CLOSE.GOING_AWAY, "");
   }
 

@@ -10,7 +10,7 @@ import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import { ForwardDecoder } from "../../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import type { StreamingSession } from "../../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
+import { endOf, faultOf, type SessionEnd } from "../../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
 const LEFT = "the client ended the session";
@@ -72,8 +72,8 @@ export class TunnelBridge implements StreamingSession {
     this.#webSocket.tick(nowMs);
   }
 
-  end(cause: CauseOfOurs, message: string): void {
-    this.#breakOff(endOf(cause, message));
+  end(end: SessionEnd): void {
+    this.#breakOff(end);
   }
 
   #fromUpstream(part: Uint8Array, isText: boolean): void {

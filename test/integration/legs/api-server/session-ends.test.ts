@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FrameEncoder } from "../../../../protocols/spdy/index.ts";
 import {
   encodeClose,
+  WebSocketFrameDecoder,
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "../../../../protocols/websocket/index.ts";
@@ -31,6 +32,8 @@ interface Path {
   readonly open: readonly Uint8Array[];
   /** What the node answers to that. */
   readonly accept: readonly Uint8Array[];
+  /** A frame with the node's output "out". */
+  readonly output: Uint8Array;
   /** How each side says the end in its protocol. */
   readonly clientLeaves: readonly Uint8Array[];
   readonly nodeSucceeds: readonly Uint8Array[];
@@ -140,6 +143,7 @@ const webSocketCommand = (
     declaredFeatures,
     open: [],
     accept: [server(isBase64 ? "1" : 1, "")],
+    output: server(isBase64 ? "1" : 1, "out"),
     clientLeaves: [CLIENT_CLOSE],
     nodeSucceeds: end(SUCCESS),
     nodeFails: end(EXIT_7),
@@ -155,6 +159,7 @@ const spdyCommand = (subresource: "exec" | "attach"): Path => ({
   nodeHead: SPDY("v4.channel.k8s.io"),
   open: spdyClient(["error", "stdout"]),
   accept: spdyReplies(2),
+  output: spdyData(3, "out"),
   clientLeaves: [goAway()],
   nodeSucceeds: spdyEnd(SUCCESS),
   nodeFails: spdyEnd(EXIT_7),
@@ -185,6 +190,7 @@ const PATHS: readonly Path[] = [
     nodeHead: SPDY("v4.channel.k8s.io"),
     open: [],
     accept: spdyReplies(2),
+    output: spdyData(3, "out"),
     clientLeaves: [CLIENT_CLOSE],
     nodeSucceeds: spdyEnd(SUCCESS),
     nodeFails: spdyEnd(EXIT_7),
@@ -198,6 +204,7 @@ const PATHS: readonly Path[] = [
     nodeHead: SPDY("portforward.k8s.io"),
     open: FORWARD,
     accept: spdyReplies(2),
+    output: spdyData(3, "out"),
     clientLeaves: [goAway()],
     nodeSucceeds: [goAway()],
   },
@@ -212,6 +219,7 @@ const PATHS: readonly Path[] = [
     accept: spdyReplies(2).map((frame) =>
       server(frame[0] as number, Buffer.from(frame.subarray(1)).toString("latin1")),
     ),
+    output: server(0, `\0\0\u0003\0\0\0\u0003out`),
     clientLeaves: [masked(goAway())],
     nodeSucceeds: [NODE_CLOSE],
   },
@@ -223,6 +231,7 @@ const PATHS: readonly Path[] = [
     nodeHead: SPDY("portforward.k8s.io"),
     open: FORWARD.map(masked),
     accept: spdyReplies(2),
+    output: spdyData(3, "out"),
     clientLeaves: [masked(goAway())],
     nodeSucceeds: [goAway()],
   },
@@ -234,6 +243,7 @@ const PATHS: readonly Path[] = [
     nodeHead: WEB_SOCKET_ANSWER("v4.channel.k8s.io"),
     open: [masked(Uint8Array.of(0, 80, 0))],
     accept: [server(0, "P\0"), server(1, "P\0")],
+    output: server(0, "out"),
     clientLeaves: [CLIENT_CLOSE],
     nodeSucceeds: [NODE_CLOSE],
   },
@@ -426,6 +436,73 @@ describe.each(PATHS)("the end of $name", (path) => {
     endsWithPeer(node);
     clock.aheadMs = 10_000;
     expect(await report()).toEqual({ endedBy: "gateway", cause: "time-limit", code: 500 });
+  });
+});
+
+const FREEZE = "the session was ended by cleo: production freeze";
+const FORBIDDEN = {
+  metadata: {},
+  status: "Failure",
+  message: FREEZE,
+  reason: "Forbidden",
+  details: { causes: [{ reason: "sluice.dev/SessionEnded", message: "moderator" }] },
+  code: 403,
+};
+
+/** What a client has read, as a client of its protocol reads it: messages or DATA, and how it was closed. */
+function readBy({ clientHead }: Path, bytes: Buffer): string[] {
+  const seen: string[] = [];
+  if (clientHead[0]?.includes("SPDY")) {
+    for (let at = 0; at + 8 <= bytes.length; at += 8 + bytes.readUIntBE(at + 5, 3)) {
+      const data = bytes.toString("latin1", at + 8, at + 8 + bytes.readUIntBE(at + 5, 3));
+      if ((bytes[at] as number) < 0x80) seen.push(`${bytes.readUInt32BE(at)}:${data}`);
+    }
+    return seen;
+  }
+  let message = "";
+  new WebSocketFrameDecoder("client", {
+    onMessage: (part, _isFirst, isLast) => {
+      message += Buffer.from(part).toString("latin1");
+      if (isLast) seen.push(message);
+      if (isLast) message = "";
+    },
+    onPing: () => {},
+    onPong: () => {},
+    onClose: (code, reason) => void seen.push(`closed with ${code} ${reason}`.trim()),
+  }).push(Uint8Array.from(bytes));
+  return seen;
+}
+
+/** What a moderator's end looks like to the client of each protocol. */
+function endByModerator({ clientHead, subresource }: Path): string[] {
+  const status = JSON.stringify(FORBIDDEN);
+  const isSpdy = clientHead[0]?.includes("SPDY") === true;
+  if (subresource === "portforward") return isSpdy ? [] : [`closed with 1008 ${FREEZE}`];
+  if (isSpdy) return [`1:${status}`];
+  const isBase64 = clientHead.some((line) => line.includes("base64"));
+  const message = isBase64 ? `3${Buffer.from(status).toString("base64")}` : `\u0003${status}`;
+  return [message, "closed with 1000"];
+}
+
+describe.each(PATHS)("$name that a moderator ends", (path) => {
+  it("has the moderator's Status behind whole frames of the node, though the node goes on", async () => {
+    const { client, node } = await start(path);
+    const received: Buffer[] = [];
+    client.on("data", (chunk: Buffer) => received.push(chunk));
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    endsWithPeer(client);
+    endsWithPeer(node);
+    node.write(Buffer.concat([path.output, path.output.subarray(0, 5)]));
+    const out = path.name.includes("base64") ? "b3V0" : "out";
+    await eventually("the output came", () => Buffer.concat(received).includes(out));
+    const [{ id = "" } = {}] = gateway?.context.sessions.list() ?? [];
+    gateway?.context.sessions.find(id)?.cut("moderator", FREEZE, FORBIDDEN);
+    node.write(Buffer.concat([path.output.subarray(5), path.output]));
+    expect(await report()).toEqual({ endedBy: "gateway", cause: "moderator", code: 403 });
+    await closed;
+    const seen = readBy(path, Buffer.concat(received));
+    const end = endByModerator(path);
+    expect(seen.slice(seen.length - end.length)).toEqual(end);
   });
 });
 
