@@ -10,6 +10,7 @@ export {
 } from "./legacy-websocket.ts";
 export { type ParsedPort, parsePort } from "./port-number.ts";
 export {
+  forwardErrorText,
   type ParsedStreamHeaders,
   type PortForwardStreamHeaders,
   type PortForwardStreamType,

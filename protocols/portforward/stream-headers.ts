@@ -40,6 +40,11 @@ function impliedRequestId(streamId: number, streamType: PortForwardStreamType): 
   return String(streamType === "error" ? streamId : streamId - 2);
 }
 
+/** Why a connection failed, for its error stream: worded as kubelets' reports begin. */
+export function forwardErrorText(port: number, message: string): Uint8Array {
+  return new TextEncoder().encode(`error forwarding port ${port}: ${message}`);
+}
+
 /** The headers a client sends for one of the two streams, in client-go's order. */
 export function streamHeaders(value: PortForwardStreamHeaders): readonly (readonly [string, string])[] {
   return [

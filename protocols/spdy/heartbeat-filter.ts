@@ -1,5 +1,5 @@
-import { readUint16, readUint24 } from "../bytes/index.ts";
-import { CONTROL_BIT, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
+import { readUint16, readUint24, readUint32 } from "../bytes/index.ts";
+import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
 import { PING_BYTES } from "./frames/ping.ts";
 
 export interface HeartbeatFilterHandler {
@@ -8,6 +8,10 @@ export interface HeartbeatFilterHandler {
   /** A PING or the reply to one; an id of the receiver's own parity is a reply. */
   onPing(id: number): void;
   onGoAway(): void;
+  /** The control frames other than PINGs, whole, in pieces, for a FrameDecoder. */
+  onControl?(bytes: Uint8Array): void;
+  /** A DATA frame with FIN has begun. */
+  onFinish?(streamId: number): void;
   /** The forwarded bytes end with a whole frame. Called once after `awaitBoundary`. */
   onBoundary(): void;
 }
@@ -22,6 +26,7 @@ export class HeartbeatFilter {
   #headerBytesRead = 0;
   #payloadBytesLeft = 0;
   #isPing = false;
+  #isControl = false;
   #pingId = 0;
   #isBoundaryDue = false;
   /** The start of the current chunk's bytes that were not forwarded yet. */
@@ -89,12 +94,17 @@ export class HeartbeatFilter {
     const type = isControl ? readUint16(bytes, at + 2) : 0;
     // The receiver refuses a PING of another length.
     this.#isPing = type === FRAME_TYPE.PING && this.#payloadBytesLeft === PING_BYTES;
+    this.#isControl = isControl && !this.#isPing;
+    if (this.#isControl) this.#handler.onControl?.(bytes.subarray(at, at + FRAME_HEADER_BYTES));
+    else if (!isControl && ((bytes[at + 4] as number) & FLAG.FIN) !== 0)
+      this.#handler.onFinish?.(readUint32(bytes, at));
     if (type === FRAME_TYPE.GOAWAY) this.#handler.onGoAway();
   }
 
   #walkPayload(chunk: Uint8Array, start: number): number {
     const end = Math.min(chunk.length, start + this.#payloadBytesLeft);
     this.#payloadBytesLeft -= end - start;
+    if (this.#isControl) this.#handler.onControl?.(chunk.subarray(start, end));
     if (!this.#isPing) return end;
     for (let at = start; at < end; at++) this.#pingId = ((this.#pingId << 8) | (chunk[at] as number)) >>> 0;
     this.#drop(chunk, start, end);

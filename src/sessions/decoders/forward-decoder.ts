@@ -11,6 +11,7 @@ import type { Farewells } from "../observers/end-observer.ts";
 import type { SessionStream, Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
 import type { SessionEnd } from "../session-end.ts";
+import { OpenForwards } from "./open-forwards.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";
 
@@ -20,8 +21,8 @@ interface OpenStream {
 }
 
 /**
- * Decodes a port-forward over SPDY, plain or in a tunnel. Without a stream observer it reads only
- * frame headers, to find GOAWAY; with one it also inflates the client's header blocks.
+ * Decodes a port-forward over SPDY, plain or in a tunnel. It follows the streams by their control
+ * frames; only with an observer it also takes DATA apart.
  */
 export class ForwardDecoder implements PassThroughDecoder {
   readonly isSpdy = true;
@@ -32,42 +33,66 @@ export class ForwardDecoder implements PassThroughDecoder {
   readonly #clientFilter: HeartbeatFilter;
   readonly #nodeFilter: HeartbeatFilter;
   readonly #pings = new SpdyPings();
+  readonly #open: OpenForwards;
   readonly #streams = new Map<number, OpenStream>();
+  /** True: the client's frames are decoded whole, for observers; otherwise only its control frames. */
+  readonly #isClientWhole: boolean;
   #clientFrames: FrameDecoder | undefined;
   #nodeFrames: FrameDecoder | undefined;
   #refusal: SessionEnd | undefined;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
+  #isStopping = false;
+  /** None of the node's bytes passes any more. */
+  #isStopped = false;
+  hasNodeLeft = false;
 
   constructor(limits: SpdyLimits, observers: SessionObservers, ends: Farewells) {
     this.#observers = observers;
     this.#maxStreams = limits.maxStreams;
     const clientLeft = (): void => ends.clientLeft("the client ended the session");
-    const nodeLeft = (): void => ends.nodeLeft(true, "the node ended the session");
+    const nodeLeft = (): void => {
+      if (this.#isStopped) return;
+      this.hasNodeLeft = true;
+      ends.nodeLeft(true, "the node ended the session");
+    };
+    this.#open = new OpenForwards(limits);
+    this.#isClientWhole = observers.needsStreams;
     this.#clientWalker = new FrameWalker(clientLeft);
     this.#nodeWalker = new FrameWalker(nodeLeft);
     this.#clientFilter = new HeartbeatFilter({
       onBytes: (bytes) => this.#passUp(bytes),
       onPing: (id) => this.#pings.fromClient(id),
       onGoAway: clientLeft,
+      onControl: (bytes) => this.#followClient(bytes),
+      onFinish: (streamId) => this.#open.finished("client", streamId),
       onBoundary: () => {},
     });
     this.#nodeFilter = new HeartbeatFilter({
-      onBytes: (bytes) => this.#passDown(bytes),
+      onBytes: (bytes) => {
+        if (!this.#isStopped) this.#passDown(bytes);
+      },
       onPing: (id) => this.#pings.fromNode(id),
       onGoAway: nodeLeft,
+      onControl: (bytes) => {
+        if (!this.#isStopped) this.#open.nodeControl(bytes);
+      },
+      onFinish: (streamId) => {
+        if (!this.#isStopped) this.#open.finished("node", streamId);
+      },
       onBoundary: () => {
         const answer = this.#pings.answerClient();
         if (answer !== undefined) this.#passDown(answer);
+        this.#isStopped = this.#isStopping;
       },
     });
-    if (observers.needsStreams) this.#clientFrames = this.#decoderOf("client", limits);
+    this.#clientFrames = this.#decoderOf("client", limits);
     if (observers.needsNodeStreams) this.#nodeFrames = this.#decoderOf("node", limits);
   }
 
   /** True if an observer needs the client's bytes unmasked, which a tunnel then has to do. */
   get decodesClient(): boolean {
-    return this.#clientFrames !== undefined;
+    return this.#isClientWhole && this.#clientFrames !== undefined;
   }
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
@@ -101,6 +126,20 @@ export class ForwardDecoder implements PassThroughDecoder {
     return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
   }
 
+  stop(): boolean {
+    this.#isStopping = true;
+    if (this.#nodeFilter.isBetweenFrames) this.#isStopped = true;
+    else this.#nodeFilter.awaitBoundary();
+    return this.#isStopped;
+  }
+
+  /** The reason for each connection, RST_STREAM, and GOAWAY: see OpenForwards. */
+  failureFrame(_message: string, end: SessionEnd): Uint8Array | undefined {
+    if (this.hasNodeLeft || !(this.#isStopped || this.#nodeFilter.isBetweenFrames)) return undefined;
+    this.#isStopped = true;
+    return this.#open.farewell(end);
+  }
+
   /**
    * For a tunnel that passes through. WebSocket frames wrap the SPDY frames, so heartbeats cannot be
    * removed.
@@ -116,9 +155,19 @@ export class ForwardDecoder implements PassThroughDecoder {
   }
 
   decodeClient(chunk: Uint8Array): SessionEnd | undefined {
-    if (this.#clientFrames !== undefined && this.#refusal === undefined)
+    if (this.#isClientWhole && this.#clientFrames !== undefined && this.#refusal === undefined)
       this.#decode("client", this.#clientFrames, chunk);
     return this.#refusal;
+  }
+
+  #followClient(bytes: Uint8Array): void {
+    if (this.#isClientWhole || this.#clientFrames === undefined) return;
+    try {
+      this.#clientFrames.push(bytes);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#clientFrames = undefined;
+    }
   }
 
   #decodeNode(chunk: Uint8Array): SessionEnd | undefined {
@@ -161,6 +210,11 @@ export class ForwardDecoder implements PassThroughDecoder {
   }
 
   #control(side: Side, frame: ControlFrame): void {
+    if (side === "client") {
+      if (frame.type === "SYN_STREAM") this.#open.opened(frame);
+      else if (frame.type === "RST_STREAM") this.#open.reset(frame.streamId);
+      if (!this.#isClientWhole) return;
+    }
     if (frame.type === "RST_STREAM") {
       const open = this.#streams.get(frame.streamId);
       this.#streams.delete(frame.streamId);

@@ -1,3 +1,4 @@
+import { forwardErrorText } from "../../../../protocols/portforward/index.ts";
 import type { SpdyStream, SpdyStreamHandler, StreamEnd } from "../../../../protocols/spdy/index.ts";
 
 /**
@@ -93,8 +94,7 @@ export class ForwardedPort {
   fail(message: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const text = `error forwarding port ${this.#port}: ${message}`;
-    this.#channels.sendError(new TextEncoder().encode(text));
+    this.#channels.sendError(forwardErrorText(this.#port, message));
   }
 
   tick(nowMs: number, hasTimeToOpen: boolean): void {
