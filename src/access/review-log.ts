@@ -1,4 +1,4 @@
-import type { JsonAnswer } from "../http/upstream/post-json.ts";
+import type { JsonAnswer } from "../http/upstream/ask-json.ts";
 import type { Logger } from "../observability/logger.ts";
 
 export interface ReviewLogOptions {

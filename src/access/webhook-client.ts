@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import type { WebhookTarget, WebhookUrl } from "../config/sections/webhook-target.ts";
 import { type PemSource, parseWebhookKubeconfig } from "../config/webhook-kubeconfig.ts";
+import { askJson, type JsonAnswer } from "../http/upstream/ask-json.ts";
 import { HttpUpstream } from "../http/upstream/http-upstream.ts";
-import { type JsonAnswer, postJson } from "../http/upstream/post-json.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import type { ReadFile } from "../net/followed-files.ts";
 import { inClusterServer } from "../net/in-cluster-server.ts";
@@ -65,10 +65,22 @@ export async function webhookClient(
     ask: async (body) => {
       const { upstream, path, token, tokenFile } = current;
       const bearerToken = tokenFile === undefined ? token : (await readFile(tokenFile, "utf8")).trim();
-      return postJson(upstream, { path, body, bearerToken, timeoutMs });
+      return askJson(upstream, {
+        method: "POST",
+        path,
+        headers: bearerToken === undefined ? [] : [["Authorization", `Bearer ${bearerToken}`]],
+        body: jsonBody(body),
+        isRepeatable: true,
+        timeoutMs,
+      });
     },
     stop: () => current.upstream.close(),
   };
+}
+
+function jsonBody(body: unknown) {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+  return { contentType: "application/json", bytes };
 }
 
 /** The server for reviews or events, from the current files. */

@@ -1,11 +1,10 @@
-import { type IncomingMessage, request as sendRequest } from "node:http";
-import { USER_AGENT } from "../config/version.ts";
-import { flatHeaders, type HeaderLine, type HeaderList } from "../http/header-list.ts";
+import type { IncomingMessage } from "node:http";
+import { askJson, JSON_CLIENT_HEADERS, openAnswer, withAddress } from "../http/upstream/ask-json.ts";
 import { HttpUpstream } from "../http/upstream/http-upstream.ts";
 import { wholeBody } from "../http/upstream/whole-body.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
-import { joinHostPort } from "../net/go-dial-error.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
 
@@ -13,6 +12,7 @@ import type { Kubeconfig } from "./kubeconfig.ts";
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** From sending the request to the answer's last byte; watches have no such limit. */
 export const ANSWER_TIMEOUT_MS = 60_000;
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface ApiClientOptions {
   readonly kubeconfig: Kubeconfig;
@@ -64,26 +64,19 @@ export class ApiClient {
 
   /**
    * Reads and parses the whole answer. Rejects with ApiError, AnswerTooLargeError,
-   * MalformedAnswerError or the connection's error.
+   * MalformedAnswerError or an UpstreamError.
    */
   async json(request: ApiRequest): Promise<unknown> {
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS, maxAnswerBytes = MAX_ANSWER_BYTES } = this.#options;
-    // Some versions of Node leak the signals that AbortSignal.any derives from a signal as old as
-    // the process.
-    const controller = new AbortController();
-    const abort = (): void => controller.abort();
-    const timer = setTimeout(abort, answerTimeoutMs);
-    request.signal?.addEventListener("abort", abort, { once: true });
-    try {
-      const response = await this.open({ ...request, signal: controller.signal });
-      return JSON.parse((await wholeBody(response, maxAnswerBytes)).toString("utf8"));
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      throw new MalformedAnswerError("the API server's answer is no JSON");
-    } finally {
-      clearTimeout(timer);
-      request.signal?.removeEventListener("abort", abort);
-    }
+    const own = await this.#ownRequest(request);
+    const { body } = await askJson(this.upstream, {
+      ...own,
+      timeoutMs: answerTimeoutMs,
+      maxBytes: maxAnswerBytes,
+      requireGood: (answer) => this.#requireGood(answer),
+    });
+    if (body === undefined) throw new MalformedAnswerError("the API server's answer is no JSON");
+    return body;
   }
 
   /**
@@ -91,13 +84,16 @@ export class ApiClient {
    * does.
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
-    const response = await this.#send(request, await this.#options.kubeconfig.headers());
-    const { statusCode = 0, headers } = response;
-    if (statusCode >= 200 && statusCode < 300) return response;
-    // The next request reads tokens and runs plugins again.
-    if (statusCode === 401) this.#options.kubeconfig.forget();
-    if (statusCode === 403) this.#options.onForbidden?.();
-    throw new ApiError(statusCode, await wholeBody(response, 64 * 1024).catch(() => ""), headers);
+    const own = await this.#ownRequest(request);
+    const { upstream } = this;
+    const headers = [...JSON_CLIENT_HEADERS, ...own.headers];
+    try {
+      const answer = await openAnswer(upstream, { ...own, headers });
+      await this.#requireGood(answer);
+      return answer;
+    } catch (error) {
+      throw error instanceof UpstreamError ? withAddress(upstream, error) : error;
+    }
   }
 
   close(): void {
@@ -105,40 +101,23 @@ export class ApiClient {
     this.#upstream?.http.close();
   }
 
-  #send(
-    { method = "GET", path, body, signal }: ApiRequest,
-    credentials: HeaderList,
-  ): Promise<IncomingMessage> {
-    if (this.#isClosed) return Promise.reject(new Error("the client is closed"));
-    const { endpoint, agent } = this.upstream;
-    const payload = body && Buffer.from(JSON.stringify(body.json));
-    const lines: HeaderLine[] = [
-      ["Host", joinHostPort(endpoint.host, endpoint.port)],
-      ["Accept", "application/json"],
-      ["User-Agent", USER_AGENT],
-      ...credentials,
-      ...(payload && body
-        ? ([
-            ["Content-Type", body.contentType],
-            ["Content-Length", String(payload.byteLength)],
-          ] as const)
-        : []),
-    ];
-    return new Promise((resolve, reject) => {
-      const request = sendRequest({
-        agent,
-        host: endpoint.host,
-        port: endpoint.port,
-        method,
-        path: this.#prefix + path,
-        headers: flatHeaders(lines),
-        setHost: false,
-        ...(signal && { signal }),
-      });
-      request.on("response", resolve);
-      // Stays after the response: an abort or a broken connection emits an error on both.
-      request.on("error", reject);
-      request.end(payload);
-    });
+  /** Renewed credentials may come with another certificate, so ask for the upstream afterwards. */
+  async #ownRequest({ method, path, body, signal }: ApiRequest) {
+    const headers = await this.#options.kubeconfig.headers();
+    if (this.#isClosed) throw new Error("the client is closed");
+    const sent = body && {
+      contentType: body.contentType,
+      bytes: Buffer.from(JSON.stringify(body.json)),
+    };
+    return { method, path: this.#prefix + path, headers, body: sent, signal };
+  }
+
+  async #requireGood(answer: IncomingMessage): Promise<void> {
+    const { statusCode = 0, headers } = answer;
+    if (statusCode >= 200 && statusCode < 300) return;
+    // The next request reads tokens and runs plugins again.
+    if (statusCode === 401) this.#options.kubeconfig.forget();
+    if (statusCode === 403) this.#options.onForbidden?.();
+    throw new ApiError(statusCode, await wholeBody(answer, MAX_REFUSAL_BYTES).catch(() => ""), headers);
   }
 }

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { getJson, postForm } from "../http/upstream/https-json.ts";
+import type { HeaderList } from "../http/header-list.ts";
+import { askHttpsUrl } from "../http/upstream/ask-json.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
 import type { AuthProvider } from "./kubeconfig-entries.ts";
 
@@ -92,7 +93,7 @@ async function authorityOf(config: AuthProvider["config"]): Promise<string | und
 
 async function tokenEndpoint(issuer: string, ca: string | undefined, timeoutMs: number): Promise<string> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const { status, body } = await getJson(url, { ca, timeoutMs });
+  const { status, body } = await askHttpsUrl(url, ca, { timeoutMs });
   if (status !== 200) throw new Error(`oidc: failed to query metadata endpoint: HTTP ${status}`);
   const endpoint = (body as { readonly token_endpoint?: unknown } | null | undefined)?.token_endpoint;
   if (typeof endpoint !== "string")
@@ -121,8 +122,13 @@ async function askForToken(
 ): Promise<Readonly<Record<string, unknown>>> {
   const pair = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString("base64");
   const inForm = { ...grant, client_id: id, ...(secret !== "" && { client_secret: secret }) };
-  const first = await postForm(url, grant, { ca, timeoutMs, authorization: `Basic ${pair}` });
-  const { status, body } = first.status < 400 ? first : await postForm(url, inForm, { ca, timeoutMs });
+  const post = (form: Readonly<Record<string, string>>, headers: HeaderList) => {
+    const bytes = Buffer.from(new URLSearchParams(form).toString());
+    const body = { contentType: "application/x-www-form-urlencoded", bytes };
+    return askHttpsUrl(url, ca, { method: "POST", headers, body, timeoutMs });
+  };
+  const first = await post(grant, [["Authorization", `Basic ${pair}`]]);
+  const { status, body } = first.status < 400 ? first : await post(inForm, []);
   const answer = (typeof body === "object" ? body : undefined) as
     | Readonly<Record<string, unknown>>
     | undefined;

@@ -1,7 +1,5 @@
-import { request as sendRequest } from "node:https";
 import type { Socket } from "node:net";
-import { USER_AGENT } from "../config/version.ts";
-import { wholeBody } from "../http/upstream/whole-body.ts";
+import { askJsonOnce } from "../http/upstream/ask-json.ts";
 import { type DialOptions, dial } from "../net/dial.ts";
 import type { UpstreamTls } from "../net/tls.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
@@ -51,32 +49,15 @@ export class PeerClient {
     return dial({ host, port, tls: this.tls }, { ...options, dialTimeoutMs: this.#times.peerDialMs });
   }
 
-  #get({ host, port }: PeerAddress, path: string, timeoutMs: number, maxBytes: number): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const request = sendRequest({
-        ...this.tls.connectOptions(host, port),
-        agent: false,
-        host,
-        port,
-        path,
-        headers: { Accept: "application/json", "User-Agent": USER_AGENT },
-      });
-      const timer = setTimeout(
-        () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)),
-        timeoutMs,
-      );
-      request.on("close", () => clearTimeout(timer));
-      request.on("error", reject);
-      request.on("response", (response) => {
-        wholeBody(response, maxBytes)
-          .then((body) => {
-            if (response.statusCode !== 200)
-              throw new Error(`it answered with status ${response.statusCode}`);
-            return JSON.parse(body.toString("utf8")) as unknown;
-          })
-          .then(resolve, reject);
-      });
-      request.end();
-    });
+  async #get(
+    { host, port }: PeerAddress,
+    path: string,
+    timeoutMs: number,
+    maxBytes: number,
+  ): Promise<unknown> {
+    const { status, body } = await askJsonOnce({ host, port, tls: this.tls }, { path, timeoutMs, maxBytes });
+    if (status !== 200) throw new Error(`it answered with status ${status}`);
+    if (body === undefined) throw new Error("its answer is not JSON");
+    return body;
   }
 }

@@ -7,7 +7,7 @@ import { ConfigurationError } from "../../config/configuration-error.ts";
 import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";
 import { issuerOfOidc } from "../../config/sections/authentication.ts";
-import { getJson } from "../../http/upstream/https-json.ts";
+import { askHttpsUrl } from "../../http/upstream/ask-json.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import { Started } from "../../lifecycle/started.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
@@ -134,7 +134,7 @@ async function issuersOf({
 
 async function keyedIssuer(issuer: JwtIssuer, upstreams: UpstreamTlsFiles): Promise<KeyedIssuer> {
   const trust = await issuerTrust(issuer.authority, upstreams);
-  const get: GetJson = (url) => getJson(url, { ca: trust.ca, timeoutMs: ISSUER_TIMEOUT_MS });
+  const get: GetJson = (url) => askHttpsUrl(url, trust.ca, { timeoutMs: ISSUER_TIMEOUT_MS });
   return { issuer, keySet: new OidcKeySet(issuer, get) };
 }
 

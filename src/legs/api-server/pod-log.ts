@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as sendRequest } from "node:http";
+import type { IncomingMessage } from "node:http";
 import {
   badRequest,
   genericError,
@@ -10,11 +10,9 @@ import {
 import { locate } from "../../cluster/locate.ts";
 import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import type { HeaderList } from "../../http/header-list.ts";
-import { exchangeErrorOf } from "../../http/upstream/exchange-error.ts";
+import { openAnswer } from "../../http/upstream/ask-json.ts";
 import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import type { UpstreamEndpoint } from "../../net/dial.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
@@ -129,32 +127,25 @@ async function relayLog(
   });
 }
 
-function ask(
+async function ask(
   path: string,
   upstream: HttpUpstream,
   downstream: HttpDownstream,
   timeoutMs: number,
 ): Promise<IncomingMessage> {
-  const { host, port }: UpstreamEndpoint = upstream.endpoint;
-  const address = joinHostPort(host, port);
-  return new Promise((resolve, reject) => {
-    const request = sendRequest({ agent: upstream.agent, host, port, path, headers: { Host: address } });
-    const leave = (): void => void request.destroy(new UpstreamError("aborted", "context canceled"));
-    const timer = setTimeout(
-      () =>
-        request.destroy(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers")),
-      timeoutMs,
-    );
-    downstream.onClose(leave);
-    request.on("close", () => clearTimeout(timer));
-    request.on("error", (error) => reject(dialingError(exchangeErrorOf(error, address))));
-    request.on("response", (answer) => {
-      clearTimeout(timer);
-      answer.on("error", () => {});
-      resolve(answer);
-    });
-    request.end();
-  });
+  const ending = new AbortController();
+  const late = new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
+  const timer = setTimeout(() => ending.abort(late), timeoutMs);
+  downstream.onClose(() => ending.abort());
+  try {
+    const answer = await openAnswer(upstream, { path, signal: ending.signal });
+    answer.on("error", () => {});
+    return answer;
+  } catch (error) {
+    throw error instanceof UpstreamError ? dialingError(error) : error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The kubelet answers in text, but the client expects an API server's Status. */

@@ -142,14 +142,18 @@ describe("the auth provider oidc", () => {
 
   it("waits for a provider only so long", async () => {
     hangs = true;
-    await expect(oidc({ "refresh-token": "r1" }, 50)()).rejects.toThrow("no answer within 50 ms");
+    await expect(oidc({ "refresh-token": "r1" }, 50)()).rejects.toThrow(
+      /^no answer from 127\.0\.0\.1:\d+ within 50 ms$/,
+    );
   });
 
   it("verifies the provider's certificate", async () => {
     const other = await issueCertificate({ commonName: "other" });
     const data = Buffer.from(other.cert).toString("base64");
     const refused = oidc({ "refresh-token": "r1", "idp-certificate-authority-data": data })();
-    await expect(refused).rejects.toThrow(/self-signed|unable to verify|DEPTH_ZERO/i);
+    await expect(refused).rejects.toThrow(
+      /^127\.0\.0\.1:\d+: tls: failed to verify certificate: x509: certificate signed by unknown authority$/,
+    );
     expect(asked).toEqual([]);
   });
 });

@@ -143,8 +143,8 @@ describe("a peer that does not answer as it should", () => {
     expect(await refusalOf(resumeOnce(at(1), agreement, { attempt: 1 }))).toContain(NO_ANSWER);
     const { sessions, partial } = await listed(1);
     expect(sessions).toEqual([]);
-    const problem = "no answer within 200 ms";
-    expect(partial).toEqual([{ replica: `127.0.0.1:${wireOf(0).port}`, problem }]);
+    const replica = `127.0.0.1:${wireOf(0).port}`;
+    expect(partial).toEqual([{ replica, problem: `no answer from ${replica} within 200 ms` }]);
     connection.socket.destroy();
   });
 

@@ -15,7 +15,7 @@ import {
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
 import { issuerOfOidc, type OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
-import { getJson } from "../../../../src/http/upstream/https-json.ts";
+import { askHttpsUrl } from "../../../../src/http/upstream/ask-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
 const defaultOidc = defaultConfiguration({
@@ -81,7 +81,7 @@ describe("tokens of an OpenID Connect issuer", () => {
       ...others,
     };
     const configured = { ...issuerOfOidc(oidc), discoveryUrl, uidClaim };
-    const get = (url: string) => getJson(url, { ca: certificate.cert, timeoutMs: 5_000 });
+    const get = (url: string) => askHttpsUrl(url, certificate.cert, { timeoutMs: 5_000 });
     return new OidcTokens([{ issuer: configured, keySet: new OidcKeySet(configured, get, nowMs) }]);
   };
 
@@ -265,7 +265,7 @@ describe("tokens of an OpenID Connect issuer", () => {
 
   it("an issuer with a certificate of nobody we know is not believed", async () => {
     const configured = issuerOfOidc({ ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"] });
-    const keySet = new OidcKeySet(configured, (url) => getJson(url, { timeoutMs: 5_000 }));
+    const keySet = new OidcKeySet(configured, (url) => askHttpsUrl(url, undefined, { timeoutMs: 5_000 }));
     const tokens = new OidcTokens([{ issuer: configured, keySet }]);
     expect(await tokens.attemptToken(await sign())).toEqual(invalid("authority-unreachable"));
   });

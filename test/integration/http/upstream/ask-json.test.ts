@@ -1,8 +1,8 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { askJson, askJsonOnce, type JsonRequest } from "../../../../src/http/upstream/ask-json.ts";
 import { HttpUpstream } from "../../../../src/http/upstream/http-upstream.ts";
-import { postJson } from "../../../../src/http/upstream/post-json.ts";
 
 let server: Server;
 let upstream: HttpUpstream;
@@ -21,9 +21,16 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-const post = { path: "/review?a=b", body: { question: "é" }, bearerToken: "s3cret-token", timeoutMs: 5_000 };
+const post: JsonRequest = {
+  method: "POST",
+  path: "/review?a=b",
+  headers: [["Authorization", "Bearer s3cret-token"]],
+  body: { contentType: "application/json", bytes: Buffer.from('{"question":"é"}') },
+  isRepeatable: true,
+  timeoutMs: 5_000,
+};
 
-describe("postJson", () => {
+describe("askJson", () => {
   it("sends JSON with the token and gives status and JSON back", async () => {
     let seen: unknown;
     const peer = await start(async (request, response) => {
@@ -33,7 +40,7 @@ describe("postJson", () => {
       seen = [request.method, request.url, authorization, type, host, Buffer.concat(chunks).toString()];
       response.writeHead(201).end('{"answer":true}');
     });
-    expect(await postJson(peer, post)).toEqual({ status: 201, body: { answer: true } });
+    expect(await askJson(peer, post)).toEqual({ status: 201, body: { answer: true } });
     const host = `127.0.0.1:${peer.endpoint.port}`;
     expect(seen).toEqual([
       "POST",
@@ -47,11 +54,11 @@ describe("postJson", () => {
 
   it("a body that is no JSON is undefined; a redirect is an answer like any other", async () => {
     const peer = await start((_, response) => response.writeHead(302, { Location: "/x" }).end("<html>"));
-    expect(await postJson(peer, post)).toEqual({ status: 302, body: undefined });
+    expect(await askJson(peer, post)).toEqual({ status: 302, body: undefined });
   });
 
   it.each([
-    ["silence", (() => {}) as RequestListener, /no answer within 50 ms/],
+    ["silence", (() => {}) as RequestListener, /no answer from 127\.0\.0\.1:\d+ within 50 ms$/],
     ["half an answer", ((_, response) => response.write("{")) as RequestListener, /./],
     ["a reset", ((request) => request.socket.destroy()) as RequestListener, /./],
     [
@@ -67,10 +74,51 @@ describe("postJson", () => {
     ],
   ])("rejects: %s, and tells no token", async (_, listener, message) => {
     const peer = await start(listener);
-    const failure = await postJson(peer, { ...post, timeoutMs: 50 }).catch((error: Error) => error);
+    const failure = await askJson(peer, { ...post, timeoutMs: 50 }).catch((error: Error) => error);
     expect(failure).toBeInstanceOf(Error);
     expect(String(failure)).toMatch(message);
     expect(JSON.stringify(failure) + String((failure as Error).stack)).not.toContain("s3cret-token");
+  });
+
+  it.each([
+    ["of the caller", () => AbortSignal.abort(), "context canceled"],
+    ["of a time", () => AbortSignal.timeout(20), "context deadline exceeded"],
+  ])("ends at the signal %s, with the address", async (_, signalOf, text) => {
+    const peer = await start(() => {});
+    const asked = askJson(peer, { ...post, signal: signalOf() });
+    await expect(asked).rejects.toMatchObject({
+      code: "aborted",
+      message: `127.0.0.1:${peer.endpoint.port}: ${text}`,
+    });
+  });
+
+  it.each([
+    ["before the answer", ((request) => request.socket.destroy()) as RequestListener, "EOF"],
+    [
+      "within the answer",
+      ((request, response) => response.write("{", () => request.socket.destroy())) as RequestListener,
+      "unexpected EOF",
+    ],
+  ])("names the address of a server that breaks off %s", async (_, listener, text) => {
+    const peer = await start(listener);
+    await expect(askJson(peer, post)).rejects.toThrow(`127.0.0.1:${peer.endpoint.port}: ${text}`);
+  });
+
+  it("names the address of a port that is closed", async () => {
+    const { endpoint } = await start(() => {});
+    await new Promise((resolve) => server.close(resolve));
+    const address = `127.0.0.1:${endpoint.port}`;
+    await expect(askJsonOnce(endpoint, post)).rejects.toThrow(
+      `dial tcp ${address}: connect: connection refused`,
+    );
+  });
+
+  it("lets the caller refuse an answer by its head", async () => {
+    const peer = await start((_, response) => response.writeHead(403).end("{}"));
+    const requireGood = async ({ statusCode }: IncomingMessage) => {
+      throw new Error(`refused by ${statusCode}`);
+    };
+    await expect(askJson(peer, { ...post, requireGood })).rejects.toThrow(/^refused by 403$/);
   });
 
   it("asks again when an idle connection was closed under it", async () => {
@@ -81,8 +129,8 @@ describe("postJson", () => {
       else response.end("{}");
       sockets.add(request.socket);
     });
-    await postJson(peer, post);
-    expect(await postJson(peer, post)).toEqual({ status: 200, body: {} });
+    await askJson(peer, post);
+    expect(await askJson(peer, post)).toEqual({ status: 200, body: {} });
     expect(sockets.size).toBe(2);
   });
 });
