@@ -1,13 +1,6 @@
 import { canonicalAddress } from "../config/canonical-address.ts";
-import {
-  type HeaderLine,
-  type HeaderList,
-  hasHeader,
-  headerValues,
-  listElements,
-  withHeader,
-  withoutHeaders,
-} from "./header-list.ts";
+import type { HeaderEdit } from "./header-edit.ts";
+import { listElements } from "./header-list.ts";
 
 export interface ForwardedOptions {
   /** The remote address of the request's connection, as Node reports it. */
@@ -23,15 +16,16 @@ export interface ForwardedOptions {
  * Appends the peer to X-Forwarded-For, in one line, like Go's ReverseProxy. Drops all claims of an
  * untrusted peer.
  */
-export function withForwardedFor(headers: HeaderList, options: ForwardedOptions): HeaderLine[] {
-  const { isPeerTrusted, peerAddress } = options;
-  const believed = isPeerTrusted ? headers : headers.filter(([name]) => !isClaim(name));
-  const earlier = isPeerTrusted ? listElements(headerValues(headers, "x-forwarded-for")) : [];
-  const value = [...earlier, canonicalAddress(peerAddress)].filter((hop) => hop !== "").join(", ");
-  return value === ""
-    ? withoutHeaders(believed, ["x-forwarded-for"])
-    : withHeader(believed, "X-Forwarded-For", value);
+export function addForwardedFor(edit: HeaderEdit, { isPeerTrusted, peerAddress }: ForwardedOptions): void {
+  if (!isPeerTrusted) edit.dropIf(isClaim);
+  const hops = listElements(edit.received("x-forwarded-for"));
+  const peer = canonicalAddress(peerAddress);
+  if (peer !== "") hops.push(peer);
+  if (hops.length === 0) edit.drop(FORWARDED_FOR);
+  else edit.set("X-Forwarded-For", hops.join(", "));
 }
+
+const FORWARDED_FOR: ReadonlySet<string> = new Set(["x-forwarded-for"]);
 
 export interface ForwardedOriginOptions extends ForwardedOptions {
   readonly protocol: "http" | "https";
@@ -60,18 +54,20 @@ const CLAIMS: ReadonlySet<string> = new Set([
 ]);
 
 /** Matches both spellings: CGI and its successors read `X_Real_IP` as `X-Real-IP`. */
-function isClaim(name: string): boolean {
+function isClaim(lowerName: string): boolean {
   // Most names begin with other letters, and this runs for each line of each request.
-  if (!/^[cftx]/i.test(name)) return false;
-  const dashed = name.toLowerCase().replaceAll("_", "-");
+  const first = lowerName.charCodeAt(0);
+  if (first !== LETTER_X && first !== LETTER_F && first !== LETTER_C && first !== LETTER_T) return false;
+  const dashed = lowerName.replaceAll("_", "-");
   return dashed.startsWith("x-forwarded-") || CLAIMS.has(dashed);
 }
 
+const [LETTER_C, LETTER_F, LETTER_T, LETTER_X] = [0x63, 0x66, 0x74, 0x78];
+
 /** Sets X-Forwarded-For, -Proto and -Host. Drops an untrusted peer's claims about earlier hops. */
-export function withForwardedOrigin(headers: HeaderList, options: ForwardedOriginOptions): HeaderLine[] {
+export function addForwardedOrigin(edit: HeaderEdit, options: ForwardedOriginOptions): void {
   const { protocol, host } = options;
-  const result = withForwardedFor(headers, options);
-  if (!hasHeader(result, "x-forwarded-proto")) result.push(["X-Forwarded-Proto", protocol]);
-  if (host !== undefined && !hasHeader(result, "x-forwarded-host")) result.push(["X-Forwarded-Host", host]);
-  return result;
+  addForwardedFor(edit, options);
+  if (!edit.has("x-forwarded-proto")) edit.add("X-Forwarded-Proto", protocol);
+  if (host !== undefined && !edit.has("x-forwarded-host")) edit.add("X-Forwarded-Host", host);
 }

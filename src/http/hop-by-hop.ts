@@ -1,9 +1,10 @@
+import { HeaderEdit } from "./header-edit.ts";
 import {
   type HeaderLine,
   type HeaderList,
   hasHeader,
   headerTokens,
-  headerValues,
+  listElements,
   withoutHeaders,
 } from "./header-list.ts";
 
@@ -25,39 +26,53 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 // If Connection named one of these, the next reader would lose the message's target or its end.
 const NEVER_NOMINATED = ["host", "content-length"];
 
+/** The hop-by-hop names, and others to drop with them, in lower case. */
+export function hopByHopAnd(...others: string[]): ReadonlySet<string> {
+  return new Set([...HOP_BY_HOP, ...others]);
+}
+
 /**
- * Removes hop-by-hop headers and all that `Connection` names. Call it before adding headers: otherwise
- * a caller could name X-Forwarded-For or an identity header and have ours removed (CVE-2021-31999,
- * CVE-2022-23652). `Trailer` stays, since trailers are forwarded; `TE` becomes `TE: trailers` if the
- * sender accepts them.
+ * An edit that drops hop-by-hop headers and all that `Connection` names. Begin with it: a caller
+ * could otherwise name X-Forwarded-For or an identity header and have ours removed (CVE-2021-31999,
+ * CVE-2022-23652). `Trailer` stays, since trailers are forwarded. `dropped` is from `hopByHopAnd`.
  */
-export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
-  const kept = withoutHeaders(headers, unwantedOf(headers));
-  const acceptsTrailers =
-    hasHeader(headers, "te") &&
-    headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
-  if (acceptsTrailers) kept.push(["TE", "trailers"]);
-  return kept;
+export function editWithoutHopByHop(
+  headers: HeaderList | readonly string[],
+  dropped: ReadonlySet<string> = HOP_BY_HOP,
+): HeaderEdit {
+  const edit = new HeaderEdit(headers, dropped);
+  const options = new HeaderEdit(headers).received("connection");
+  if (options.every((value) => USUAL_OPTIONS.has(value))) return edit;
+  const nominated = listElements(options)
+    .map((name) => name.toLowerCase())
+    .filter((name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name));
+  if (nominated.length > 0) edit.drop(new Set(nominated));
+  return edit;
 }
 
 /** The usual values, which name no other header. */
 const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive"]);
 
-function unwantedOf(headers: HeaderList): ReadonlySet<string> {
-  if (headerValues(headers, "connection").every((value) => USUAL_OPTIONS.has(value))) return HOP_BY_HOP;
-  const nominated = headerTokens(headers, "connection").filter(
-    (name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name),
-  );
-  return nominated.length === 0 ? HOP_BY_HOP : new Set([...HOP_BY_HOP, ...nominated]);
+/** The same, with `TE: trailers` if the sender accepts trailers. */
+export function requestEdit(headers: HeaderList, dropped?: ReadonlySet<string>): HeaderEdit {
+  const edit = editWithoutHopByHop(headers, dropped);
+  const acceptsTrailers =
+    hasHeader(headers, "te") &&
+    headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
+  if (acceptsTrailers) edit.add("TE", "trailers");
+  return edit;
+}
+
+export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
+  return requestEdit(headers).lines();
 }
 
 /** The same for a request that switches protocols: `Connection` is rebuilt and names only `Upgrade`. */
-export function upgradeHeaders(headers: HeaderList, protocol: string): HeaderLine[] {
-  return [
-    ...withoutHeaders(withoutHopByHop(headers), ["te"]),
-    ["Connection", "Upgrade"],
-    ["Upgrade", protocol],
-  ];
+export function upgradeEdit(headers: HeaderList, protocol: string): HeaderEdit {
+  const edit = editWithoutHopByHop(headers);
+  edit.add("Connection", "Upgrade");
+  edit.add("Upgrade", protocol);
+  return edit;
 }
 
 // RFC 9110 section 6.5.1: headers that frame, route or authenticate a message cannot follow its body.

@@ -1,15 +1,21 @@
 import type { Duplex } from "node:stream";
 import type { RequestTrace, Tracing } from "../observability/trace.ts";
 import type { HttpDownstream } from "./downstream/http-downstream.ts";
+import type { HeaderEdit } from "./header-edit.ts";
 import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
 
-/**
- * Adds the headers that make the upstream's spans part of this trace. Returns them unchanged without
- * tracing.
- */
+const TRACE_NAMES: ReadonlySet<string> = new Set(["traceparent", "tracestate"]);
+
+/** Adds the headers that make the upstream's spans part of this trace; none without tracing. */
 export function withTrace(headers: HeaderList, trace: RequestTrace | undefined): HeaderList {
-  if (trace === undefined) return headers;
-  return [...withoutHeaders(headers, ["traceparent", "tracestate"]), ...trace.headers];
+  return trace === undefined ? headers : [...withoutHeaders(headers, TRACE_NAMES), ...trace.headers];
+}
+
+/** The same for an edit. */
+export function addTrace(edit: HeaderEdit, trace: RequestTrace | undefined): void {
+  if (trace === undefined) return;
+  edit.drop(TRACE_NAMES);
+  for (const [name, value] of trace.headers) edit.add(name, value);
 }
 
 /** Begins a request's trace, within the client's own trace if the request names one. */

@@ -1,6 +1,6 @@
 import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
-import type { HeaderList } from "../http/header-list.ts";
-import { withTrace } from "../http/trace-headers.ts";
+import type { HeaderEdit } from "../http/header-edit.ts";
+import { addTrace } from "../http/trace-headers.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { startExchange } from "../http/upstream/http-forwarder.ts";
 import type { HttpUpstream } from "../http/upstream/http-upstream.ts";
@@ -12,13 +12,13 @@ import type { RequestTrace } from "../observability/trace.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
-import { forwardedHeaders } from "./forwarded-headers.ts";
+import { addForwardedHeaders } from "./forwarded-headers.ts";
 import {
+  addOwnLines,
   type IngressAnswer,
   ingressAnswer,
   reasonPhrase,
   upstreamProblem,
-  withOwnLines,
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest, sourceOf } from "./ingress-request.ts";
@@ -105,8 +105,8 @@ function forwardSeated(
       upstream: chosen.upstream.http2,
       path: chosen.target,
       client: exchange.remoteAddress,
-      editHeaders: (headers) => forwarding.editHeaders(headers),
-      editResponseHeaders: (headers, status) => forwarding.editResponseHeaders(headers, status),
+      editHeaders: (edit) => forwarding.editHeaders(edit),
+      editResponseHeaders: (edit, status) => forwarding.editResponseHeaders(edit, status),
       responseHeaderTimeoutMs: forwarding.responseHeaderTimeoutMs,
       bodySilenceTimeoutMs: forwarding.bodySilenceTimeoutMs,
       streamIdleTimeoutMs: forwarding.streamIdleTimeoutMs,
@@ -187,17 +187,17 @@ class IngressForwarding implements ForwardExchangeOptions {
     return this.#context.timeouts.idleMs;
   }
 
-  editHeaders(headers: HeaderList): HeaderList {
-    const traceable = withTrace(headers, this.#trace);
-    return forwardedHeaders(traceable, this.#request, this.#exchange, this.#context, this.#chosen.route);
+  editHeaders(edit: HeaderEdit): HeaderEdit {
+    addTrace(edit, this.#trace);
+    addForwardedHeaders(edit, this.#request, this.#exchange, this.#context, this.#chosen.route);
+    return edit;
   }
 
-  editResponseHeaders(headers: HeaderList, status: number): HeaderList {
+  editResponseHeaders(edit: HeaderEdit, status: number): void {
     this.#code = status;
-    const lines = withOwnLines(headers);
+    addOwnLines(edit);
     const cookie = this.#chosen.cookieFor?.(this.#endpoint);
-    if (cookie !== undefined) lines.push(["Set-Cookie", cookie]);
-    return lines;
+    if (cookie !== undefined) edit.add("Set-Cookie", cookie);
   }
 
   nextUpstream(): HttpUpstream | undefined {

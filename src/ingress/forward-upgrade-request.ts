@@ -15,7 +15,7 @@ import type { SessionReport } from "../sessions/session.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import { addressOf } from "./forward-request.ts";
-import { forwardedHeaders } from "./forwarded-headers.ts";
+import { addForwardedHeaders } from "./forwarded-headers.ts";
 import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
@@ -137,7 +137,10 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           method: request.method,
           path: chosen.target,
           headers,
-          editHeaders: (lines) => forwardedHeaders(lines, request, origin, context, chosen.route),
+          editHeaders: (edit) => {
+            addForwardedHeaders(edit, request, origin, context, chosen.route);
+            return edit;
+          },
           editResponseHeaders: (lines) => {
             const cookie = chosen.cookieFor?.(upstream);
             return cookie === undefined ? lines : [...lines, ["Set-Cookie", cookie]];

@@ -1,5 +1,6 @@
 import { genericError, statusBody } from "../api/status.ts";
-import { type HeaderLine, type HeaderList, hasHeader, headerTokens } from "../http/header-list.ts";
+import type { HeaderEdit } from "../http/header-edit.ts";
+import { type HeaderLine, type HeaderList, headerTokens } from "../http/header-list.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
 import type { EndpointProblem } from "./service-endpoints.ts";
 
@@ -45,7 +46,7 @@ export function ingressAnswer(status: number, message: string, requestHeaders: H
       ["Content-Type", isJson ? "application/json" : "text/plain; charset=utf-8"],
       ["X-Content-Type-Options", "nosniff"],
       ["Content-Length", String(body.byteLength)],
-      ...ownLines([]),
+      ...ownLines(),
     ],
   };
 }
@@ -56,18 +57,20 @@ export function tlsRedirect(host: string, target: string): IngressAnswer {
     ["Location", `https://${host}${target}`],
     ["Content-Length", "0"],
   ];
-  return { status: 308, headers: [...headers, ...ownLines([])], body: Buffer.alloc(0) };
+  return { status: 308, headers: [...headers, ...ownLines()], body: Buffer.alloc(0) };
 }
 
 /** Adds `Server` and `Date` if the backend sent none. */
-export function withOwnLines(headers: HeaderList): HeaderLine[] {
-  return ownLines(headers, [...headers]);
+export function addOwnLines(edit: HeaderEdit): void {
+  if (!edit.has("server")) edit.add("Server", SERVER_NAME);
+  if (!edit.has("date")) edit.add("Date", new Date().toUTCString());
 }
 
-function ownLines(headers: HeaderList, lines: HeaderLine[] = []): HeaderLine[] {
-  if (!hasHeader(headers, "server")) lines.push(["Server", SERVER_NAME]);
-  if (!hasHeader(headers, "date")) lines.push(["Date", new Date().toUTCString()]);
-  return lines;
+function ownLines(): HeaderLine[] {
+  return [
+    ["Server", SERVER_NAME],
+    ["Date", new Date().toUTCString()],
+  ];
 }
 
 /**

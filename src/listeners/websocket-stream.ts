@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { headerListOf, withoutHeaders } from "../http/header-list.ts";
-import { upgradeHeaders, withoutHopByHop } from "../http/hop-by-hop.ts";
+import { headerListOf } from "../http/header-list.ts";
+import { upgradeEdit } from "../http/hop-by-hop.ts";
 import { http1Lines } from "../http/http2-headers.ts";
 import type { Http2Request } from "./http2-connections.ts";
 import type { RequestHead } from "./request-head.ts";
@@ -12,6 +12,8 @@ export const NOT_IMPLEMENTED = 501;
  * upgrade. For any other CONNECT answers itself and returns undefined: plain CONNECT would make the
  * gateway a forward proxy.
  */
+const KEY: ReadonlySet<string> = new Set(["sec-websocket-key"]);
+
 export function webSocketRequestOf({
   stream,
   pseudo,
@@ -28,11 +30,11 @@ export function webSocketRequestOf({
     return undefined;
   }
   const lines = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
-  const headers = [
-    ...upgradeHeaders(withoutHeaders(withoutHopByHop(lines), ["sec-websocket-key"]), "websocket"),
-    // HTTP/2 sends no key, since the stream itself proves that the client meant a WebSocket (RFC 8441
-    // section 5). Nodes need one.
-    ["Sec-WebSocket-Key", randomBytes(16).toString("base64")] as const,
-  ];
+  const edit = upgradeEdit(lines, "websocket");
+  // HTTP/2 sends no key, since the stream itself proves that the client meant a WebSocket (RFC 8441
+  // section 5). Nodes need one.
+  edit.drop(KEY);
+  edit.add("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
+  const headers = edit.lines();
   return { method: "GET", target: pseudo[":path"] ?? "", headers, socket };
 }

@@ -1,7 +1,8 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
 import { withoutIdentity } from "../access/authn/identity-headers.ts";
-import { withForwardedFor } from "../http/forwarded-headers.ts";
+import { addForwardedFor } from "../http/forwarded-headers.ts";
+import { HeaderEdit } from "../http/header-edit.ts";
 import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../http/header-list.ts";
 import { withoutHopByHop } from "../http/hop-by-hop.ts";
 import {
@@ -137,7 +138,9 @@ function forwardedHeaders(request: StreamingRequest, keepsIdentity = false): Hea
   const kept = withoutHeaders(keepsIdentity ? lines : withoutIdentity(lines), CLIENT_ONLY_HEADERS)
     .map(withoutResumption)
     .filter((line) => line !== undefined);
-  return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });
+  const edit = new HeaderEdit(kept);
+  addForwardedFor(edit, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });
+  return edit.lines();
 }
 
 /** The gateway and the client agree on resumption without the upstream. */

@@ -25,20 +25,24 @@ export function withoutIdentity(headers: HeaderList): HeaderLine[] {
 }
 
 /**
- * Removes a front proxy's identity headers, by the usual names and by those that ours is configured
- * to use.
+ * Tests for a front proxy's identity headers, by the usual names and by those that ours is configured
+ * to use. The names to test are in lower case.
  */
-export function withoutFrontProxy(
-  headers: HeaderList,
-  { identityHeaders = { names: [], prefixes: [] } }: Pick<Authenticator, "identityHeaders">,
-): HeaderList {
+export function frontProxyNames({
+  identityHeaders = { names: [], prefixes: [] },
+}: Pick<Authenticator, "identityHeaders">): (lowerName: string) => boolean {
   const names = new Set([...FRONT_PROXY.names, ...identityHeaders.names.map((name) => name.toLowerCase())]);
   const prefixes = [
     ...FRONT_PROXY.prefixes,
     ...identityHeaders.prefixes.map((prefix) => prefix.toLowerCase()),
   ];
-  return headers.filter(([name]) => {
-    const lower = name.toLowerCase();
-    return !names.has(lower) && !prefixes.some((prefix) => lower.startsWith(prefix));
-  });
+  return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}
+
+export function withoutFrontProxy(
+  headers: HeaderList,
+  authenticator: Pick<Authenticator, "identityHeaders">,
+): HeaderList {
+  const isDropped = frontProxyNames(authenticator);
+  return headers.filter(([name]) => !isDropped(name.toLowerCase()));
 }

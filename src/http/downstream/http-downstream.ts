@@ -45,7 +45,7 @@ export interface HttpDownstream {
   /** Sends a 1xx other than 100, to clients that understand it. */
   sendInterim(status: number, statusMessage: string, headers: HeaderList): void;
   /** True if the answer may announce trailers. */
-  canCarryTrailers(status: number, headers: HeaderList): boolean;
+  canCarryTrailers(status: number, hasLength: boolean): boolean;
   /**
    * Sends the head and the beginning of the body; the rest goes to the returned stream or `write`.
    * `mayHaveTrailers` defaults to true. Throws for headers that cannot be sent.

@@ -115,10 +115,8 @@ export class Http1Downstream implements HttpDownstream {
     socket.write(`HTTP/1.1 ${status} ${statusMessage}\r\n${lines.join("")}\r\n`, "latin1");
   }
 
-  canCarryTrailers(status: number, headers: HeaderList): boolean {
-    return (
-      this.#request.httpVersionMinor > 0 && this.#hasContent(status) && !hasHeader(headers, "content-length")
-    );
+  canCarryTrailers(status: number, hasLength: boolean): boolean {
+    return this.#request.httpVersionMinor > 0 && this.#hasContent(status) && !hasLength;
   }
 
   #hasContent(status: number): boolean {

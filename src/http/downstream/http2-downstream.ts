@@ -104,7 +104,7 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   /** node:http2 ends the stream after the head of a 205, as after a 204. */
-  canCarryTrailers(status: number, _headers: HeaderList): boolean {
+  canCarryTrailers(status: number): boolean {
     return this.method !== "HEAD" && status !== 204 && status !== 205 && status !== 304;
   }
 
@@ -118,7 +118,7 @@ export class Http2Downstream implements HttpDownstream {
     const stream = this.#stream;
     // The client has left: 'close' will follow, and nothing can be sent.
     if (this.#isGone) return stream;
-    const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status, headers);
+    const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status);
     // Without trailers the last DATA frame ends the stream. With them each answer costs another frame and
     // another turn of the event loop.
     const waitForTrailers = !isBodiless && mayHaveTrailers;

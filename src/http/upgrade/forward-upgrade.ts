@@ -4,8 +4,9 @@ import type { UpstreamEndpoint } from "../../net/dial.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { RequestTrace } from "../../observability/trace.ts";
+import type { HeaderEdit } from "../header-edit.ts";
 import { type HeaderList, hasHeader, headerValues, listElements } from "../header-list.ts";
-import { upgradeHeaders } from "../hop-by-hop.ts";
+import { upgradeEdit } from "../hop-by-hop.ts";
 import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
 import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "./upgrade-request.ts";
@@ -30,7 +31,7 @@ export interface ForwardUpgradeOptions {
    * A final edit, after hop-by-hop headers are removed and Connection is rebuilt: Host, X-Forwarded-*,
    * identity.
    */
-  readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
+  readonly editHeaders?: ((edit: HeaderEdit) => HeaderEdit) | undefined;
   /** The same for a switching response's headers. */
   readonly editResponseHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
   /** Absent: `DEFAULT_ALLOWED_UPGRADES`. "any": any requested protocol except `h2c`. */
@@ -68,13 +69,13 @@ export const DEFAULT_ALLOWED_UPGRADES: readonly string[] = ["websocket", "SPDY/3
  */
 export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgradeOptions): Promise<number> {
   const protocol = requestedProtocol(options);
-  const headers = upgradeHeaders(options.headers, protocol);
+  const edit = upgradeEdit(options.headers, protocol);
   const { endpoint, method, path, dialTimeoutMs, responseHeaderTimeoutMs, maxResponseHeadBytes } = options;
   const response = await requestUpgrade({
     endpoint,
     method,
     path,
-    headers: options.editHeaders?.(headers) ?? headers,
+    headers: (options.editHeaders?.(edit) ?? edit).lines(),
     dialTimeoutMs,
     responseHeaderTimeoutMs,
     maxResponseHeadBytes,

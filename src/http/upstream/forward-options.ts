@@ -1,4 +1,5 @@
 import type { UpstreamError } from "../../net/upstream-error.ts";
+import type { HeaderEdit } from "../header-edit.ts";
 import { type HeaderList, hasHeader } from "../header-list.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 
@@ -10,9 +11,9 @@ export interface ForwardOptions {
    * A final edit of the request's headers, after hop-by-hop ones are removed: Host, X-Forwarded-*,
    * identity.
    */
-  editHeaders?(headers: HeaderList): HeaderList;
+  editHeaders?(edit: HeaderEdit): HeaderEdit;
   /** The same for the response's headers. */
-  editResponseHeaders?(headers: HeaderList, status: number): HeaderList;
+  editResponseHeaders?(edit: HeaderEdit, status: number): void;
   /**
    * True on a server's 'checkContinue' event: the upstream decides about `100 Continue`. Otherwise Node
    * has sent it already.

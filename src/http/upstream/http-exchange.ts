@@ -11,7 +11,7 @@ import { headRefusal } from "../head-refusal.ts";
 import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
 import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
 import { exchangeErrorOf } from "./exchange-error.ts";
-import { isRepeatable, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
+import { isRepeatable, requestHeadersOf, responseEdit } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 import type { Http1Exchange, Http1UpstreamConnection } from "./http1-upstream-connection.ts";
@@ -207,12 +207,12 @@ export class HttpExchange implements Http1Exchange {
 
   #responseHeaders(head: ResponseHead): HeaderList {
     const downstream = this.#downstream;
-    const received = responseHeadersOf(head, downstream);
-    const edited = this.#options.editResponseHeaders?.(received, head.status) ?? received;
+    const edit = responseEdit(head, downstream);
+    this.#options.editResponseHeaders?.(edit, head.status);
     // The client still holds a body that was not requested, so its connection cannot be reused.
-    const holdsBody =
-      this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete;
-    return holdsBody ? [...edited, ["Connection", "close"]] : edited;
+    if (this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete)
+      edit.add("Connection", "close");
+    return edit.lines();
   }
 
   /** Slows the upstream down to the client's speed. */

@@ -3,6 +3,7 @@ import { cancelStream } from "../../net/abort-socket.ts";
 import { internalFailure, UpstreamError } from "../../net/upstream-error.ts";
 import { containAsync, containEvents } from "../../observability/faults.ts";
 import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import type { HeaderEdit } from "../header-edit.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -10,7 +11,7 @@ import {
   headerValue,
   withoutHeaders,
 } from "../header-list.ts";
-import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
+import { hopByHopAnd, requestEdit, trailersToForward } from "../hop-by-hop.ts";
 import { http2Headers } from "../http2-headers.ts";
 import { isRepeatable } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
@@ -29,13 +30,15 @@ export interface ForwardOverHttp2Options extends Http2ResponseOptions {
    * A final edit of the request's headers, after hop-by-hop ones are removed. `host` becomes
    * `:authority`.
    */
-  editHeaders(headers: HeaderList): HeaderList;
+  editHeaders(edit: HeaderEdit): HeaderEdit;
   readonly responseHeaderTimeoutMs: number | undefined;
   /** Writes an error answer. Nothing has been sent to the client before. */
   respondError(error: UpstreamError): void;
   /** The next upstream for a request whose dial failed; undefined if there is none left. */
   nextUpstream(): Http2Upstream | undefined;
 }
+
+const WITHOUT_EXPECT = hopByHopAnd("expect");
 
 /** How often a request that a backend did not process is resent (RFC 9113 section 8.7). */
 export const MAX_RESENDS = 3;
@@ -101,8 +104,8 @@ class Http2Forwarding {
     const options = this.#options;
     let headers: OutgoingHttpHeaders;
     try {
-      const edited = options.editHeaders(withoutHeaders(withoutHopByHop(downstream.headers), ["expect"]));
-      headers = requestHeaders(edited, downstream.method, options.path);
+      const edit = options.editHeaders(requestEdit(downstream.headers, WITHOUT_EXPECT));
+      headers = requestHeaders(edit.lines(), downstream.method, options.path);
     } catch (error) {
       connection.leave();
       return void this.#fail(closedBefore("the request cannot be forwarded", error));

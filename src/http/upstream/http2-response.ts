@@ -4,13 +4,14 @@ import { cancelStream } from "../../net/abort-socket.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { HttpDownstream } from "../downstream/http-downstream.ts";
 import { headRefusal } from "../head-refusal.ts";
+import type { HeaderEdit } from "../header-edit.ts";
 import { flatHeaders, type HeaderLine, type HeaderList, headerListOf, headerValue } from "../header-list.ts";
 import { withoutHopByHop } from "../hop-by-hop.ts";
-import { responseHeadersOf } from "./exchange-headers.ts";
+import { responseEdit } from "./exchange-headers.ts";
 import { type BodyTimeouts, responseSilenceMs } from "./forward-options.ts";
 
 export interface Http2ResponseOptions extends BodyTimeouts {
-  editResponseHeaders(headers: HeaderList, status: number): HeaderList;
+  editResponseHeaders(edit: HeaderEdit, status: number): void;
 }
 
 export interface Http2ResponseHead {
@@ -35,7 +36,9 @@ export function respondOverHttp2(
   const refusal = headRefusal({ status, headers }, false);
   if (refusal !== undefined) return refusal;
   try {
-    const edited = options.editResponseHeaders(responseHeadersOf({ status, headers }, downstream), status);
+    const edit = responseEdit({ status, headers }, downstream);
+    options.editResponseHeaders(edit, status);
+    const edited = edit.lines();
     if (isWhole) {
       downstream.respondWhole(status, "", edited, [], []);
       stream.resume();

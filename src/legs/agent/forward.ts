@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { type StatusError, serviceUnavailable } from "../../api/status.ts";
 import { ConnectError } from "../../client/index.ts";
 import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
-import type { HeaderList } from "../../http/header-list.ts";
+import { HeaderEdit } from "../../http/header-edit.ts";
 import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
 import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
@@ -29,16 +29,15 @@ export async function forwardRequest(
     upstream: upstream.http,
     path,
     ...exchangeTimesOf(target, timeouts),
-    editHeaders: (headers) => {
-      const lines = inUsersName(headers, { credentials, authority: upstream.authority });
+    editHeaders: (edit) => {
+      const lines = inUsersName(edit.lines(), { credentials, authority: upstream.authority });
       upstream.trace.request?.(method, upstream.origin + path, lines);
-      return lines;
+      return new HeaderEdit(lines);
     },
-    editResponseHeaders: (headers, status) => {
-      upstream.trace.response?.(status, STATUS_CODES[status] ?? "", headers, clock.now() - startedMs);
+    editResponseHeaders: (edit, status) => {
+      upstream.trace.response?.(status, STATUS_CODES[status] ?? "", edit.lines(), clock.now() - startedMs);
       // The client sees the 401; its next request uses freshly read credentials.
       if (status === 401) upstream.forgetCredentials();
-      return headers;
     },
     respondError: (error) => writeStatus(downstream, unreachedError(error).status),
   });
@@ -62,10 +61,10 @@ export async function forwardOtherUpgrade(
       method: incoming.method,
       path,
       headers: incoming.headers,
-      editHeaders: (headers: HeaderList) => {
-        const lines = inUsersName(headers, { credentials, authority: upstream.authority });
+      editHeaders: (edit) => {
+        const lines = inUsersName(edit.lines(), { credentials, authority: upstream.authority });
         upstream.trace.request?.(incoming.method, upstream.origin + path, lines);
-        return lines;
+        return new HeaderEdit(lines);
       },
       dialTimeoutMs: timeouts.dialMs,
       responseHeaderTimeoutMs: timeouts.upgradeResponseMs,

@@ -1,8 +1,8 @@
-import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
+import { frontProxyNames, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import { withForwardedFor } from "../../http/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
-import { withTrace } from "../../http/trace-headers.ts";
+import { addForwardedFor } from "../../http/forwarded-headers.ts";
+import { HeaderEdit } from "../../http/header-edit.ts";
+import { addTrace } from "../../http/trace-headers.ts";
 import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
 import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
@@ -36,7 +36,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
   const editorFor = async (
     incoming: IncomingStreaming,
     userOf: () => Promise<RequestUser>,
-  ): Promise<(headers: HeaderList) => HeaderLine[]> => {
+  ): Promise<(edit: HeaderEdit) => HeaderEdit> => {
     const user = impersonates ? await userOf() : undefined;
     const named = user && (await impersonationLines(user, apiServer, gateway));
     if (user?.requestedBy !== undefined) {
@@ -44,16 +44,17 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       const { name, requestedBy } = user;
       gateway.logger.info({ method, path: url.pathname, user: name, requestedBy }, "request forwarded");
     }
-    return (headers) => {
+    return (edit) => {
       // These headers need a front proxy's certificate, which is not forwarded: without it they are
       // a caller's claim (decision 0034).
-      const lines = withoutFrontProxy(headers, gateway.authenticator);
-      const traceable = withTrace(lines, incoming.trace);
-      const forwarded = withForwardedFor(withHeader(traceable, "Host", authority), {
+      edit.dropIf(frontProxyNames(gateway.authenticator));
+      addTrace(edit, incoming.trace);
+      edit.set("Host", authority);
+      addForwardedFor(edit, {
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
-      return named === undefined ? forwarded : [...withoutIdentity(forwarded), ...named];
+      return named === undefined ? edit : new HeaderEdit([...withoutIdentity(edit.lines()), ...named]);
     };
   };
 
@@ -72,12 +73,11 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         ...exchangeTimesOf(incoming.target, gateway.timeouts),
         ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
         editHeaders,
-        editResponseHeaders: (headers, status) => {
+        editResponseHeaders: (_edit, status) => {
           // Our own token may have been replaced; the caller gets the API server's answer.
           if (status === 401 && impersonates) ownCredentials?.forget();
           const accepted = caller?.answered(status);
           if (accepted !== undefined) passOn?.(accepted);
-          return headers;
         },
         respondError: (error) => {
           const failure = forwardingError(error);

@@ -1,7 +1,7 @@
-import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
+import { frontProxyNames, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
-import { withForwardedFor } from "../../http/forwarded-headers.ts";
-import { type HeaderList, withHeader } from "../../http/header-list.ts";
+import { addForwardedFor } from "../../http/forwarded-headers.ts";
+import { HeaderEdit } from "../../http/header-edit.ts";
 import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
 import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import { unlimitedTimesOf } from "../../listeners/exchange-times.ts";
@@ -31,10 +31,7 @@ export async function relayRequest(
     path: incoming.target,
     ...unlimitedTimesOf(gateway.timeouts),
     editHeaders,
-    editResponseHeaders: (headers, status) => {
-      noteRefusal(status, incoming, gateway);
-      return headers;
-    },
+    editResponseHeaders: (_edit, status) => noteRefusal(status, incoming, gateway),
     respondError: (error) => writeTextRefusal(downstream, forwardingError(error, "the kubelet")),
   });
 }
@@ -80,18 +77,20 @@ async function editorFor(
   incoming: IncomingStreaming,
   kubelet: KubeletUpstream,
   { authenticator, logger }: ServingContext,
-): Promise<(headers: HeaderList) => HeaderList> {
+): Promise<(edit: HeaderEdit) => HeaderEdit> {
   const own = await kubelet.credentials().catch((error: unknown) => {
     logger.error({ error }, "there are no credentials for the kubelet");
     throw textRefusal(503, "there are no credentials for the kubelet\n");
   });
-  return (headers) => [
-    ...withForwardedFor(
-      withHeader(withoutIdentity(withoutFrontProxy(headers, authenticator)), "Host", kubelet.authority),
-      { peerAddress: incoming.remoteAddress, isPeerTrusted: incoming.isPeerTrusted ?? false },
-    ),
-    ...own,
-  ];
+  return (received) => {
+    received.dropIf(frontProxyNames(authenticator));
+    const edit = new HeaderEdit(withoutIdentity(received.lines()));
+    edit.set("Host", kubelet.authority);
+    const { remoteAddress: peerAddress, isPeerTrusted = false } = incoming;
+    addForwardedFor(edit, { peerAddress, isPeerTrusted });
+    for (const [name, value] of own) edit.add(name, value);
+    return edit;
+  };
 }
 
 /** Sluice admitted the caller, so the refusal concerns Sluice's own credentials. */

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { withForwardedFor, withForwardedOrigin } from "../../../src/http/forwarded-headers.ts";
+import {
+  addForwardedFor,
+  addForwardedOrigin,
+  type ForwardedOptions,
+  type ForwardedOriginOptions,
+} from "../../../src/http/forwarded-headers.ts";
+import { HeaderEdit } from "../../../src/http/header-edit.ts";
 import {
   type HeaderList,
   headerTokens,
@@ -8,7 +14,18 @@ import {
   withHeader,
   withoutHeaders,
 } from "../../../src/http/header-list.ts";
-import { trailersToForward, upgradeHeaders, withoutHopByHop } from "../../../src/http/hop-by-hop.ts";
+import { trailersToForward, upgradeEdit, withoutHopByHop } from "../../../src/http/hop-by-hop.ts";
+
+const forwardedFor = (headers: HeaderList, options: ForwardedOptions) => {
+  const edit = new HeaderEdit(headers);
+  addForwardedFor(edit, options);
+  return edit.lines();
+};
+const forwardedOrigin = (headers: HeaderList, options: ForwardedOriginOptions) => {
+  const edit = new HeaderEdit(headers);
+  addForwardedOrigin(edit, options);
+  return edit.lines();
+};
 
 describe("header lists", () => {
   const headers: HeaderList = [
@@ -78,7 +95,7 @@ describe("hop-by-hop lines", () => {
 
   it("are rebuilt for an upgrade", () => {
     expect(
-      upgradeHeaders(
+      upgradeEdit(
         [
           ["Connection", "keep-alive, Upgrade, X-A"],
           ["X-A", "1"],
@@ -86,7 +103,7 @@ describe("hop-by-hop lines", () => {
           ["UPGRADE", "websocket"],
         ],
         "websocket",
-      ),
+      ).lines(),
     ).toEqual([
       ["Connection", "Upgrade"],
       ["Upgrade", "websocket"],
@@ -113,11 +130,11 @@ describe("forwarded headers", () => {
   ];
 
   it("appends the peer to what a trusted peer says", () => {
+    expect(forwardedFor(sent.slice(0, 2), { peerAddress: "::ffff:9.9.9.9", isPeerTrusted: true })).toEqual([
+      ["X-Forwarded-For", "1.1.1.1, 2.2.2.2, 9.9.9.9"],
+    ]);
     expect(
-      withForwardedFor(sent.slice(0, 2), { peerAddress: "::ffff:9.9.9.9", isPeerTrusted: true }),
-    ).toEqual([["X-Forwarded-For", "1.1.1.1, 2.2.2.2, 9.9.9.9"]]);
-    expect(
-      withForwardedOrigin(sent, {
+      forwardedOrigin(sent, {
         peerAddress: "9.9.9.9",
         isPeerTrusted: true,
         protocol: "https",
@@ -153,18 +170,18 @@ describe("forwarded headers", () => {
       [name, "6.6.6.6"],
       ["X-Kept", "1"],
     ];
-    const of = (isPeerTrusted: boolean) => withForwardedOrigin(claims, { ...options, isPeerTrusted });
+    const of = (isPeerTrusted: boolean) => forwardedOrigin(claims, { ...options, isPeerTrusted });
     expect(of(false)).toContainEqual(["X-Kept", "1"]);
     expect(JSON.stringify(of(false))).not.toContain("6.6.6.6");
     expect(JSON.stringify(of(true))).toContain("6.6.6.6");
-    expect(JSON.stringify(withForwardedFor(claims, { ...options, isPeerTrusted: false }))).not.toContain(
+    expect(JSON.stringify(forwardedFor(claims, { ...options, isPeerTrusted: false }))).not.toContain(
       "6.6.6.6",
     );
   });
 
   it("overwrites all that a stranger claims", () => {
     expect(
-      withForwardedOrigin(sent, {
+      forwardedOrigin(sent, {
         peerAddress: "2001:db8::1",
         isPeerTrusted: false,
         protocol: "https",

@@ -53,7 +53,10 @@ describe("forwardExchange: requests", () => {
 
   it("adds what the caller adds after the client's Connection has been obeyed", async () => {
     const { node, forwarder } = await startRawPair(answering("HTTP/1.1 204 No Content\r\n\r\n"), {
-      editHeaders: (headers) => [...headers, ["X-Remote-User", "alice"]],
+      editHeaders: (edit) => {
+        edit.add("X-Remote-User", "alice");
+        return edit;
+      },
     });
     await exchange(
       forwarder.port,

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { HeaderEdit } from "../../../src/http/header-edit.ts";
+import type { HeaderLine } from "../../../src/http/header-list.ts";
+
+const list: HeaderLine[] = [
+  ["Host", "h"],
+  ["X-A", "1"],
+  ["x-b", "2"],
+  ["x-a", "3"],
+];
+
+describe.each([
+  ["a list", list],
+  ["Node's flat form", list.flat()],
+])("an edit of %s", (_, received) => {
+  it("without changes gives the lines with their order, case and repetitions", () => {
+    expect(new HeaderEdit(received).lines()).toEqual(list);
+  });
+
+  it("drops by name and by test, and shows only what is left", () => {
+    const edit = new HeaderEdit(received, new Set(["host"]));
+    edit.drop(new Set(["x-b"]));
+    expect(edit.has("host")).toBe(false);
+    expect(edit.has("x-a")).toBe(true);
+    expect(edit.received("x-b")).toEqual([]);
+    expect(edit.received("x-a")).toEqual(["1", "3"]);
+    expect(edit.lines()).toEqual([
+      ["X-A", "1"],
+      ["x-a", "3"],
+    ]);
+    edit.dropIf((name) => name === "x-a");
+    edit.dropIf((name) => name === "other");
+    expect(edit.lines()).toEqual([]);
+  });
+
+  it("replaces all lines of a name at the first one's place, and else at the end, in order", () => {
+    const edit = new HeaderEdit(received);
+    edit.set("X-New", "n");
+    edit.set("X-a", "9");
+    edit.add("x-b", "again");
+    const lines = [
+      ["Host", "h"],
+      ["X-a", "9"],
+      ["x-b", "2"],
+      ["X-New", "n"],
+      ["x-b", "again"],
+    ];
+    expect(edit.lines()).toEqual(lines);
+    expect(edit.lines()).toEqual(lines);
+  });
+
+  it("does not drop its own lines, and puts one for a dropped name at the end", () => {
+    const edit = new HeaderEdit(received, new Set(["host"]));
+    edit.set("Host", "other");
+    edit.add("X-B", "mine");
+    edit.dropIf((name) => name === "x-b");
+    expect(edit.has("host")).toBe(true);
+    expect(edit.lines()).toEqual([
+      ["X-A", "1"],
+      ["x-a", "3"],
+      ["Host", "other"],
+      ["X-B", "mine"],
+    ]);
+  });
+});
