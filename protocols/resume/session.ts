@@ -103,7 +103,12 @@ export class ResumeSession {
 
   /** Both directions have ended and both peers know it. */
   get isComplete(): boolean {
-    return this.#hasEnded && this.#hasFinished && this.#acknowledged > this.#written;
+    return this.#hasEnded && this.isDelivered;
+  }
+
+  /** The peer has acknowledged all of our direction, its end included. */
+  get isDelivered(): boolean {
+    return this.#hasFinished && this.#acknowledged > this.#written;
   }
 
   /** Our direction has ended; the peer may not know it yet. */
@@ -262,7 +267,7 @@ export class ResumeSession {
 
   #tellProgress(): void {
     if (this.#hasFinished) {
-      if (this.#acknowledged > this.#written) this.#handler.onFinished();
+      if (this.isDelivered) this.#handler.onFinished();
     } else if (Math.min(this.#limit, this.#acknowledged + this.#windowBytes) > this.#written) {
       this.#handler.onRoom();
     }

@@ -23,7 +23,7 @@ export interface ResumableSocketOptions extends ResumeConnectionOptions {
 }
 
 /**
- * "completed": both sides finished and know it; "ended": either side destroyed it; "expired": no new
+ * "completed": both sides finished and know it, or the client has all and left; "ended": either side destroyed it; "expired": no new
  * connection within the window; "protocol-error": by the peer.
  */
 export type ResumableEnd = "completed" | "ended" | "expired" | "protocol-error";
@@ -257,7 +257,9 @@ export class ResumableSocket extends Duplex {
     this.#windowMs = mayBeDone ? Math.min(windowMs, COMPLETED_WINDOW_MS) : windowMs;
     // Neither side owes anything. Input that is still unread stays readable.
     if (this.#session.isComplete) return;
-    if (isFinal) this.#fail(this.#session.isOver ? "protocol-error" : "ended", reason);
+    // A client that has the session's end has nothing to come back for.
+    if (role === "server" && this.#session.isDelivered) this.#fail("completed", reason);
+    else if (isFinal) this.#fail(this.#session.isOver ? "protocol-error" : "ended", reason);
     else this.#options.onDetached?.(reason);
   }
 
