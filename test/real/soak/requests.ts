@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import { type Chance, seededBytes } from "./seeded.ts";
 import { Interrupted, type Scenario, sameBytes } from "./sessions.ts";
 import type { SoakWorld } from "./world.ts";
@@ -42,6 +44,7 @@ export const requestScenarios = {
       await new Promise((resolve) => (stream.closed ? resolve(undefined) : stream.once("close", resolve)));
     });
   },
+  "h2-tls-reset": overBrokenTls,
 } satisfies Record<string, Scenario>;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -110,6 +113,44 @@ async function overHttp2(world: SoakWorld, chance: Chance, host: string): Promis
     }
     sameBytes(received, body);
   });
+}
+
+/** A client over TLS that is gone, with all of its connection, after 3 to 6 KB of its answers. */
+async function overBrokenTls(world: SoakWorld, chance: Chance): Promise<void> {
+  const resetAfterBytes = chance.between(3 * 1024, 6 * 1024);
+  const raw = connectTcp(world.ingressTlsPort, "127.0.0.1").on("error", () => {});
+  const socket = connectTls({ socket: raw, ALPNProtocols: ["h2"], rejectUnauthorized: false });
+  const session = connect("https://door.example", {
+    createConnection: () => socket,
+    // No stream gets more than that before the reset.
+    settings: { initialWindowSize: resetAfterBytes },
+  });
+  let isReset = false;
+  let receivedBytes = 0;
+  session.on("error", () => {});
+  const closed = new Promise((resolve) => session.once("close", resolve));
+  const answers = Array.from({ length: 1 + chance.below(4) }, () => {
+    const [seed, length] = [chance.below(1_000_000), chance.between(64 * 1024, MAX_BODY_BYTES)];
+    const authority = chance.oneOf(["plain.example", "h2c.example"]);
+    const stream = session.request({ ":path": `/${seed}/${length}`, ":authority": authority });
+    const parts: Buffer[] = [];
+    stream.on("error", () => {});
+    stream.on("data", (part: Buffer) => {
+      parts.push(part);
+      receivedBytes += part.length;
+      if (receivedBytes < resetAfterBytes) return;
+      isReset = true;
+      raw.resetAndDestroy();
+    });
+    return { seed, length, parts };
+  });
+  await closed;
+  raw.destroy();
+  if (!isReset) throw new Interrupted(`the connection ended after ${receivedBytes} bytes`);
+  for (const { seed, length, parts } of answers) {
+    const received = Buffer.concat(parts);
+    sameBytes(received, seededBytes(seed, length).subarray(0, received.length));
+  }
 }
 
 async function withSession(

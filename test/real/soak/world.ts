@@ -15,6 +15,7 @@ export type PodName = (typeof PODS)[number];
 export interface SoakWorld {
   readonly authority: string;
   readonly ingressPort: number;
+  readonly ingressTlsPort: number;
   readonly adminUrl: string;
   readonly child: ChildProcess;
   /** Where the process runs, and writes heap snapshots. */
@@ -101,6 +102,7 @@ export async function startSoakWorld(users: readonly string[], workers: number):
     return {
       authority: served.authority,
       ingressPort: Number(new URL(ready.ingress?.httpUrl ?? "").port),
+      ingressTlsPort: Number(new URL(ready.ingress?.httpsUrl ?? "").port),
       adminUrl: ready.adminUrl,
       child,
       folder,
