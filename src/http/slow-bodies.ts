@@ -1,3 +1,4 @@
+import { DisplacingSeats } from "../net/displacing-seats.ts";
 import type { HttpDownstream } from "./downstream/http-downstream.ts";
 
 /** A request gives up its seat when its body brings less than MIN_BODY_BYTES in this time. */
@@ -10,26 +11,19 @@ export interface SlowBodiesOptions {
   readonly placesPerFlow: number;
 }
 
-interface Held {
-  readonly downstream: HttpDownstream;
-  readonly displace: () => void;
-}
-
 /**
  * Requests that wait for their bodies without a seat. If all places are taken, the largest flow loses
- * its newest, as in FairQueue. docs/decisions/0048-fair-shares.md
+ * its newest with an incomplete body. docs/decisions/0048-fair-shares.md
  */
 export class SlowBodies {
-  readonly #options: SlowBodiesOptions;
-  readonly #flows = new Map<string, Set<Held>>();
-  #size = 0;
+  readonly #places: DisplacingSeats;
 
-  constructor(options: SlowBodiesOptions) {
-    this.#options = options;
+  constructor({ places, placesPerFlow }: SlowBodiesOptions) {
+    this.#places = new DisplacingSeats({ seats: places, seatsPerFlow: placesPerFlow });
   }
 
   get size(): number {
-    return this.#size;
+    return this.#places.held;
   }
 
   /**
@@ -37,17 +31,12 @@ export class SlowBodies {
    * place is lost, possibly at once.
    */
   hold(flow: string, downstream: HttpDownstream, displace: () => void): () => void {
-    const own = this.#flows.get(flow)?.size ?? 0;
-    const isWithinShare = own < this.#options.placesPerFlow;
-    if (!isWithinShare || (this.#size >= this.#options.places && !this.#displaceFor(own))) {
+    const isDisplaceable = (): boolean => !downstream.isBodyComplete;
+    const leave = this.#places.acquire(flow, { displace, isDisplaceable });
+    if (leave === undefined) {
       displace();
       return () => {};
     }
-    const held: Held = { downstream, displace };
-    const members = this.#flows.get(flow) ?? new Set();
-    this.#flows.set(flow, members.add(held));
-    this.#size += 1;
-    const leave = (): void => this.#leave(flow, members, held);
     downstream.onClose(leave);
     return leave;
   }
@@ -89,25 +78,6 @@ export class SlowBodies {
       });
       downstream.onClose(() => settle(undefined));
     });
-  }
-
-  /** Displaces the largest flow's newest request with an incomplete body. False: no flow has more than `own` + 1. */
-  #displaceFor(own: number): boolean {
-    let largest: [flow: string, members: Set<Held>] | undefined;
-    for (const each of this.#flows) if (each[1].size > (largest?.[1].size ?? own + 1)) largest = each;
-    if (largest === undefined) return false;
-    const [flow, members] = largest;
-    const newest = [...members].findLast(({ downstream }) => !downstream.isBodyComplete);
-    if (newest === undefined) return false;
-    this.#leave(flow, members, newest);
-    newest.displace();
-    return true;
-  }
-
-  #leave(flow: string, members: Set<Held>, held: Held): void {
-    if (!members.delete(held)) return;
-    this.#size -= 1;
-    if (members.size === 0) this.#flows.delete(flow);
   }
 }
 

@@ -3,6 +3,7 @@ import { type StatusError, tooManyRequests } from "../api/status.ts";
 import type { Limits } from "../config/sections/limits.ts";
 import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
+import { DisplacingSeats } from "../net/displacing-seats.ts";
 import { FairQueue } from "../net/fair-queue.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { isLongRunning } from "./exchange-times.ts";
@@ -40,7 +41,9 @@ export class RequestSeats {
   readonly #users: FairQueue;
   /** By address, for requests that the API server authenticates. */
   readonly #unknown: FairQueue;
-  readonly #longRunning: FairQueue;
+  /** By address, for long-running requests that authenticate. */
+  readonly #arrivingLong: FairQueue;
+  readonly #longRunning: DisplacingSeats;
   readonly #slowBodies: SlowBodies;
   readonly #healthChecks = new FairQueue({
     seats: MAX_HEALTH_CHECKS,
@@ -58,11 +61,12 @@ export class RequestSeats {
     this.#unknown = new FairQueue(requests);
     this.#users = new FairQueue({ ...requests, onlyModestFlowsWait: true });
     this.#slowBodies = new SlowBodies({ places: seats, placesPerFlow: seatsPerFlow });
-    this.#longRunning = new FairQueue({
+    const longRunning = {
       seats: limits.maxLongRunningRequests,
       seatsPerFlow: limits.maxLongRunningRequestsPerUser,
-      maxWaiting: 0,
-    });
+    };
+    this.#arrivingLong = new FairQueue({ ...longRunning, maxWaiting: 0 });
+    this.#longRunning = new DisplacingSeats(longRunning);
   }
 
   /**
@@ -80,20 +84,36 @@ export class RequestSeats {
       return async () => undefined;
     }
     const isLong = isLongRunning(target);
-    const arriving = isLong ? this.#longRunning : this.#arriving;
+    const arriving = isLong ? this.#arrivingLong : this.#arriving;
     const arrived = await seat(arriving, `address ${address}`, connection, downstream);
     let isAdmitted = false;
     return async (name, isUnknown = false) => {
       if (isAdmitted) return undefined;
       isAdmitted = true;
       arrived.leave();
-      const users = isLong ? this.#longRunning : this.#users;
-      const queue = isUnknown && !isLong ? this.#unknown : users;
-      const taken =
-        isLong || downstream.isBodyComplete
-          ? await seat(queue, name, connection, downstream)
-          : await this.#seatWithBody(queue, name, connection, downstream);
-      return taken && ((newName) => taken.pass(users, newName));
+      if (isLong) return this.#seatLong(name, isUnknown, downstream);
+      const queue = isUnknown ? this.#unknown : this.#users;
+      const taken = downstream.isBodyComplete
+        ? await seat(queue, name, connection, downstream)
+        : await this.#seatWithBody(queue, name, connection, downstream);
+      return taken && ((newName) => taken.pass(this.#users, newName));
+    };
+  }
+
+  /** Made-up credentials cost nothing, so an unknown caller displaces no other. */
+  #seatLong(name: string, isUnknown: boolean, downstream: HttpDownstream): (newName: string) => void {
+    const holder = { displace: () => downstream.abort() };
+    let release = this.#longRunning.acquire(name, holder, !isUnknown);
+    if (release === undefined) throw tooMany();
+    let isOver = false;
+    downstream.onClose(() => {
+      isOver = true;
+      release?.();
+    });
+    return (newName) => {
+      if (isOver) return;
+      release?.();
+      release = this.#longRunning.acquire(newName, holder) ?? this.#longRunning.acquire(name, holder, false);
     };
   }
 

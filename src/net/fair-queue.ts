@@ -1,7 +1,10 @@
 export interface FairQueueOptions {
   /** Seats in total. */
   readonly seats: number;
-  /** Seats for one flow. Absent: all seats, as long as no other flow wants one. */
+  /**
+   * Seats for one flow while all others are free. Of what others leave it may take the same part, and
+   * always one. Absent: all seats, as long as no other flow wants one.
+   */
   readonly seatsPerFlow?: number | undefined;
   /** Most waiting requests, over all flows. */
   readonly maxWaiting: number;
@@ -54,9 +57,7 @@ export class FairQueue {
 
   /** True: the flow has a seat until `release`. False: no seat is free for it now. */
   tryAcquire(flowName: string): boolean {
-    const { seats, seatsPerFlow = seats } = this.#options;
-    const held = this.#flows.get(flowName)?.held ?? 0;
-    if (this.#held >= seats || held >= seatsPerFlow) return false;
+    if (!this.#maySeat(this.#flows.get(flowName)?.held ?? 0)) return false;
     this.#seat(this.#flowOf(flowName));
     return true;
   }
@@ -73,7 +74,17 @@ export class FairQueue {
     flow.held -= 1;
     this.#held -= 1;
     this.#forgetIfIdle(flowName, flow);
-    this.#seatNext();
+    while (this.#seatNext());
+  }
+
+  /**
+   * Leaves seats for flows that come later: a flow holds at most its share of those that the others
+   * do not. So k flows leave (1 - share)^k of all.
+   */
+  #maySeat(held: number): boolean {
+    const { seats, seatsPerFlow = seats } = this.#options;
+    if (this.#held >= seats) return false;
+    return held === 0 || held * seats < seatsPerFlow * (seats - this.#held + held);
   }
 
   #seat(flow: Flow): void {
@@ -154,19 +165,19 @@ export class FairQueue {
     this.#forgetIfIdle(name, flow);
   }
 
-  #seatNext(): void {
-    const { seats, seatsPerFlow = seats } = this.#options;
-    if (this.#waiting === 0 || this.#held >= seats) return;
+  /** False: no waiting flow may have a seat. */
+  #seatNext(): boolean {
+    if (this.#waiting === 0 || this.#held >= this.#options.seats) return false;
     let next: [name: string, flow: Flow] | undefined;
     for (const [name, flow] of this.#flows) {
-      if (flow.waiting === 0 || flow.held >= seatsPerFlow) continue;
+      if (flow.waiting === 0) continue;
       if (next === undefined || flow.held < next[1].held) next = [name, flow];
     }
-    if (next === undefined) return;
+    if (next === undefined || !this.#maySeat(next[1].held)) return false;
     const [name, flow] = next;
     const [lane, waiters] = first(flow.lanes);
     const waiter = waiters?.[0];
-    if (lane === undefined || waiters === undefined || waiter === undefined) return;
+    if (lane === undefined || waiters === undefined || waiter === undefined) return false;
     // After its turn the lane goes to the back, and the flow behind those with as many seats.
     flow.lanes.delete(lane);
     flow.lanes.set(lane, waiters);
@@ -175,6 +186,7 @@ export class FairQueue {
     this.#seat(flow);
     this.#leave(name, flow, waiter);
     waiter.settle(true);
+    return true;
   }
 
   #largestWaitingFlow(): { readonly name: string; readonly flow: Flow } | undefined {

@@ -68,11 +68,11 @@ const fields = table({
     { default: 1_000, ...MILLION },
   ),
   maxConcurrentRequestsPerUser: count(
-    "Of these, those of one user; before its user is known, those of one address. Past it: 429.",
+    "Of these, those of one user while the others are free; before its user is known, those of one address. Of what others leave it may take the same part. Past it: 429.",
     { default: 250, ...MILLION },
   ),
   maxLongRunningRequests: count(
-    "Watches and followed logs in flight at each listener but the ingress listener. Past it: 429.",
+    "Watches and followed logs in flight at each listener but the ingress listener. Past it the user with the most loses its newest to one with fewer: others get 429.",
     { default: 10_000, ...MILLION },
   ),
   maxLongRunningRequestsPerUser: count("Of these, those of one user. Past it: 429.", {
@@ -87,7 +87,7 @@ const fields = table({
     },
   ),
   maxConcurrentIngressRequestsPerAddress: count(
-    "Of these, those of one address; edge.trustedProxies name the addresses of their clients. Past it: 503.",
+    "Of these, those of one address while the others are free, and the same part of what others leave; edge.trustedProxies name the addresses of their clients. Past it: 503.",
     { default: 2_500, ...MILLION },
   ),
   maxIngressMetricRoutes: count(

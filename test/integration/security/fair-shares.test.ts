@@ -223,7 +223,67 @@ describe("beside four users that could hold every seat between them", () => {
   });
 });
 
+describe("beside four users that hold every watch between them", () => {
+  const LIMITS = { maxLongRunningRequests: 40, maxLongRunningRequestsPerUser: 10 };
+  const COLLUDING = ["mallory", "honest-47", "honest-48", "honest-49"];
+
+  it("each other user has its watches, for which the newest of the largest user's end", async () => {
+    const { seen, open } = await startGateway(LIMITS);
+    const ended: string[] = [];
+    for (const name of COLLUDING) {
+      const session = await open();
+      for (let index = 0; index < 10; index++) {
+        const stream = session.request({ ":path": "/api/v1/pods?watch=true", ...bearer(name) });
+        stream.on("error", () => {}).resume();
+        stream.once("close", () => ended.push(`${name} ${stream.rstCode === 0 ? "whole" : "reset"}`));
+      }
+    }
+    await expect.poll(() => seen.watches).toBe(40);
+    const honest = await open();
+    const watch = async (name: string): Promise<unknown> => {
+      const stream = honest.request({ ":path": "/api/v1/pods?watch=true", ...bearer(name) });
+      stream.on("error", () => {});
+      const [answer] = (await once(stream, "response")) as [Record<string, unknown>];
+      return answer[":status"];
+    };
+    const statuses: unknown[] = [];
+    // Nine users share 40 watches: four each.
+    for (const name of HONEST_USERS.slice(0, 5)) {
+      for (let own = 0; own < 4; own++) statuses.push(await watch(name));
+    }
+    expect(statuses).toEqual(Array.from({ length: 20 }, () => 200));
+    await expect.poll(() => ended.length).toBe(20);
+    expect(new Set(ended)).toEqual(new Set(COLLUDING.map((name) => `${name} reset`)));
+    const again = (await open()).request({ ":path": "/api/v1/pods?watch=true", ...bearer("mallory") });
+    const [answer] = (await once(again, "response")) as [Record<string, unknown>];
+    expect(answer[":status"]).toBe(429);
+  });
+});
+
 describe("where the API server authenticates", () => {
+  it("watches with made-up tokens end none of those with accepted ones, which are counted by token", async () => {
+    const { open, seen } = await startGateway(
+      { maxLongRunningRequests: 10, maxLongRunningRequestsPerUser: 9 },
+      { passesOn: true },
+    );
+    const session = await open();
+    const token = (name: string) => ({ authorization: `Bearer ${name}` });
+    const watch = async (name: string): Promise<number> => {
+      const stream = session.request({ ":path": "/api/v1/pods?watch=true", ...token(name) });
+      stream.on("error", () => {});
+      const [answer] = (await once(stream, "response")) as [Record<string, unknown>];
+      return Number(answer[":status"]);
+    };
+    for (const name of ["token-mallory", "token-honest-1"]) {
+      expect((await ask(session, "/api/v1/pods", token(name))).status).toBe(200);
+    }
+    const statuses: number[] = [];
+    for (let count = 0; count < 9; count++) statuses.push(await watch("token-mallory"));
+    for (let count = 0; count < 2; count++) statuses.push(await watch("token-honest-1"));
+    expect(statuses).toEqual(Array.from({ length: 11 }, () => 200));
+    expect([await watch("token-new"), seen.watches]).toEqual([429, 11]);
+  });
+
   it("made-up tokens share their address's seats, and a token that it has accepted keeps its own", async () => {
     const { open, seen } = await startGateway(
       { maxConcurrentRequests: 40, maxConcurrentRequestsPerUser: 10 },

@@ -28,6 +28,31 @@ describe("a fair queue", () => {
     expect(queue.acquire("other")).toBe(true);
   });
 
+  it("leaves seats beside flows that take all that they can, and gives a flow its first of them", () => {
+    const queue = new FairQueue({ seats: 1_000, seatsPerFlow: 250, maxWaiting: 0 });
+    const held = Array.from({ length: 10 }, (_, index) => {
+      let count = 0;
+      while (queue.tryAcquire(`hostile ${index}`)) count += 1;
+      return count;
+    });
+    expect(held.slice(0, 4)).toEqual([250, 188, 141, 106]);
+    expect(1_000 - queue.held).toBeGreaterThanOrEqual(50);
+    for (let index = 0; index < 50; index++) expect(queue.tryAcquire(`honest ${index}`)).toBe(true);
+    queue.release("hostile 0");
+    expect(queue.tryAcquire("hostile 0")).toBe(false);
+  });
+
+  it("seats those that wait when others leave them more", async () => {
+    const { queue, seated, acquire } = queueOf({ seats: 8, seatsPerFlow: 4, maxWaiting: 10 });
+    for (let index = 0; index < 4; index++) await acquire("a");
+    for (let index = 0; index < 4; index++) void acquire("b");
+    await settled();
+    expect(seated.filter((name) => name === "b").length).toBe(2);
+    for (let index = 0; index < 4; index++) queue.release("a");
+    await settled();
+    expect([seated.filter((name) => name === "b").length, queue.waiting]).toEqual([4, 0]);
+  });
+
   it("gives seats that get free to those that hold the fewest", async () => {
     const { queue, seated, acquire } = queueOf({ seats: 2, maxWaiting: 100 });
     for (let index = 0; index < 50; index++) void acquire("greedy");

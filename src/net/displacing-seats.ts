@@ -1,0 +1,67 @@
+export interface DisplacingSeatsOptions {
+  readonly seats: number;
+  readonly seatsPerFlow: number;
+}
+
+export interface SeatHolder {
+  /** The seat is lost to a flow that holds fewer. */
+  readonly displace: () => void;
+  /** Absent: always. */
+  readonly isDisplaceable?: (() => boolean) | undefined;
+}
+
+/**
+ * Seats that are held for as long as their holders like. If all are taken, the flow that holds the
+ * most loses its newest to one that holds fewer, so no set of flows can keep all others out.
+ * docs/decisions/0048-fair-shares.md
+ */
+export class DisplacingSeats {
+  readonly #options: DisplacingSeatsOptions;
+  readonly #flows = new Map<string, Set<SeatHolder>>();
+  #held = 0;
+
+  constructor(options: DisplacingSeatsOptions) {
+    this.#options = options;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Flows that hold a seat. */
+  get flows(): number {
+    return this.#flows.size;
+  }
+
+  /** Returns a function that releases the seat, or undefined: the flow gets none now. */
+  acquire(flow: string, holder: SeatHolder, mayDisplace = true): (() => void) | undefined {
+    const { seats, seatsPerFlow } = this.#options;
+    const own = this.#flows.get(flow)?.size ?? 0;
+    if (own >= seatsPerFlow) return undefined;
+    if (this.#held >= seats && !(mayDisplace && this.#displaceFor(own))) return undefined;
+    const members = this.#flows.get(flow) ?? new Set();
+    this.#flows.set(flow, members.add(holder));
+    this.#held += 1;
+    return () => this.#release(flow, holder);
+  }
+
+  /** False: no flow holds more than `own` + 1, the fewest that leave both flows with as many or fewer. */
+  #displaceFor(own: number): boolean {
+    let largest: [flow: string, members: Set<SeatHolder>] | undefined;
+    for (const each of this.#flows) if (each[1].size > (largest?.[1].size ?? own + 1)) largest = each;
+    if (largest === undefined) return false;
+    const [flow, members] = largest;
+    const newest = [...members].findLast(({ isDisplaceable }) => isDisplaceable?.() !== false);
+    if (newest === undefined) return false;
+    this.#release(flow, newest);
+    newest.displace();
+    return true;
+  }
+
+  #release(flow: string, holder: SeatHolder): void {
+    const members = this.#flows.get(flow);
+    if (members === undefined || !members.delete(holder)) return;
+    this.#held -= 1;
+    if (members.size === 0) this.#flows.delete(flow);
+  }
+}
