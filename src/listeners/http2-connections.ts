@@ -12,7 +12,7 @@ import type { Duplex } from "node:stream";
 import type { Limits } from "../config/sections/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { watchHttp2Session } from "../http/watch-http2-session.ts";
-import { breakStream } from "../net/abort-socket.ts";
+import { breakStream, forgetTimer } from "../net/abort-socket.ts";
 import { contain, containEvents } from "../observability/faults.ts";
 import { settlesWithin } from "./settles-within.ts";
 
@@ -211,7 +211,10 @@ export class Http2Connections {
         if (unsentBytes > (this.#sessionMemoryMib * MIB) / 2 && !session.closed) session.close();
       });
     });
-    session.once("close", () => clearTimeout(timer));
+    session.once("close", () => {
+      clearTimeout(timer);
+      forgetTimer(session);
+    });
   }
 
   #countReset(session: Http2Session): void {

@@ -1,4 +1,4 @@
-import type { Http2Stream, ServerHttp2Stream } from "node:http2";
+import type { Http2Session, Http2Stream, ServerHttp2Stream } from "node:http2";
 import { Socket } from "node:net";
 import { addAbortSignal, type Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -42,11 +42,11 @@ export function breakStream(stream: Http2Stream): void {
 }
 
 /**
- * node:http2 keeps the timer of a stream that is destroyed before it closes, and with it the whole
- * exchange.
+ * node:http2 keeps the timer of a stream or session that is destroyed, and with it the connection's
+ * memory. Its `setTimeout` ignores destroyed ones, so call this at their end or before.
  */
-function forgetTimer(stream: Http2Stream): void {
-  stream.setTimeout(0);
+export function forgetTimer(owner: Http2Stream | Http2Session): void {
+  owner.setTimeout.call(Object.create(owner, { destroyed: { value: false } }), 0);
 }
 
 /** True for a stream of an HTTP/2 connection (RFC 8441), false for a connection of the client's own. */

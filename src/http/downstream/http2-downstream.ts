@@ -1,7 +1,7 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { NOTHING } from "../../../protocols/bytes/index.ts";
-import { breakStream, cancelStream } from "../../net/abort-socket.ts";
+import { breakStream, cancelStream, forgetTimer } from "../../net/abort-socket.ts";
 import { containEvents, type FaultPlace } from "../../observability/faults.ts";
 import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
 import { http1Lines, http2Headers, http2ResponseHeaders } from "../http2-headers.ts";
@@ -35,7 +35,8 @@ export class Http2Downstream implements HttpDownstream {
   #holdsParts = false;
   bodyBytes = 0;
   inFlightIndex = -1;
-  #takingMs = 0;
+  /** Undefined before the first `expectTaking`. */
+  #takingMs: number | undefined;
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
     this.#stream = stream;
@@ -166,7 +167,8 @@ export class Http2Downstream implements HttpDownstream {
 
   /** Uses node:http2's timer of the stream, which restarts whenever the connection takes its bytes. */
   expectTaking(timeoutMs: number): void {
-    if (timeoutMs === this.#takingMs || this.#stream.destroyed) return;
+    if (timeoutMs === (this.#takingMs ?? 0) || this.#stream.destroyed) return;
+    if (this.#takingMs === undefined) this.#stream.once("close", () => forgetTimer(this.#stream));
     this.#takingMs = timeoutMs;
     this.#stream.setTimeout(timeoutMs);
     this.#stream.off("timeout", this.#overdue);

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
-import { cancelStream } from "../../net/abort-socket.ts";
+import { cancelStream, forgetTimer } from "../../net/abort-socket.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { HttpDownstream } from "../downstream/http-downstream.ts";
 import { headRefusal } from "../head-refusal.ts";
@@ -66,10 +66,14 @@ export function respondOverHttp2(
  */
 function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefined): void {
   if (timeoutMs === undefined) return;
-  stream.setTimeout(timeoutMs, () => {
-    if (stream.isPaused()) expectBytesWithin(stream, timeoutMs);
-    else cancelStream(stream);
-  });
+  stream.once("close", () => forgetTimer(stream));
+  const again = (): void => {
+    stream.setTimeout(timeoutMs, () => {
+      if (stream.isPaused()) again();
+      else cancelStream(stream);
+    });
+  };
+  again();
 }
 
 /** Forwards a 1xx other than 100, which each hop handles by itself. */

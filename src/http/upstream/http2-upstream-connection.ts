@@ -8,6 +8,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { defaultHttp1Limits } from "../../../protocols/http1/index.ts";
+import { forgetTimer } from "../../net/abort-socket.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { watchHttp2Session } from "../watch-http2-session.ts";
@@ -105,13 +106,14 @@ export class Http2UpstreamConnection {
         session.setTimeout(0);
         resolve(new Http2UpstreamConnection(session, socket, dialTimeoutMs, times, learned));
       });
-      session.once("close", () =>
+      session.once("close", () => {
+        forgetTimer(session);
         reject(
           new UpstreamError("malformed-response", "the backend does not speak HTTP/2", {
             spoken: failure?.code === "ERR_HTTP2_ERROR" ? "HTTP/1" : undefined,
           }),
-        ),
-      );
+        );
+      });
       session.setTimeout(dialTimeoutMs, () => session.destroy());
     });
   }

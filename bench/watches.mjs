@@ -1,0 +1,129 @@
+// `node bench/watches.mjs [--users 1 --watches 1000]`: what watches of a user cost the gateway in resident memory, and what stays when it has left.
+// The client speaks HTTP/2, the API server TLS; each watch has had one event.
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:http2";
+import { createServer } from "node:https";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { generate } from "selfsigned";
+
+const STREAMS = 200;
+const ROUNDS = 3;
+/** Collections and the allocator's thresholds follow the load late. */
+const SETTLE_MS = 5_000;
+
+if (process.argv[2] === "upstream") await serveWatches();
+else await measure();
+
+/** As an API server: each watch gets one event. In a process of its own, so that its memory is not counted. */
+async function serveWatches() {
+  const [, , , cert, key] = process.argv;
+  const event = `${JSON.stringify({ type: "ADDED", object: { kind: "Pod", metadata: { name: "a".repeat(900) } } })}\n`;
+  const server = createServer({ cert, key }, (_, response) => response.writeHead(200).write(event));
+  server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 });
+  await once(server, "listening");
+  process.send(server.address().port);
+  process.once("disconnect", () => process.exit());
+}
+
+async function measure() {
+  const { values } = parseArgs({
+    options: {
+      users: { type: "string", default: "1" },
+      watches: { type: "string", default: "1000" },
+      program: { type: "string", default: fileURLToPath(new URL("../dist/src/main.js", import.meta.url)) },
+    },
+  });
+  const [users, watches] = [values.users, values.watches].map(Number);
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
+  const children = [];
+  process.on("exit", () => {
+    for (const child of children) child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }], {
+    keyType: "ec",
+    algorithm: "sha256",
+    extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }],
+  });
+  const file = (name, content) => {
+    writeFileSync(path.join(folder, name), content);
+    return path.join(folder, name);
+  };
+  const tls = { certFile: file("tls.crt", cert), keyFile: file("tls.key", key) };
+  const upstream = fork(fileURLToPath(import.meta.url), ["upstream", cert, key]);
+  children.push(upstream);
+  const [port] = await once(upstream, "message");
+  const configuration = file(
+    "gateway.json",
+    JSON.stringify({
+      apiVersion: "sluice.dev/v1alpha1",
+      kind: "GatewayConfiguration",
+      listeners: { apiServer: { port: 0, tls }, admin: { port: 0 } },
+      upstreamAPIServer: { url: `https://127.0.0.1:${port}`, certificateAuthorityFile: tls.certFile },
+      kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
+    }),
+  );
+  const gateway = spawn(process.execPath, [values.program, "serve", "--config", configuration], {
+    stdio: ["ignore", "inherit", "pipe"],
+  });
+  children.push(gateway);
+  const url = await new Promise((resolve) => {
+    createInterface(gateway.stderr).on("line", (line) => {
+      const { apiServerUrl } = JSON.parse(line);
+      if (apiServerUrl !== undefined) resolve(apiServerUrl);
+    });
+  });
+  const rssMiB = () =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, "utf8"))?.[1]) / 1_024;
+  await watchAndLeave(url, 1, 1);
+  await delay(SETTLE_MS);
+  console.log(`no watch: ${rssMiB().toFixed(0)} MiB`);
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    await watchAndLeave(url, users, watches, async (began) => {
+      await delay(SETTLE_MS);
+      const perWatch = (rssMiB() * 1_024) / began;
+      console.log(
+        `round ${round}: ${began} watches: ${rssMiB().toFixed(0)} MiB, ${perWatch.toFixed(0)} KiB each with the process`,
+      );
+    });
+    for (const seconds of [5, 15, 30]) {
+      await delay((seconds - (seconds === 5 ? 0 : seconds === 15 ? 5 : 15)) * 1_000);
+      console.log(`round ${round}: ${seconds} s after they left: ${rssMiB().toFixed(0)} MiB`);
+    }
+  }
+  for (const child of children) child.kill("SIGKILL");
+}
+
+async function watchAndLeave(url, users, watches, meanwhile = async () => {}) {
+  const sessions = [];
+  let began = 0;
+  for (let user = 0; user < users; user += 1) {
+    for (let index = 0; index < watches; index += STREAMS) {
+      const session = connect(url, { rejectUnauthorized: false });
+      sessions.push(session);
+      session.on("error", () => {});
+      await once(session, "remoteSettings");
+      const count = Math.min(STREAMS, watches - index);
+      await Promise.all(
+        Array.from({ length: count }, async () => {
+          const stream = session.request({
+            ":path": "/api/v1/pods?watch=true",
+            authorization: `Bearer token-${user}`,
+          });
+          stream.on("error", () => {});
+          await once(stream, "data");
+          began += 1;
+        }),
+      );
+    }
+  }
+  await meanwhile(began);
+  for (const session of sessions) session.destroy();
+}
