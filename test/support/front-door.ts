@@ -1,10 +1,11 @@
 import type { Ingress, IngressAddress } from "../../src/api/networking-objects.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
+import { createSelfSignedCertificate } from "../../src/net/self-signed.ts";
 import { resourceOfKind } from "./api-server/resources.ts";
 import { type DoorCluster, type DoorSource, startDoorCluster } from "./door-cluster.ts";
 import { type EchoPod, startEchoPod } from "./echo-service.ts";
 import { eventually } from "./eventually.ts";
-import { GatewayFiles } from "./gateway-files.ts";
+import { type CertificatePair, GatewayFiles } from "./gateway-files.ts";
 import type { MetricSamples } from "./taken-path.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
@@ -14,6 +15,16 @@ export const INGRESS_CLASS = {
   metadata: { name: "sluice" },
   spec: { controller: "sluice.dev/ingress-controller" },
 };
+
+let made: Promise<CertificatePair> | undefined;
+
+/** RSA, as doors make their own, and made once: a key of 2,048 bits costs more than the rest of a start. */
+function defaultPair(): Promise<CertificatePair> {
+  made ??= createSelfSignedCertificate(["ingress.sluice.dev"], "ingress.sluice.dev", "rsa").then(
+    ({ certPem: cert, keyPem: key }) => ({ cert, key }),
+  );
+  return made;
+}
 
 /** A gateway in this process with an ingress listener, fed by a manifest file or a live API, and echoing pods behind Services. */
 export class FrontDoor {
@@ -35,6 +46,7 @@ export class FrontDoor {
     const files = new GatewayFiles();
     const cluster = await startDoorCluster(source, files.folder);
     cluster.write([INGRESS_CLASS, ...objects]);
+    const { cert, key } = await defaultPair();
     const gateway = await startTestGateway(
       {
         scheme: "http",
@@ -47,6 +59,10 @@ export class FrontDoor {
             httpsPort: 0,
             publishedAddresses: ["192.0.2.1"],
             allowedEndpointAddresses: ["127.0.0.0/8"],
+            defaultCertificate: {
+              certFile: files.write("default.crt", cert),
+              keyFile: files.write("default.key", key),
+            },
             ...ingress,
           },
         },

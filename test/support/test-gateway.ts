@@ -3,7 +3,13 @@ import { loadConfiguration } from "../../src/config/load-configuration.ts";
 import type { FakeNode } from "../../src/fake-node/index.ts";
 import { createLogger, type LogLevel } from "../../src/observability/logger.ts";
 import { runWebNode, type WebNodeOptions } from "./fake-nodes.ts";
-import { GatewayFiles, type GatewayFilesOptions, selfSignedPair, TESTER_TOKEN } from "./gateway-files.ts";
+import {
+  type CertificatePair,
+  GatewayFiles,
+  type GatewayFilesOptions,
+  selfSignedPair,
+  TESTER_TOKEN,
+} from "./gateway-files.ts";
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
 
 export interface TestGatewayOptions extends GatewayFilesOptions {
@@ -38,6 +44,8 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
+let ownPair: Promise<CertificatePair> | undefined;
+
 /** The gateway in this process, configured by files as `sluice serve` is. The only place where tests start one. */
 export async function startTestGateway(
   options: TestGatewayOptions = {},
@@ -51,7 +59,10 @@ export async function startTestGateway(
   };
   try {
     for (const each of options.fakeNodes ?? []) fakeNodes.push(await runWebNode(each));
-    const tls = options.tls ?? (options.scheme === "http" ? undefined : await selfSignedPair("gateway"));
+    const isPlain = options.tls === undefined && options.scheme === "http";
+    // Made once for all gateways of this process.
+    if (!isPlain) ownPair ??= selfSignedPair("gateway");
+    const tls = options.tls ?? (isPlain ? undefined : await ownPair);
     files.configure({ ...options, ...inFrontOf(options, fakeNodes), tls });
     const load = () => loadConfiguration(files.configurationFile);
     const running = await startConfigured(files, logLines, options.logLevel);

@@ -246,6 +246,16 @@ describe("openssl s_client", () => {
 });
 
 describe("the default certificate", () => {
+  it("is made where none is given: RSA, which every client can verify", async () => {
+    const door = await FrontDoor.start([], { defaultCertificate: undefined });
+    try {
+      const options = { maxVersion: "TLSv1.2", sigalgs: "rsa_pkcs1_sha256" } as const;
+      expect(await shown(door.httpsPort, options)).toBe("ingress.sluice.dev");
+    } finally {
+      await door.stop();
+    }
+  });
+
   it("is read again at SIGHUP and when its files change; what is wrong changes nothing", async () => {
     const door = await doorWithDefault("rsa");
     const write = (name: string, { certPem, keyPem }: SelfSignedCertificate) => {
