@@ -51,7 +51,9 @@ export class AccessGateway {
     const files = new GatewayFiles();
     try {
       const tls = await issueCertificate({ commonName: "gateway" }, undefined, { addresses: ["127.0.0.1"] });
-      const { kubelet: section, listeners, ...configuration } = configure(files.folder);
+      const { kubelet: section, listeners, ...given } = configure(files.folder);
+      // A session that a test leaves open would keep the gateway for half a minute.
+      const configuration = { timeouts: { shutdownGracePeriod: "0s" }, ...given };
       const options = { tls, kubelet: section as object, listeners: listeners as object, configuration };
       const nodePort = "port" in node ? node.port : kubeletPort;
       const gateway = await startTestGateway({ ...webOn(nodePort), ...options }, files);

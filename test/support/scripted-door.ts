@@ -19,11 +19,13 @@ export async function startScriptedDoor(): Promise<ScriptedDoor> {
     host,
     http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
   });
-  const door = await FrontDoor.start([
+  const objects = [
     ...serviceObjects("one", [one]),
     ...serviceObjects("two", [two], { appProtocol: "kubernetes.io/h2c" }),
     ingressObject("both", { rules: [rule(HOSTS["http/1.1"], "one"), rule(HOSTS.h2c, "two")] }),
-  ]);
+  ];
+  // An exchange that a test breaks is in flight until then.
+  const door = await FrontDoor.start(objects, {}, { timeouts: { shutdownGracePeriod: "0s" } });
   await door.serves(1);
   const clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };
   return {
