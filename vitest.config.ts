@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { LONG_TESTS } from "./test/support/long-tests.ts";
 
 /** Half the time of all unit tests: properties with thousands of cases, growth, and threads. `npm run unit` leaves them out. */
 const PROPERTIES = [
@@ -21,8 +22,6 @@ const PROPERTIES = [
 
 /** They count the process's own sockets, handles or memory, and may not share it with what another file left open a moment ago. */
 const ALONE = [
-  "test/integration/legs/api-server/stalled-memory.test.ts",
-  "test/integration/app/nth-start.test.ts",
   "test/integration/client/bulk-streams.test.ts",
   "test/integration/client/connect.test.ts",
   "test/integration/client/get-object.test.ts",
@@ -39,7 +38,6 @@ const ALONE = [
   "test/integration/http/upgrade/upgrade-request.test.ts",
   "test/integration/http/upstream/http-forwarder.test.ts",
   "test/integration/http/upstream/response-body.test.ts",
-  "test/integration/kubernetes/live-cluster-rounds.test.ts",
   "test/integration/legs/api-server/shutdown.test.ts",
   "test/integration/net/dial.test.ts",
   "test/integration/net/egress-proxy.test.ts",
@@ -63,7 +61,7 @@ export default defineConfig({
     // Half of a test's time is waiting; vitest's own number leaves one of two cores to itself.
     maxWorkers: "100%",
     testTimeout: 30_000,
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 10_000, interval: 20 } },
     hookTimeout: 60_000,
     // A view of freed memory shows at once (src/net/freed-memory.ts).
     env: { SLUICE_POISON_READS: "1" },
@@ -90,11 +88,11 @@ export default defineConfig({
           name: "integration",
           sequence: { groupOrder: 1 },
           include: ["test/{integration,fuzz,support}/**/*.test.ts"],
-          exclude: ALONE,
+          exclude: [...ALONE, ...LONG_TESTS],
           // A quarter of the time was modules read again for each file.
           isolate: false,
-          // They wait more than they compute: two of them leave a third of two cores idle.
-          maxWorkers: availableParallelism() + 1,
+          // They wait more than they compute.
+          maxWorkers: availableParallelism() + 2,
         },
       },
       {
@@ -103,10 +101,15 @@ export default defineConfig({
       },
       {
         extends: true,
+        // A process for each file, as those that are alone; most of the work is in programs that they start.
+        test: { name: "long", sequence: { groupOrder: 3 }, include: [...LONG_TESTS] },
+      },
+      {
+        extends: true,
         // Real parts come last and share the machine's containerd, ports and memory: one file after the other.
         test: {
           name: "real",
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
           include: ["test/real/**/*.test.ts"],
           globalSetup: ["./test/support/go-peers.ts"],
           fileParallelism: false,

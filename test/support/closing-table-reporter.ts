@@ -16,6 +16,11 @@ const SUITES: readonly (readonly [project: string, command: string, needs: strin
   ["integration", "npm test", "Node.js alone; more with kubectl or redis"],
   ["alone", "npm test", "Node.js alone; a process for each file"],
   [
+    "long",
+    "npm run test:long",
+    "Node.js alone, and minutes: worker processes, replicas, sweeps; part of npm run check",
+  ],
+  [
     "real",
     "npm run test:real",
     "real parts, each if it is installed; Go builds some of them, the first time for 10 minutes",

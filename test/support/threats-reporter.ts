@@ -1,9 +1,12 @@
 import path from "node:path";
 import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
+import { LONG_TESTS } from "./long-tests.ts";
 import { readThreats, type ThreatTest } from "./threats.ts";
 
-/** Those that make a run whole. Tests with real parts answer for themselves where they ran: a part may be missing here. */
+/** Those that make a run whole. Long tests, and those with real parts, answer for themselves where they ran. */
 const PROJECTS = ["unit", "properties", "integration", "alone"];
+const OTHER_PROJECTS = ["long", "real"];
+/** A part may be missing here. */
 const REAL_TESTS = "test/real/";
 const root = path.resolve(import.meta.dirname, "../..");
 
@@ -26,7 +29,7 @@ export default class ThreatsReporter implements Reporter {
     const isWhole = await this.#isWhole(new Set(testsOf.keys()));
     const problems = readThreats().flatMap(({ name, tests }) =>
       tests
-        .filter(({ file }) => testsOf.has(file) || (isWhole && !file.startsWith(REAL_TESTS)))
+        .filter(({ file }) => testsOf.has(file) || (isWhole && !isElsewhere(file)))
         .map((test) => problemOf(test, testsOf.get(test.file)))
         .filter((problem) => problem !== undefined)
         .map((problem) => `  ${name} is not held off: ${problem}`),
@@ -39,7 +42,7 @@ export default class ThreatsReporter implements Reporter {
   /** Every file that holds these tests has run. */
   async #isWhole(files: ReadonlySet<string>): Promise<boolean> {
     const all = (await this.#vitest?.globTestSpecifications()) ?? [];
-    const wanted = all.filter(({ project }) => project.name !== "real");
+    const wanted = all.filter(({ project }) => !OTHER_PROJECTS.includes(project.name));
     // Only the projects that were asked for are listed.
     const areAllListed = PROJECTS.every((name) => wanted.some(({ project }) => project.name === name));
     return areAllListed && wanted.every(({ moduleId }) => files.has(nameOf(moduleId)));
@@ -56,6 +59,10 @@ export function problemOf(
   const accepted = file.startsWith(REAL_TESTS) ? ["passed", "skipped"] : ["passed"];
   const other = titled.find((test) => !accepted.includes(test.result().state));
   return other && `${other.result().state} in ${file}: ${other.fullName}`;
+}
+
+function isElsewhere(file: string): boolean {
+  return file.startsWith(REAL_TESTS) || LONG_TESTS.includes(file);
 }
 
 /** From the repository's folder on. */

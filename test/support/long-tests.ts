@@ -1,0 +1,27 @@
+/**
+ * What takes minutes: worker processes, replicas, programs that replace one another, the command line at length, and sweeps over every
+ * defect, part or round. `npm run test:long`, `npm run check` and CI run them; each room has quicker files in `npm test`.
+ */
+export const LONG_TESTS: readonly string[] = [
+  "test/integration/app/nth-start.test.ts",
+  "test/integration/app/orphaned-worker.test.ts",
+  "test/integration/app/worker-ingress-stop.test.ts",
+  "test/integration/app/worker-listeners.test.ts",
+  "test/integration/app/worker-probes.test.ts",
+  "test/integration/app/worker-resumption.test.ts",
+  "test/integration/cli/conformance/conformance.test.ts",
+  "test/integration/cli/copy/broken-off-folder.test.ts",
+  "test/integration/cli/copy/cp.test.ts",
+  "test/integration/cli/cp-full-disk.test.ts",
+  "test/integration/cli/cp-large.test.ts",
+  "test/integration/cli/load/load.test.ts",
+  "test/integration/cli/serve/replace-program.test.ts",
+  "test/integration/cli/stalled-terminal.test.ts",
+  "test/integration/conformance/defects.test.ts",
+  "test/integration/ingress/own-bytes.test.ts",
+  "test/integration/kubernetes/live-cluster-rounds.test.ts",
+  "test/integration/legs/api-server/own-session-bytes.test.ts",
+  "test/integration/legs/api-server/stalled-memory.test.ts",
+  "test/integration/peers/replica-processes.test.ts",
+  "test/integration/probes/elected-prober.test.ts",
+];
