@@ -11,7 +11,6 @@ export type { HeaderBlocks } from "./control-frame-decoder.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
 export { FrameEncoder, writeDataHeader } from "./frame-encoder.ts";
 export { FrameSplitter, type FrameSplitterHandler } from "./frame-splitter.ts";
-export { FrameWalker } from "./frame-walker.ts";
 export type { ControlFrame } from "./frames/control-frame.ts";
 export { encodeGoAway, type GoAwayFrame } from "./frames/go-away.ts";
 export type { HeadersFrame } from "./frames/headers.ts";

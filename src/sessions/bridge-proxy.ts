@@ -9,11 +9,8 @@ import { CommandBridge } from "./carriers/bridge/command-bridge.ts";
 import type { CommandClient, CommandClientHandler } from "./carriers/bridge/command-client.ts";
 import { LegacyForwardBridge } from "./carriers/bridge/legacy-forward-bridge.ts";
 import { SpdyCommandClient } from "./carriers/bridge/spdy-command-client.ts";
-import { TunnelBridge } from "./carriers/bridge/tunnel-bridge.ts";
-import { Relay } from "./carriers/relay.ts";
-import { TunnelDecoder } from "./decoders/tunnel-decoder.ts";
+import { Tunnel } from "./carriers/tunnel.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
-import { ForwardEndObserver } from "./observers/end-observer.ts";
 import type { StreamingSession } from "./session.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
@@ -49,15 +46,11 @@ export function startBridge(
       life,
     );
   }
-  if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, limits.spdy, life);
-  // Old and new tunnel differ only in name. After the handshakes the frames are the same, so a relay
-  // suffices.
-  if (tunnelOffers([protocol]).length > 0) {
-    const ends = new ForwardEndObserver("");
-    return new Relay(downstream, upstream, life, {
-      decoder: new TunnelDecoder(limits.spdy, life.observers, ends),
-      ends,
-    });
+  // Old and new tunnel differ only in name. After the handshakes the frames are the same.
+  if (isSpdy || tunnelOffers([protocol]).length > 0) {
+    const client = isSpdy ? "spdy" : "messages";
+    const options = { client, node: "messages", webSocketLimits, spdyLimits: limits.spdy } as const;
+    return new Tunnel(downstream, upstream, options, life);
   }
   const isBase64 = protocol === "v4.base64.channel.k8s.io";
   const options = { ports: request.ports, isBase64, webSocketLimits, spdyLimits: limits.spdy };

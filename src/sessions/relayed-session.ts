@@ -6,7 +6,6 @@ import { ForwardDecoder } from "./decoders/forward-decoder.ts";
 import { LegacyForwardDecoder } from "./decoders/legacy-forward-decoder.ts";
 import type { PassThroughDecoder } from "./decoders/pass-through-decoder.ts";
 import { SpdyCommandDecoder } from "./decoders/spdy-command-decoder.ts";
-import { TunnelDecoder } from "./decoders/tunnel-decoder.ts";
 import { WebSocketCommandDecoder } from "./decoders/websocket-command-decoder.ts";
 import { CommandEndObserver, type EndObserver, ForwardEndObserver } from "./observers/end-observer.ts";
 import type { SessionObservers } from "./observers/session-observers.ts";
@@ -20,7 +19,13 @@ export interface PassThrough {
   decoderFor(observers: SessionObservers): PassThroughDecoder;
 }
 
-/** `answer`: the headers of the node's 101. */
+/** True if both sides agreed on SPDY in WebSocket messages, which a Tunnel carries. */
+export function isTunnel({ offer }: Pick<StreamingRequest, "offer">, answer: HeaderList): boolean {
+  const protocol = headerValue(answer, "sec-websocket-protocol") ?? "";
+  return offer.transport === "websocket" && tunnelOffers([protocol]).length > 0;
+}
+
+/** For all but tunnels. `answer`: the headers of the node's 101. */
 export function passThroughOf(
   { offer, subresource, ports }: Pick<StreamingRequest, "offer" | "subresource" | "ports">,
   answer: HeaderList,
@@ -47,7 +52,6 @@ export function passThroughOf(
     closesBehindResult: false,
     decoderFor: (observers) => {
       if (isSpdy) return new ForwardDecoder(spdy, observers, ends);
-      if (tunnelOffers([protocol]).length > 0) return new TunnelDecoder(spdy, observers, ends);
       return new LegacyForwardDecoder(ports, protocol === "v4.base64.channel.k8s.io", observers, ends);
     },
   };

@@ -9,14 +9,14 @@ import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay } from "./carriers/relay.ts";
 import { Translator } from "./carriers/translator.ts";
-import { Tunnel } from "./carriers/tunnel.ts";
+import { Tunnel, type TunnelOptions } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
 import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
 import { PortRules } from "./observers/port-rules.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import { SessionObservers } from "./observers/session-observers.ts";
-import { passThroughOf } from "./relayed-session.ts";
+import { isTunnel, passThroughOf } from "./relayed-session.ts";
 import type { StreamingSession } from "./session.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
 
@@ -48,13 +48,22 @@ export function sessionProxyFor(
   };
   const { kind } = admission.plan;
   const observers = observersFor(admission, observer);
+  const tunnelTo = (node: TunnelOptions["node"]): SessionProxy["start"] => {
+    const options = { client: "messages", node, webSocketLimits, spdyLimits: limits.spdy } as const;
+    return (downstream, life) => new Tunnel(downstream, upstream, options, life);
+  };
   switch (kind) {
     case "pass-through": {
-      const { decoderFor, ...session } = passThroughOf(admission.request, response.rawHeaders, limits);
-      return {
+      const switched = {
         upstream: response.socket,
         headers: switchingHeaders(response.rawHeaders),
         statusMessage: response.statusMessage,
+      };
+      if (isTunnel(admission.request, response.rawHeaders))
+        return { ...switched, observers: new SessionObservers(observers), start: tunnelTo("messages") };
+      const { decoderFor, ...session } = passThroughOf(admission.request, response.rawHeaders, limits);
+      return {
+        ...switched,
         observers: new SessionObservers([session.ends, ...observers]),
         start: (downstream, life) =>
           new Relay(downstream, upstream, life, {
@@ -117,7 +126,7 @@ export function sessionProxyFor(
         upstream: response.socket,
         headers: handshake.switchTo(subprotocol),
         observers: new SessionObservers(observers),
-        start: (downstream, life) => new Tunnel(downstream, upstream, webSocketLimits, limits.spdy, life),
+        start: tunnelTo("spdy"),
       };
     }
   }

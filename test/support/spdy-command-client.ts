@@ -14,6 +14,8 @@ export interface SpdyCommandClient {
   readonly fins: string[];
   readonly replies: string[];
   text(stream: string): string;
+  /** The status of the server's GOAWAY. */
+  readonly goAways: readonly number[];
   /** Resolves when the connection is gone; true: by FIN. */
   readonly ended: Promise<boolean>;
 }
@@ -66,10 +68,12 @@ export async function startSpdyCommand(
   const received: Record<string, Buffer[]> = {};
   const fins: string[] = [];
   const replies: string[] = [];
+  const goAways: number[] = [];
   const streams: Record<string, SpdyStream> = {};
   const spdy = new SpdySession("client", {
     send: (bytes) => void (socket.writable && socket.write(bytes)),
     onStream: () => 3,
+    onGoAway: (_lastGoodStreamId, status) => void goAways.push(status),
   });
   for (const name of wanted) {
     received[name] = [];
@@ -93,5 +97,5 @@ export async function startSpdyCommand(
     socket.once("close", () => resolve(hasFinished && socket.errored === null));
   });
   const text = (name: string): string => Buffer.concat(received[name] ?? []).toString("latin1");
-  return { response, socket, spdy, streams, received, fins, replies, text, ended };
+  return { response, socket, spdy, streams, received, fins, replies, goAways, text, ended };
 }

@@ -1,148 +1,204 @@
 import type { SpdyLimits } from "../../../protocols/spdy/index.ts";
-import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
-import { CLOSE } from "../../../protocols/websocket/index.ts";
+import { CLOSE, type WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
-import { finishAndLinger } from "../../net/linger.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ForwardDecoder } from "../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { closeCodeFor, faultOf, reasonOf, type SessionEnd } from "../session-end.ts";
+import { closeCodeFor, endOf, faultOf, reasonOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
-import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+import { BOUNDARY_WAIT_MS } from "./relay.ts";
+import {
+  MessageSide,
+  SpdySide,
+  type TunnelSide,
+  type TunnelSideEnd,
+  type TunnelSideHandler,
+} from "./tunnel-sides.ts";
+import { clientEnd } from "./websocket-connection.ts";
 
-const ENDED = "the node ended the connection";
+export interface TunnelOptions {
+  /** How each side carries SPDY/3.1: on its connection, or in WebSocket messages. */
+  readonly client: "spdy" | "messages";
+  readonly node: "spdy" | "messages";
+  readonly webSocketLimits: WebSocketLimits;
+  readonly spdyLimits: SpdyLimits;
+}
+
+/** An end that waits for the rest of the node's frame. */
+interface PendingEnd {
+  readonly end: SessionEnd;
+  readonly closeCode: number;
+  readonly untilMs: number;
+}
 
 /**
- * Carries port-forward: SPDY/3.1 in WebSocket messages downstream, the same bytes upstream. Message
- * boundaries mean nothing: each read becomes one message. PINGs of both sides end here.
+ * Carries port-forward where at least one side has SPDY/3.1 in WebSocket messages. PINGs of both sides
+ * end here. A tunnel cannot be half-closed, so the client's FIN ends it.
  */
 export class Tunnel implements StreamingSession {
-  readonly #upstream: UpgradedConnection["socket"];
-  readonly #webSocket: WebSocketConnection;
+  readonly #client: TunnelSide;
+  readonly #node: TunnelSide;
   readonly #life: SessionLifecycle;
-  readonly #ends = new ForwardEndObserver("GOAWAY");
+  readonly #ends: ForwardEndObserver;
   readonly #decoder: ForwardDecoder;
   readonly #silence: NodeSilence;
   #lastBeatMs: number;
+  #pending: PendingEnd | undefined;
 
   constructor(
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
-    limits: WebSocketLimits,
-    spdyLimits: SpdyLimits,
+    options: TunnelOptions,
     life: SessionLifecycle,
   ) {
-    const { clock, timeouts } = life;
-    this.#decoder = new ForwardDecoder(spdyLimits, life.observers, this.#ends);
-    this.#upstream = upstream.socket;
     this.#life = life;
-    this.#lastBeatMs = clock.now();
+    this.#lastBeatMs = life.clock.now();
     this.#silence = new NodeSilence(this.#lastBeatMs);
-    this.#webSocket = new WebSocketConnection(
-      downstream.socket,
-      {
-        onMessage: (part, _isFirst, _isLast, isText) => this.#fromClient(part, isText),
-        onEnd: (end) => this.#clientEnded(end),
-      },
-      {
-        role: "server",
-        limits,
-        lingerTimes: timeouts,
-        clock,
-        pingIntervalMs: timeouts.webSocketPingMs,
-        pongIntervalMs: timeouts.unsolicitedPongMs,
-      },
-    );
-    feed(
-      upstream.socket,
-      downstream.socket,
-      (chunk) => this.#fromUpstream(chunk),
-      life.bandwidth?.direction(),
-    );
-    feed(
-      downstream.socket,
-      upstream.socket,
-      (chunk) => this.#webSocket.receive(chunk),
-      life.bandwidth?.direction(),
-    );
-    upstream.socket.on("end", () => this.#upstreamEnded(CLOSE.NORMAL, this.#ends.nodeEnd(ENDED)));
-    upstream.socket.on("error", (error: Error) => this.#upstreamBroke(error.message));
-    upstream.socket.on("close", () => this.#upstreamBroke("the node's connection closed"));
-    if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
-    if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
+    const isMessages = options.node === "messages";
+    const ends = new ForwardEndObserver(isMessages ? "" : "GOAWAY");
+    this.#ends = ends;
+    // The farewell of a node that sends messages is its Close frame.
+    const clientLeft = (how: string): void => ends.clientLeft(how);
+    const farewells = isMessages ? { clientLeft, nodeLeft: () => {} } : ends;
+    this.#decoder = new ForwardDecoder(options.spdyLimits, life.observers, farewells);
+    const sideOf = (peer: "client" | "node", { socket }: UpgradedConnection, handler: TunnelSideHandler) =>
+      options[peer] === "spdy"
+        ? new SpdySide(peer, socket, handler, life)
+        : new MessageSide(peer, socket, handler, life, options.webSocketLimits);
+    this.#client = sideOf("client", downstream, {
+      onBytes: (bytes) => this.#fromClient(bytes),
+      onText: () => this.#refuseText(),
+      onEnd: (end) => this.#clientEnded(end),
+    });
+    this.#node = sideOf("node", upstream, {
+      onBytes: (bytes) => this.#fromNode(bytes),
+      onText: () => {},
+      onEnd: (end) => this.#nodeEnded(end),
+    });
+    const pace = () => life.bandwidth?.direction();
+    const receive = (chunk: Uint8Array): void => {
+      this.#silence.heard();
+      this.#node.receive(chunk);
+    };
+    feed(upstream.socket, downstream.socket, receive, pace());
+    feed(downstream.socket, upstream.socket, (chunk) => this.#client.receive(chunk), pace());
+    downstream.socket.on("drain", () => this.#answerClient());
+    if (upstream.head.byteLength > 0) receive(upstream.head);
+    if (downstream.head.byteLength > 0) this.#client.receive(downstream.head);
   }
 
   tick(nowMs: number): void {
-    this.#webSocket.tick(nowMs);
-    const isHeldUp = this.#upstream.isPaused() || this.#webSocket.socket.writableNeedDrain;
-    if (!this.#silence.isQuiet(nowMs, isHeldUp) || this.#upstream.writableNeedDrain) return;
+    this.#client.tick(nowMs);
+    this.#node.tick(nowMs);
+    if (this.#pending !== undefined) {
+      if (nowMs >= this.#pending.untilMs) this.#endPending();
+      return;
+    }
+    const { socket } = this.#node;
+    const isHeldUp = socket.isPaused() || this.#client.socket.writableNeedDrain;
+    if (!this.#silence.isQuiet(nowMs, isHeldUp) || socket.writableNeedDrain) return;
     const answer = this.#decoder.answerNode();
-    if (answer !== undefined) this.#passUp(answer);
+    if (answer !== undefined) this.#node.send(answer);
     if (nowMs - this.#lastBeatMs < this.#life.timeouts.spdyPingMs) return;
     this.#lastBeatMs = nowMs;
     const beat = this.#decoder.beatNode();
-    if (beat !== undefined) this.#passUp(beat);
+    if (beat !== undefined) this.#node.send(beat);
   }
 
   end(end: SessionEnd): void {
-    this.#upstreamEnded(closeCodeFor(end), end);
+    this.#cut(end);
   }
 
-  #fromUpstream(chunk: Uint8Array): void {
-    this.#silence.heard();
-    const end = this.#decoder.fromNode(chunk, this.#passDown);
-    if (end !== undefined) this.#upstreamEnded(CLOSE.POLICY_VIOLATION, end);
+  #fromNode(bytes: Uint8Array): void {
+    if (this.#life.isOver) return;
+    const end = this.#decoder.fromNode(bytes, this.#passDown);
+    if (this.#pending !== undefined) this.#cut(this.#pending.end, this.#pending.closeCode);
+    else if (end !== undefined) this.#cut(end);
   }
 
   readonly #passDown = (bytes: Uint8Array): void => {
     this.#life.downstreamBytes += bytes.byteLength;
-    this.#webSocket.sendMessage(undefined, bytes);
+    this.#client.send(bytes);
   };
 
-  readonly #passUp = (bytes: Uint8Array): void => {
-    if (this.#upstream.writable) this.#upstream.write(bytes);
-  };
+  readonly #passUp = (bytes: Uint8Array): void => this.#node.send(bytes);
 
-  #fromClient(part: Uint8Array, isText: boolean): void {
-    if (isText) {
-      const message = "the client sent a text message into a tunnel";
-      this.#upstreamEnded(CLOSE.UNSUPPORTED_DATA, faultOf("client", "protocol-error", message));
-      return;
-    }
-    if (part.byteLength === 0) return;
-    const end = this.#decoder.fromClient(part, this.#passUp);
-    if (end !== undefined) {
-      this.#upstreamEnded(CLOSE.POLICY_VIOLATION, end);
-      return;
-    }
-    this.#life.upstreamBytes += part.byteLength;
+  #fromClient(bytes: Uint8Array): void {
+    if (this.#life.isOver || this.#pending !== undefined) return;
+    this.#life.upstreamBytes += bytes.byteLength;
+    const end = this.#decoder.fromClient(bytes, this.#passUp);
+    if (end === undefined) this.#answerClient();
+    else this.#cut(end);
+  }
+
+  /** A client that does not read has its answers once it reads again. */
+  #answerClient(): void {
+    if (this.#life.isOver || this.#client.socket.writableNeedDrain) return;
     const answer = this.#decoder.answerClient();
-    if (answer !== undefined) this.#webSocket.sendMessage(undefined, answer);
+    if (answer !== undefined) this.#client.send(answer);
   }
 
-  #upstreamBroke(message: string): void {
-    this.#upstreamEnded(CLOSE.INTERNAL_ERROR, this.#ends.nodeEnd(message));
+  #refuseText(): void {
+    const message = "the client sent a text message into a tunnel";
+    this.#cut(faultOf("client", "protocol-error", message), CLOSE.UNSUPPORTED_DATA);
   }
 
-  /**
-   * Everything from the upstream has been written. The close code tells the client whether it is
-   * complete.
-   */
-  #upstreamEnded(closeCode: number, end: SessionEnd): void {
+  #clientEnded({ how, webSocket }: TunnelSideEnd): void {
     if (this.#life.isOver) return;
-    this.#over(end);
-    this.#webSocket.close(closeCode, closeCode === CLOSE.NORMAL ? "" : reasonOf(end));
-    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
+    this.#over(webSocket === undefined ? endOf("client-gone", how) : clientEnd(webSocket));
+    this.#node.finish(CLOSE.NORMAL, "", true);
+    this.#client.finish(CLOSE.NORMAL, "", true);
   }
 
-  #clientEnded(end: WebSocketEnd): void {
-    this.#over(clientEnd(end));
-    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
+  /** Of a Close, only 1000 is a proper end. */
+  #nodeEnded({ how, webSocket }: TunnelSideEnd): void {
+    if (this.#life.isOver || this.#endPending()) return;
+    if (webSocket === undefined) {
+      const end = this.#ends.nodeEnd(how);
+      const isProper = this.#ends.hasClientLeft || this.#decoder.hasNodeLeft;
+      this.#end(end, isProper ? CLOSE.NORMAL : closeCodeFor(end));
+    } else if (webSocket.isProtocolError) {
+      const message = `the node sent malformed WebSocket: ${how}`;
+      this.#end(faultOf("node", "protocol-error", message), CLOSE.INTERNAL_ERROR);
+    } else if (webSocket.isClean) {
+      const { code, reason } = webSocket;
+      this.#ends.nodeLeft(code === CLOSE.NORMAL, `the node closed the tunnel with ${code}`);
+      this.#end(this.#ends.nodeEnd(how), code, reason);
+    } else this.#end(this.#ends.nodeEnd(how), CLOSE.INTERNAL_ERROR);
+  }
+
+  /** Ends the session early, behind the node's present frame. */
+  #cut(end: SessionEnd, closeCode: number = closeCodeFor(end)): void {
+    if (this.#life.isOver) return;
+    if (this.#decoder.stop()) this.#end(end, closeCode);
+    else if (this.#pending === undefined) {
+      const untilMs = this.#life.clock.now() + BOUNDARY_WAIT_MS;
+      this.#pending = { end, closeCode, untilMs };
+      setTimeout(() => this.#life.tick(untilMs), BOUNDARY_WAIT_MS).unref();
+    }
+  }
+
+  /** The rest of the frame will not come. */
+  #endPending(): boolean {
+    if (this.#pending === undefined) return false;
+    this.#end(this.#pending.end, this.#pending.closeCode);
+    return true;
+  }
+
+  /** Everything from the node has been written. The client gets what is open reset, and the reason. */
+  #end(end: SessionEnd, closeCode: number, reason: string = reasonOf(end)): void {
+    if (this.#life.isOver) return;
+    const isWhole = closeCode === CLOSE.NORMAL;
+    const farewell = isWhole ? undefined : this.#decoder.failureFrame(end.message, end);
+    this.#over(end);
+    if (farewell !== undefined) this.#client.send(farewell);
+    this.#client.finish(closeCode, reason, isWhole || farewell !== undefined || this.#decoder.hasNodeLeft);
+    this.#node.finish(CLOSE.GOING_AWAY, "", true);
   }
 
   #over(end: SessionEnd): void {
-    this.#life.end(end, this.#webSocket.socket, () => this.#webSocket.hasSentClose);
+    this.#life.end(end, this.#client.socket, this.#client.hasSentEnd);
   }
 }

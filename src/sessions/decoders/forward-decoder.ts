@@ -2,7 +2,6 @@ import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import {
   type ControlFrame,
   FrameDecoder,
-  FrameWalker,
   HeartbeatFilter,
   type SpdyHeaders,
   type SpdyLimits,
@@ -28,8 +27,6 @@ export class ForwardDecoder implements PassThroughDecoder {
   readonly isSpdy = true;
   readonly #observers: SessionObservers;
   readonly #maxStreams: number;
-  readonly #clientWalker: FrameWalker;
-  readonly #nodeWalker: FrameWalker;
   readonly #clientFilter: HeartbeatFilter;
   readonly #nodeFilter: HeartbeatFilter;
   readonly #pings = new SpdyPings();
@@ -58,8 +55,6 @@ export class ForwardDecoder implements PassThroughDecoder {
     };
     this.#open = new OpenForwards(limits);
     this.#isClientWhole = observers.needsStreams;
-    this.#clientWalker = new FrameWalker(clientLeft);
-    this.#nodeWalker = new FrameWalker(nodeLeft);
     this.#clientFilter = new HeartbeatFilter({
       onBytes: (bytes) => this.#passUp(bytes),
       onPing: (id) => this.#pings.fromClient(id),
@@ -90,13 +85,8 @@ export class ForwardDecoder implements PassThroughDecoder {
     if (observers.needsNodeStreams) this.#nodeFrames = this.#decoderOf("node", limits);
   }
 
-  /** True if an observer needs the client's bytes unmasked, which a tunnel then has to do. */
-  get decodesClient(): boolean {
-    return this.#isClientWhole && this.#clientFrames !== undefined;
-  }
-
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
-    const end = this.decodeClient(chunk);
+    const end = this.#decodeClient(chunk);
     if (end !== undefined) return end;
     this.#passUp = pass;
     this.#clientFilter.push(chunk);
@@ -140,21 +130,7 @@ export class ForwardDecoder implements PassThroughDecoder {
     return this.#open.farewell(end);
   }
 
-  /**
-   * For a tunnel that passes through. WebSocket frames wrap the SPDY frames, so heartbeats cannot be
-   * removed.
-   */
-  readNode(chunk: Uint8Array): SessionEnd | undefined {
-    this.#nodeWalker.push(chunk);
-    return this.#decodeNode(chunk);
-  }
-
-  /** The same for the client's bytes in `chunk` from `start` to `end`, masked or not. See FrameWalker. */
-  walkClient(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void {
-    this.#clientWalker.push(chunk, start, end, maskKey, maskPhase);
-  }
-
-  decodeClient(chunk: Uint8Array): SessionEnd | undefined {
+  #decodeClient(chunk: Uint8Array): SessionEnd | undefined {
     if (this.#isClientWhole && this.#clientFrames !== undefined && this.#refusal === undefined)
       this.#decode("client", this.#clientFrames, chunk);
     return this.#refusal;

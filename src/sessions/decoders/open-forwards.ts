@@ -11,8 +11,9 @@ import {
   type SynStreamFrame,
   writeDataHeader,
 } from "../../../protocols/spdy/index.ts";
+import { CLOSE } from "../../../protocols/websocket/index.ts";
 import type { Side } from "../observers/session-observer.ts";
-import type { SessionEnd } from "../session-end.ts";
+import { closeCodeFor, reasonOf, type SessionEnd } from "../session-end.ts";
 
 interface OpenForward {
   /** Absent: the node refuses the stream's headers. */
@@ -104,7 +105,7 @@ export class OpenForwards {
     for (const [streamId, { type, port, connection, isAccepted, isNodeDone }] of this.#streams) {
       const isTold =
         type === "error" && port !== undefined && isAccepted && !isNodeDone && cut.has(connection);
-      if (isTold) reasons.push(lastData(streamId, forwardErrorText(port, end.message)));
+      if (isTold) reasons.push(lastData(streamId, forwardErrorText(port, reasonOf(end))));
       else resets.push(encodeRstStream({ type: "RST_STREAM", streamId, status: RST.CANCEL }));
     }
     const status = goAwayStatusOf(end);
@@ -126,8 +127,8 @@ function lastData(streamId: number, payload: Uint8Array): Uint8Array {
   return frame;
 }
 
-function goAwayStatusOf({ cause }: SessionEnd): number {
-  if (cause === "refused" || cause === "protocol-error") return GOAWAY.PROTOCOL_ERROR;
-  const isFault = cause === "upstream-lost" || cause === "upstream-failed" || cause === "internal-error";
-  return isFault ? GOAWAY.INTERNAL_ERROR : GOAWAY.OK;
+function goAwayStatusOf(end: SessionEnd): number {
+  const closeCode = closeCodeFor(end);
+  if (closeCode === CLOSE.POLICY_VIOLATION) return GOAWAY.PROTOCOL_ERROR;
+  return closeCode === CLOSE.INTERNAL_ERROR ? GOAWAY.INTERNAL_ERROR : GOAWAY.OK;
 }

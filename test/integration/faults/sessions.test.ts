@@ -7,7 +7,6 @@ import { SessionClock } from "../../../src/net/session-clock.ts";
 import { onFault } from "../../../src/observability/faults.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legacy-forward-bridge.ts";
-import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
@@ -55,7 +54,7 @@ const CLASSES = {
   tunnel: Tunnel,
   relay: Relay,
   "command bridge": CommandBridge,
-  "tunnel bridge": TunnelBridge,
+  "tunnel bridge": Tunnel,
   "legacy bridge": LegacyForwardBridge,
   "forwarded upgrade": Relay,
 } as const;
@@ -185,7 +184,8 @@ async function open(carrier: Carrier): Promise<OpenSession> {
     ended: client.ended.then((isClean) => {
       const status = client.received.error === undefined ? "" : client.text("error");
       const said = status === "" ? "" : `Status "${JSON.parse(status).message}", `;
-      return `${said}${isClean ? "FIN" : "reset"}`;
+      const left = client.goAways.map((code) => `GOAWAY ${code}, `).join("");
+      return `${said}${left}${isClean ? "FIN" : "reset"}`;
     }),
     isOpen: () => !client.socket.destroyed,
     close: () => client.socket.destroy(),

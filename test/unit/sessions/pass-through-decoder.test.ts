@@ -118,7 +118,7 @@ describe("a session that passes through", () => {
     const refusal = endOf("refused", "it cannot be recorded");
     for (const session of [
       ["exec", "websocket", "v5.channel.k8s.io"],
-      ["portforward", "websocket", "SPDY/3.1+portforward.k8s.io"],
+      ["portforward", "websocket", "v4.channel.k8s.io"],
     ] as const) {
       const passed: Uint8Array[] = [];
       const decoder = decoding(session, seeing());

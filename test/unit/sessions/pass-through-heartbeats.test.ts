@@ -10,12 +10,12 @@ import {
 } from "../../../protocols/websocket/index.ts";
 import { NODE_SILENCE_MS } from "../../../src/sessions/carriers/node-silence.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
-import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
+import { Tunnel, type TunnelOptions } from "../../../src/sessions/carriers/tunnel.ts";
 import { MAX_OWED_PINGS } from "../../../src/sessions/decoders/spdy-pings.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
-import { webSocketPipe } from "../../support/session-peers.ts";
+import { plainPipe, webSocketPipe } from "../../support/session-peers.ts";
 
 const MASK_KEY = 0x1ad34c7f;
 const NOTHING = new Uint8Array(0);
@@ -68,7 +68,6 @@ describe.each([
   ["a v4 command", ["exec", "websocket", "v4.channel.k8s.io"]],
   ["a v1 command", ["exec", "websocket", "channel.k8s.io"]],
   ["a command in base64", ["exec", "websocket", "v4.base64.channel.k8s.io"]],
-  ["a tunnel", ["portforward", "websocket", "SPDY/3.1+portforward.k8s.io"]],
   ["a legacy port-forward", ["portforward", "websocket", "v4.channel.k8s.io"]],
 ] as const)("heartbeats of %s that passes through", (_name, session) => {
   it("end here: the client's PING is answered, its PONG is dropped, and neither reaches the node", async () => {
@@ -228,19 +227,85 @@ describe.each([
   });
 });
 
-describe("heartbeats inside of a tunnel to SPDY", () => {
-  it("end here as well", async () => {
-    const carried = new CarriedSession();
-    const { client, node } = carried;
-    const [downstream, upstream] = [client, node].map((socket) => ({ socket, head: NOTHING }));
-    carried.carry(
-      (life) =>
-        new Tunnel(downstream as never, upstream as never, defaultWebSocketLimits, defaultSpdyLimits, life),
-    );
-    webSocketPipe(client, "client").send(Buffer.concat([dataFrame(1, "input"), ping(1)]));
+const LIMITS = { webSocketLimits: defaultWebSocketLimits, spdyLimits: defaultSpdyLimits };
+
+function tunnelled(client: TunnelOptions["client"], node: TunnelOptions["node"]) {
+  const carried = new CarriedSession();
+  const [downstream, upstream] = [carried.client, carried.node].map((socket) => ({ socket, head: NOTHING }));
+  carried.carry(
+    (life) => new Tunnel(downstream as never, upstream as never, { client, node, ...LIMITS }, life),
+  );
+  const pipeOf = (socket: MemorySocket, kind: "spdy" | "messages", role: "client" | "server") =>
+    kind === "spdy" ? plainPipe(socket) : webSocketPipe(socket, role);
+  const clientPipe = pipeOf(carried.client, client, "client");
+  const nodePipe = pipeOf(carried.node, node, "server");
+  return Object.assign(carried, {
+    send: (bytes: Uint8Array) => clientPipe.send(bytes),
+    sendFromNode: (bytes: Uint8Array) => nodePipe.send(bytes),
+    toClient: () => Buffer.concat(clientPipe.take()),
+    toNode: () => Buffer.concat(nodePipe.take()),
+  });
+}
+
+describe.each([
+  ["to SPDY", "messages", "spdy"],
+  ["through to a tunnel", "messages", "messages"],
+  ["of a SPDY client, through a bridge", "spdy", "messages"],
+] as const)("heartbeats inside of a tunnel %s", (_name, client, node) => {
+  it("end here, wherever messages cut them", async () => {
+    const bytes = Buffer.concat([ping(1), dataFrame(1, "input"), ping(3), dataFrame(1, "more")]);
+    for (const length of [1, 5, 7, bytes.length]) {
+      const tunnel = tunnelled(client, node);
+      for (let at = 0; at < bytes.length; at += length) tunnel.send(bytes.subarray(at, at + length));
+      await turn();
+      expect(tunnel.toNode().toString("latin1")).toBe(
+        Buffer.concat([dataFrame(1, "input"), dataFrame(1, "more")]).toString("latin1"),
+      );
+      expect(tunnel.toClient().equals(Buffer.concat([ping(1), ping(3)]))).toBe(true);
+    }
+  });
+
+  it("are answered between two frames of the node's", async () => {
+    const { send, sendFromNode, toClient } = tunnelled(client, node);
+    const frame = dataFrame(1, "output");
+    sendFromNode(frame.subarray(0, 10));
     await turn();
-    expect(node.sentBytes.equals(dataFrame(1, "input"))).toBe(true);
-    expect(framesOf(client, "client")).toEqual([ping(1).toString("latin1")]);
+    send(ping(5));
+    await turn();
+    expect(toClient().equals(frame.subarray(0, 10))).toBe(true);
+    sendFromNode(Buffer.concat([frame.subarray(10), ping(7), frame]));
+    await turn();
+    expect(toClient().equals(Buffer.concat([frame.subarray(10), ping(5), frame]))).toBe(true);
+  });
+
+  it("go to the node only when it has been silent for seconds, and its PING is answered only then", async () => {
+    const { send, sendFromNode, toNode, clock, life } = tunnelled(client, node);
+    send(ping(1));
+    sendFromNode(ping(2));
+    await turn();
+    for (let ms = 0; ms < NODE_SILENCE_MS; ms += 1_000) clock.advance(1_000);
+    expect(toNode().length).toBe(0);
+    clock.advance(1_000);
+    expect(toNode().equals(ping(2))).toBe(true);
+    for (let ms = 0; ms < life.timeouts.spdyPingMs; ms += 1_000) clock.advance(1_000);
+    expect(toNode().includes(ping(1))).toBe(true);
+  });
+
+  it("have one queue of answers, however many a client sends that does not read", async () => {
+    const { client: socket, send, toClient } = tunnelled(client, node);
+    const stalled = socket._write;
+    let take = (): void => {};
+    socket._write = (_chunk: Buffer, _encoding, done) => {
+      take = done;
+    };
+    socket.write(Buffer.alloc(socket.writableHighWaterMark));
+    send(Buffer.concat(Array.from({ length: 1_000 }, (_, index) => ping(2 * index + 1))));
+    await turn();
+    expect(socket.writableLength).toBe(socket.writableHighWaterMark);
+    socket._write = stalled;
+    take();
+    await turn();
+    expect(toClient().length).toBe(MAX_OWED_PINGS * ping(1).length);
   });
 });
 

@@ -72,13 +72,6 @@ const sessions: Readonly<Record<string, Session>> = {
     client: (socket) => spdyPeer(plainPipe(socket), "client"),
     node: (socket) => spdyPeer(plainPipe(socket), "server"),
   },
-  "a tunnel": {
-    subresource: "portforward",
-    transport: "websocket",
-    protocol: "SPDY/3.1+portforward.k8s.io",
-    client: (socket) => spdyPeer(webSocketPipe(socket, "client"), "client"),
-    node: (socket) => spdyPeer(webSocketPipe(socket, "server"), "server"),
-  },
   "a legacy port-forward": {
     subresource: "portforward",
     transport: "websocket",

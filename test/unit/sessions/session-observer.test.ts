@@ -7,7 +7,6 @@ import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/chan
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legacy-forward-bridge.ts";
 import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
-import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
@@ -165,6 +164,8 @@ const legacyClient = (socket: MemorySocket): Peer =>
 const legacyNode = (socket: MemorySocket): Peer =>
   channelPeer(webSocketPipe(socket, "server"), { isForward: true, isNode: true });
 
+const LIMITS = { webSocketLimits: defaultWebSocketLimits, spdyLimits: defaultSpdyLimits };
+
 const forwards = (): Carrier[] => [
   {
     name: "tunnel",
@@ -172,18 +173,31 @@ const forwards = (): Carrier[] => [
     client: tunnelClient,
     node: spdyNode,
     begin: (carried, life) =>
-      new Tunnel(downstream(carried), upstream(carried), defaultWebSocketLimits, defaultSpdyLimits, life),
+      new Tunnel(
+        downstream(carried),
+        upstream(carried),
+        { client: "messages", node: "spdy", ...LIMITS },
+        life,
+      ),
   },
   passing("SPDY", "portforward", "spdy", "portforward.k8s.io", {
     hasStreamEnds: true,
     client: spdyClient,
     node: spdyNode,
   }),
-  passing("the tunnel", "portforward", "websocket", "SPDY/3.1+portforward.k8s.io", {
+  {
+    name: "tunnel through to a tunnel",
     hasStreamEnds: true,
     client: tunnelClient,
     node: tunnelNode,
-  }),
+    begin: (carried, life) =>
+      new Tunnel(
+        downstream(carried),
+        upstream(carried),
+        { client: "messages", node: "messages", ...LIMITS },
+        life,
+      ),
+  },
   passing("legacy WebSocket", "portforward", "websocket", "v4.channel.k8s.io", {
     client: legacyClient,
     node: legacyNode,
@@ -198,11 +212,10 @@ const forwards = (): Carrier[] => [
     client: spdyClient,
     node: tunnelNode,
     begin: (carried, life) =>
-      new TunnelBridge(
+      new Tunnel(
         downstream(carried),
         upstream(carried),
-        defaultWebSocketLimits,
-        defaultSpdyLimits,
+        { client: "spdy", node: "messages", ...LIMITS },
         life,
       ),
   },

@@ -2,8 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
-import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
-import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
+import { Tunnel, type TunnelOptions } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
 import { endOf } from "../../../src/sessions/session-end.ts";
@@ -44,7 +43,11 @@ function readFrames(socket: MemorySocket, role: "client" | "server"): { data: st
 
 type Carried = CarriedSession & { readonly session: StreamingSession };
 
-function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ...observers: SessionObserver[]): Carried {
+const TO_SPDY = { client: "messages", node: "spdy" } as const;
+const BRIDGE = { client: "spdy", node: "messages" } as const;
+const THROUGH = { client: "messages", node: "messages" } as const;
+
+function carrying(sides: Pick<TunnelOptions, "client" | "node">, ...observers: SessionObserver[]): Carried {
   const carried = new CarriedSession({ idleMs: 5_000 }, observers);
   const { client, node } = carried;
   for (const socket of [client, node]) socket.on("error", () => {});
@@ -54,14 +57,19 @@ function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ...observers: Se
   ];
   const session = carried.carry(
     (life): StreamingSession =>
-      new Carrier(downstream, upstream, defaultWebSocketLimits, defaultSpdyLimits, life),
+      new Tunnel(
+        downstream,
+        upstream,
+        { ...sides, webSocketLimits: defaultWebSocketLimits, spdyLimits: defaultSpdyLimits },
+        life,
+      ),
   );
   return Object.assign(carried, { session });
 }
 
 describe("a tunnel", () => {
   it("takes the client's messages apart and puts the node's bytes into messages", async () => {
-    const { client, node, life } = carrying(Tunnel);
+    const { client, node, life } = carrying(TO_SPDY);
     client.push(Buffer.concat([frame(2, "one ", true), frame(2, "two", true)]));
     node.push("three");
     await turn();
@@ -71,14 +79,14 @@ describe("a tunnel", () => {
   });
 
   it.each([
-    ["the node's end without GOAWAY", (t: Carried) => t.node.push(null), 1000, "upstream-lost"],
+    ["the node's end without GOAWAY", (t: Carried) => t.node.push(null), 1011, "upstream-lost"],
     ["a broken node", (t: Carried) => t.node.destroy(new Error("reset")), 1011, "upstream-lost"],
     ["a text message", (t: Carried) => t.client.push(frame(1, "text", true)), 1003, "protocol-error"],
     ["a refused port", (t: Carried) => t.client.push(frame(2, NO_SPDY, true)), 1008, "refused"],
     ["a limit", (t: Carried) => t.clock.advance(5_000), 1001, "idle"],
     ["a shutdown", (t: Carried) => t.life.cut("shutdown", "bye"), 1001, "shutdown"],
   ])("closes for %s", async (_name, act, code, cause) => {
-    const tunnel = carrying(Tunnel, REFUSING);
+    const tunnel = carrying(TO_SPDY, REFUSING);
     act(tunnel);
     await expect.poll(() => tunnel.reports.map((report) => report.cause)).toEqual([cause]);
     expect(readFrames(tunnel.client, "client").closed).toEqual([code]);
@@ -86,7 +94,7 @@ describe("a tunnel", () => {
   });
 
   it("ends the node's side behind the client's Close", async () => {
-    const { client, node, reports } = carrying(Tunnel);
+    const { client, node, reports } = carrying(TO_SPDY);
     client.push(Buffer.concat([frame(2, "last", true), close(1000, true)]));
     await expect.poll(() => node.writableFinished).toBe(true);
     expect(node.sentBytes.toString()).toBe("last");
@@ -94,9 +102,53 @@ describe("a tunnel", () => {
   });
 });
 
+describe("a tunnel through to a tunnel", () => {
+  it("puts the bytes of each side into messages of its own", async () => {
+    const { client, node, life } = carrying(THROUGH);
+    client.push(Buffer.concat([frame(2, "one ", true), frame(2, "", true), frame(2, "two", true)]));
+    node.push(Buffer.concat([frame(2, "three ", false), frame(2, "four", false)]));
+    await turn();
+    expect(readFrames(node, "server").data).toBe("one two");
+    expect(readFrames(client, "client").data).toBe("three four");
+    expect(life).toMatchObject({ upstreamBytes: 7, downstreamBytes: 10 });
+  });
+
+  it.each([
+    ["the node's Close 1000", (t: Carried) => t.node.push(close(1000, false)), 1000, "completed"],
+    ["another Close", (t: Carried) => t.node.push(close(1013, false)), 1013, "upstream-lost"],
+    ["a broken node", (t: Carried) => t.node.destroy(new Error("reset")), 1011, "upstream-lost"],
+    ["the node's end without Close", (t: Carried) => t.node.push(null), 1011, "upstream-lost"],
+    [
+      "a text message of the node",
+      (t: Carried) => t.node.push(frame(1, "text", false)),
+      1011,
+      "protocol-error",
+    ],
+    ["a text message", (t: Carried) => t.client.push(frame(1, "text", true)), 1003, "protocol-error"],
+    ["a refused port", (t: Carried) => t.client.push(frame(2, NO_SPDY, true)), 1008, "refused"],
+    ["a limit", (t: Carried) => t.clock.advance(5_000), 1001, "idle"],
+    ["a shutdown", (t: Carried) => t.life.cut("shutdown", "bye"), 1001, "shutdown"],
+  ])("closes for %s", async (_name, act, code, cause) => {
+    const tunnel = carrying(THROUGH, REFUSING);
+    act(tunnel);
+    await expect.poll(() => readFrames(tunnel.client, "client").closed).toEqual([code]);
+    tunnel.client.push(Buffer.concat([close(code, true)]));
+    tunnel.client.push(null);
+    await expect.poll(() => tunnel.reports.map((report) => report.cause)).toEqual([cause]);
+    expect(readFrames(tunnel.node, "server").data).toBe("");
+  });
+
+  it("closes the node's side behind the client's Close", async () => {
+    const { client, node, reports } = carrying(THROUGH);
+    client.push(Buffer.concat([frame(2, "last", true), close(1000, true)]));
+    await expect.poll(() => readFrames(node, "server")).toEqual({ data: "last", closed: [1000] });
+    expect(reports).toMatchObject([{ cause: "client-gone" }]);
+  });
+});
+
 describe("a bridge into a tunnel", () => {
   it("puts the client's bytes into masked messages and takes the node's apart", async () => {
-    const { client, node, life } = carrying(TunnelBridge);
+    const { client, node, life } = carrying(BRIDGE);
     client.push("one");
     node.push(Buffer.concat([frame(2, "two ", false), frame(2, "", false), frame(2, "three", false)]));
     await turn();
@@ -106,7 +158,7 @@ describe("a bridge into a tunnel", () => {
   });
 
   it("ends the client's side behind Close 1000, which completes it", async () => {
-    const { client, node, reports } = carrying(TunnelBridge);
+    const { client, node, reports } = carrying(BRIDGE);
     node.push(Buffer.concat([frame(2, "last", false), close(1000, false)]));
     await expect.poll(() => client.writableFinished).toBe(true);
     expect(client.sentBytes.toString()).toBe("last");
@@ -120,16 +172,26 @@ describe("a bridge into a tunnel", () => {
     ["a text message", (t: Carried) => t.node.push(frame(1, "text", false)), "protocol-error"],
     ["a refused port", (t: Carried) => t.client.push(NO_SPDY), "refused"],
     ["a limit", (t: Carried) => t.clock.advance(5_000), "idle"],
-  ])("breaks the client's connection for %s", async (_name, act, cause) => {
-    const bridge = carrying(TunnelBridge, REFUSING);
+  ])("ends the client's session by GOAWAY for %s", async (_name, act, cause) => {
+    const bridge = carrying(BRIDGE, REFUSING);
     act(bridge);
     await expect.poll(() => bridge.reports.map((report) => report.cause)).toEqual([cause]);
-    expect(bridge.client.destroyed).toBe(true);
-    expect(bridge.client.sentBytes.toString()).toBe("");
+    await expect.poll(() => bridge.client.writableFinished).toBe(true);
+    expect(bridge.client.sentBytes.toString("hex")).toMatch(/^800300070000000800000000000000\d\d$/);
+  });
+
+  it("breaks the client's connection in the middle of a frame", async () => {
+    const { client, node, reports } = carrying(BRIDGE);
+    node.push(frame(2, "half a frame", false));
+    await turn();
+    node.push(close(1011, false));
+    await expect.poll(() => client.destroyed).toBe(true);
+    expect([client.writableEnded, client.sentBytes.toString()]).toEqual([false, "half a frame"]);
+    expect(reports).toMatchObject([{ cause: "upstream-lost" }]);
   });
 
   it("closes the tunnel when the client ends its connection", async () => {
-    const { client, node, reports } = carrying(TunnelBridge);
+    const { client, node, reports } = carrying(BRIDGE);
     client.push("last");
     client.push(null);
     await expect.poll(() => readFrames(node, "server")).toEqual({ data: "last", closed: [1000] });

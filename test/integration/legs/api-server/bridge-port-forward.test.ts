@@ -142,11 +142,12 @@ describe("bridge of port-forward over SPDY", () => {
     ["breaks the connection", (_name, _stream, { socket }) => socket.terminate(), "upstream-lost"],
     ["closes with 1011", (_name, _stream, { socket }) => socket.close(1011), "upstream-lost"],
     ["sends text", (_name, _stream, { socket }) => socket.send("text"), "protocol-error"],
-  ])("a node that %s breaks the client's connection", async (_what, onStream, cause) => {
+  ])("a node that %s resets the client's streams", async (_what, onStream, cause) => {
     const authority = await start({ onStream });
     const client = await spdyForward(authority);
-    client.open("error", 0);
-    expect(await client.ended).toBe("broken");
+    const { ends } = client.open("error", 0);
+    expect(await client.ended).toBe("finished");
+    expect(ends).toEqual(["reset"]);
     await expect.poll(endCauses).toEqual([expect.stringContaining(`cause="${cause}"`)]);
   });
 
@@ -187,10 +188,11 @@ describe("bridge of port-forward over SPDY", () => {
     const policy = { rules: [{ name: "no-ssh", match: { ports: [22] }, action: "deny" }] };
     const authority = await start({}, { policy });
     const client = await spdyForward(authority);
-    client.open("data", 0, 80);
+    const allowed = client.open("data", 0, 80);
     await eventually("the allowed stream is there", () => node?.sessions[0]?.streams.size === 1);
-    client.open("data", 1, 22);
-    expect(await client.ended).toBe("broken");
+    const refused = client.open("data", 1, 22);
+    expect(await client.ended).toBe("finished");
+    expect([allowed.ends, refused.ends]).toEqual([["reset"], ["reset"]]);
     expect(node?.sessions[0]?.streams.size).toBe(1);
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="refused"')]);
   });

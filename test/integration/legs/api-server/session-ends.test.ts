@@ -477,7 +477,8 @@ function readBy({ clientHead }: Path, bytes: Buffer): string[] {
 function endByModerator({ clientHead, subresource }: Path): string[] {
   const status = JSON.stringify(FORBIDDEN);
   const isSpdy = clientHead[0]?.includes("SPDY") === true;
-  if (subresource === "portforward") return isSpdy ? [] : [`closed with 1008 ${FREEZE}`];
+  const text = `error forwarding port 80: ${FREEZE}`;
+  if (subresource === "portforward") return isSpdy ? [`1:${text}`] : [`closed with 1008 ${FREEZE}`];
   if (isSpdy) return [`1:${status}`];
   const isBase64 = clientHead.some((line) => line.includes("base64"));
   const message = isBase64 ? `3${Buffer.from(status).toString("base64")}` : `\u0003${status}`;

@@ -186,11 +186,12 @@ describe("tunnel bytes", () => {
 });
 
 describe("how a tunnel ends", () => {
-  it("1000 when the node ends its connection, after everything it sent", async () => {
+  it("1011 when the node ends its connection without GOAWAY, after everything it sent", async () => {
     const { authority, raw } = await startEchoNode();
     const client = await TunnelClient.open(authority);
     raw.sockets[0]?.end(Buffer.alloc(500_000, "x"));
-    expect(await client.closed).toEqual({ code: 1000, reason: "" });
+    const reason = "the node ended the connection without GOAWAY";
+    expect(await client.closed).toEqual({ code: 1011, reason });
     expect(client.bytes().length).toBe(500_000);
     expect(harness?.context.sessions.size).toBe(0);
   });

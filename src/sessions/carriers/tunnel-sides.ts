@@ -1,0 +1,131 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import { CLOSE, type WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { abortSocket } from "../../net/abort-socket.ts";
+import { finishAndLinger } from "../../net/linger.ts";
+import type { SessionLifecycle } from "../lifecycle.ts";
+import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+
+/** How a side ended. `webSocket`: for SPDY in WebSocket messages. */
+export interface TunnelSideEnd {
+  readonly how: string;
+  readonly webSocket?: WebSocketEnd | undefined;
+}
+
+export interface TunnelSideHandler {
+  /** SPDY bytes, never none. The receiver may overwrite them. */
+  onBytes(bytes: Uint8Array): void;
+  /** A client's text message: tunnels have none. */
+  onText(): void;
+  /** Called once, unless `finish` came first. */
+  onEnd(end: TunnelSideEnd): void;
+}
+
+/** One side of a port-forward: SPDY/3.1 on its connection, or in WebSocket messages. */
+export interface TunnelSide {
+  readonly socket: Duplex;
+  /** Whether the kernel has taken our last frame; absent: the queue tells. */
+  readonly hasSentEnd?: (() => boolean) | undefined;
+  /** Takes a chunk from the socket. */
+  receive(chunk: Uint8Array): void;
+  /** May mask `bytes` in place. */
+  send(bytes: Uint8Array): void;
+  tick(nowMs: number): void;
+  /**
+   * Ends the side behind everything sent. `isOrderly`: SPDY's own frames have said so; otherwise plain
+   * SPDY is reset.
+   */
+  finish(closeCode: number, reason: string, isOrderly: boolean): void;
+}
+
+export class SpdySide implements TunnelSide {
+  readonly socket: Duplex;
+  readonly #handler: TunnelSideHandler;
+  readonly #life: SessionLifecycle;
+  #isOver = false;
+
+  constructor(peer: "client" | "node", socket: Duplex, handler: TunnelSideHandler, life: SessionLifecycle) {
+    this.socket = socket;
+    this.#handler = handler;
+    this.#life = life;
+    const ended = peer === "client" ? "the client ended its connection" : "the node ended the connection";
+    socket.on("end", () => this.#end(ended));
+    socket.on("error", (error: Error) => this.#end(error.message));
+    socket.on("close", () => this.#end(`the ${peer}'s connection closed`));
+  }
+
+  receive(chunk: Uint8Array): void {
+    if (!this.#isOver) this.#handler.onBytes(chunk);
+  }
+
+  send(bytes: Uint8Array): void {
+    if (this.socket.writable) this.socket.write(bytes);
+  }
+
+  tick(): void {}
+
+  finish(_closeCode: number, _reason: string, isOrderly: boolean): void {
+    this.#isOver = true;
+    if (isOrderly) finishAndLinger(this.socket, this.#life.timeouts, this.#life.clock);
+    else abortSocket(this.socket);
+  }
+
+  #end(how: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#handler.onEnd({ how });
+  }
+}
+
+/** Message boundaries mean nothing: each read becomes one message. */
+export class MessageSide implements TunnelSide {
+  readonly socket: Duplex;
+  readonly hasSentEnd = (): boolean => this.#webSocket.hasSentClose;
+  readonly #webSocket: WebSocketConnection;
+
+  constructor(
+    peer: "client" | "node",
+    socket: Duplex,
+    handler: TunnelSideHandler,
+    { clock, timeouts }: SessionLifecycle,
+    limits: WebSocketLimits,
+  ) {
+    this.socket = socket;
+    const isClient = peer === "client";
+    this.#webSocket = new WebSocketConnection(
+      socket,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => {
+          if (isText && isClient) handler.onText();
+          else if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
+          else if (part.byteLength > 0) handler.onBytes(part);
+        },
+        onEnd: (webSocket) => handler.onEnd({ how: webSocket.reason, webSocket }),
+      },
+      {
+        role: isClient ? "server" : "client",
+        limits,
+        lingerTimes: timeouts,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: isClient ? timeouts.unsolicitedPongMs : Number.POSITIVE_INFINITY,
+      },
+    );
+  }
+
+  receive(chunk: Uint8Array): void {
+    this.#webSocket.receive(chunk);
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#webSocket.sendMessage(undefined, bytes);
+  }
+
+  tick(nowMs: number): void {
+    this.#webSocket.tick(nowMs);
+  }
+
+  finish(closeCode: number, reason: string): void {
+    this.#webSocket.close(closeCode, closeCode === CLOSE.NORMAL ? "" : reason);
+  }
+}
