@@ -9,8 +9,8 @@ export interface FrameSplitterHandler {
   /** Bytes to forward, in order; after each `push` the forwarded bytes end with a whole frame. */
   onBytes(bytes: Uint8Array): void;
   /**
-   * Forwarded payload of this stream: `bytes` from `start` to `end`. No view is made, because most
-   * streams' payload is ignored.
+   * Payload of this stream, before it is forwarded: `bytes` from `start` to `end`. No view is made, because
+   * most streams' payload is ignored.
    */
   onPayload(streamId: number, bytes: Uint8Array, start: number, end: number): void;
   /** A SYN_REPLY of this stream was forwarded. */
@@ -39,10 +39,16 @@ export class FrameSplitter {
   /** Memory for the header or control frame that the last chunk cut off. */
   #held: Uint8Array = NOTHING;
   #heldBytes = 0;
+  #isStopped = false;
 
   constructor(handler: FrameSplitterHandler, maxControlFrameBytes: number) {
     this.#handler = handler;
     this.#maxControlFrameBytes = maxControlFrameBytes;
+  }
+
+  /** Within `onPayload`: forwards the bytes before that payload's frame, and nothing from there on. */
+  stop(): void {
+    this.#isStopped = true;
   }
 
   /**
@@ -50,13 +56,19 @@ export class FrameSplitter {
    * buffer.
    */
   push(chunk: Uint8Array): void {
+    if (this.#isStopped) return;
     const first = this.#heldBytes === 0 ? 0 : this.#completeHeld(chunk);
     if (this.#heldBytes > 0) return;
     let start = this.#passRestOfData(chunk, first);
+    if (this.#isStopped) return;
     let offset = start;
     while (offset < chunk.length) {
       const end = this.#endOfFrame(chunk, offset);
       if (end === undefined) break;
+      if (this.#isStopped) {
+        if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
+        return;
+      }
       if (isPing(chunk, offset, end)) {
         if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
         this.#handler.onPing(readUint32(chunk, offset + FRAME_HEADER_BYTES));
@@ -127,6 +139,7 @@ export class FrameSplitter {
     this.#dataBytesLeft -= length;
     const fin = this.#dataFin && this.#dataBytesLeft === 0;
     this.#handler.onPayload(this.#dataStreamId, bytes, start, end);
+    if (this.#isStopped) return end;
     if (fin) this.#handler.onFinish(this.#dataStreamId);
     this.#handler.onBytes(carveDataHeader(this.#dataStreamId, length, fin));
     this.#handler.onBytes(bytes.subarray(start, end));
@@ -150,6 +163,7 @@ export class FrameSplitter {
     const start = offset + FRAME_HEADER_BYTES;
     if (payloadBytes > 0) {
       this.#handler.onPayload(streamId, bytes, start, start + Math.min(available, payloadBytes));
+      if (this.#isStopped) return end;
     }
     const fin = ((bytes[offset + 4] as number) & FLAG.FIN) !== 0;
     if (available >= payloadBytes) {

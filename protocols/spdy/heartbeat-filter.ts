@@ -42,6 +42,11 @@ export class HeartbeatFilter {
     return this.#payloadBytesLeft === 0 || this.#isPing;
   }
 
+  /** How much of the current chunk is settled: forwarded, or ended here. */
+  get passedBytes(): number {
+    return this.#passStart;
+  }
+
   /** Requests `onBoundary`. Call it while the sender is inside a frame. */
   awaitBoundary(): void {
     this.#isBoundaryDue = true;

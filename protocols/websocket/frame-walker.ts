@@ -66,6 +66,8 @@ export class WebSocketFrameWalker {
    */
   #isHeader = false;
   #headerStart = 0;
+  /** The current frame begins in the current chunk. */
+  #hasBegunHere = false;
   readonly #held = new Uint8Array(MAX_FRAME_HEADER_BYTES);
   #heldBytes = 0;
   #hasBegunMessage = false;
@@ -105,6 +107,20 @@ export class WebSocketFrameWalker {
     return this.#passStart;
   }
 
+  /** The frames before the current one end inside a data message. */
+  get wasInMessage(): boolean {
+    return this.#isInMessage && !this.#hasBegunMessage;
+  }
+
+  /**
+   * Call it within `onPayload`, with its chunk: forwards the bytes before the current frame. False: some of
+   * that frame was forwarded already.
+   */
+  passBeforeFrame(chunk: Uint8Array): boolean {
+    if (this.#hasBegunHere) this.#passUpTo(chunk, this.#headerStart);
+    return this.#hasBegunHere;
+  }
+
   /** Requests `onBoundary`. Call it while the sender is inside a frame. */
   awaitBoundary(): void {
     this.#isBoundaryDue = true;
@@ -114,6 +130,7 @@ export class WebSocketFrameWalker {
   push(chunk: Uint8Array): void {
     let at = 0;
     this.#passStart = this.#headerStart = 0;
+    this.#hasBegunHere = false;
     while (at < chunk.length) {
       if (this.#isAtStart) this.#startFrame(chunk, at);
       at = this.#payloadBytesLeft > 0 ? this.#walkPayload(chunk, at) : this.#walkHeader(chunk, at);
@@ -166,6 +183,7 @@ export class WebSocketFrameWalker {
     }
     this.#isHeader = true;
     this.#headerStart = at;
+    this.#hasBegunHere = true;
     this.#hasBegunMessage = false;
     if (first !== (FIN_BIT | OPCODE.CLOSE)) return;
     this.#passUpTo(chunk, at);

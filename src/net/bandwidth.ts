@@ -22,9 +22,8 @@ export class Bandwidth {
     this.#nowMs = nowMs;
   }
 
-  /** A new bucket for one direction of one session. */
-  direction(): Pace {
-    return new Pace(this, this.#bytesPerMs);
+  get bytesPerMs(): number {
+    return this.#bytesPerMs;
   }
 
   now(): number {
@@ -61,27 +60,51 @@ export class Bandwidth {
   }
 }
 
-/** One direction's token bucket. */
+/** When one direction of a session may be read: within its bandwidth, and not while it is held. */
 export class Pace {
-  readonly #bandwidth: Bandwidth;
-  readonly #bytesPerMs: number;
+  readonly #bandwidth: Bandwidth | undefined;
+  #holds = 0;
+  #onHold: () => void = () => {};
   /** When the bytes sent so far are paid for. */
   #paidAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(bandwidth: Bandwidth, bytesPerMs: number) {
+  /** With `bandwidth` it has a token bucket of its own. */
+  constructor(bandwidth?: Bandwidth | undefined) {
     this.#bandwidth = bandwidth;
-    this.#bytesPerMs = bytesPerMs;
+  }
+
+  get isHeld(): boolean {
+    return this.#holds > 0;
+  }
+
+  /** Reads nothing until the returned function is called. Holds add up. */
+  hold(): () => void {
+    this.#holds += 1;
+    if (this.#holds === 1) this.#onHold();
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#holds -= 1;
+      if (this.#holds === 0) this.#onHold();
+    };
+  }
+
+  /** For `feed`: called whenever `isHeld` has changed. */
+  onHold(changed: () => void): void {
+    this.#onHold = changed;
   }
 
   /** Charges `bytes`. Returns how long the direction must pause, in milliseconds; 0: not at all. */
   spend(bytes: number): number {
+    if (this.#bandwidth === undefined) return 0;
     const nowMs = this.#bandwidth.now();
     const leastMs = nowMs - BURST_SECONDS * 1_000;
-    this.#paidAtMs = Math.max(leastMs, this.#paidAtMs) + bytes / this.#bytesPerMs;
+    this.#paidAtMs = Math.max(leastMs, this.#paidAtMs) + bytes / this.#bandwidth.bytesPerMs;
     return Math.max(0, this.#paidAtMs - nowMs);
   }
 
   wakeIn(waitMs: number, wake: () => void): void {
-    this.#bandwidth.wakeIn(waitMs, wake);
+    this.#bandwidth?.wakeIn(waitMs, wake);
   }
 }

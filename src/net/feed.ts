@@ -20,7 +20,7 @@ export interface Feed {
 
 /**
  * Passes each chunk of `source` to `receive`, which writes only to `sink` and keeps no view. A full
- * sink pauses the source, unless reading ahead; a pace delays it; bursts are read together.
+ * sink pauses the source, unless reading ahead; its pace delays or holds it; bursts are read together.
  */
 export function feed(
   source: Duplex,
@@ -38,7 +38,7 @@ export function feed(
   const moderation = new ReadModeration();
   const resume = (): void => {
     const isFull = sink.writableNeedDrain && ahead?.mayRead !== true;
-    if (!isHeld && !isPaced && !isYielding && !isResting && !isFull) source.resume();
+    if (!isHeld && !isPaced && !isYielding && !isResting && !isFull && pace?.isHeld !== true) source.resume();
   };
   const wake = (): void => {
     isPaced = false;
@@ -95,12 +95,17 @@ export function feed(
     ahead?.emptied();
     resume();
   });
+  pace?.onHold(() => {
+    if (pace.isHeld) source.pause();
+    else resume();
+  });
   if (ahead !== undefined) {
     ahead.onWanted(resume);
     sink.once("close", () => ahead.emptied());
   }
   // An upgraded socket arrives paused, and adding a listener does not resume it.
-  source.resume();
+  if (pace?.isHeld === true) source.pause();
+  else source.resume();
   return {
     hold: () => {
       isHeld = true;

@@ -18,8 +18,11 @@ import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
 import type { Tracing } from "../observability/trace.ts";
+import type { Admission } from "./admission.ts";
+import type { SessionObserver } from "./observers/session-observer.ts";
 import type { OwnerConnection } from "./resumable/owner-connection.ts";
 import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
+import type { SessionInfo } from "./session-info.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** Everything that the steps of a request need. app.ts builds it once. */
@@ -55,7 +58,17 @@ export interface GatewayContext {
   readonly logger: Logger;
   /** Absent: nothing is traced. */
   readonly tracing?: Tracing | undefined;
+  /**
+   * Awaited before each dial; gives the session further observers, or refuses it by StatusError. Its plan
+   * may still change.
+   */
+  readonly beforeDial?: BeforeDial | undefined;
 }
+
+export type BeforeDial = (
+  session: Pick<Admission, "user" | "request" | "policy" | "plan"> & { readonly info: SessionInfo },
+  signal: AbortSignal,
+) => Promise<readonly SessionObserver[]>;
 
 /** The gateway's other replicas, as sessions use them. */
 export interface SessionPeers {
@@ -74,7 +87,16 @@ export interface OwnerRelay extends OwnerConnection {
 /** The parts that running an admitted session needs, on every leg. */
 export type SessionRunContext = Pick<
   GatewayContext,
-  "bandwidth" | "clock" | "limits" | "logger" | "metrics" | "policy" | "resumable" | "sessions" | "timeouts"
+  | "bandwidth"
+  | "beforeDial"
+  | "clock"
+  | "limits"
+  | "logger"
+  | "metrics"
+  | "policy"
+  | "resumable"
+  | "sessions"
+  | "timeouts"
 >;
 
 /** The configured rules, and the counters for their limits. */

@@ -1,17 +1,22 @@
 import type { Duplex } from "node:stream";
 import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
 import { abortSocket } from "../net/abort-socket.ts";
-import type { Bandwidth } from "../net/bandwidth.ts";
+import { type Bandwidth, Pace } from "../net/bandwidth.ts";
 import type { SessionClock, Ticking } from "../net/session-clock.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
-import { NO_OBSERVERS, type SessionObservers } from "./observers/session-observers.ts";
+import type { ObservedSession, SessionObserver, Side } from "./observers/session-observer.ts";
+import { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionReport, SessionTimeouts, StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
-import type { RunningSession, SessionInfo, Sessions } from "./sessions.ts";
+import type { SessionInfo } from "./session-info.ts";
+import type { RunningSession, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";
 
 /** A limit's warning comes this long before the end, or at half of a shorter limit. */
 export const WARN_BEFORE_MS = 60_000;
+
+/** Observers can delay the report of a session's end by this much together. */
+export const MAX_END_WAIT_MS = 5_000;
 
 /** The message for a session that failed because of an exception in this process. */
 const INTERNAL_ERROR = "the gateway failed to carry the session";
@@ -38,7 +43,7 @@ export interface SessionOwner {
  * The life of one session: counts, limits, clock and list entries, containment of exceptions, and one
  * end with a cause. No method here is called for each chunk.
  */
-export class SessionLifecycle implements Ticking, RunningSession {
+export class SessionLifecycle implements Ticking, RunningSession, ObservedSession {
   /** Upstream to downstream, so far. */
   downstreamBytes = 0;
   /** Downstream to upstream, so far. */
@@ -53,6 +58,8 @@ export class SessionLifecycle implements Ticking, RunningSession {
   readonly #owner: SessionOwner;
   #session: StreamingSession | undefined;
   #earlyEnd: SessionEnd | undefined;
+  #nodePace: Pace | undefined;
+  #clientPace: Pace | undefined;
   #sockets: readonly Duplex[] = [];
   #seenBytes = 0;
   #lastMovedMs: number;
@@ -65,7 +72,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
     environment: SessionEnvironment,
     timeouts: SessionTimeouts,
     owner: SessionOwner,
-    observers: SessionObservers = NO_OBSERVERS,
+    observers: SessionObservers = new SessionObservers(),
   ) {
     this.observers = observers;
     this.#environment = environment;
@@ -78,8 +85,16 @@ export class SessionLifecycle implements Ticking, RunningSession {
     return this.#environment.clock;
   }
 
-  get bandwidth(): Bandwidth | undefined {
-    return this.#environment.bandwidth;
+  /** The pace of what this side sends, for its `feed`: bandwidth, and the holds of observers. */
+  pace(side: Side): Pace {
+    const { bandwidth } = this.#environment;
+    if (side === "node") this.#nodePace ??= new Pace(bandwidth);
+    else this.#clientPace ??= new Pace(bandwidth);
+    return (side === "node" ? this.#nodePace : this.#clientPace) as Pace;
+  }
+
+  hold(side: Side): () => void {
+    return this.pace(side).hold();
   }
 
   get info(): SessionInfo | undefined {
@@ -105,6 +120,11 @@ export class SessionLifecycle implements Ticking, RunningSession {
       },
       this.#failed,
     );
+  }
+
+  observe(observer: SessionObserver): () => void {
+    contain("session", () => this.observers.add(observer, this), this.#failed);
+    return () => this.observers.remove(observer);
   }
 
   tick(nowMs: number): void {
@@ -201,12 +221,34 @@ export class SessionLifecycle implements Ticking, RunningSession {
   #report(end: SessionEnd): void {
     if (this.#isReported) return;
     this.#isReported = true;
-    this.#environment.sessions.delete(this);
     const { downstreamBytes, upstreamBytes } = this;
     const { endedBy, cause, code, message } = end;
     const report = { endedBy, cause, code, message, downstreamBytes, upstreamBytes };
-    this.observers.end(report);
-    this.#owner.onReport?.(report);
+    const waits = this.observers.end(report);
+    const finish = (): void => {
+      this.#environment.sessions.delete(this);
+      this.#owner.onReport?.(report);
+    };
+    if (waits === undefined) finish();
+    else this.#finishAfter(waits, finish);
+  }
+
+  /** The clock is not empty meanwhile, so that a shutdown waits, too. */
+  #finishAfter(waits: Promise<unknown>, finish: () => void): void {
+    const { clock } = this;
+    const untilMs = clock.now() + MAX_END_WAIT_MS;
+    let isFinished = false;
+    const waiting: Ticking = {
+      tick: (nowMs) => {
+        if (nowMs < untilMs || isFinished) return;
+        isFinished = true;
+        clock.delete(waiting);
+        finish();
+      },
+    };
+    clock.contain(waiting, "session", () => clock.delete(waiting));
+    clock.add(waiting);
+    void waits.then(() => waiting.tick(untilMs));
   }
 }
 

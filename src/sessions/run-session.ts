@@ -41,6 +41,7 @@ export async function runSession<A extends Admission>(
   try {
     const handshake = checkClientHandshake(admission);
     await record.acquirePlace();
+    await record.prepare(client.signal);
     const upstream = await negotiateUpgrade(leg, { admission, handshake }, client.signal);
     const { admission: taken, response } = upstream;
     record.planned(taken);
@@ -48,7 +49,9 @@ export async function runSession<A extends Admission>(
       record.refused(response.status);
       return await passRefusalOn(response, taken.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
-    const proxy = sessionProxyFor({ ...upstream, response }, leg.switched?.(taken), gateway);
+    const first = leg.switched?.(taken);
+    const observers = first === undefined ? record.observers : [...record.observers, first];
+    const proxy = sessionProxyFor({ ...upstream, response }, observers, gateway);
     answerAndCarry(leg, taken, proxy, client, record, gateway);
   } catch (error) {
     record.failed(error);

@@ -36,7 +36,7 @@ export type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUp
 /** If the node chose something that cannot be carried, closes its connection and throws a StatusError. */
 export function sessionProxyFor(
   { admission, handshake, response }: AgreedUpstream,
-  observer: SessionObserver | undefined,
+  extra: readonly SessionObserver[],
   gateway: SessionRunContext,
 ): SessionProxy {
   const { limits } = gateway;
@@ -47,7 +47,7 @@ export function sessionProxyFor(
     maxFragments: limits.maxWebSocketFragments,
   };
   const { kind } = admission.plan;
-  const observers = observersFor(admission, observer);
+  const observers = observersFor(admission, extra);
   const tunnelTo = (node: TunnelOptions["node"]): SessionProxy["start"] => {
     const options = { client: "messages", node, webSocketLimits, spdyLimits: limits.spdy } as const;
     return (downstream, life) => new Tunnel(downstream, upstream, options, life);
@@ -132,12 +132,9 @@ export function sessionProxyFor(
   }
 }
 
-/** A session's observers, on every carrier: add a new one here. `observer`: the leg's own. */
-function observersFor({ policy }: Admission, observer: SessionObserver | undefined): SessionObserver[] {
-  return [
-    ...(policy.portRefusal === undefined ? [] : [new PortRules(policy.portRefusal)]),
-    ...(observer === undefined ? [] : [observer]),
-  ];
+/** A session's observers, on every carrier: add a new one here. `extra`: those of this one. */
+function observersFor({ policy }: Admission, extra: readonly SessionObserver[]): SessionObserver[] {
+  return [...(policy.portRefusal === undefined ? [] : [new PortRules(policy.portRefusal)]), ...extra];
 }
 
 /**

@@ -4,13 +4,15 @@ import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
+import { contain } from "../observability/faults.ts";
 import type { TraceSpan } from "../observability/trace.ts";
 import { type Admission, timesOf } from "./admission.ts";
 import type { SessionRunContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
+import type { SessionObserver } from "./observers/session-observer.ts";
 import type { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionReport, StreamingSession } from "./session.ts";
-import type { SessionInfo } from "./sessions.ts";
+import type { SessionInfo } from "./session-info.ts";
 
 /**
  * One session as operators see it: its place, its metrics, and a log line at its start and end. It
@@ -24,6 +26,7 @@ export class SessionRecord implements SessionOwner {
   readonly #trail: AuditTrail | undefined;
   /** Release the session's places. */
   readonly #releases: (() => void)[] = [];
+  #observers: readonly SessionObserver[] = [];
   #span: TraceSpan | undefined;
   /** True once the session was refused or has started. */
   #isSettled = false;
@@ -65,6 +68,18 @@ export class SessionRecord implements SessionOwner {
     this.#releases.push(this.#gateway.sessions.admit());
     const releaseQuota = await this.#gateway.policy?.quotas.take(user, namespace);
     if (releaseQuota !== undefined) this.#releases.push(releaseQuota);
+  }
+
+  /** Awaits the step before the dial, if there is one; rejects with its StatusError. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const { beforeDial } = this.#gateway;
+    if (beforeDial === undefined) return;
+    this.#observers = await beforeDial({ ...this.#admission, info: this.#info }, signal);
+  }
+
+  /** Those that came from before the dial. */
+  get observers(): readonly SessionObserver[] {
+    return this.#observers;
   }
 
   /** Records a plan other than the first. */
@@ -150,6 +165,12 @@ export class SessionRecord implements SessionOwner {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.onOver();
+    for (const observer of this.#observers)
+      contain(
+        "observer",
+        () => observer.onNotStarted?.(),
+        () => {},
+      );
     this.#gateway.metrics.streamingRefused(this.#info.subresource, this.#info.plan, code);
     this.#gateway.logger[level]({ session: this.#logFields(), code, reason }, "session refused");
   }

@@ -1,45 +1,18 @@
-import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
-import type { Plan } from "./plan.ts";
-import type { CauseOfOurs } from "./session-end.ts";
-import type { Subresource } from "./streaming-request.ts";
+import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
+import type { SessionInfo } from "./session-info.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 
-/**
- * The plan of a session through a proxy subresource: the API server finds the node, and the bytes pass
- * undecoded.
- */
-export const PROXIED = { kind: "proxied", reason: "proxy-subresource" } as const;
-
-/** The facts about a session, from its admission on. */
-export interface SessionInfo {
-  readonly id: string;
-  readonly subresource: Subresource;
-  readonly namespace: string;
-  readonly pod: string;
-  readonly node: string;
-  readonly user: string;
-  /** The authenticated user, if that user impersonates another. */
-  readonly requestedBy?: string;
-  readonly plan: Plan | typeof PROXIED;
-  readonly startedAt: Date;
-}
-
 /** A session that is running. */
-export interface RunningSession {
-  /**
-   * Absent for a forwarded upgrade that is not an exec, attach or port-forward: it ends with the others,
-   * and no list shows it.
-   */
-  readonly info?: SessionInfo | undefined;
+export interface RunningSession extends ObservedSession {
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   /**
-   * Ends it. Its client gets `status`, or an InternalError with the message, in its own protocol; the log
-   * has the message.
+   * Shows it to one more observer from now on, until the returned function is called. A port-forward over
+   * SPDY shows no streams to it, since their names were not read.
    */
-  cut(cause: CauseOfOurs, message: string, status?: CommandStatus): void;
+  observe(observer: SessionObserver): () => void;
 }
 
 /** Is notified of listed sessions, so that another process can report their ends if this one dies. */

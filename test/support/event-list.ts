@@ -9,7 +9,7 @@ import type { SessionReport } from "../../src/sessions/session.ts";
 /** Every event in words. Pieces of one stream are joined: where reads cut them means nothing. */
 export class EventList implements SessionObserver {
   readonly isRequired: boolean = false;
-  readonly payload: SessionObserver["payload"] = "both";
+  readonly payload: SessionObserver["payload"] = { node: true, input: true, sizes: true };
   readonly events: string[] = [];
   #last = "";
 
@@ -19,7 +19,7 @@ export class EventList implements SessionObserver {
   onStream({ type, connection, port }: SessionStream): undefined {
     this.#add(`client opens ${type} of ${connection} to ${port}`);
   }
-  onData({ type }: SessionStream, from: Side, part: Uint8Array): void {
+  onData({ type }: SessionStream, from: Side, part: Uint8Array): undefined {
     this.#add(`${from} ${type}: `, Buffer.from(part).toString());
   }
   onStreamEnd({ type }: SessionStream, from: Side): void {

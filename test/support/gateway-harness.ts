@@ -39,6 +39,7 @@ export interface HarnessOptions {
   readonly streaming?: NodeStreaming;
   /** What learned capability is timed by; the session clock unless said otherwise. */
   readonly nodeClock?: { now(): number };
+  readonly beforeDial?: ServingContext["beforeDial"];
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
 }
@@ -88,6 +89,7 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
       logger,
     }),
     clock,
+    beforeDial: options.beforeDial,
     sessions: new Sessions(limits.maxConcurrentSessions),
     metrics,
     logger,

@@ -1,7 +1,7 @@
 import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
 import type { NamedText } from "../../config/named-file-text.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
-import type { SessionInfo } from "../../sessions/sessions.ts";
+import type { SessionInfo } from "../../sessions/session-info.ts";
 import type { KeptKind } from "./kept-files.ts";
 
 /** A listener's name in the configuration, and its address. */

@@ -1,5 +1,5 @@
 import type { Logger } from "../../observability/logger.ts";
-import type { SessionInfo } from "../../sessions/sessions.ts";
+import type { SessionInfo } from "../../sessions/session-info.ts";
 
 /** The sessions that each worker runs. If a worker dies, the primary logs their ends. */
 export class WorkerSessions<Worker> {

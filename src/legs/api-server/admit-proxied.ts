@@ -10,7 +10,7 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
-import type { SessionInfo } from "../../sessions/sessions.ts";
+import type { SessionInfo } from "../../sessions/session-info.ts";
 import { identify } from "./identify.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 

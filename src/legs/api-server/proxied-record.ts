@@ -3,8 +3,8 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionOwner } from "../../sessions/lifecycle.ts";
 import type { SessionReport } from "../../sessions/session.ts";
+import { PROXIED, type SessionInfo } from "../../sessions/session-info.ts";
 import { annotateEnd } from "../../sessions/session-record.ts";
-import { PROXIED, type SessionInfo } from "../../sessions/sessions.ts";
 import type { AdmittedProxied } from "./admit-proxied.ts";
 
 /**

@@ -65,9 +65,9 @@ export class Relay implements StreamingSession {
     this.#lastNodeBeatMs = this.#lastClientBeatMs = life.clock.now();
     this.#silence = new NodeSilence(this.#lastNodeBeatMs);
     const ahead = closesBehindResult ? new ReadAhead() : undefined;
-    const pace = () => life.bandwidth?.direction();
-    feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), pace(), ahead);
-    const input = feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk), pace());
+    feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.pace("node"), ahead);
+    const fromClient = (chunk: Uint8Array): void => this.#toUpstream(chunk);
+    const input = feed(this.#downstream, this.#upstream, fromClient, life.pace("client"));
     if (ahead !== undefined)
       this.#hold = new InputHold(ahead, input, isTerminal, () => ends?.hasResult === true);
     this.#upstream.on("end", () => this.#upstreamEnded());

@@ -16,7 +16,14 @@ import { ReadAhead } from "../../net/read-ahead.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../observers/command-result.ts";
-import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
+import {
+  RESIZE,
+  type SessionStream,
+  type Side,
+  STDERR,
+  STDIN,
+  STDOUT,
+} from "../observers/session-observer.ts";
 import type { StreamingSession } from "../session.ts";
 import { faultOf, type SessionEnd } from "../session-end.ts";
 import { CloseTimeout } from "./close-timeout.ts";
@@ -102,9 +109,9 @@ export class Translator implements StreamingSession {
       },
     );
     const ahead = new ReadAhead();
-    const pace = () => life.bandwidth?.direction();
-    feed(upstream.socket, downstream.socket, (chunk) => this.#fromUpstream(chunk), pace(), ahead);
-    const input = feed(downstream.socket, upstream.socket, (chunk) => this.#webSocket.receive(chunk), pace());
+    const [node, client] = [upstream.socket, downstream.socket];
+    feed(node, client, (chunk) => this.#fromUpstream(chunk), life.pace("node"), ahead);
+    const input = feed(client, node, (chunk) => this.#webSocket.receive(chunk), life.pace("client"));
     this.#hold = new InputHold(ahead, input, options.requested.tty, () => this.#result.isComplete);
     this.#start(downstream, upstream);
   }
@@ -180,8 +187,9 @@ export class Translator implements StreamingSession {
       onData: (part, fin) => {
         // client-go fails on an empty message ("read stream id: EOF").
         if (part.byteLength > 0) {
+          const stream = channel === CHANNEL.STDOUT ? STDOUT : STDERR;
+          if (this.#isRefused(stream, "node", part)) return;
           this.#life.downstreamBytes += part.byteLength;
-          this.#life.observers.data(channel === CHANNEL.STDOUT ? STDOUT : STDERR, "node", part);
           this.#webSocket.sendMessage(channel, part);
         }
         if (fin) this.#outputEnded();
@@ -190,21 +198,22 @@ export class Translator implements StreamingSession {
     };
   }
 
-  /**
-   * Like wsstream, drops data on unknown channels, unrequested ones, and those that only the server
-   * writes.
-   */
+  /** Like wsstream, drops data on unknown or unrequested channels, and on those that only servers write. */
   #fromClient(channel: number, part: Uint8Array): void {
     if (part.byteLength === 0) return;
-    if (channel === CHANNEL.STDIN) {
-      this.#life.upstreamBytes += part.byteLength;
-      this.#life.observers.data(STDIN, "client", part);
-      this.#hold.pass(this.#writeStdin, part);
-    } else if (channel === CHANNEL.RESIZE) {
-      this.#life.observers.data(RESIZE, "client", part);
-      // Without a TTY there is no resize stream. The reference hangs there on the second size.
-      this.#hold.pass(this.#writeResize, part);
-    }
+    if (channel !== CHANNEL.STDIN && channel !== CHANNEL.RESIZE) return;
+    const isInput = channel === CHANNEL.STDIN;
+    if (this.#isRefused(isInput ? STDIN : RESIZE, "client", part)) return;
+    if (isInput) this.#life.upstreamBytes += part.byteLength;
+    // Without a TTY there is no resize stream. The reference hangs there on the second size.
+    this.#hold.pass(isInput ? this.#writeStdin : this.#writeResize, part);
+  }
+
+  /** True if an observer refused the part, which ends the session. */
+  #isRefused(stream: SessionStream, from: Side, part: Uint8Array): boolean {
+    const refusal = this.#life.observers.data(stream, from, part);
+    if (refusal !== undefined) this.#fail(refusal);
+    return refusal !== undefined;
   }
 
   #channelClosed(channel: number): void {
@@ -215,21 +224,15 @@ export class Translator implements StreamingSession {
     if (channel === CHANNEL.RESIZE) this.#hold.pass(this.#finishResize, NOTHING);
   }
 
-  readonly #writeStdin = (part: Uint8Array): void => {
-    if (!this.#result.isComplete) this.#stdin?.write(part);
-  };
+  readonly #writeStdin = (part: Uint8Array): void => this.#running(this.#stdin)?.write(part);
+  readonly #writeResize = (part: Uint8Array): void => this.#running(this.#resize)?.write(part);
+  readonly #finishStdin = (): void => this.#running(this.#stdin)?.finish();
+  readonly #finishResize = (): void => this.#running(this.#resize)?.finish();
 
-  readonly #writeResize = (part: Uint8Array): void => {
-    if (!this.#result.isComplete) this.#resize?.write(part);
-  };
-
-  readonly #finishResize = (): void => {
-    if (!this.#result.isComplete) this.#resize?.finish();
-  };
-
-  readonly #finishStdin = (): void => {
-    if (!this.#result.isComplete) this.#stdin?.finish();
-  };
+  /** Nothing is written behind the command's result. */
+  #running(stream: SpdyStream | undefined): SpdyStream | undefined {
+    return this.#result.isComplete ? undefined : stream;
+  }
 
   #errorStreamEnded(isOrderly: boolean): void {
     if (isOrderly) this.#life.observers.statusEnd();

@@ -77,13 +77,12 @@ export class Tunnel implements StreamingSession {
       onText: () => {},
       onEnd: (end) => this.#nodeEnded(end),
     });
-    const pace = () => life.bandwidth?.direction();
     const receive = (chunk: Uint8Array): void => {
       this.#silence.heard();
       this.#node.receive(chunk);
     };
-    feed(upstream.socket, downstream.socket, receive, pace());
-    feed(downstream.socket, upstream.socket, (chunk) => this.#client.receive(chunk), pace());
+    feed(upstream.socket, downstream.socket, receive, life.pace("node"));
+    feed(downstream.socket, upstream.socket, (chunk) => this.#client.receive(chunk), life.pace("client"));
     downstream.socket.on("drain", () => this.#answerClient());
     if (upstream.head.byteLength > 0) receive(upstream.head);
     if (downstream.head.byteLength > 0) this.#client.receive(downstream.head);

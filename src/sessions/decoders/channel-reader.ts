@@ -34,6 +34,11 @@ export class ChannelReader {
     this.#isSeen = false;
   }
 
+  /** Payload of the message was not read, so neither is the rest of the message. */
+  skip(): void {
+    this.#isChannelDue = this.#isSeen = false;
+  }
+
   /** Throws ProtocolError for invalid base64. */
   payload(chunk: Uint8Array, start: number, end: number): void {
     let at = start;

@@ -36,6 +36,8 @@ export class ForwardDecoder implements PassThroughDecoder {
   readonly #isClientWhole: boolean;
   #clientFrames: FrameDecoder | undefined;
   #nodeFrames: FrameDecoder | undefined;
+  /** Payload and ends are shown: decided at the start, because an observer that comes later lacks the streams. */
+  readonly #isShown: boolean;
   #refusal: SessionEnd | undefined;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
@@ -82,7 +84,8 @@ export class ForwardDecoder implements PassThroughDecoder {
       },
     });
     this.#clientFrames = this.#decoderOf("client", limits);
-    if (observers.needsNodeStreams) this.#nodeFrames = this.#decoderOf("node", limits);
+    this.#isShown = observers.needsNodeStreams;
+    if (this.#isShown) this.#nodeFrames = this.#decoderOf("node", limits);
   }
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
@@ -175,7 +178,7 @@ export class ForwardDecoder implements PassThroughDecoder {
         onData: (streamId, part, fin) => {
           const open = this.#streams.get(streamId);
           if (open === undefined) return;
-          if (part.byteLength > 0) this.#observers.data(open.stream, side, part);
+          if (part.byteLength > 0) this.#refusal ??= this.#observers.data(open.stream, side, part);
           if (fin) this.#ended(streamId, open, side);
         },
         onControl: (frame) => this.#control(side, frame),
@@ -208,7 +211,7 @@ export class ForwardDecoder implements PassThroughDecoder {
       port: headers.get("port") ?? known?.stream.port,
     };
     this.#refusal ??= this.#observers.stream(stream);
-    if (!this.#observers.needsNodeStreams || known !== undefined) return;
+    if (!this.#isShown || known !== undefined) return;
     if (this.#streams.size >= this.#maxStreams)
       throw new ProtocolError("too-many-streams", `more than ${this.#maxStreams} streams are open`);
     const open: OpenStream = { stream, endedBy: undefined };

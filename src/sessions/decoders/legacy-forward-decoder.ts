@@ -25,10 +25,10 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
     this.#prefixBytesLeft = streams.map(() => PORT_PREFIX_BYTES);
     this.#client = new ChannelReader(
       { isBase64 },
-      () => observers.showsClient,
+      () => observers.showsInput,
       (channel, part) => {
         const stream = streams[channel];
-        if (stream?.type === "data") observers.data(stream, "client", part);
+        if (stream?.type === "data") this.refuse(observers.data(stream, "client", part));
       },
     );
     this.#node = new ChannelReader(
@@ -37,7 +37,8 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
       (channel, part) => {
         const stream = streams[channel];
         const payload = this.#withoutPort(channel, part);
-        if (stream !== undefined && payload.byteLength > 0) observers.data(stream, "node", payload);
+        if (stream !== undefined && payload.byteLength > 0)
+          this.refuse(observers.data(stream, "node", payload));
       },
     );
   }
@@ -53,7 +54,8 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
     maskKey: number,
     maskPhase: number,
   ): void {
-    if (this.observers.showsClient) seeUnmasked(chunk, start, end, maskKey, maskPhase, this.#seeClient);
+    if (this.observers.showsInput) seeUnmasked(chunk, start, end, maskKey, maskPhase, this.#seeClient);
+    else this.#client.skip();
   }
 
   protected nodeMessage(): void {
@@ -61,7 +63,13 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
   }
 
   protected nodePayload(chunk: Uint8Array, start: number, end: number): void {
-    if (this.observers.showsNode) this.#node.payload(chunk, start, end);
+    if (this.observers.showsNode) {
+      this.#node.payload(chunk, start, end);
+      return;
+    }
+    this.#node.skip();
+    // Nodes write the port numbers first: an observer that comes later has missed them.
+    this.#prefixBytesLeft.fill(0);
   }
 
   #withoutPort(channel: number, part: Uint8Array): Uint8Array {

@@ -1,3 +1,4 @@
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import { encodeStatus, type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
 import {
@@ -35,13 +36,20 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   readonly #splitter: FrameSplitter;
   readonly #clientFilter: HeartbeatFilter;
   readonly #pings = new SpdyPings();
+  /** The session's streams by id, at most 5 with the error stream; kept for observers that come later. */
   readonly #streams = new Map<number, SessionStream>();
+  readonly #limits: SpdyLimits;
+  /** Absent while no observer is shown the client's payload. */
   #clientFrames: FrameDecoder | undefined;
+  #isClientOpaque = false;
+  /** The client's current chunk. */
+  #clientChunk: Uint8Array = NOTHING;
   #passUp: Pass = () => {};
   #pass: Pass = () => {};
   #errorStreamId: number | undefined;
   #isReplied = false;
   #isOpaque = false;
+  #refusal: SessionEnd | undefined;
 
   constructor(
     version: RemoteCommandVersion,
@@ -50,21 +58,18 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     ends: CommandEndObserver,
   ) {
     this.#version = version;
+    this.#limits = limits;
     this.#observers = observers;
     this.#ends = ends;
     this.#clientFilter = new HeartbeatFilter({
-      onBytes: (bytes) => this.#passUp(bytes),
+      onBytes: (bytes) => {
+        if (this.#refusal === undefined) this.#passUp(bytes);
+      },
       onPing: (id) => this.#pings.fromClient(id),
       onGoAway: () => ends.clientLeft("the client ended the session"),
-      onBoundary: () => {},
+      onBoundary: () => this.#decodeClientFrom(this.#clientFilter.passedBytes),
     });
-    this.#clientFrames = new FrameDecoder(
-      {
-        onData: (streamId, part, fin) => this.#fromClient(streamId, part, fin),
-        onControl: (frame) => this.#clientControl(frame),
-      },
-      limits,
-    );
+    this.#clientFrames = this.#clientDecoder("inflate");
     this.#splitter = new FrameSplitter(
       {
         onBytes: (bytes) => this.#pass(bytes),
@@ -83,17 +88,14 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   }
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
-    try {
-      this.#clientFrames?.push(chunk);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#clientFrames = undefined;
-      const end = this.#observers.undecodable("client", error.message);
-      if (end !== undefined) return end;
-    }
+    if (this.#clientFrames !== undefined) this.#decodeClient(this.#clientFrames, chunk);
+    else if (this.#isClientWanted && !this.#isClientOpaque) this.#clientFilter.awaitBoundary();
+    if (this.#refusal !== undefined) return this.#refusal;
     this.#passUp = pass;
+    this.#clientChunk = chunk;
     this.#clientFilter.push(chunk);
-    return undefined;
+    this.#clientChunk = NOTHING;
+    return this.#refusal;
   }
 
   fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
@@ -110,7 +112,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
       this.#isOpaque = true;
       return faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`);
     }
-    return undefined;
+    return this.#refusal;
   }
 
   /** The client's bytes always end with a whole frame, so the answer can follow at any time. */
@@ -140,6 +142,46 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     return frame;
   }
 
+  get #isClientWanted(): boolean {
+    return this.#observers.showsClient || this.#observers.showsEnds;
+  }
+
+  #clientDecoder(headerBlocks: "inflate" | "skip"): FrameDecoder {
+    return new FrameDecoder(
+      {
+        onData: (streamId, part, fin) => this.#fromClient(streamId, part, fin),
+        onControl: (frame) => this.#clientControl(frame),
+      },
+      this.#limits,
+      headerBlocks,
+    );
+  }
+
+  #decodeClient(frames: FrameDecoder, bytes: Uint8Array): void {
+    try {
+      frames.push(bytes);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#clientFrames = undefined;
+      this.#isClientOpaque = true;
+      this.#refusal ??= this.#observers.undecodable("client", error.message);
+    }
+  }
+
+  /** An observer came later: decodes from this boundary in the chunk on, by the streams that are known. */
+  #decodeClientFrom(start: number): void {
+    if (start === this.#clientChunk.byteLength) return;
+    this.#clientFrames = this.#clientDecoder("skip");
+    this.#decodeClient(this.#clientFrames, this.#clientChunk.subarray(start));
+  }
+
+  /** Clients open all streams before payload moves. From then on only observers need their frames. */
+  #payloadMoves(): void {
+    if (this.#errorStreamId === undefined || this.#isClientWanted) return;
+    this.#clientFrames?.stop();
+    this.#clientFrames = undefined;
+  }
+
   #clientControl(frame: ControlFrame): void {
     if (frame.type === "RST_STREAM") this.#clientEnded(frame.streamId);
     if (frame.type !== "SYN_STREAM") return;
@@ -149,14 +191,13 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
       this.#streams.set(frame.streamId, stream);
     }
     if (type === "error") this.#errorStreamId = frame.streamId;
-    if (this.#errorStreamId === undefined || this.#observers.needsStreams) return;
-    this.#clientFrames?.stop();
-    this.#clientFrames = undefined;
   }
 
   #fromClient(streamId: number, part: Uint8Array, fin: boolean): void {
+    this.#payloadMoves();
     const stream = this.#streams.get(streamId);
-    if (stream !== undefined && part.byteLength > 0) this.#observers.data(stream, "client", part);
+    if (stream !== undefined && part.byteLength > 0)
+      this.#refusal ??= this.#observers.data(stream, "client", part);
     if (fin) this.#clientEnded(streamId);
   }
 
@@ -165,11 +206,14 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   }
 
   #nodePayload(streamId: number, bytes: Uint8Array, start: number, end: number): void {
+    if (this.#clientFrames !== undefined) this.#payloadMoves();
     if (streamId === this.#errorStreamId) {
       this.#observers.status(bytes.subarray(start, end));
     } else if (this.#observers.showsNode) {
       const stream = this.#streams.get(streamId);
-      if (stream !== undefined) this.#observers.data(stream, "node", bytes.subarray(start, end));
+      if (stream === undefined) return;
+      this.#refusal ??= this.#observers.data(stream, "node", bytes.subarray(start, end));
+      if (this.#refusal !== undefined) this.#splitter.stop();
     }
   }
 }

@@ -43,8 +43,8 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
       spec,
       (channel) => observers.showsClient || channel === CHANNEL.CLOSE,
       (channel, part) => {
-        if (channel === CHANNEL.STDIN) observers.data(STDIN, "client", part);
-        else if (channel === CHANNEL.RESIZE) observers.data(RESIZE, "client", part);
+        if (channel === CHANNEL.STDIN) this.refuse(observers.data(STDIN, "client", part));
+        else if (channel === CHANNEL.RESIZE) this.refuse(observers.data(RESIZE, "client", part));
         else if (channel === CHANNEL.CLOSE && spec.hasClose) this.#seeClose(part);
       },
     );
@@ -53,8 +53,8 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
       (channel) => channel === CHANNEL.ERROR || observers.showsNode,
       (channel, part) => {
         if (channel === CHANNEL.ERROR) observers.status(part);
-        else if (channel === CHANNEL.STDOUT) observers.data(STDOUT, "node", part);
-        else if (channel === CHANNEL.STDERR) observers.data(STDERR, "node", part);
+        else if (channel === CHANNEL.STDOUT) this.refuse(observers.data(STDOUT, "node", part));
+        else if (channel === CHANNEL.STDERR) this.refuse(observers.data(STDERR, "node", part));
       },
     );
   }
@@ -111,6 +111,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   ): void {
     const { showsClient, showsEnds } = this.observers;
     if (showsClient || showsEnds) seeUnmasked(chunk, start, end, maskKey, maskPhase, this.#seeClient);
+    else this.#client.skip();
   }
 
   protected nodeMessage(): void {

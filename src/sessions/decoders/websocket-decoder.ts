@@ -44,6 +44,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #isStopping = false;
   #isStopped = false;
   #isCutInMessage = false;
+  #isCutInFrame = false;
   #hasSaidMissing = false;
   hasNodeLeft = false;
 
@@ -70,7 +71,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         if (!this.#isNodeCut) this.nodeMessage();
       },
       onPayload: (chunk, start, end) => {
-        if (!this.#isNodeCut) this.nodePayload(chunk, start, end);
+        if (this.#isNodeCut) return;
+        this.nodePayload(chunk, start, end);
+        if (this.#refusal !== undefined && !this.#isStopping) this.#cutBefore(chunk);
       },
       onMessageEnd: () => {},
       onCloseStart: () => this.#beforeClose(),
@@ -174,7 +177,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 
   failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
-    const isBetweenFrames = this.#isStopped || (this.#canReadNode && this.#node.isBetweenFrames);
+    const isBetweenFrames = this.#isStopped
+      ? !this.#isCutInFrame
+      : this.#canReadNode && this.#node.isBetweenFrames;
     if (this.hasNodeLeft || !isBetweenFrames) return undefined;
     const isCut = this.#isStopped ? this.#isCutInMessage : this.#node.isInMessage;
     const failure = this.#hasSaidMissing ? undefined : this.failureMessage(statusOf(end, message));
@@ -184,6 +189,14 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   /** The client gets none of what the node sends from here on, so nothing of it counts. */
   get #isNodeCut(): boolean {
     return this.#isStopped || (this.#refusal !== undefined && !this.#isStopping);
+  }
+
+  /** The node's present frame is refused: what came before it in the chunk still passes. */
+  #cutBefore(chunk: Uint8Array): void {
+    this.#isStopping = true;
+    this.#isCutInFrame = !this.#node.passBeforeFrame(chunk);
+    this.#isCutInMessage = this.#node.wasInMessage;
+    this.#isStopped = true;
   }
 
   #stopHere(): void {

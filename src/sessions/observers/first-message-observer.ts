@@ -16,7 +16,7 @@ const BACKSLASH = 0x5c;
  */
 export class FirstMessageObserver implements SessionObserver {
   readonly isRequired = false;
-  readonly payload = "node";
+  readonly payload = { node: true };
   isDone = false;
   readonly #onMessage: (message: FirstMessage) => void;
   readonly #status: Buffer[] = [];
@@ -28,7 +28,7 @@ export class FirstMessageObserver implements SessionObserver {
     this.#onMessage = onMessage;
   }
 
-  onData(): void {
+  onData(): undefined {
     this.#finish({ kind: "output" });
   }
 

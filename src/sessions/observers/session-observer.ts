@@ -1,6 +1,7 @@
+import type { CommandStatus } from "../../../protocols/remotecommand/index.ts";
 import type { SessionReport } from "../session.ts";
-import type { SessionEnd } from "../session-end.ts";
-import type { RunningSession } from "../sessions.ts";
+import type { CauseOfOurs, SessionEnd } from "../session-end.ts";
+import type { SessionInfo } from "../session-info.ts";
 
 export type Side = "client" | "node";
 
@@ -13,7 +14,32 @@ export interface SessionStream {
 }
 
 /** An observer's view of its session. */
-export type ObservedSession = Pick<RunningSession, "info" | "cut">;
+export interface ObservedSession {
+  /**
+   * Absent for a forwarded upgrade that is not an exec, attach or port-forward: it ends with the others,
+   * and no list shows it.
+   */
+  readonly info?: SessionInfo | undefined;
+  /**
+   * Ends it. Its client gets `status`, or an InternalError with the message, in its own protocol; the log
+   * has the message.
+   */
+  cut(cause: CauseOfOurs, message: string, status?: CommandStatus): void;
+  /**
+   * Reads nothing more from this side until the returned function is called. Holds add up; a held
+   * session's idle time goes on.
+   */
+  hold(side: Side): () => void;
+}
+
+/** The payload that an observer's `onData` gets. */
+export interface ObservedPayload {
+  readonly node?: boolean | undefined;
+  /** What the client sends: stdin, or a port-forward's data. */
+  readonly input?: boolean | undefined;
+  /** The sizes of a terminal. */
+  readonly sizes?: boolean | undefined;
+}
 
 export const STDIN: SessionStream = { type: "stdin" };
 export const STDOUT: SessionStream = { type: "stdout" };
@@ -37,14 +63,11 @@ export interface SessionObserver {
    * session continues.
    */
   readonly isRequired: boolean;
-  /**
-   * The sides whose payload `onData` gets. Absent: none; a pass-through session is then decoded by its
-   * headers only.
-   */
-  readonly payload?: "node" | "both" | undefined;
+  /** Absent: none; a pass-through session is then decoded by its headers only. Read once. */
+  readonly payload?: ObservedPayload | undefined;
   /** True: it needs no more events. */
   readonly isDone?: boolean | undefined;
-  /** Called first, once. `info` names the user and the target; `cut` can end the session later. */
+  /** Called first, once. `info` names the user and the target; the session may be ended and held later. */
   onBegin?(session: ObservedSession): void;
   /**
    * A port-forward's client opened a stream, or changed a stream's port. A returned end refuses the
@@ -53,9 +76,9 @@ export interface SessionObserver {
   onStream?(stream: SessionStream): SessionEnd | undefined;
   /**
    * A stream's payload, never empty; a command's "error" stream goes to `onStatus`. `part` is valid
-   * during the call only. Do not write to it.
+   * during the call only. Do not write to it. A returned end refuses the part: it is not passed on.
    */
-  onData?(stream: SessionStream, from: Side, part: Uint8Array): void;
+  onData?(stream: SessionStream, from: Side, part: Uint8Array): SessionEnd | undefined;
   /** A side has ended stdin or a port-forward stream. Not every protocol can signal it. */
   onStreamEnd?(stream: SessionStream, from: Side): void;
   /** A piece of the node's report on an exec's or attach's error stream: a JSON Status, or text before v4. */
@@ -67,6 +90,11 @@ export interface SessionObserver {
    * unobserved.
    */
   onUndecodable?(side: Side, message: string): SessionEnd | undefined;
-  /** Called last, once, when the session is over. */
-  onEnd?(report: SessionReport): void;
+  /**
+   * Called last, once, when the session is over. The session's end is reported, and a shutdown goes on,
+   * when the promise is settled, or after MAX_END_WAIT_MS.
+   */
+  onEnd?(report: SessionReport): Promise<void> | void;
+  /** Called instead of all others if the session of an observer from `beforeDial` did not start. */
+  onNotStarted?(): void;
 }

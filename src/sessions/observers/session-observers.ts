@@ -2,26 +2,34 @@ import { lendMemory, poisonFreed } from "../../net/freed-memory.ts";
 import { reportFault } from "../../observability/faults.ts";
 import type { SessionReport } from "../session.ts";
 import type { SessionEnd } from "../session-end.ts";
-import type { ObservedSession, SessionObserver, SessionStream, Side } from "./session-observer.ts";
+import {
+  type ObservedPayload,
+  type ObservedSession,
+  RESIZE,
+  type SessionObserver,
+  type SessionStream,
+  type Side,
+} from "./session-observer.ts";
 
 /** The observers of one session. Carriers and decoders notify it; it contains each observer's exceptions. */
 export class SessionObservers {
-  /** An observer wants the client's payload, or the node's. */
-  showsClient = false;
+  /** An observer wants this payload. */
   showsNode = false;
+  showsInput = false;
+  showsSizes = false;
   /** An observer wants to know about opened streams, or about ended ones. */
   showsStreams = false;
   showsEnds = false;
   #observers: readonly SessionObserver[] = [];
   #isOver = false;
 
-  constructor(observers: readonly SessionObserver[]) {
+  constructor(observers: readonly SessionObserver[] = []) {
     this.#attach(observers);
   }
 
   /** True if the decoder must tell the node's frames apart by stream. */
   get needsNodeStreams(): boolean {
-    return this.showsNode || this.showsEnds;
+    return this.showsNode || this.showsInput || this.showsEnds;
   }
 
   /** True if the decoder must track the streams that the client opens. */
@@ -33,6 +41,23 @@ export class SessionObservers {
     this.#notify((observer) => observer.onBegin?.(session));
   }
 
+  /** While the session runs: the observer sees what comes from now on. */
+  add(observer: SessionObserver, session: ObservedSession): void {
+    if (this.#isOver) return;
+    try {
+      observer.onBegin?.(session);
+      this.#attach([...this.#observers, observer]);
+    } catch (error) {
+      if (observer.isRequired) throw error;
+      reportFault("observer", error);
+    }
+  }
+
+  /** The observer sees nothing more, the end included. */
+  remove(observer: SessionObserver): void {
+    this.#attach(this.#observers.filter((other) => other !== observer));
+  }
+
   stream(stream: SessionStream): SessionEnd | undefined {
     let end: SessionEnd | undefined;
     this.#notify((observer) => {
@@ -42,20 +67,38 @@ export class SessionObservers {
     return end;
   }
 
-  data(stream: SessionStream, from: Side, part: Uint8Array): void {
-    if (!(from === "client" ? this.showsClient : this.showsNode)) return;
+  /** True if a command's decoder must read what the client sends. */
+  get showsClient(): boolean {
+    return this.showsInput || this.showsSizes;
+  }
+
+  /** A returned end refuses the part: the caller ends the session instead of passing it on. */
+  data(stream: SessionStream, from: Side, part: Uint8Array): SessionEnd | undefined {
+    if (from === "node") return this.showsNode ? this.#show("node", stream, from, part) : undefined;
+    if (stream === RESIZE) return this.showsSizes ? this.#show("sizes", stream, from, part) : undefined;
+    return this.showsInput ? this.#show("input", stream, from, part) : undefined;
+  }
+
+  #show(
+    kind: keyof ObservedPayload,
+    stream: SessionStream,
+    from: Side,
+    part: Uint8Array,
+  ): SessionEnd | undefined {
+    let end: SessionEnd | undefined;
     for (const observer of this.#observers) {
-      if (observer.payload === "both" || (observer.payload === "node" && from === "node")) {
-        const view = lendMemory(part);
-        try {
-          observer.onData?.(stream, from, view);
-        } catch (error) {
-          this.#failed(observer, error);
-        }
-        poisonFreed(view);
-        if (observer.isDone) this.#detach(observer);
+      if (observer.payload?.[kind] !== true) continue;
+      const view = lendMemory(part);
+      try {
+        const refusal = observer.onData?.(stream, from, view);
+        end ??= refusal;
+      } catch (error) {
+        this.#failed(observer, error);
       }
+      poisonFreed(view);
+      if (observer.isDone) this.remove(observer);
     }
+    return end;
   }
 
   streamEnd(stream: SessionStream, from: Side): void {
@@ -72,7 +115,7 @@ export class SessionObservers {
         this.#failed(observer, error);
       }
       poisonFreed(view);
-      if (observer.isDone) this.#detach(observer);
+      if (observer.isDone) this.remove(observer);
     }
   }
 
@@ -92,17 +135,21 @@ export class SessionObservers {
   /** Nothing is carried any more: only the report follows. */
   over(): void {
     this.#isOver = true;
-    this.showsClient = this.showsNode = this.showsStreams = this.showsEnds = false;
+    this.showsNode = this.showsInput = this.showsSizes = this.showsStreams = this.showsEnds = false;
   }
 
-  end(report: SessionReport): void {
+  /** The promise is settled when no observer delays the end any more; undefined: none does. */
+  end(report: SessionReport): Promise<unknown> | undefined {
+    const waits: Promise<void>[] = [];
     for (const observer of this.#observers) {
       try {
-        observer.onEnd?.(report);
+        const wait = observer.onEnd?.(report);
+        if (wait !== undefined) waits.push(wait.catch((error: unknown) => reportFault("observer", error)));
       } catch (error) {
         reportFault("observer", error);
       }
     }
+    return waits.length === 0 ? undefined : Promise.all(waits);
   }
 
   /** For rare events. Payload events avoid this closure. */
@@ -120,22 +167,16 @@ export class SessionObservers {
   #failed(observer: SessionObserver, error: unknown): void {
     if (observer.isRequired) throw error;
     reportFault("observer", error);
-    this.#detach(observer);
-  }
-
-  #detach(observer: SessionObserver): void {
-    this.#attach(this.#observers.filter((other) => other !== observer));
+    this.remove(observer);
   }
 
   #attach(observers: readonly SessionObserver[]): void {
     this.#observers = observers;
     if (this.#isOver) return;
-    this.showsClient = observers.some(({ payload }) => payload === "both");
-    this.showsNode = observers.some(({ payload }) => payload !== undefined);
+    this.showsNode = observers.some(({ payload }) => payload?.node === true);
+    this.showsInput = observers.some(({ payload }) => payload?.input === true);
+    this.showsSizes = observers.some(({ payload }) => payload?.sizes === true);
     this.showsStreams = observers.some((observer) => observer.onStream !== undefined);
     this.showsEnds = observers.some((observer) => observer.onStreamEnd !== undefined);
   }
 }
-
-/** For sessions without observers. */
-export const NO_OBSERVERS: SessionObservers = new SessionObservers([]);

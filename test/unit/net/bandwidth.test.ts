@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Bandwidth } from "../../../src/net/bandwidth.ts";
+import { Bandwidth, Pace } from "../../../src/net/bandwidth.ts";
 import { feed } from "../../../src/net/feed.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 describe("a bound of 1,000 bytes a second", () => {
   it("lets a tenth of a second's worth through at once, and each direction has its own", () => {
     const bandwidth = new Bandwidth(1_000);
-    const [one, other] = [bandwidth.direction(), bandwidth.direction()];
+    const [one, other] = [new Pace(bandwidth), new Pace(bandwidth)];
     vi.advanceTimersByTime(1_000);
     expect([one.spend(60), one.spend(40), one.spend(50), one.spend(50)]).toEqual([0, 0, 50, 100]);
     expect(other.spend(100)).toBe(0);
@@ -36,7 +36,7 @@ describe("a bound of 1,000 bytes a second", () => {
   it("holds a source that a drained sink would wake", async () => {
     const bandwidth = new Bandwidth(1_000);
     const [source, sink] = [new PassThrough(), new PassThrough()];
-    feed(source, sink, (chunk) => void sink.write(chunk), bandwidth.direction());
+    feed(source, sink, (chunk) => void sink.write(chunk), new Pace(bandwidth));
     source.write(Buffer.alloc(500));
     await vi.waitFor(() => expect(source.isPaused()).toBe(true));
     sink.emit("drain");

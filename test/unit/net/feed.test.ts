@@ -1,5 +1,6 @@
 import { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
+import { Pace } from "../../../src/net/bandwidth.ts";
 import { feed } from "../../../src/net/feed.ts";
 
 const KIB = 1024;
@@ -68,6 +69,7 @@ describe("feed", () => {
     let wake = (): void => {};
     feed(paced, free, (chunk) => free.write(chunk), {
       spend: () => (taken() >= 256 * KIB ? 1_000 : 0),
+      onHold: () => {},
       wakeIn: (_waitMs: number, go: () => void) => {
         wake = go;
       },
@@ -77,5 +79,29 @@ describe("feed", () => {
     wake();
     await turn();
     expect(taken()).toBeGreaterThan(256 * KIB);
+  });
+
+  it("reads nothing while its pace is held, at its start, in its middle, and by each of several holds", async () => {
+    const source = sourceOf(32);
+    const { sink, taken } = countingSink();
+    const pace = new Pace();
+    const first = pace.hold();
+    feed(source, sink, (chunk) => sink.write(chunk), pace);
+    for (let count = 0; count < 5; count++) await turn();
+    expect(taken()).toBe(0);
+    first();
+    await turn();
+    const second = pace.hold();
+    const third = pace.hold();
+    const before = taken();
+    expect(before).toBeGreaterThan(0);
+    second();
+    second();
+    sink.emit("drain");
+    for (let count = 0; count < 5; count++) await turn();
+    expect([taken(), source.isPaused()]).toEqual([before, true]);
+    third();
+    for (let count = 0; count < 8; count++) await turn();
+    expect(taken()).toBe(1024 * KIB);
   });
 });

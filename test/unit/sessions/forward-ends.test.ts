@@ -78,7 +78,11 @@ const reason = (id: number, text: string): string => `DATA ${id} error forwardin
 const reset = (id: number): string => `RST_STREAM ${id} ${RST.CANCEL}`;
 
 /** Takes every frame apart, so that the session is decoded whole. */
-const SEEING: SessionObserver = { isRequired: false, payload: "both", onStreamEnd: () => {} };
+const SEEING: SessionObserver = {
+  isRequired: false,
+  payload: { node: true, input: true, sizes: true },
+  onStreamEnd: () => {},
+};
 
 describe.each([
   ["without observers", []],

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onFault } from "../../../src/observability/faults.ts";
-import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
+import { MAX_END_WAIT_MS, type SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
 import { endOf, type SessionEnd } from "../../../src/sessions/session-end.ts";
@@ -116,7 +116,7 @@ describe("an observer of a session", () => {
         observed = session;
         events.push("begins");
       },
-      onEnd: ({ cause, endedBy }) => events.push(`${cause} by ${endedBy}`),
+      onEnd: ({ cause, endedBy }) => void events.push(`${cause} by ${endedBy}`),
     };
     const carried = new CarriedSession({}, [observer]);
     new IdleSession(carried);
@@ -138,6 +138,43 @@ describe("an observer of a session", () => {
     expect(ends).toEqual([
       { endedBy: "gateway", cause: "moderator", code: 403, message: "ended by cleo", status },
     ]);
+  });
+
+  it("may delay the report of the end, and a shutdown, by a bound", async () => {
+    let written = (): void => {};
+    const waiting: SessionObserver = {
+      isRequired: false,
+      onEnd: () => new Promise((resolve) => (written = resolve)),
+    };
+    const carried = new CarriedSession({}, [waiting]);
+    const session = new IdleSession(carried);
+    session.end(endOf("shutdown", "bye"));
+    await turn();
+    expect([carried.overs, carried.causes, carried.clock.listenerCount]).toEqual([1, [], 1]);
+    written();
+    await turn();
+    expect([carried.causes, carried.clock.listenerCount]).toEqual([["shutdown"], 0]);
+
+    const late = new CarriedSession({}, [{ isRequired: false, onEnd: () => new Promise(() => {}) }]);
+    new IdleSession(late).end(endOf("shutdown", "bye"));
+    late.clock.advance(MAX_END_WAIT_MS - 1);
+    expect(late.causes).toEqual([]);
+    late.clock.advance(1);
+    expect([late.causes, late.clock.listenerCount]).toEqual([["shutdown"], 0]);
+  });
+
+  it("that fails to write its end is counted, and the end is reported", async () => {
+    const faults: string[] = [];
+    const stop = onFault((where, error) => void faults.push(`${where}: ${(error as Error).message}`));
+    const failing: SessionObserver = {
+      isRequired: false,
+      onEnd: () => Promise.reject(new Error("no disk")),
+    };
+    const carried = new CarriedSession({}, [failing]);
+    new IdleSession(carried).end(endOf("shutdown", "bye"));
+    await turn();
+    stop();
+    expect([faults, carried.causes]).toEqual([["observer: no disk"], ["shutdown"]]);
   });
 
   it("that is required and cannot begin keeps the session from beginning", async () => {

@@ -108,7 +108,7 @@ describe("a session that passes through", () => {
     const undecodable: string[] = [];
     const seeing = (end?: SessionEnd): SessionObserver => ({
       isRequired: false,
-      payload: "both",
+      payload: { node: true, input: true, sizes: true },
       onUndecodable: (side) => {
         undecodable.push(side);
         return end;
@@ -142,7 +142,7 @@ describe("a session that passes through", () => {
     const problems: string[] = [];
     const observer: SessionObserver = {
       isRequired: false,
-      payload: "both",
+      payload: { node: true, input: true, sizes: true },
       onUndecodable: (_side, message) => void problems.push(message),
     };
     const decoder = new ForwardDecoder(

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { encodeClose, OPCODE, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { BOUNDARY_WAIT_MS, Relay } from "../../../src/sessions/carriers/relay.ts";
+import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
+import { endOf } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { webSocketPipe } from "../../support/session-peers.ts";
@@ -13,14 +15,18 @@ const BYE = "the gateway is shutting down";
 const STATUS = '{"metadata":{},"status":"Success"}';
 const MASK_KEY = 0x1ad34c7f;
 
-function relayed(subresource: "exec" | "portforward", protocol: string) {
+function relayed(
+  subresource: "exec" | "portforward",
+  protocol: string,
+  observers: readonly SessionObserver[] = [],
+) {
   const offer = { transport: "websocket" } as StreamingRequest["offer"];
   const { ends, decoderFor } = passThroughOf(
     { offer, subresource, ports: [8080] },
     [["Sec-WebSocket-Protocol", protocol]],
     { spdy: defaultSpdyLimits },
   );
-  const carried = new CarriedSession({}, [ends]);
+  const carried = new CarriedSession({}, [ends, ...observers]);
   const { client, node } = carried;
   for (const socket of [client, node]) socket.on("error", () => {});
   const [downstream, upstream] = [client, node].map((socket) => ({ socket, head: NOTHING }));
@@ -95,6 +101,41 @@ describe.each(COMMANDS)("a %s command that passes through and is ended here", (_
 });
 
 describe("a session over WebSocket that passes through", () => {
+  const refusing: SessionObserver = {
+    isRequired: false,
+    payload: { node: true },
+    onData: (_stream, _from, part) =>
+      Buffer.from(part).includes("ecret") ? endOf("refused", "not this") : undefined,
+  };
+
+  it("passes the frames before one that is refused, and our failure in its place", async () => {
+    const { client, node } = relayed("exec", "v5.channel.k8s.io", [refusing]);
+    node.push(
+      Buffer.concat([
+        frame("\u0001one"),
+        frame("\u0001secret"),
+        frame("\u0001two"),
+        frame(`\u0003${STATUS}`),
+      ]),
+    );
+    await turn();
+    expect(readBy(client)).toEqual({
+      messages: ["\u0001one", `\u0003${failure("not this")}`],
+      close: "1000",
+    });
+  });
+
+  it("is broken off where some of the refused frame has passed: a failure would be its payload", async () => {
+    const session = relayed("exec", "v5.channel.k8s.io", [refusing]);
+    const { client, node } = session;
+    node.push(frame("\u0001secret").subarray(0, 4));
+    await turn();
+    node.push(Buffer.concat([frame("\u0001secret").subarray(4), frame(`\u0003${STATUS}`)]));
+    await turn();
+    expect(readBy(client)).toEqual({ messages: [], close: undefined });
+    expect([session.causes, client.destroyed]).toEqual([["refused"], true]);
+  });
+
   it.each([
     ["its Status", frame(`\u0003${STATUS}`)],
     ["its Close", Buffer.from(encodeClose(1000, ""))],

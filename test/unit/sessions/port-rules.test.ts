@@ -71,7 +71,10 @@ describe("port rules", () => {
   });
 
   it("what is no SPDY of the node's is refused where both sides are read, for the client's ports are not seen then", () => {
-    const seesBoth: SessionObserver = { isRequired: false, payload: "both" };
+    const seesBoth: SessionObserver = {
+      isRequired: false,
+      payload: { node: true, input: true, sizes: true },
+    };
     const both = new ForwardDecoder(defaultSpdyLimits, new SessionObservers([rules(), seesBoth]), ignored);
     const end = both.fromNode(MALFORMED, () => expect.unreachable());
     expect(end).toMatchObject({ cause: "protocol-error", endedBy: "node" });

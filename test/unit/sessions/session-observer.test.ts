@@ -11,9 +11,10 @@ import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
-import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
+import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { type PassThrough, passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
+import { endOf } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { EventList } from "../../support/event-list.ts";
@@ -270,6 +271,9 @@ async function observed(
 }
 const forwardNames = new Set(forwards().map(({ name }) => name));
 
+/** What a peer was sent on all of its streams. */
+const heardBy = ({ received }: Peer): string => Object.values(received).join("\n");
+
 describe.each(commands())("$name", (carrier) => {
   const stdinEnd = carrier.hasStdinEnd ? ["client ends stdin"] : [];
   let list: EventList;
@@ -405,7 +409,7 @@ describe.each([...commands(), ...forwards()])("an observer on $name", (carrier) 
     const seen: string[] = [];
     const observer: SessionObserver = {
       isRequired: false,
-      payload: "both",
+      payload: { node: true, input: true, sizes: true },
       onData: (_stream, _from, part) => {
         seen.push(Buffer.from(part).toString());
         kept.push(part);
@@ -421,7 +425,7 @@ describe.each([...commands(), ...forwards()])("an observer on $name", (carrier) 
     let carried: CarriedSession | undefined;
     const observer: SessionObserver = {
       isRequired: false,
-      payload: "both",
+      payload: { node: true, input: true, sizes: true },
       onData: (_stream, from, part) => {
         const other = from === "client" ? carried?.node : carried?.client;
         early.push(`${Buffer.from(part)} ${other?.sentBytes.includes(Buffer.from(part))}`);
@@ -437,7 +441,7 @@ describe.each([...commands(), ...forwards()])("an observer on $name", (carrier) 
     const list = new EventList();
     const throwing: SessionObserver = {
       isRequired: false,
-      payload: "both",
+      payload: { node: true, input: true, sizes: true },
       onData: () => {
         throw new Error("thrown");
       },
@@ -454,7 +458,7 @@ describe.each([...commands(), ...forwards()])("an observer on $name", (carrier) 
   it("that is required and throws ends the session", async () => {
     const required: SessionObserver = {
       isRequired: true,
-      payload: "both",
+      payload: { node: true, input: true, sizes: true },
       onData: () => {
         throw new Error("thrown");
       },
@@ -464,6 +468,119 @@ describe.each([...commands(), ...forwards()])("an observer on $name", (carrier) 
     expect(faults[0]).toBe("session: thrown");
     expect(carried.life.isOver).toBe(true);
     expect(carried.causes).toEqual(["internal-error"]);
+  });
+
+  it("that asks for one kind of payload is shown no other", async () => {
+    const kinds = ["node", "input", "sizes"] as const;
+    const seen = Object.fromEntries(kinds.map((kind) => [kind, [] as string[]]));
+    const observers = kinds.map(
+      (kind): SessionObserver => ({
+        isRequired: false,
+        payload: { [kind]: true },
+        onData: (_stream, _from, part) => void seen[kind]?.push(Buffer.from(part).toString()),
+      }),
+    );
+    const { client, node, step } = await observed(fresh(), observers, !isForward);
+    if (isForward)
+      await step(
+        () => client.open(PORT),
+        () => node.open(PORT),
+      );
+    await step(
+      () => client.send(isForward ? "data" : "stdin", "in"),
+      () => node.send(isForward ? "data" : "stdout", "out"),
+      () => !isForward && client.send("resize", SIZE),
+    );
+    expect(seen).toEqual({ node: ["out"], input: ["in"], sizes: isForward ? [] : [SIZE] });
+  });
+
+  it.each(["client", "node"] as const)("may refuse a part of the %s: it is not passed on", async (side) => {
+    const refusal = endOf("refused", "not this", {
+      status: "Failure",
+      message: "not this",
+      reason: "Forbidden",
+      code: 403,
+    });
+    const refusing: SessionObserver = {
+      isRequired: false,
+      payload: { node: true, input: true },
+      onData: (_stream, from, part) =>
+        from === side && Buffer.from(part).toString() === "secret" ? refusal : undefined,
+    };
+    const { carried, client, node, step } = await observed(fresh(), [refusing]);
+    if (isForward)
+      await step(
+        () => client.open(PORT),
+        () => node.open(PORT),
+      );
+    const [peer, stream] =
+      side === "client" ? [client, isForward ? "data" : "stdin"] : [node, isForward ? "data" : "stdout"];
+    await step(
+      () => peer.send(stream, "before"),
+      () => peer.send(stream, "secret"),
+      () => peer.send(stream, "after"),
+    );
+    await expect.poll(() => carried.reports).toMatchObject([{ cause: "refused", code: 403 }]);
+    const reached = heardBy(side === "client" ? node : client);
+    expect(reached).toContain("before");
+    expect(reached).not.toContain("secret");
+    expect(reached).not.toContain("after");
+    if (!isForward) expect(client.received.error).toContain("not this");
+  });
+
+  it.each(["client", "node"] as const)("may hold what the %s sends, and release it", async (side) => {
+    let session: ObservedSession | undefined;
+    const holding: SessionObserver = {
+      isRequired: false,
+      onBegin: (it) => {
+        session = it;
+      },
+    };
+    const { client, node, step } = await observed(fresh(), [holding]);
+    if (isForward)
+      await step(
+        () => client.open(PORT),
+        () => node.open(PORT),
+      );
+    const input = () => client.send(isForward ? "data" : "stdin", "held");
+    const output = () => node.send(isForward ? "data" : "stdout", "held");
+    const release = session?.hold(side);
+    const to = side === "client" ? node : client;
+    await step(side === "client" ? input : output);
+    expect(heardBy(to)).not.toContain("held");
+    await step(() => release?.());
+    expect(heardBy(to)).toContain("held");
+  });
+
+  it("that comes later sees what comes from then on, until it leaves", async () => {
+    const { carried, client, node, step } = await observed(fresh(), []);
+    const list = new EventList();
+    if (isForward)
+      await step(
+        () => client.open(PORT),
+        () => node.open(PORT),
+      );
+    const [input, output] = isForward ? ["data", "data"] : ["stdin", "stdout"];
+    await step(
+      () => client.send(input, "one"),
+      () => node.send(output, "two"),
+    );
+    const leave = carried.life.observe(list);
+    await step(
+      () => client.send(input, "three"),
+      () => node.send(output, "four"),
+    );
+    leave();
+    await step(
+      () => client.send(input, "five"),
+      () => node.send(output, "six"),
+    );
+    carried.life.cut("shutdown", "bye");
+    const isNamed = !isForward || carrier.name.includes("legacy");
+    expect(list.events).toEqual([
+      "begins",
+      ...(isNamed ? [`client ${input}: three`, `node ${output}: four`] : []),
+    ]);
   });
 
   it("changes no byte of what either side gets", async () => {

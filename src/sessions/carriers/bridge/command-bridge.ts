@@ -5,7 +5,14 @@ import { ReadAhead } from "../../../net/read-ahead.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { type Conclusion, failedBy } from "../../observers/command-result.ts";
-import { RESIZE, STDERR, STDIN, STDOUT } from "../../observers/session-observer.ts";
+import {
+  RESIZE,
+  type SessionStream,
+  type Side,
+  STDERR,
+  STDIN,
+  STDOUT,
+} from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
 import { faultOf, type SessionEnd } from "../../session-end.ts";
 import { CloseTimeout } from "../close-timeout.ts";
@@ -55,8 +62,8 @@ export class CommandBridge implements StreamingSession {
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
-        this.#life.upstreamBytes += part.byteLength;
-        life.observers.data(STDIN, "client", part);
+        if (this.#isRefused(STDIN, "client", part)) return;
+        life.upstreamBytes += part.byteLength;
         this.#hold.pass(this.#sendInput, part);
       },
       onInputEnd: () => {
@@ -64,8 +71,7 @@ export class CommandBridge implements StreamingSession {
         this.#hold.pass(this.#endInput, NOTHING);
       },
       onResize: (part) => {
-        life.observers.data(RESIZE, "client", part);
-        this.#hold.pass(this.#resize, part);
+        if (!this.#isRefused(RESIZE, "client", part)) this.#hold.pass(this.#resize, part);
       },
       onEnd: (end, endsInput) => this.#clientEnded(end, endsInput === true),
     });
@@ -73,8 +79,8 @@ export class CommandBridge implements StreamingSession {
       upstream,
       {
         onOutput: (stream, part) => {
-          this.#life.downstreamBytes += part.byteLength;
-          life.observers.data(stream === "stdout" ? STDOUT : STDERR, "node", part);
+          if (this.#isRefused(stream === "stdout" ? STDOUT : STDERR, "node", part)) return;
+          life.downstreamBytes += part.byteLength;
           this.#client.sendOutput(stream, part);
         },
         onStatus: (part, isComplete) => {
@@ -93,7 +99,7 @@ export class CommandBridge implements StreamingSession {
       downstream.socket,
       upstream.socket,
       (chunk) => this.#client.receive(chunk),
-      life.bandwidth?.direction(),
+      life.pace("client"),
     );
     this.#hold = new InputHold(this.#ahead, input, this.#hasTerminal, () => this.#hasResult);
     this.#client.start();
@@ -152,11 +158,18 @@ export class CommandBridge implements StreamingSession {
       this.#upstream.receive(chunk);
       this.#hold.heard(chunk.byteLength);
     };
-    feed(socket, downstream, receive, this.#life.bandwidth?.direction(), this.#ahead);
+    feed(socket, downstream, receive, this.#life.pace("node"), this.#ahead);
     if (head.byteLength === 0) return;
     downstream.cork();
     this.#upstream.receive(head);
     downstream.uncork();
+  }
+
+  /** True if an observer refused the part, which ends the session. */
+  #isRefused(stream: SessionStream, from: Side, part: Uint8Array): boolean {
+    const refusal = this.#life.observers.data(stream, from, part);
+    if (refusal !== undefined) this.#fail(refusal);
+    return refusal !== undefined;
   }
 
   /** Output waits until the client is ready, but a broken upstream is noticed at once. */

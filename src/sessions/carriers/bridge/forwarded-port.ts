@@ -13,8 +13,8 @@ export interface PortChannels {
   sendData(part: Uint8Array): void;
   /** `text` is never empty. */
   sendError(text: Uint8Array): void;
-  /** Called with the node's own bytes before they are sent. */
-  observeData(type: "data" | "error", part: Uint8Array): void;
+  /** Called with the node's own bytes before they are sent. True: they must not be, the session is over. */
+  isRefused(type: "data" | "error", part: Uint8Array): boolean;
   observeEnd(type: "data" | "error"): void;
   /** The session clock's time in milliseconds. */
   now(): number;
@@ -48,7 +48,7 @@ export class ForwardedPort {
       onData: (part, fin) => {
         this.#isAccepted = true;
         if (part.byteLength > 0) {
-          this.#channels.observeData("data", part);
+          if (this.#channels.isRefused("data", part)) return;
           this.#channels.sendData(part);
         }
         if (fin) this.#dataEnded();
@@ -65,7 +65,7 @@ export class ForwardedPort {
       onData: (part, fin) => {
         if (part.byteLength > 0) {
           this.#hasSpoken = true;
-          this.#channels.observeData("error", part);
+          if (this.#channels.isRefused("error", part)) return;
           this.#channels.sendError(part);
         }
         if (fin) this.#errorEnded();

@@ -12,7 +12,7 @@ import { CLOSE } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import { legacyStreams, type SessionStream } from "../../observers/session-observer.ts";
+import { legacyStreams, type SessionStream, type Side } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
 import { closeCodeFor, endOf, faultOf, reasonOf, type SessionEnd } from "../../session-end.ts";
 import { sendChannelMessage } from "../channel-message.ts";
@@ -78,18 +78,8 @@ export class LegacyForwardBridge implements StreamingSession {
       { send: (bytes) => this.#unsent.push(bytes), onStream: () => RST.REFUSED_STREAM },
       options.spdyLimits,
     );
-    feed(
-      upstream.socket,
-      downstream.socket,
-      (chunk) => this.#tunnel.receive(chunk),
-      life.bandwidth?.direction(),
-    );
-    feed(
-      downstream.socket,
-      upstream.socket,
-      (chunk) => this.#client.receive(chunk),
-      life.bandwidth?.direction(),
-    );
+    feed(upstream.socket, downstream.socket, (chunk) => this.#tunnel.receive(chunk), life.pace("node"));
+    feed(downstream.socket, upstream.socket, (chunk) => this.#client.receive(chunk), life.pace("client"));
     downstream.socket.cork();
     this.#ports = options.ports.map((port, index) => this.#open(port, index));
     this.#flush();
@@ -129,7 +119,7 @@ export class LegacyForwardBridge implements StreamingSession {
         this.#life.downstreamBytes += part.byteLength;
         send(dataChannel, part);
       },
-      observeData: (type, part) => observers.data(type === "data" ? dataStream : errorStream, "node", part),
+      isRefused: (type, part) => this.#isRefused(type === "data" ? dataStream : errorStream, "node", part),
       observeEnd: (type) => observers.streamEnd(type === "data" ? dataStream : errorStream, "node"),
       sendError: (text) => send(errorChannel, text),
       now: () => this.#life.clock.now(),
@@ -146,11 +136,18 @@ export class LegacyForwardBridge implements StreamingSession {
   #fromClient(channel: number, part: Uint8Array): void {
     const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
     if (port === undefined || part.byteLength === 0 || this.#life.isOver) return;
-    this.#life.upstreamBytes += part.byteLength;
     const stream = this.#streams[channel];
-    if (stream !== undefined) this.#life.observers.data(stream, "client", part);
+    if (stream !== undefined && this.#isRefused(stream, "client", part)) return;
+    this.#life.upstreamBytes += part.byteLength;
     port.write(part);
     this.#flush();
+  }
+
+  /** True if an observer refused the part, which ends the session. */
+  #isRefused(stream: SessionStream, from: Side, part: Uint8Array): boolean {
+    const refusal = this.#life.observers.data(stream, from, part);
+    if (refusal !== undefined) this.#breakOff(refusal, closeCodeFor(refusal));
+    return refusal !== undefined;
   }
 
   #fromUpstream(part: Uint8Array, isText: boolean): void {

@@ -1,0 +1,78 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { forbidden } from "../../../src/api/status.ts";
+import type { BeforeDial } from "../../../src/sessions/context.ts";
+import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
+import { EventList } from "../../support/event-list.ts";
+import { type GatewayHarness, startGatewayHarness } from "../../support/gateway-harness.ts";
+import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { V5Client } from "../../support/v5-client.ts";
+
+let harness: GatewayHarness | undefined;
+let kubelet: ScriptedKubelet | undefined;
+
+afterEach(async () => {
+  await harness?.close();
+  await kubelet?.close();
+  harness = kubelet = undefined;
+});
+
+async function start(script: KubeletScript, beforeDial: BeforeDial): Promise<V5Client> {
+  kubelet = new ScriptedKubelet(script);
+  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), beforeDial });
+  return new V5Client(harness.authority, "stdout=true&command=x");
+}
+
+const ANSWERS: KubeletScript = {
+  onStream: (name, _stream, session) => {
+    if (name !== "stdout") return;
+    session.streams.get("stdout")?.write(Buffer.from("out"));
+    endExec(session, SUCCESS);
+  },
+};
+
+describe("the step before the dial", () => {
+  it("is awaited, knows the session, and gives it an observer", async () => {
+    const list = new EventList();
+    let go = (): void => {};
+    const gone = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const asked: unknown[] = [];
+    const client = await start(ANSWERS, async ({ user, request, info }) => {
+      asked.push([user.name, request.command, info.pod, kubelet?.sessions.length]);
+      await gone;
+      return [list];
+    });
+    await expect.poll(() => asked).toEqual([["tester", ["x"], "web", 0]]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(kubelet?.requests).toEqual([]);
+    go();
+    const { stdout, closeCode } = await client.done;
+    expect([stdout.toString(), closeCode]).toEqual(["out", 1000]);
+    await expect.poll(() => list.events.at(-1)).toBe("completed, by node");
+    expect(list.events.slice(0, 2)).toEqual(["begins for tester", "node stdout: out"]);
+  });
+
+  it("may refuse the session: no node is dialled, and its place is free", async () => {
+    const client = await start(ANSWERS, () => Promise.reject(forbidden("pods", "web", "no recorder")));
+    await expect(client.opened).rejects.toThrow("403");
+    expect(kubelet?.requests).toEqual([]);
+    expect(harness?.context.sessions.size).toBe(0);
+  });
+
+  it("is told if the session did not start then", async () => {
+    const events: string[] = [];
+    const observer: SessionObserver = {
+      isRequired: false,
+      onBegin: () => void events.push("begins"),
+      onNotStarted: () => void events.push("not started"),
+      onEnd: () => void events.push("ended"),
+    };
+    const client = await start(
+      { refuse: () => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" },
+      async () => [observer],
+    );
+    await expect(client.opened).rejects.toThrow("404");
+    await expect.poll(() => events).toEqual(["not started"]);
+  });
+});
