@@ -28,21 +28,40 @@ function machineText(cells) {
   const [{ machine }] = cells;
   const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
   const foreign = Math.max(...cells.map(({ foreignShare }) => foreignShare));
-  return `${machine.cpus} cores (${machine.model}), ${machine.memoryGib} GiB, Linux ${machine.kernel}, Node.js ${machine.node}, Go ${machine.go ?? "absent"}, k8s.io ${machine.kubernetes}, HAProxy ${machine.haproxy ?? "absent"}; ${span}.
-Client and node: of ${[...new Set(cells.map(({ peers }) => peers))].join(" and ")}. Client, proxy and node share the cores. Programs that do not belong to the bench took at most ${(foreign * 100).toFixed(0)} % of the machine in any sample.
-Each figure: median (minimum-maximum) of the rounds, in which the contenders take turns.`;
+  return `| | |
+|---|---|
+| machine | ${machine.cpus} cores (${machine.model}), ${machine.memoryGib} GiB, Linux ${machine.kernel}; ${span} |
+| programs | Node.js ${machine.node}, Go ${machine.go ?? "absent"}, k8s.io ${machine.kubernetes}, HAProxy ${machine.haproxy ?? "absent"} |
+| client and node | ${[...new Set(cells.map(({ peers }) => peers))].join(" and ")}'; they share the cores with the proxy |
+| other programs | at most ${(foreign * 100).toFixed(0)} % of the machine in any sample |
+| figures | median (minimum-maximum); contenders take turns |`;
 }
 
 const table = (head, rows) =>
-  [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+  [head, ...rows]
+    .map((row) => `| ${row.join(" | ")} |`)
+    .toSpliced(1, 0, `${"|---".repeat(head.length)}|`)
+    .join("\n");
 
 function barsText(cells) {
   const { rows, met, measured } = barRows(cells);
   return `## Bars
 
-${met} of ${measured} measured bars are met.
+${met} of ${measured} bars are met. K: of Kubernetes' handlers. P: of the plain Node pipe.
 
-${table(["workload", "what", "measured", "bar", ""], rows)}`;
+${table(["workload", "measured (bar)"], byWorkload(rows))}`;
+}
+
+/** The bars of a workload in one cell: `CPU per GiB K 0.31x (<= 0.4x)`, those that are not met in bold. */
+function byWorkload(rows) {
+  const groups = new Map();
+  for (const [workload, what, measured, limit, state] of rows) {
+    const name = what.replace("of Kubernetes'", "K").replace("of the pipe", "P");
+    const text = `${name} ${measured} (${limit})`;
+    const shown = state === "**not met**" ? `**${text}**` : text;
+    groups.set(workload, [...(groups.get(workload) ?? []), shown]);
+  }
+  return Array.from(groups, ([workload, texts]) => [workload, texts.join("; ")]);
 }
 
 /** One table for each workload, path and encryption: a row for each cell, a column for each contender. */
@@ -52,14 +71,16 @@ function groupsText(cells) {
       some.flatMap(({ contenders }) => contenders.map(({ name, title }) => [name, title])),
     );
     const rows = some.map((cell) => [
-      cell.id.split("/").slice(3).join(", ") || "all",
+      `${cell.id.split("/").slice(3).join(", ").replace(", 32 KiB", "") || "all"}: ${unitsOf(cell)}`,
       ...Array.from(names.keys(), (name) => cellText(cell, name)),
     ]);
     const leftOut = some.flatMap((cell) =>
-      Object.entries(cell.leftOut).map(([name, why]) => `${name} (${cell.id}: ${why})`),
+      Object.entries(cell.leftOut).map(
+        ([name, why]) => `${name} (${cell.id}: ${why.split("first: ").at(-1)})`,
+      ),
     );
-    const notes = leftOut.length === 0 ? "" : `\n\nLeft out, having failed: ${leftOut.join("; ")}.`;
-    return `## ${group}\n\n\`npm run bench -- --only '^${group.split(", ").join("/")}'\`\n\n${table(["", ...names.values()], rows)}${notes}`;
+    const notes = leftOut.length === 0 ? "" : `\n\nFailed: ${leftOut.join("; ")}.`;
+    return `## ${group}\n\n${table(["", ...names.values()], rows)}${notes}`;
   });
 }
 
@@ -80,12 +101,15 @@ function cellText(cell, name) {
   return figuresShown(cell)
     .filter(([figure]) => figure !== "cpu" || name !== "direct")
     .filter(([figure]) => figure !== "cpuPerWrite" || name !== "direct")
-    .map(([figure, , unit, digits]) => {
-      const label = /^p\d/.test(figure) ? `${figure} ` : "";
-      return `${label}${withSpread(contender.figures[figure], digits)} ${unit}`;
-    })
+    .map(([figure, , , digits]) => withSpread(contender.figures[figure], digits))
     .join("<br>");
 }
+
+/** What the lines of a row's cells are, in their order. */
+const unitsOf = (cell) =>
+  figuresShown(cell)
+    .map(([figure, , unit]) => (/^p\d/.test(figure) ? `${figure} ${unit}` : unit))
+    .join("; ");
 
 const chartsText = (drawn) =>
   `## Drawn\n\n${drawn.map(([file]) => `![${file.replace(/\.svg$/, "").replaceAll("-", " ")}](charts/${file})`).join("\n\n")}`;

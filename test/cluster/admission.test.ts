@@ -180,14 +180,15 @@ describeReal("cluster", "admission on CONNECT", () => {
 function pageOf(version: string, rows: readonly string[]): string {
   return `# Admission on CONNECT: straight and through Sluice
 
-Written by \`SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/admission.test.ts\`; not edited by hand. Kubernetes ${version}, its kubelet, and its
-kubectl as a user who may create pods/exec: straight, through a gateway with \`forwardAs: impersonate\` and through one with \`forwardAs: caller\`, all with the
-default \`cluster.admission: apiServer\`. The test holds that kubectl prints the same at all three, and that the webhook gets the user's own name.
+kubectl prints the same straight at the API server and through gateways with \`forwardAs: impersonate\` and
+\`forwardAs: caller\`; webhooks get the user's own name. Default \`cluster.admission: apiServer\`, Kubernetes
+${version}, a user with \`create pods/exec\`. Written by
+\`SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/admission.test.ts\`.
 
-| the cluster | kubectl exec prints, at all three | the session is carried by |
+| the cluster | kubectl exec prints | the session runs through |
 |---|---|---|
 ${rows.join("\n")}
 
-What decides the path, and what else can be configured: docs/decisions/0044-admission-on-connect.md.
+What decides the path: [decision 44](../decisions/0044-admission-on-connect.md).
 `;
 }

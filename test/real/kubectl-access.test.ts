@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { evidenceTable } from "../support/evidence-table.ts";
 import { collect, KubectlRunner } from "../support/kubectl.ts";
 import { clusterRole, clusterRoleBinding, resourceRule } from "../support/rbac-objects.ts";
 import { describeReal, kubectls } from "../support/real-parts.ts";
@@ -118,7 +119,7 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
   });
   for (const isGateOn of [true, false]) {
     describe(`with the synthetic create check ${isGateOn ? "on" : "off"}`, () => {
-      const rows: string[] = [];
+      const rows: string[][] = [];
       let gateway: TestGateway;
 
       beforeAll(async () => {
@@ -134,11 +135,9 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
       });
       afterAll(async () => {
         await gateway?.stop();
-        const head = `| kubectl | who | ${actions.flatMap((action) => transports.map(({ name }) => `${action}, ${name}`)).join(" | ")} |`;
-        const rule = "|---".repeat(2 + actions.length * transports.length);
-        tables.push(
-          `## Synthetic check ${isGateOn ? "on" : "off"}\n\n${head}\n${rule}|\n${rows.join("\n")}\n`,
-        );
+        const columns = actions.flatMap((action) => transports.map(({ name }) => `${action}, ${name}`));
+        const table = evidenceTable(["kubectl", "user", ...columns], rows, [0]);
+        tables.push(`## Synthetic check ${isGateOn ? "on" : "off"}\n\n${table}\n`);
       });
 
       for (const kubectl of kubectls()) {
@@ -158,7 +157,7 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
               }
             }
           } finally {
-            rows.push(`| ${kubectl.version} | ${person} | ${cells.join(" | ")} |`);
+            rows.push([kubectl.version, person, ...cells]);
             runner.remove();
           }
         });
@@ -170,10 +169,17 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
 function page(tables: readonly string[]): string {
   return `# kubectl permissions
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-access\`; not edited by hand. A *viewer* may \`get\`, \`list\` and
-\`watch\` pods and \`get\` their streaming subresources; an *operator* may \`create\` those too; *nobody* has no role. Each cell: \`works\`, or
-what kubectl was told. kubectl was told to come by WebSocket or not to; releases before 1.29 (1.30 for port-forward) know no WebSockets and
-come by SPDY in both columns. A refused WebSocket is tried again by SPDY, whose POST needs \`create\` in any case.
+With the synthetic check, kubectl streams over WebSocket only with \`create\`, as over SPDY; without it, \`get\` is enough.
+
+| user | may |
+|---|---|
+| viewer | get, list and watch pods; get their streaming subresources |
+| operator | the same, and create streaming subresources |
+| nobody | nothing |
+
+Columns say what kubectl was configured to use. Releases before 1.29 (port-forward: 1.30) always use
+SPDY. kubectl retries a refused WebSocket over SPDY, whose POST needs \`create\`. Written by
+\`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-access\`.
 
 ${tables.join("\n")}`;
 }

@@ -114,13 +114,20 @@ function documentText(results: readonly CheckResult[]): string {
   const passed = results.filter((result) => result.hasPassed).length;
   return `# kubectl versions and paths
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-matrix\`; not edited by hand. ${passed} of ${results.length} checks passed.
+${passed} of ${results.length} checks passed: every kubectl, to nodes of both kinds. Each cell: the path by the gateway's
+metrics, and kubectl's seconds. The check fails if the path is not the expected one, or if kubectl had
+to retry with another protocol.
 
-\`sluice demo\` ran on Node ${process.version.slice(1)}, Linux ${release()}. \`node-spdy\` declares nothing, \`node-ws\` declares
-\`ExtendWebSocketsToKubelet\`. Each cell: outcome, the path that the gateway's own metrics show for all requests of the check,
-and how long kubectl took. A path other than the expected one, or any request that was refused and came again in another
-protocol, fails the check. \`cp\` copies 256 MiB of random bytes in and out again and compares SHA-256; \`port-forward\`
-carries 200 HTTP requests over connections of their own, 20 at a time.
+| word | path |
+|---|---|
+| SPDY, WebSocket | passed through unchanged |
+| translate | WebSocket v5 to SPDY |
+| tunnel | SPDY in WebSocket messages to SPDY |
+
+\`node-ws\` declares \`ExtendWebSocketsToKubelet\`, \`node-spdy\` nothing. \`cp\` copies 256 MiB of random bytes
+in and out and compares SHA-256; port-forward carries each request over its own connection. Written by
+\`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-matrix\` with \`sluice demo\`, Node
+${process.version.slice(1)}, Linux ${release()}.
 
 ${kubectlTable(
   results,

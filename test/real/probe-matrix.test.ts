@@ -80,15 +80,23 @@ const EXPECTED: Readonly<Record<ProbeName, Readonly<Record<ServerName, readonly 
 type Ports = Partial<Record<ServerName, number>>;
 
 const tables: string[] = [];
+/** Each text and its letter. */
+const texts = new Map<string, string>();
 
 afterAll(() => {
   if (process.env.SLUICE_WRITE_DOCS !== "1" || tables.length === 0) return;
   const text = `# Probes by server
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run --project real test/real/probe-matrix.test.ts\`, which also holds what each cell must be. Time-outs
-of a second; a gRPC probe that can not connect tries until then, as the kubelet does. Ports are left out.
+Each kind of probe succeeds only with its own server; other servers give the kubelet's texts. Time-outs are
+1 s; a gRPC probe that cannot connect tries until then, as the kubelet's. Letters stand for the texts below
+the tables. Written by
+\`SLUICE_WRITE_DOCS=1 npx vitest run --project real test/real/probe-matrix.test.ts\`.
 
-${tables.join("\n")}`;
+${tables.join("\n")}
+## Texts
+
+${[...texts].map(([text, letter]) => `- ${letter}: \`${text}\``).join("\n")}
+`;
   writeFileSync(path.resolve(import.meta.dirname, "../../docs/evidence/probe-matrix.md"), text);
 });
 
@@ -137,8 +145,10 @@ function run(probe: ProbeName, port: number, timeoutMs = TIMEOUT_MS): Promise<Pr
 }
 
 function cellText({ result, message }: ProbeResult): string {
-  const text = message.replace(/127\.0\.0\.1:\d+/g, "ADDRESS").replaceAll("|", "\\|");
-  return `**${result}** \`${text}\``;
+  const text = message.replace(/127\.0\.0\.1:\d+/g, "ADDRESS");
+  const letter = texts.get(text) ?? String.fromCharCode("A".charCodeAt(0) + texts.size);
+  texts.set(text, letter);
+  return result === "Success" ? `**Success** ${letter}` : `${result} ${letter}`;
 }
 
 /** grpc-go and nginx ignore a GOAWAY, and are reset. */

@@ -218,8 +218,8 @@ describeReal("redis", "quotas of three replicas in Redis", () => {
 
 function documentOf(measured: typeof rows): string {
   const lines = measured.map((row) => `| ${row.join(" | ")} |\n`);
-  return `Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/quota-store\`; not edited by hand. Replicas are processes, with Redis ${stateOf("redis").versions[0]} on the
-same machine, which was busy; 50 attempts were under way at once.
+  return `Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/quota-store\`: processes and Redis ${stateOf("redis").versions[0]} on one
+busy machine, 50 attempts at once.
 
 | what | expected | observed |
 |---|---|---|

@@ -250,13 +250,14 @@ function documentOf({ shells, forwards, ends, load, replacements }: Outcome): st
   const bytes = ends.reduce((sum, end) => sum + end.bytes, 0);
   return `# A rollout of two replicas
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/rollout.test.ts\`; not edited by hand. Node ${process.version.slice(1)}, HAProxy
-${stateOf("haproxy").versions.join()}, kubectl ${kubectlSample().at(0)?.version} and ${kubectlSample().at(-1)?.version}, Linux ${release()}.
+Replacing two replicas under load loses no byte of a resumable session and no HTTP request.
 
-Two replicas (processes with \`listeners.peers\`) behind HAProxy in TCP mode, which asks \`/readyz\` of each every 100 ms. Each is replaced in
-turn: its successor starts, then SIGTERM. Readiness is off for \`timeouts.shutdownDelay\` (${seconds(sizes.delayMs)}) before \`timeouts.shutdownGracePeriod\`
-(${seconds(sizes.graceMs)}) begins. Then HAProxy cuts the connections that resumable clients have there, as balancers do after a while, and lets those of
-kubectl live; the former go on through the other replica, end by themselves and begin again elsewhere. Everything that is sent is compared with what comes back, byte by byte or by SHA-256.
+1. Two processes with \`listeners.peers\` stand behind HAProxy (TCP mode), which checks \`/readyz\` every 100 ms.
+2. For each: its successor starts, then it gets SIGTERM. It is unready for \`timeouts.shutdownDelay\`
+   (${seconds(sizes.delayMs)}), then \`timeouts.shutdownGracePeriod\` (${seconds(sizes.graceMs)}) begins.
+3. HAProxy cuts the resumable clients' connections, as balancers do, and keeps kubectl's. Resumable sessions
+   continue through the other replica, end by themselves, and start again elsewhere.
+4. All data is compared with what comes back, by byte or SHA-256.
 
 | sessions | at once | ended by themselves, whole | resumed on another connection | payload | with lost or foreign bytes, or failed |
 |---|---|---|---|---|---|
@@ -264,7 +265,7 @@ ${row("shells of resumable clients", shells)}
 ${row("port-forwards of resumable clients, with traffic", forwards)}
 | \`kubectl exec\` | ${sizes.kubectls} | ${ends.length - cut.length} | – | ${kib(bytes)} | ${ends.filter(({ isWhole }) => !isWhole).length} |
 
-kubectl does not resume: ${cut.length} of its sessions were ended, ${cut.length - early.length} of them at the end of a grace period, ${early.length} before.
+kubectl cannot resume: ${cut.length} of its sessions were cut, ${cut.length - early.length} at the end of a grace period, ${early.length} before.
 
 | front door | |
 |---|---|
@@ -282,5 +283,8 @@ ${replacements
       `| replica ${index + 1} | ${seconds(balancerMs)} | ${sessions} | ${late} | ${seconds(exitedAfterMs)} |`,
   )
   .join("\n")}
+
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/rollout.test.ts\`: Node ${process.version.slice(1)}, HAProxy
+${stateOf("haproxy").versions.join()}, kubectl ${kubectlSample().at(0)?.version} and ${kubectlSample().at(-1)?.version}, Linux ${release()}.
 `;
 }

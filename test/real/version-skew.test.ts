@@ -161,19 +161,27 @@ function documentText(): string {
     .map((section) => `${section}\n`);
   return `# Version skew between API server and node
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/version-skew\`; not edited by hand.
+Every kubectl streams through every pair of API server and node of KEP-4006 ("Version Skew within the
+Control Plane and Nodes"). The API servers are Sluice with feature gates; a cell is the path by their own
+counters, and another than the expected one fails the check.
 
-The three API servers and three kubelets of KEP-4006 ("Version Skew within the Control Plane and Nodes") as configurations of Sluice:
-the API servers by feature gates, the nodes by what they take and declare. Each cell is exec (piped stdin, exit code 7), attach, cp of 4 MiB
-in and out with SHA-256 compared, and port-forward of 20 requests, by a real kubectl; the path is what the API server's own counters show,
-and another than the expected one fails the check. Ran on Node ${process.version.slice(1)}, Linux ${release()}.
+| check | what it does |
+|---|---|
+| exec | piped stdin, exit code 7 |
+| cp | 4 MiB in and out, SHA-256 compared |
+| port-forward | 20 requests |
 
-- The first API server forwards a WebSocket that it does not know, as kube-apiserver did. A node that does not know it either refuses, and
-  kubectl comes again over SPDY; a node that takes it answers itself.
-- The third API server takes a node at its declaration. A kubelet for which the feature is so old that it is no longer declared works by
-  translation, until \`kubelet.streaming\` says that it takes WebSocket (docs/node-capability.md).
-- The last rows go beyond the KEP: the API server is told that every node takes WebSocket. A node that does not is found out by its
-  refusal, before kubectl is answered, and then left alone.
+- API server 1 forwards a WebSocket it does not know, as kube-apiserver did: the node answers or refuses,
+  and kubectl retries a refusal over SPDY.
+- API server 3 believes the node's declaration. A kubelet too new to declare the feature gets translation,
+  unless \`kubelet.streaming\` says that it takes WebSocket (docs/node-capability.md).
+- The last rows go beyond the KEP: \`kubelet.streaming.mode: websocket\` claims that every node takes
+  WebSocket. A node's refusal is noticed before kubectl is answered, and remembered.
+
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/version-skew\` on Node ${process.version.slice(1)},
+Linux ${release()}; the sections on real API servers by \`npm run test:cluster -- test/cluster/skew.test.ts\`,
+also with \`SLUICE_API_SERVER=oldest\`. There a cell is the protocol that reached the node, by the node's
+counter. An API server before 1.36 keeps no declared features, so it, and a gateway before it, translate.
 
 ${[...tables, ...real].join("\n")}`;
 }

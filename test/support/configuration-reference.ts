@@ -3,24 +3,27 @@ import { type Field, placedFields, type Table } from "../../src/config/field.ts"
 
 const HEAD = `# Configuration
 
-Every field of a \`GatewayConfiguration\`, the file of \`sluice serve --config FILE\`. This page is written by \`npm run docs\` from the tables in
-\`src/config\`. [deploy/examples/gateway.yaml](../deploy/examples/gateway.yaml) shows all fields in one file,
-[limits.md](limits.md) the effect of each limit and timeout, with its test.
+Every field of a \`GatewayConfiguration\`, the file of \`sluice serve --config FILE\`. \`npm run docs\` writes
+this page from \`src/config\`. [deploy/examples/gateway.yaml](../deploy/examples/gateway.yaml) shows all
+fields in one file; [limits.md](limits.md) the effect of limits and timeouts.
 
-- The file is one YAML or JSON document. \`sluice check-config -f FILE\` reads it, with the files that it names, and prints every problem with its
-  line and path.
-- Durations are Go's: \`30s\`, \`4h0m0s\`. Counts and bytes may be quantities: \`10k\`, \`64Ki\`. A field without a value (null) is absent.
-- Relative file names count from the folder of the file; those in flags from the working directory.
-- A flag of \`sluice serve\` overrides its field. The names are kube-apiserver's, that of \`--kubeconfig\` is the kubelet's.
-- SIGHUP reads the file again. Sections marked "without a restart" are applied; a change elsewhere is logged by its path, and needs a restart.
-  [workers.md](workers.md#sighup) has which of the files that it names are read again.
-- \`sluice config schema > sluice.schema.json\` writes a JSON Schema (draft-07). With this first line an editor that has a YAML language server
-  completes and checks the file:
+- The file is one YAML or JSON document. \`sluice check-config -f FILE\` reads it and the files it names,
+  and prints every problem with line and path.
+- Durations are Go's: \`30s\`, \`4h0m0s\`. Counts and bytes may be quantities: \`10k\`, \`64Ki\`. Null is absent.
+- Relative file names start at the file's folder; those in flags at the working directory.
+- A flag of \`sluice serve\` overrides its field. Names are kube-apiserver's; \`--kubeconfig\` is the kubelet's.
+- SIGHUP reads the file again. Sections marked "without a restart" are applied; a change elsewhere is
+  logged by its path and needs a restart. [workers.md](workers.md#sighup) lists the files read again.
+- \`sluice config schema > sluice.schema.json\` writes a JSON Schema (draft-07). With this first line, an
+  editor's YAML language server completes and checks the file:
 
   \`\`\`yaml
   # yaml-language-server: $schema=sluice.schema.json
   \`\`\`
 `;
+
+/** Those that are empty in a whole section are left out of its table. */
+const COLUMNS = ["field", "type", "default", "flag", ""];
 
 /** docs/configuration.md. */
 export function configurationReference(): string {
@@ -46,7 +49,11 @@ function sectionText(
   isReloaded: boolean,
 ): string {
   const entries = Object.entries<Field>(table.fields);
-  const rows = entries.map(([name, field]) => rowOf(name, field, path));
+  const cells = entries.map(([name, field]) => cellsOf(name, field, path));
+  const columns = COLUMNS.map((_, index) => index).filter((index) => cells.some((row) => row[index] !== ""));
+  const line = (row: readonly string[]): string =>
+    `| ${columns.map((index) => row[index]?.replaceAll("|", "\\|")).join(" | ")} |\n`;
+  const rows = [line(COLUMNS), `${"|---".repeat(columns.length)}|\n`, ...cells.map(line)];
   const place = places.get(keyOf(table)) ?? path;
   if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
   const sections = entries.flatMap(([name, { table: fields, sentence, ...field }]) => {
@@ -58,23 +65,16 @@ function sectionText(
       `\n## \`${below}\`\n\n${sentence}${reload}\n\n${sectionText(fields, below, places, takesReload)}`,
     ];
   });
-  return ["| field | type | default | flag | |\n|---|---|---|---|---|\n", ...rows, ...sections].join("");
+  return [...rows, ...sections].join("");
 }
 
-function rowOf(name: string, field: Field, path: string): string {
+function cellsOf(name: string, field: Field, path: string): readonly string[] {
   const { type, range, default: usual, isRequired, flag, sentence, table } = field;
   const kind = [table === undefined ? type : `[${type}](#${anchor(join(path, name))})`, range].filter(
     Boolean,
   );
   const fallback = isRequired ? "required" : usual === undefined || usual === "" ? "" : code(textOf(usual));
-  const cells = [
-    code(name),
-    kind.join(", "),
-    fallback,
-    flag === undefined ? "" : code(`--${flag.name}`),
-    sentence,
-  ];
-  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
+  return [code(name), kind.join(", "), fallback, flag === undefined ? "" : code(`--${flag.name}`), sentence];
 }
 
 /** In YAML's flow style. */

@@ -1,3 +1,5 @@
+import { evidenceTable } from "./evidence-table.ts";
+
 /** One check of one kubectl against one node. */
 export interface CheckResult {
   kubectl: string;
@@ -9,20 +11,24 @@ export interface CheckResult {
   durationMs: number;
 }
 
-/** A markdown table: a row per kubectl and node, a column per check, each cell with outcome, path and seconds. */
+/** The way of a session in one word. */
+const WAYS: Readonly<Record<string, string>> = {
+  "SPDY pass-through": "SPDY",
+  "WebSocket pass-through": "WebSocket",
+  "WebSocket translate": "translate",
+  "WebSocket tunnel": "tunnel",
+};
+
+/** A markdown table: a row per kubectl and node, a column per check, each cell with path and seconds. */
 export function kubectlTable(results: readonly CheckResult[], checks: readonly string[]): string {
   const rows = new Map<string, string[]>();
   for (const result of results) {
-    const key = `${result.kubectl} | ${result.node}`;
-    const cells = rows.get(key) ?? checks.map(() => "not run");
+    const key = `${result.kubectl} ${result.node}`;
+    const row = rows.get(key) ?? [result.kubectl, result.node, ...checks.map(() => "not run")];
     const seconds = (result.durationMs / 1_000).toFixed(1);
-    cells[checks.indexOf(result.check)] =
-      `${result.hasPassed ? "pass" : "**FAIL**"}, ${result.path}, ${seconds} s`;
-    rows.set(key, cells);
+    row[2 + checks.indexOf(result.check)] =
+      `${result.hasPassed ? "" : "**FAIL** "}${WAYS[result.path] ?? result.path} ${seconds}`;
+    rows.set(key, row);
   }
-  return [
-    `| kubectl | node | ${checks.join(" | ")} |`,
-    `| --- | --- |${" --- |".repeat(checks.length)}`,
-    ...Array.from(rows, ([key, cells]) => `| ${key} | ${cells.join(" | ")} |`),
-  ].join("\n");
+  return evidenceTable(["kubectl", "node", ...checks], [...rows.values()]);
 }

@@ -1,3 +1,5 @@
+import { evidenceTable } from "./evidence-table.ts";
+
 /** One check of one kubectl in one combination. */
 export interface SkewResult {
   readonly combination: string;
@@ -7,28 +9,34 @@ export interface SkewResult {
   journey: string;
 }
 
-/** A markdown table: a row for each combination, a column for each kubectl, each cell with outcome and journeys of all checks. */
+/** A markdown table: a row for each combination, a column for each kubectl, each cell with journeys of all checks; equal ones are one. */
 export function skewTable(results: readonly SkewResult[]): string {
   const kubectls = [...new Set(results.map(({ kubectl }) => kubectl))];
   const combinations = [...new Set(results.map(({ combination }) => combination))];
-  const rows = combinations.map((combination) => {
-    const cells = kubectls.map((kubectl) =>
+  const columns = kubectls.map((kubectl) => ({
+    kubectls: [kubectl],
+    cells: combinations.map((combination) =>
       cellOf(results.filter((result) => result.combination === combination && result.kubectl === kubectl)),
-    );
-    return `| ${combination} | ${cells.join(" | ")} |`;
+    ),
+  }));
+  const different = columns.filter((column, index) => {
+    const equal = columns.slice(0, index).find(({ cells }) => cells.join("\n") === column.cells.join("\n"));
+    equal?.kubectls.push(...column.kubectls);
+    return equal === undefined;
   });
-  return [
-    `| API server | node | ${kubectls.map((kubectl) => `kubectl ${kubectl}`).join(" | ")} |`,
-    `| --- | --- |${" --- |".repeat(kubectls.length)}`,
-    ...rows,
-  ].join("\n");
+  const rows = combinations.map((combination, index) => [
+    ...combination.split(" | "),
+    ...different.map(({ cells }) => cells[index] ?? ""),
+  ]);
+  const names = different.map((column) => `kubectl ${column.kubectls.join(", ")}`);
+  return evidenceTable(["API server", "node", ...names], rows, [1, 0]);
 }
 
-/** Checks that travelled alike are told together: `pass: exec, attach, cp over WebSocket translate`. */
+/** Checks that travelled alike are one entry: `WebSocket translate (exec, attach, cp)`. */
 function cellOf(results: readonly SkewResult[]): string {
   const groups = new Map<string, string[]>();
   for (const { check, hasPassed, journey } of results) {
-    const outcome = `${hasPassed ? "pass" : "**FAIL**"}: ${journey}`;
+    const outcome = `${hasPassed ? "" : "**FAIL**: "}${journey}`;
     groups.set(outcome, [...(groups.get(outcome) ?? []), check]);
   }
   if (groups.size === 0) return "not run";

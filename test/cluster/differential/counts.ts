@@ -1,5 +1,6 @@
 import path from "node:path";
 import { replaceSection } from "../../support/evidence-sections.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import type { DoorName } from "../doors.ts";
 import type { KnownDifference } from "./known-differences.ts";
 
@@ -7,12 +8,23 @@ const document = path.resolve(import.meta.dirname, "../../../docs/evidence/diffe
 
 const HEAD = `# The same request straight and through Sluice
 
-Written by \`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/differential\`, with \`SLUICE_API_SERVER=oldest\` for the older API
-server: a run replaces the section of its own. Every case runs straight at a real API server and through every door at once; exit codes, output, status,
-headers and bodies are compared, without what no two runs have in common (times, ids, resource versions). The doors: the gateway; the gateway with
-\`kubelet.streaming.mode: spdy\`; with \`cluster.forwardAs: caller\`; \`sluice agent\`; an API server whose node is Sluice; and the gateway in front of
-such a node. The newest kubectl runs every command, the older ones those that stream. A cell is \`equal + allowed\`: the cases without any difference,
-and those whose differences the list below explains.
+Every case runs straight at a real API server and through each door at once. Exit codes, output, status,
+headers and bodies are equal, or differ as the list below each table allows. Times, ids and resource
+versions are not compared.
+
+| door | what it is |
+|---|---|
+| gateway | Sluice in front of the API server |
+| spdy | the same with \`kubelet.streaming.mode: spdy\` |
+| caller | the same with \`cluster.forwardAs: caller\` |
+| agent | \`sluice agent\` |
+| node | an API server whose node is Sluice |
+| both | the gateway in front of such an API server |
+
+A cell counts the equal cases, \`+\` those with an allowed difference. The newest kubectl runs every command,
+older ones those that stream. Written by
+\`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/differential\`, with
+\`SLUICE_API_SERVER=oldest\` for the older API server.
 `;
 
 /** What one case came to through one door. */
@@ -43,15 +55,13 @@ export class DifferentialCounts {
 
   #section(): string {
     const doors = [...this.#cases.values()][0]?.[0]?.map(({ door }) => door) ?? [];
-    const row = (client: string, cases: readonly (readonly Comparison[])[]): string => {
+    const row = (client: string, cases: readonly (readonly Comparison[])[]): string[] => {
       const cells = doors.map((name) => cellOf(comparisonsOf(cases, name)));
-      return `| ${[client, cases.length, ...cells].join(" | ")} |`;
+      return [client, String(cases.length), ...cells];
     };
     const whole = [...this.#cases.values()].flat();
-    return `| client | cases | ${doors.join(" | ")} |
-|---|---|${doors.map(() => "---|").join("")}
-${Array.from(this.#cases, ([client, cases]) => row(client, cases)).join("\n")}
-${row("all", whole)}
+    const rows = Array.from(this.#cases, ([client, cases]) => row(client, cases));
+    return `${evidenceTable(["client", "cases", ...doors], [...rows, row("all", whole)], [0])}
 
 | allowed difference | cases by door |
 |---|---|
@@ -67,7 +77,7 @@ function cellOf(comparisons: readonly Comparison[]): string {
   const differing = comparisons.filter(({ unexplained }) => unexplained.length > 0).length;
   const allowed = comparisons.filter((one) => one.allowed.length > 0 && one.unexplained.length === 0).length;
   const equal = comparisons.length - allowed - differing;
-  return `${equal} + ${allowed}${differing > 0 ? `, **${differing} differ**` : ""}`;
+  return `${equal}${allowed > 0 ? `+${allowed}` : ""}${differing > 0 ? `, **${differing} differ**` : ""}`;
 }
 
 /** Most cases first. */
@@ -79,7 +89,10 @@ function reasonsOf(cases: readonly (readonly Comparison[])[], doors: readonly Do
       return { door, count };
     });
     const used = counts.filter(({ count }) => count > 0);
-    const cells = used.map(({ door, count }) => `${door} ${count}`).join(", ");
+    const cells = Array.from(new Set(used.map(({ count }) => count)), (shared) => {
+      const equal = used.filter(({ count }) => count === shared);
+      return `${equal.map(({ door }) => door).join(", ")} ${shared}`;
+    }).join("; ");
     return {
       sum: used.reduce((sum, { count }) => sum + count, 0),
       line: `| ${entry.reason.replaceAll("|", "\\|")} | ${cells} |`,

@@ -3,6 +3,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { importImages } from "../../real/containerd/start-containerd.ts";
 import { replaceSection } from "../../support/evidence-sections.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import { describeReal, newestContainerd } from "../../support/real-parts.ts";
 import { findE2ePrograms } from "../../support/real-parts-finder.ts";
 import { type DoorName, type Doors, openDoors } from "../doors.ts";
@@ -116,16 +117,22 @@ describeReal("cluster", "Kubernetes' own tests", () => {
   }
 });
 
+function shortName(name: string): string {
+  return name.replace(/^\[sig-\w+\] (?:Kubectl (?:client )?)?/, "").replaceAll(/ \[[^\]]+\]/g, "");
+}
+
 function writeTable(
   cluster: ClusterAddresses,
   { title }: E2eSection,
   results: ReadonlyMap<DoorName, readonly Spec[]>,
 ): void {
   const cell = (spec: Spec | undefined): string =>
-    spec === undefined ? "-" : `${spec.state}, ${spec.seconds.toFixed(0)} s`;
+    spec === undefined
+      ? "-"
+      : `${spec.state === "passed" ? "" : `**${spec.state}** `}${spec.seconds.toFixed(0)}`;
   const rows = (results.get("straight") ?? []).map(({ name }) => {
     const cells = DOORS.map((door) => cell(results.get(door)?.find((spec) => spec.name === name)));
-    return `| ${[name.replaceAll("|", "\\|"), ...cells].join(" | ")} |`;
+    return [shortName(name).replaceAll("|", "\\|"), ...cells];
   });
   const totals = DOORS.map((door) => {
     const specs = results.get(door) ?? [];
@@ -133,15 +140,14 @@ function writeTable(
   });
   const head = `# Kubernetes' own tests
 
-Written by \`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/e2e\`, which holds that every test that passes straight passes everywhere.
-Without \`SLUICE_FULL\` a choice of eleven quick ones runs. \`k8s.io/kubernetes/test/e2e\` ${cluster.version} against a real cluster, as an administrator with a client
-certificate: straight at the API server, through the gateway, at an API server whose node is Sluice, and with both. All four run at once on the
-same machine; seconds include starting pods.
+Every streaming test of \`k8s.io/kubernetes/test/e2e\` ${cluster.version} that passes straight at the API server passes
+through the gateway, with Sluice as the node, and with both. Cells are seconds of passed tests, starting
+pods included; all four runs share one machine. Names are without \`[sig-...] Kubectl\` and tags. The user is
+an administrator with a client certificate. Written by
+\`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/e2e\`; without \`SLUICE_FULL\` eleven
+quick ones run.
 `;
-  const text = `| test | ${DOORS.join(" | ")} |
-|---|${DOORS.map(() => "---|").join("")}
-| passed | ${totals.join(" | ")} |
-${rows.join("\n")}`;
+  const text = evidenceTable(["test", ...DOORS], [["passed", ...totals], ...rows]);
   replaceSection(
     path.resolve(import.meta.dirname, "../../../docs/evidence/cluster-e2e.md"),
     title,

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { SignJWT } from "jose";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import { describeReal, isFullRun } from "../../support/real-parts.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 import { type Access, type Door, type DoorName, type Doors, openDoors } from "../doors.ts";
@@ -307,17 +308,33 @@ function serialOf({ url, ca }: Access): Promise<string> {
 }
 
 function writeTable(version: string): void {
+  const rows = lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+  const head = ["failure", "way", "session", "new sessions", "GET of the pod", "not allowed"];
   const text = `# Failures of a real cluster
 
-Written by \`SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/failures\` on Kubernetes ${version}, with two API servers, etcd, one kubelet and containerd on one
-machine. *straight* is kube-apiserver with the kubelet behind; *gateway* is Sluice in front of it; *node* is kube-apiserver with Sluice in the place of the kubelet. Times count from
-the failure; a probe begins 0.25 s after the one before, and waits 5 s for an answer. *Session* ran before and sends a line each time. *Not allowed* is a
-new session of a user who may only read: no failure opens one. No webhook or policy judges sessions here: where one does, the
-API server carries them, and they end with it.
+With Sluice in front, sessions and new sessions survive failures of the API servers and etcd; with Sluice
+as the node, they survive a kubelet's restart. No failure lets in a user without permission.
 
-| failure | way | session | new sessions | GET of the pod | not allowed |
-|---|---|---|---|---|---|
-${lines.join("\n")}
+| word | meaning |
+|---|---|
+| straight | kube-apiserver with the kubelet behind it |
+| gateway | Sluice in front of that |
+| node | kube-apiserver with Sluice as the kubelet |
+| session | opened before the failure; sends a line with each probe |
+| not allowed | a new session of a user with read permission only |
+
+Times count from the failure. A probe begins 0.25 s after the last one and waits 5 s. No webhook or policy
+judges sessions here; if one does, the API server carries them, and they end with it.
+
+${evidenceTable(head, rows, [1])}
+
+Kubernetes ${version}: two API servers, etcd, a kubelet and containerd on one machine. Written by
+\`SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/failures\`.
 `;
   writeFileSync(path.resolve(import.meta.dirname, "../../../docs/evidence/cluster-failures.md"), text);
 }

@@ -81,20 +81,30 @@ function sum(rows: ReadonlyMap<string, Counts>, of: MutationClass, verdict: Verd
 function sectionOf(version: string, rows: ReadonlyMap<string, Counts>): string {
   const tried = (row: Counts, of: MutationClass): number =>
     Object.values(row[of]).reduce((all, count) => all + count, 0);
+  const cell = (row: Counts, of: MutationClass): string => {
+    const [{ agreed }, all] = [row[of], tried(row, of)];
+    return agreed === all ? `${all}` : `${agreed}/${all}`;
+  };
   const line = (kind: string, row: Counts): string => {
     const own = row["own type"];
-    return `| ${kind} | ${row["wrong type"].agreed} of ${tried(row, "wrong type")} | ${row["unknown name"].agreed} of ${tried(row, "unknown name")} | ${own.agreed} of ${tried(row, "own type")} | ${own["not judged"]} | ${own["known difference"]} |`;
+    const cells = CLASSES.map((of) => cell(row, of));
+    return `| ${[kind, ...cells, own["not judged"], own["known difference"]].join(" | ")} |`;
   };
   const total = emptyCounts();
   for (const row of rows.values())
     for (const of of CLASSES)
       for (const [verdict, count] of Object.entries(row[of])) total[of][verdict as Verdict] += count;
   const count = CLASSES.reduce((all, of) => all + tried(total, of), 0);
-  return `${count} objects, each a valid one with one field changed, for every field of every kind at every depth (in a Pod at every place, elsewhere once for each
-type), against Kubernetes ${version}. "Wrong type": a value of another JSON type. "Unknown name": a name that the type does not have. "Own type": any value of the
-field's type, such as \`x-1\`, 1, true; most break a rule of the field. Columns count objects for which every sentence is equal. "Not judged": the API
-server refuses, by a rule or admission of its own, what \`check-config\` has no rule for; its report names those fields. None is refused by Sluice alone, but for the
-known differences above.
+  return `${count} objects against Kubernetes ${version}: valid ones with one field changed, for every field of every
+kind at every depth (in a Pod at every place, elsewhere once for each type). All sentences about wrong
+types and unknown names are equal. Sluice alone refuses none, apart from the known differences above.
+
+| column | meaning |
+|---|---|
+| wrong type | a value of another JSON type: objects with equal sentences |
+| unknown name | a field the type does not have: the same |
+| own type | any value of the field's type, such as \`x-1\`, 1, true; most break a rule: equal/all |
+| not judged | the API server refuses by a rule or admission that \`check-config\` lacks; its report names the field |
 
 | kind | wrong type | unknown name | own type | not judged | known differences |
 |---|---|---|---|---|---|

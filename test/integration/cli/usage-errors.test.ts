@@ -8,6 +8,7 @@ import { runCommandLine } from "../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../src/cli/command-list.ts";
 import { sluiceCommand } from "../../support/built-program.ts";
 import { publishSection } from "../../support/evidence-section.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import { Sluice, type SluiceResult } from "../../support/sluice.ts";
 
 const ENVIRONMENT = { KUBECONFIG: "/nonexistent/kubeconfig", HOME: "/nonexistent" };
@@ -26,12 +27,13 @@ const answers = new Map<string, Record<"none" | "flag" | "operand", string>>();
 const firstLine = (text: string): string => (text.split("\n")[0] ?? "").replaceAll("|", "\\|");
 
 afterAll(() => {
-  const rows = [...answers].map(
-    ([name, { none, flag, operand }]) => `| \`sluice ${name}\` | ${none} | ${flag} | ${operand} |`,
-  );
-  const head =
-    "| command | no arguments | `--no-such-flag` | one stray operand more than it takes |\n|---|---|---|---|";
-  publishSection("first-hour.md", "Every command, called wrongly", `${head}\n${rows.join("\n")}\n`);
+  const rows = Array.from(answers, ([name, { none, operand }]) => [`\`${name}\``, none, operand]);
+  const flags = new Set(Array.from(answers.values(), ({ flag }) => flag));
+  const text = `To \`--no-such-flag\` each says: ${[...flags].join("; ")}.
+
+${evidenceTable(["sluice", "without arguments", "with too many operands"], rows, [0])}
+`;
+  publishSection("first-hour.md", "Every command, called wrongly", text);
 });
 
 function note(name: string, call: "none" | "flag" | "operand", text: string): void {

@@ -75,16 +75,16 @@ function documentOf(results: typeof rows): string {
   const inOrder = PROXY_DEFECTS.flatMap(({ id }) => results.filter(({ defect }) => defect.id === id));
   const lines = inOrder.map(({ defect: { id, what }, report: { cases } }) => {
     const names = cases.map((one) => `\`${one.id}\``).join("<br>");
-    const note = (cases[0]?.note ?? "").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 160);
+    const note = (cases[0]?.note ?? "").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 90);
     return `| \`${id}\` | ${what} | ${names} | ${note} |\n`;
   });
   return `# Defects that conformance names
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/integration/conformance\`; not edited by hand. A hop in front of Sluice's demo has one defect at
-a time. Each of the ${results.length} is named by the cases beside it. Without a defect all ${ALL_CASES.length} cases were run ${goodRuns.length} times, half of them
-through the same hop: ${failed === 0 ? "no run had a failure" : `${failed} runs had failures`}.
+\`sluice conformance\` names each of ${results.length} defects, injected one at a time into a hop before Sluice's demo.
+Without a defect, ${goodRuns.length} runs of all ${ALL_CASES.length} cases, half of them through the same hop, had ${failed === 0 ? "no failure" : `failures in ${failed} runs`}.
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/integration/conformance\`.
 
-| defect | what the hop does | named by | observed (the first) |
+| defect | the hop | failing cases | observed in the first |
 |---|---|---|---|
 ${lines.join("")}`;
 }

@@ -8,6 +8,7 @@ import { Http2Downstream } from "../../../src/http/downstream/http2-downstream.t
 import { HttpExchange } from "../../../src/http/upstream/http-exchange.ts";
 import { onFault } from "../../../src/observability/faults.ts";
 import { type AnsweredClient, http1Client, http2Client } from "../../support/answered.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";
 import { type ScriptedApiLeg, startScriptedApiLeg } from "../../support/scripted-api-leg.ts";
 import { HOSTS, type ScriptedDoor, startScriptedDoor } from "../../support/scripted-door.ts";
@@ -18,7 +19,7 @@ type Client = "h1" | "h2";
 /** The API leg answers the root itself. */
 const PATH = "/version";
 
-const rows: string[] = [];
+const rows: string[][] = [];
 const faults: string[] = [];
 let injection: FaultInjection;
 let stopObserving: () => void;
@@ -103,7 +104,7 @@ describe("an exception in an exchange ends that exchange alone", () => {
     const isMeant = EMITTERS[emitter] as (emitter: EventEmitter) => boolean;
     injection.arm((source, name) => isMeant(source) && name === event);
     const seen = await endedByFault(version, client, () => !injection.isArmed);
-    rows.push(`| ${version} | ${client} | ${emitter} \`${event}\` | ${seen} |`);
+    rows.push([version, client, `${emitter} \`${event}\``, seen]);
   });
 
   it.each(
@@ -118,7 +119,7 @@ describe("an exception in an exchange ends that exchange alone", () => {
     });
     const seen = await endedByFault(version, client, () => spy.mock.calls.length > 0);
     spy.mockRestore();
-    rows.push(`| ${version} | ${client} | forwarder's \`${method}\` | ${seen} |`);
+    rows.push([version, client, `forwarder's \`${method}\``, seen]);
   });
 
   it.each([
@@ -130,13 +131,18 @@ describe("an exception in an exchange ends that exchange alone", () => {
     });
     const seen = await endedByFault("http/1.1", client, () => contain.mock.calls.length > 0);
     contain.mockRestore();
-    rows.push(`| http/1.1 | ${client} | listener | ${seen} |`);
+    rows.push(["http/1.1", client, "listener", seen]);
   });
 
   it("the table is documented", async () => {
-    const head = ["| backend | client | an exception in | what the client saw |", "|---|---|---|---|"];
-    await expect([...head, ...rows, ""].join("\n")).toMatchFileSnapshot(
-      "../../../docs/evidence/faults-of-exchanges.md",
-    );
+    const head = ["backend", "client", "an exception in", "the client saw"];
+    const page = `# Injected exceptions: HTTP exchanges
+
+An exception ends its own exchange: with 500 before the response, by cutting it afterwards. Written by
+\`npx vitest run test/integration/faults --update\`.
+
+${evidenceTable(head, rows, [2, 0, 1])}
+`;
+    await expect(page).toMatchFileSnapshot("../../../docs/evidence/faults-of-exchanges.md");
   });
 });

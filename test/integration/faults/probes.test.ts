@@ -6,6 +6,7 @@ import { ClientConnection } from "../../../protocols/http2/index.ts";
 import type { ProbeHandler } from "../../../src/api/probe-objects.ts";
 import { onFault } from "../../../src/observability/faults.ts";
 import { Http1Response } from "../../../src/probes/http/http1-response.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";
 import { startGrpcHealthServer } from "../../support/grpc-health-server.ts";
 import { listen } from "../../support/http/loopback.ts";
@@ -21,7 +22,7 @@ const HANDLERS = {
 } satisfies Record<string, (port: number) => ProbeHandler>;
 type Kind = keyof typeof HANDLERS;
 
-const rows: string[] = [];
+const rows: string[][] = [];
 const faults: string[] = [];
 const stops: (() => unknown)[] = [];
 let injection: FaultInjection;
@@ -82,7 +83,7 @@ it.each(EVENTS)("an exception ends that probe alone: %s, the socket's '%s'", asy
       return emitter === known && name === event;
     });
   }
-  rows.push(`| ${kind} | socket's \`${event}\` | ${await seenBy(kind)} |`);
+  rows.push([kind, `socket's \`${event}\``, await seenBy(kind)]);
   expect(injection.isArmed).toBe(false);
 });
 
@@ -95,11 +96,17 @@ it.each([
   const spy = vi.spyOn(prototype, "push").mockImplementationOnce(() => {
     throw new Error("injected into push");
   });
-  rows.push(`| ${kind} | reading | ${await seenBy(kind)} |`);
+  rows.push([kind, "reading", await seenBy(kind)]);
   spy.mockRestore();
 });
 
 it("the table is documented", async () => {
-  const table = ["| probe | an exception in | its result |", "|---|---|---|", ...rows, ""].join("\n");
-  await expect(table).toMatchFileSnapshot("../../../docs/evidence/faults-of-probes.md");
+  const page = `# Injected exceptions: probes
+
+An exception ends its own probe, as a failure unless the result is known by then. Written by
+\`npx vitest run test/integration/faults --update\`.
+
+${evidenceTable(["probe", "an exception in", "its result"], rows, [1, 0])}
+`;
+  await expect(page).toMatchFileSnapshot("../../../docs/evidence/faults-of-probes.md");
 });

@@ -11,6 +11,7 @@ import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import { ChannelClient } from "../../support/channel-client.ts";
+import { evidenceTable } from "../../support/evidence-table.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../support/gateway-harness.ts";
 import {
@@ -71,7 +72,7 @@ type Kind = (typeof KINDS)[Carrier];
 
 const TICK_MS = 50;
 const timeouts = { lingerIdleMs: 200, lingerMaxMs: 1_000 };
-const rows: string[] = [];
+const rows: string[][] = [];
 const faults: string[] = [];
 let injection: FaultInjection;
 let nodes: Record<Exclude<Kind, "forwarded">, { listen(): Promise<number>; close(): Promise<void> }>;
@@ -231,7 +232,7 @@ describe.each(CARRIERS)("an exception in a %s", (carrier) => {
       else socket.emit(event, ...(event === "data" ? [new Uint8Array(0)] : []));
     });
     expect(injection.isArmed).toBe(false);
-    rows.push(`| ${carrier} | ${side}'s \`${event}\` | ${seen} |`);
+    rows.push([carrier, `${side}'s \`${event}\``, seen]);
   });
 
   it("in its tick ends that session alone", async () => {
@@ -251,13 +252,18 @@ describe.each(CARRIERS)("an exception in a %s", (carrier) => {
         throw new Error("injected into tick");
       });
     });
-    rows.push(`| ${carrier} | tick | ${seen} |`);
+    rows.push([carrier, "tick", seen]);
   });
 });
 
 it("the table is documented", async () => {
-  const table = ["| carrier | an exception in | what its client saw |", "|---|---|---|", ...rows, ""].join(
-    "\n",
-  );
-  await expect(table).toMatchFileSnapshot("../../../docs/evidence/faults-of-sessions.md");
+  const table = evidenceTable(["carrier", "an exception in", "its client saw"], rows, [1, 0]);
+  const page = `# Injected exceptions: sessions
+
+An exception ends its own session; the client gets an error if its connection still works. Written by
+\`npx vitest run test/integration/faults --update\`.
+
+${table}
+`;
+  await expect(page).toMatchFileSnapshot("../../../docs/evidence/faults-of-sessions.md");
 });

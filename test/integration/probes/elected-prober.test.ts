@@ -161,8 +161,8 @@ describe("probes of pods by several replicas", () => {
     publishSection(
       "replicas.md",
       "One prober of pods",
-      `Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/integration/probes/elected-prober\`; not edited by hand. Three replicas as processes, their clocks +10
-minutes, -10 minutes and right; a Lease of ${LEASE_MS / 1_000} s, tried for every 0.2 s.
+      `Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/integration/probes/elected-prober\`: three processes,
+their clocks +10 minutes, -10 minutes and right; a Lease of ${LEASE_MS / 1_000} s, tried for every 0.2 s.
 
 | what | expected | observed |
 |---|---|---|
