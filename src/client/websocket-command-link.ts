@@ -1,7 +1,10 @@
 import {
   CHANNEL,
   ChannelDemux,
+  channelByte,
+  encodeBase64,
   encodeResize,
+  type RemoteCommandSpec,
   type RemoteCommandVersion,
   specOf,
   type TerminalSize,
@@ -14,6 +17,8 @@ import { SessionError, type SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
 const TEXT_MESSAGE_TYPE = 1;
+/** Each message is base64 of its own, and fits one frame of ClientWebSocket. */
+const BASE64_PART_BYTES = 24_000;
 
 /**
  * Channels in WebSocket messages. Refuses and ignores the same messages as client-go, with the same
@@ -24,7 +29,7 @@ export class WebSocketCommandLink implements CommandLink {
   readonly #webSocket: ClientWebSocket;
   readonly #handler: CommandLinkHandler;
   readonly #demux: ChannelDemux;
-  readonly #hasClose: boolean;
+  readonly #spec: RemoteCommandSpec;
   #hasEndedInput = false;
 
   constructor(
@@ -35,10 +40,10 @@ export class WebSocketCommandLink implements CommandLink {
   ) {
     this.#socket = connection.socket;
     this.#handler = handler;
-    this.#hasClose = specOf(version).hasClose;
+    this.#spec = specOf(version);
     // To a client a server's 255 is an unknown channel.
     this.#demux = new ChannelDemux(
-      { isBase64: false, hasClose: false },
+      { isBase64: this.#spec.isBase64, hasClose: false },
       {
         onChannelData: (channel, part) => this.#data(channel, part),
         onChannelClose: () => {},
@@ -60,18 +65,29 @@ export class WebSocketCommandLink implements CommandLink {
   }
 
   sendInput(part: Uint8Array): boolean {
-    this.#webSocket.sendMessages(CHANNEL.STDIN, part);
+    this.#send(CHANNEL.STDIN, part);
     return !this.#webSocket.needsDrain;
   }
 
   endInput(): void {
-    if (this.#hasEndedInput || !this.#hasClose) return;
+    if (this.#hasEndedInput || !this.#spec.hasClose) return;
     this.#hasEndedInput = true;
     this.#webSocket.sendMessages(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
   }
 
   resize(size: TerminalSize): void {
-    this.#webSocket.sendMessages(CHANNEL.RESIZE, encodeResize(size));
+    this.#send(CHANNEL.RESIZE, encodeResize(size));
+  }
+
+  #send(channel: number, payload: Uint8Array): void {
+    const prefix = channelByte(channel, this.#spec);
+    if (!this.#spec.isBase64) {
+      this.#webSocket.sendMessages(prefix, payload);
+      return;
+    }
+    for (let at = 0; at < payload.byteLength; at += BASE64_PART_BYTES) {
+      this.#webSocket.sendMessages(prefix, encodeBase64(payload.subarray(at, at + BASE64_PART_BYTES)));
+    }
   }
 
   pause(): void {
@@ -96,7 +112,7 @@ export class WebSocketCommandLink implements CommandLink {
   }
 
   #message(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void {
-    if (isText) this.#fail(`unexpected message type: ${TEXT_MESSAGE_TYPE}`);
+    if (isText && !this.#spec.isBase64) this.#fail(`unexpected message type: ${TEXT_MESSAGE_TYPE}`);
     else if (isFirst && isLast && part.byteLength === 0) this.#fail("read stream id: EOF");
     else this.#demux.push(part, isFirst, isLast);
   }

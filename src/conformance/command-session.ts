@@ -9,6 +9,7 @@ import { type CommandLink, type LinkEnd, MAX_PART_BYTES } from "../client/comman
 import type { SessionError, SessionTimes, UpgradedConnection } from "../client/index.ts";
 import { SpdyCommandLink } from "../client/spdy-command-link.ts";
 import { WebSocketCommandLink } from "../client/websocket-command-link.ts";
+import { ReadPace } from "./read-pace.ts";
 import { type ByteCheck, RecordedOutput } from "./recorded-output.ts";
 
 /** How a session ended, unjudged. */
@@ -28,8 +29,6 @@ export interface CommandSessionOptions {
   readonly readRate?: number | undefined;
 }
 
-const PACE_MS = 50;
-
 /**
  * One exec or attach with every step observed. Unlike an executor it is strict: a status does not
  * hide how the session ended.
@@ -43,11 +42,10 @@ export class CommandSession {
   readonly socket: UpgradedConnection["socket"];
   readonly #link: CommandLink;
   readonly #status: Uint8Array[] = [];
-  readonly #readRate: number | undefined;
+  readonly #pace: ReadPace | undefined;
   #statusAtMs: number | undefined;
   #resolveEnded: (result: CommandResult) => void = () => {};
   #drained: (() => void)[] = [];
-  #unpacedBytes = 0;
   #isOver = false;
 
   constructor(
@@ -60,7 +58,7 @@ export class CommandSession {
     this.protocol = protocol;
     this.socket = connection.socket;
     this.stdout = new RecordedOutput(check);
-    this.#readRate = readRate;
+    if (readRate !== undefined) this.#pace = new ReadPace(readRate, this);
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
@@ -128,14 +126,7 @@ export class CommandSession {
 
   #output(stream: "stdout" | "stderr", part: Uint8Array): void {
     this[stream].add(part);
-    if (this.#readRate === undefined || this.#isOver) return;
-    this.#unpacedBytes += part.byteLength;
-    const budget = (this.#readRate * PACE_MS) / 1_000;
-    if (this.#unpacedBytes < budget) return;
-    const pauseMs = (this.#unpacedBytes / this.#readRate) * 1_000;
-    this.#unpacedBytes = 0;
-    this.pause();
-    setTimeout(() => this.resume(), pauseMs).unref();
+    if (!this.#isOver) this.#pace?.read(part.byteLength);
   }
 
   #end({ isOrderly, error }: LinkEnd): void {

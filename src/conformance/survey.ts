@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ConnectError, type PortForwardConnection, SessionError } from "../client/index.ts";
 import type { CaseLab } from "./case-lab.ts";
 import { PROGRAMS, type Program } from "./conformance-case.ts";
-import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, type Transport } from "./transports.ts";
+import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, LEGACY_TRANSPORTS, type Transport } from "./transports.ts";
 
 /** Properties of the endpoint and its container, determined once before the cases. */
 export interface Survey {
@@ -23,7 +23,7 @@ const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/de
 export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
   const transports: Partial<Record<Transport, string>> = {};
   let programs: Set<Program> | undefined;
-  for (const transport of COMMAND_TRANSPORTS) {
+  for (const transport of [...COMMAND_TRANSPORTS, ...LEGACY_TRANSPORTS]) {
     const session = await opened(() => lab.shell(transport, LIST_PROGRAMS));
     if (typeof session === "string") {
       transports[transport] = session;

@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import type { ForwardedStream, PortForwardConnection } from "../../client/index.ts";
 import { SeededStream } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { expectBytes } from "../judge.ts";
+import { ReadPace } from "../read-pace.ts";
 import { RecordedOutput } from "../recorded-output.ts";
 import { FORWARD_TRANSPORTS } from "../transports.ts";
 import { Violation } from "../violation.ts";
@@ -31,24 +33,44 @@ export function openForwarded(
   return stream;
 }
 
+export interface EchoOptions {
+  /** Bytes to read per second; by default as fast as they arrive. */
+  readonly readRate?: number | undefined;
+  /** How long nothing is read at first. */
+  readonly stallMs?: number | undefined;
+  /** The client ends once everything is back: a runtime may wait only a second after it. */
+  readonly endsLast?: boolean | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
 /** Sends this many bytes and an end, and expects each byte and the end back. */
-async function echo(
+export async function echo(
   lab: CaseLab,
   connection: PortForwardConnection,
   index: number,
   byteLength: number,
+  { readRate, stallMs = 0, endsLast = false, timeoutMs = 3 * lab.settings.stepTimeoutMs }: EchoOptions = {},
 ): Promise<void> {
   const seeded = new SeededStream(SEED, index);
   const output = new RecordedOutput(seeded);
   const stream = openForwarded(lab, connection);
-  stream.on("data", (part: Buffer) => output.add(part));
+  const pace = readRate === undefined ? undefined : new ReadPace(readRate, stream);
+  const read = (part: Buffer): void => {
+    output.add(part);
+    pace?.read(part.byteLength);
+    if (endsLast && output.byteLength >= byteLength) stream.end();
+  };
   const chunks = function* (): Generator<Buffer> {
     for (let at = 0; at < byteLength; at += CHUNK_BYTES) {
       yield seeded.bytes(at, Math.min(CHUNK_BYTES, byteLength - at));
     }
   };
-  Readable.from(chunks()).pipe(stream);
-  await lab.within("the end behind the client's end", finished(stream), 3 * lab.settings.stepTimeoutMs);
+  Readable.from(chunks()).pipe(stream, { end: !endsLast });
+  const ended = lab.within("the end behind the client's end", finished(stream), timeoutMs);
+  ended.catch(() => {});
+  if (stallMs > 0) await delay(stallMs);
+  stream.on("data", read);
+  await ended;
   expectBytes(`connection ${index + 1}`, output, byteLength);
 }
 

@@ -3,7 +3,14 @@ import { LINE_BYTES, LineSequence } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
-import { COMMAND_TRANSPORTS, type CommandTransport } from "../transports.ts";
+import {
+  COMMAND_TRANSPORTS,
+  type CommandTransport,
+  FORWARD_TRANSPORTS,
+  type ForwardTransport,
+  LEGACY_TRANSPORTS,
+} from "../transports.ts";
+import { type EchoOptions, echo } from "./port-forward-cases.ts";
 
 /**
  * Clients send PINGs. If the server has closed its socket, it answers them with a reset that
@@ -25,49 +32,79 @@ function outputTimeMs({ settings: { slowBytes, slowRate, caseTimeoutMs } }: Case
   return Math.max((slowBytes / slowRate) * 2_000 + MARGIN_MS, caseTimeoutMs - MARGIN_MS);
 }
 
+const STEADY = {
+  name: "steady",
+  requirement:
+    "A client that reads more slowly than the command writes gets everything, and then the status.",
+  why: "Downloads over slow lines are cut at the end, often with exit code 0.",
+  source: "kubernetes #142376, TestServeExecSlowClientReceivesAllOutput",
+} as const;
+const STALLED = {
+  name: "stalled",
+  requirement:
+    "A client that does not read for a while, until after the command has written, gets everything afterwards.",
+  why: "A pager or a suspended terminal loses output.",
+  source: "kubernetes #142376; client-go (the deadline of 61 s is renewed by PONGs)",
+} as const;
+
+async function runSteady(lab: CaseLab, transport: CommandTransport): Promise<void> {
+  const byteLength = outputBytes(lab);
+  const session = await lab.command(transport, LineSequence.command(byteLength), {
+    check: new LineSequence(),
+    readRate: lab.settings.slowRate,
+    times: { pingIntervalMs: PING_INTERVAL_MS },
+  });
+  const result = await lab.within("the end of the output", session.ended, outputTimeMs(lab));
+  expectBytes("the output", session.stdout, byteLength);
+  expectExit(result, 0);
+}
+
+async function runStalled(lab: CaseLab, transport: CommandTransport): Promise<void> {
+  const byteLength = outputBytes(lab);
+  const session = await lab.command(transport, LineSequence.command(byteLength), {
+    check: new LineSequence(),
+    times: { pingIntervalMs: PING_INTERVAL_MS },
+  });
+  session.pause();
+  await delay(lab.settings.stallMs);
+  session.resume();
+  const result = await lab.within("the end of the output", session.ended, outputTimeMs(lab));
+  expectBytes("the output", session.stdout, byteLength);
+  expectExit(result, 0);
+}
+
+/** The pod's server sends as fast as it is read: what it was sent comes back. */
+async function runForward(lab: CaseLab, transport: ForwardTransport, options: EchoOptions): Promise<void> {
+  const connection = await lab.forward(transport, { forwardPingIntervalMs: PING_INTERVAL_MS });
+  const timeoutMs = outputTimeMs(lab);
+  await echo(lab, connection, 0, outputBytes(lab), { ...options, timeoutMs, endsLast: true });
+}
+
 export const slowReaderCases: readonly ConformanceCase[] = [
-  ...onEach(COMMAND_TRANSPORTS, "slow-reader", {
-    name: "steady",
-    requirement:
-      "A client that reads more slowly than the command writes gets everything, and then the status.",
-    why: "Downloads over slow lines are cut at the end, often with exit code 0.",
-    source: "kubernetes #142376, TestServeExecSlowClientReceivesAllOutput",
-    severity: "must",
-    needs: ["seq"],
-    run: async (lab, transport) => {
-      const byteLength = outputBytes(lab);
-      const { slowRate } = lab.settings;
-      const session = await lab.command(transport, LineSequence.command(byteLength), {
-        check: new LineSequence(),
-        readRate: slowRate,
-        times: { pingIntervalMs: PING_INTERVAL_MS },
-      });
-      const result = await lab.within("the end of the output", session.ended, outputTimeMs(lab));
-      expectBytes("the output", session.stdout, byteLength);
-      expectExit(result, 0);
-    },
+  ...[STEADY, STALLED].flatMap((what) => {
+    const run = what === STEADY ? runSteady : runStalled;
+    return [
+      ...onEach(COMMAND_TRANSPORTS, "slow-reader", { ...what, severity: "must", needs: ["seq"], run }),
+      ...onEach(LEGACY_TRANSPORTS, "slow-reader", { ...what, severity: "should", needs: ["seq"], run }),
+    ];
   }),
-  ...onEach(COMMAND_TRANSPORTS, "slow-reader", {
-    name: "stalled",
+  ...onEach(FORWARD_TRANSPORTS, "slow-reader", {
+    ...STEADY,
     requirement:
-      "A client that does not read for a while, until after the command has written, gets everything afterwards.",
-    why: "A pager or a suspended terminal loses output.",
-    source: "kubernetes #142376; client-go (the deadline of 61 s is renewed by PONGs)",
+      "A client that reads more slowly than the pod's server sends gets everything, and then its end.",
     severity: "must",
-    needs: ["seq"],
-    run: async (lab, transport) => {
-      const byteLength = outputBytes(lab);
-      const session = await lab.command(transport, LineSequence.command(byteLength), {
-        check: new LineSequence(),
-        times: { pingIntervalMs: PING_INTERVAL_MS },
-      });
-      session.pause();
-      await delay(lab.settings.stallMs);
-      session.resume();
-      const result = await lab.within("the end of the output", session.ended, outputTimeMs(lab));
-      expectBytes("the output", session.stdout, byteLength);
-      expectExit(result, 0);
-    },
+    needs: [],
+    needsEcho: true,
+    run: (lab, transport) => runForward(lab, transport, { readRate: lab.settings.slowRate }),
+  }),
+  ...onEach(FORWARD_TRANSPORTS, "slow-reader", {
+    ...STALLED,
+    requirement:
+      "A client that does not read for a while gets everything that the pod's server sent afterwards.",
+    severity: "must",
+    needs: [],
+    needsEcho: true,
+    run: (lab, transport) => runForward(lab, transport, { stallMs: lab.settings.stallMs }),
   }),
 ];
 

@@ -8,7 +8,7 @@ export interface KnownFailure {
 
 /** Of Kubernetes' streaming servers: kubelet, API server and containerd have the same library. */
 export const TRUNCATION: KnownFailure = {
-  cases: /^slow-reader\//,
+  cases: /^slow-reader\/[^/]+\/(?:websocket-|spdy$)/,
   text: "kubernetes #142376: the server closes its socket while the client still sends, and the reset discards what was not read",
 };
 export const ATTACH_WITHOUT_INPUT: KnownFailure = {

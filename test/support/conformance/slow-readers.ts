@@ -1,0 +1,130 @@
+import { cpus, loadavg } from "node:os";
+import { ALL_CASES, type Endpoint, runConformance } from "../../../src/conformance/index.ts";
+import { publishSection } from "../evidence-section.ts";
+import { isFullRun } from "../real-parts.ts";
+import { ECHO_PORT } from "./echo-pod.ts";
+
+const MIB = 1024 * 1024;
+
+/** kubernetes/kubernetes#142376, at the size of its report and beyond; clients send a PING each 500 ms meanwhile. */
+const READS = [
+  { what: "16 MiB at 4 MiB/s", name: "steady", share: 0.6, slowBytes: 16 * MIB, slowRate: 4 * MIB },
+  { what: "64 MiB at 3 MiB/s", name: "steady", share: 0.1, slowBytes: 64 * MIB, slowRate: 3 * MIB },
+  { what: "16 MiB, stalled for 5 s", name: "stalled", share: 0.3, slowBytes: 16 * MIB, slowRate: 4 * MIB },
+] as const;
+const COLUMNS = {
+  "websocket-v5": "v5",
+  "websocket-v4": "v4",
+  "websocket-v1": "v1",
+  "websocket-v4-base64": "v4 base64",
+  spdy: "SPDY",
+  tunnel: "tunnel",
+  "spdy-forward": "SPDY ports",
+} as const;
+type Path = keyof typeof COLUMNS;
+const PATHS = Object.keys(COLUMNS) as readonly Path[];
+/** Sessions of each path at a time: more hide losses, because the machine then reads no more than it writes. */
+const EACH_AT_ONCE = 2;
+
+/** Of each path of a server in full runs; a whole table takes an hour on two idle cores. */
+export const SESSIONS = Number(process.env.SLUICE_SESSIONS ?? 100);
+
+/** One server, and how many sessions of each path are tried with it in a full run. */
+export interface SlowlyRead {
+  readonly server: string;
+  readonly endpoint: Endpoint;
+  readonly runs: number;
+}
+
+interface Cell {
+  tried: number;
+  readonly problems: string[];
+}
+
+export interface SlowRow {
+  readonly server: string;
+  readonly what: string;
+  readonly cells: ReadonlyMap<Path, Cell>;
+}
+
+/** Each path of a server: a part of the runs in full runs, otherwise one session of each read, all at once. */
+export async function readSlowly({ server, endpoint, runs }: SlowlyRead): Promise<SlowRow[]> {
+  if (!isFullRun) return Promise.all(READS.map((read) => rowOf(server, endpoint, read, 1)));
+  const rows: SlowRow[] = [];
+  for (const read of READS) {
+    rows.push(await rowOf(server, endpoint, read, Math.ceil(runs * read.share)));
+  }
+  return rows;
+}
+
+async function rowOf(
+  server: string,
+  endpoint: Endpoint,
+  { what, name, slowBytes, slowRate }: (typeof READS)[number],
+  runs: number,
+): Promise<SlowRow> {
+  const cells = new Map<Path, Cell>(PATHS.map((path) => [path, { tried: 0, problems: [] }]));
+  const settings = { slowBytes, slowRate, stallMs: 5_000, caseTimeoutMs: 300_000, echoPort: ECHO_PORT };
+  for (let done = 0; done < runs; done += EACH_AT_ONCE) {
+    const copies = Math.min(EACH_AT_ONCE, runs - done);
+    const cases = ALL_CASES.filter(({ id }) => id.startsWith(`slow-reader/${name}/`)).flatMap((one) =>
+      Array.from({ length: copies }, () => ({ ...one, isPassive: true })),
+    );
+    const report = await runConformance(endpoint, { cases, settings });
+    for (const { id, verdict, note = "" } of report.cases) {
+      const cell = cells.get(id.split("/").at(-1) as Path);
+      if (cell === undefined) throw new Error(`no column for ${id}`);
+      if (verdict !== "skipped") cell.tried += 1;
+      if (verdict === "failed") cell.problems.push(note);
+    }
+  }
+  return { server, what, cells };
+}
+
+/** Every session that was not whole. */
+export function losses(rows: readonly SlowRow[]): string[] {
+  return rows.flatMap(({ server, what, cells }) =>
+    [...cells].flatMap(([path, { problems }]) =>
+      problems.map((note) => `${server}, ${what}, ${path}: ${note}`),
+    ),
+  );
+}
+
+/** What no session of was carried, as the server refuses it. */
+export function refusedPaths(rows: readonly SlowRow[]): Path[] {
+  return PATHS.filter((path) => rows.every(({ cells }) => cells.get(path)?.tried === 0));
+}
+
+/** With SLUICE_WRITE_DOCS=1: a section of docs/evidence/no-truncation.md. */
+export function publishSlowRows(heading: string, command: string, rows: readonly SlowRow[]): void {
+  const servers = [...new Set(rows.map(({ server }) => server))];
+  const summary = servers.map((server) => {
+    const cells = rows.filter((row) => row.server === server).flatMap((row) => [...row.cells.values()]);
+    const tried = cells.reduce((sum, cell) => sum + cell.tried, 0);
+    return `${server}: ${cells.reduce((sum, { problems }) => sum + problems.length, 0)} of ${tried} sessions lost output`;
+  });
+  const date = new Date().toISOString().slice(0, 10);
+  const lines = rows.map(
+    ({ server, what, cells }) =>
+      `| ${[server, what, ...PATHS.map((path) => textOf(cells.get(path)))].join(" | ")} |`,
+  );
+  publishSection(
+    "no-truncation.md",
+    heading,
+    `${summary.join("; ")}.
+
+    ${command}
+
+Run of ${date} on ${cpus().length} cores with a load of ${loadavg()[0]?.toFixed(1)} at the end, ${EACH_AT_ONCE} sessions of each path at a time, a PING each 500 ms. A cell: how many of the
+sessions that were tried lost output. A dash: the server refuses the protocol.
+
+| server | read | ${Object.values(COLUMNS).join(" | ")} |
+|---|---|${PATHS.map(() => "---").join("|")}|
+${lines.join("\n")}
+`,
+  );
+}
+
+function textOf(cell: Cell | undefined): string {
+  return cell === undefined || cell.tried === 0 ? "–" : `${cell.problems.length} of ${cell.tried}`;
+}
