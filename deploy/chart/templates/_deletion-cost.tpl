@@ -22,7 +22,7 @@ spec:
   validations:
     # The token of a pod names the pod.
     - expression: >-
-        "authentication.kubernetes.io/pod-name" in request.userInfo.extra &&
+        has(request.userInfo.extra) && "authentication.kubernetes.io/pod-name" in request.userInfo.extra &&
         object.metadata.name in request.userInfo.extra["authentication.kubernetes.io/pod-name"]
       message: a replica of Sluice annotates its own pod alone
     - expression: >-
