@@ -1,5 +1,5 @@
 import { canonicalAddress } from "../config/canonical-address.ts";
-import type { HeaderEdit } from "./header-edit.ts";
+import { type HeaderEdit, HeaderNames } from "./header-edit.ts";
 import { listElements } from "./header-list.ts";
 
 export interface ForwardedOptions {
@@ -25,7 +25,7 @@ export function addForwardedFor(edit: HeaderEdit, { isPeerTrusted, peerAddress }
   else edit.set("X-Forwarded-For", hops.join(", "));
 }
 
-const FORWARDED_FOR: ReadonlySet<string> = new Set(["x-forwarded-for"]);
+const FORWARDED_FOR = new HeaderNames(["x-forwarded-for"]);
 
 export interface ForwardedOriginOptions extends ForwardedOptions {
   readonly protocol: "http" | "https";
@@ -37,7 +37,7 @@ export interface ForwardedOriginOptions extends ForwardedOptions {
  * Headers with which proxies report the previous hop or its URL, besides all that begin with
  * `x-forwarded-`.
  */
-const CLAIMS: ReadonlySet<string> = new Set([
+const CLAIMS = new HeaderNames([
   "forwarded",
   "x-real-ip",
   "true-client-ip",
@@ -54,15 +54,12 @@ const CLAIMS: ReadonlySet<string> = new Set([
 ]);
 
 /** Matches both spellings: CGI and its successors read `X_Real_IP` as `X-Real-IP`. */
-function isClaim(lowerName: string): boolean {
-  // Most names begin with other letters, and this runs for each line of each request.
-  const first = lowerName.charCodeAt(0);
-  if (first !== LETTER_X && first !== LETTER_F && first !== LETTER_C && first !== LETTER_T) return false;
-  const dashed = lowerName.replaceAll("_", "-");
-  return dashed.startsWith("x-forwarded-") || CLAIMS.has(dashed);
+function isClaim(name: string): boolean {
+  if (FORWARDED_PREFIX.test(name)) return true;
+  return CLAIMS.mayHave(name) && CLAIMS.has(name.replaceAll("_", "-"));
 }
 
-const [LETTER_C, LETTER_F, LETTER_T, LETTER_X] = [0x63, 0x66, 0x74, 0x78];
+const FORWARDED_PREFIX = /^x[-_]forwarded[-_]/i;
 
 /** Sets X-Forwarded-For, -Proto and -Host. Drops an untrusted peer's claims about earlier hops. */
 export function addForwardedOrigin(edit: HeaderEdit, options: ForwardedOriginOptions): void {

@@ -8,7 +8,31 @@ interface OwnLine {
   isPlaced: boolean;
 }
 
-const NONE: ReadonlySet<string> = new Set();
+/** A set of header names in any case. Most other names are told apart without lower-casing them. */
+export class HeaderNames {
+  readonly #names: ReadonlySet<string>;
+  readonly #shapes = new Uint8Array(1 << 10);
+
+  /** `names` are in lower case. */
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+    for (const name of this.#names) this.#shapes[shapeOf(name)] = 1;
+  }
+
+  has(name: string): boolean {
+    return this.mayHave(name) && this.#names.has(name.toLowerCase());
+  }
+
+  /** False for most names that are not in the set. `_` and `-` count alike. */
+  mayHave(name: string): boolean {
+    return this.#shapes[shapeOf(name)] === 1;
+  }
+}
+
+/** The first letter in any case, and the length. */
+function shapeOf(name: string): number {
+  return ((name.charCodeAt(0) & 31) << 5) | (name.length & 31);
+}
 
 /**
  * Changes to the headers of one message, collected first and applied by `lines` in one pass. Drops
@@ -17,31 +41,32 @@ const NONE: ReadonlySet<string> = new Set();
 export class HeaderEdit {
   readonly #list: HeaderList;
   readonly #flat: readonly string[] | undefined;
-  #dropped: ReadonlySet<string>;
-  #isDropped: ((lowerName: string) => boolean) | undefined;
+  readonly #dropped: HeaderNames[] = [];
+  readonly #tests: ((name: string) => boolean)[] = [];
   readonly #own: OwnLine[] = [];
+  /** A bit for each length, modulo 32, of a name in `#own` that replaces received lines. */
+  #replacedLengths = 0;
 
-  /** `received`: a list, or Node's flat form, as in `rawHeaders`. `dropped`: names in lower case. */
-  constructor(received: HeaderList | readonly string[], dropped: ReadonlySet<string> = NONE) {
+  /** `received`: a list, or Node's flat form, as in `rawHeaders`. */
+  constructor(received: HeaderList | readonly string[]) {
     this.#flat = typeof received[0] === "string" ? (received as readonly string[]) : undefined;
     this.#list = this.#flat === undefined ? (received as HeaderList) : [];
-    this.#dropped = dropped;
   }
 
-  /** Drops received lines with these names, given in lower case. */
-  drop(names: ReadonlySet<string>): void {
-    this.#dropped = this.#dropped === NONE ? names : new Set([...this.#dropped, ...names]);
+  /** Drops received lines with these names. */
+  drop(names: HeaderNames): void {
+    this.#dropped.push(names);
   }
 
-  /** Drops received lines for whose name, in lower case, the test is true. */
-  dropIf(isDropped: (lowerName: string) => boolean): void {
-    const earlier = this.#isDropped;
-    this.#isDropped = earlier === undefined ? isDropped : (name) => earlier(name) || isDropped(name);
+  /** Drops received lines for whose name, as received, the test is true. */
+  dropIf(test: (name: string) => boolean): void {
+    this.#tests.push(test);
   }
 
   /** Writes one line in place of all received ones with that name, or after the others. */
   set(name: string, value: string): void {
     this.#own.push({ line: [name, value], replacedName: name.toLowerCase(), isPlaced: false });
+    this.#replacedLengths |= 1 << name.length;
   }
 
   /** Writes a line after the others. */
@@ -83,10 +108,10 @@ export class HeaderEdit {
 
   /** False if the line is dropped, or replaced: then its replacement is in `lines`. */
   #keeps(name: string, lines: HeaderLine[]): boolean {
-    const lowerName = name.toLowerCase();
-    if (this.#drops(lowerName)) return false;
+    if (this.#drops(name)) return false;
+    if ((this.#replacedLengths & (1 << name.length)) === 0) return true;
     for (const own of this.#own) {
-      if (own.replacedName !== lowerName) continue;
+      if (own.replacedName === undefined || !isNamed(name, own.replacedName)) continue;
       if (!own.isPlaced) lines.push(own.line);
       own.isPlaced = true;
       return false;
@@ -94,8 +119,10 @@ export class HeaderEdit {
     return true;
   }
 
-  #drops(lowerName: string): boolean {
-    return this.#dropped.has(lowerName) || this.#isDropped?.(lowerName) === true;
+  #drops(name: string): boolean {
+    for (const names of this.#dropped) if (names.has(name)) return true;
+    for (const test of this.#tests) if (test(name)) return true;
+    return false;
   }
 
   #indexOf(lowerName: string, from: number): number {

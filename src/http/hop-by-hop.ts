@@ -1,4 +1,4 @@
-import { HeaderEdit } from "./header-edit.ts";
+import { HeaderEdit, HeaderNames } from "./header-edit.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -26,27 +26,22 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 // If Connection named one of these, the next reader would lose the message's target or its end.
 const NEVER_NOMINATED = ["host", "content-length"];
 
-/** The hop-by-hop names, and others to drop with them, in lower case. */
-export function hopByHopAnd(...others: string[]): ReadonlySet<string> {
-  return new Set([...HOP_BY_HOP, ...others]);
-}
+const HOP_BY_HOP_NAMES = new HeaderNames(HOP_BY_HOP);
 
 /**
  * An edit that drops hop-by-hop headers and all that `Connection` names. Begin with it: a caller
  * could otherwise name X-Forwarded-For or an identity header and have ours removed (CVE-2021-31999,
- * CVE-2022-23652). `Trailer` stays, since trailers are forwarded. `dropped` is from `hopByHopAnd`.
+ * CVE-2022-23652). `Trailer` stays, since trailers are forwarded.
  */
-export function editWithoutHopByHop(
-  headers: HeaderList | readonly string[],
-  dropped: ReadonlySet<string> = HOP_BY_HOP,
-): HeaderEdit {
-  const edit = new HeaderEdit(headers, dropped);
-  const options = new HeaderEdit(headers).received("connection");
+export function editWithoutHopByHop(headers: HeaderList | readonly string[]): HeaderEdit {
+  const edit = new HeaderEdit(headers);
+  const options = edit.received("connection");
+  edit.drop(HOP_BY_HOP_NAMES);
   if (options.every((value) => USUAL_OPTIONS.has(value))) return edit;
   const nominated = listElements(options)
     .map((name) => name.toLowerCase())
     .filter((name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name));
-  if (nominated.length > 0) edit.drop(new Set(nominated));
+  if (nominated.length > 0) edit.drop(new HeaderNames(nominated));
   return edit;
 }
 
@@ -54,8 +49,8 @@ export function editWithoutHopByHop(
 const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive"]);
 
 /** The same, with `TE: trailers` if the sender accepts trailers. */
-export function requestEdit(headers: HeaderList, dropped?: ReadonlySet<string>): HeaderEdit {
-  const edit = editWithoutHopByHop(headers, dropped);
+export function requestEdit(headers: HeaderList): HeaderEdit {
+  const edit = editWithoutHopByHop(headers);
   const acceptsTrailers =
     hasHeader(headers, "te") &&
     headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");

@@ -4,7 +4,7 @@ import type { HttpDownstream } from "./downstream/http-downstream.ts";
 import type { HeaderEdit } from "./header-edit.ts";
 import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
 
-const TRACE_NAMES: ReadonlySet<string> = new Set(["traceparent", "tracestate"]);
+const TRACE_NAMES = ["traceparent", "tracestate"];
 
 /** Adds the headers that make the upstream's spans part of this trace; none without tracing. */
 export function withTrace(headers: HeaderList, trace: RequestTrace | undefined): HeaderList {
@@ -14,7 +14,7 @@ export function withTrace(headers: HeaderList, trace: RequestTrace | undefined):
 /** The same for an edit. */
 export function addTrace(edit: HeaderEdit, trace: RequestTrace | undefined): void {
   if (trace === undefined) return;
-  edit.drop(TRACE_NAMES);
+  edit.dropIf((name) => TRACE_NAMES.includes(name.toLowerCase()));
   for (const [name, value] of trace.headers) edit.add(name, value);
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { HeaderNames } from "../http/header-edit.ts";
 import { headerListOf } from "../http/header-list.ts";
 import { upgradeEdit } from "../http/hop-by-hop.ts";
 import { http1Lines } from "../http/http2-headers.ts";
@@ -12,7 +13,7 @@ export const NOT_IMPLEMENTED = 501;
  * upgrade. For any other CONNECT answers itself and returns undefined: plain CONNECT would make the
  * gateway a forward proxy.
  */
-const KEY: ReadonlySet<string> = new Set(["sec-websocket-key"]);
+const KEY = new HeaderNames(["sec-websocket-key"]);
 
 export function webSocketRequestOf({
   stream,

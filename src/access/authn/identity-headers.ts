@@ -26,17 +26,20 @@ export function withoutIdentity(headers: HeaderList): HeaderLine[] {
 
 /**
  * Tests for a front proxy's identity headers, by the usual names and by those that ours is configured
- * to use. The names to test are in lower case.
+ * to use.
  */
 export function frontProxyNames({
   identityHeaders = { names: [], prefixes: [] },
-}: Pick<Authenticator, "identityHeaders">): (lowerName: string) => boolean {
+}: Pick<Authenticator, "identityHeaders">): (name: string) => boolean {
   const names = new Set([...FRONT_PROXY.names, ...identityHeaders.names.map((name) => name.toLowerCase())]);
   const prefixes = [
     ...FRONT_PROXY.prefixes,
     ...identityHeaders.prefixes.map((prefix) => prefix.toLowerCase()),
   ];
-  return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+  return (name) => {
+    const lower = name.toLowerCase();
+    return names.has(lower) || prefixes.some((prefix) => lower.startsWith(prefix));
+  };
 }
 
 export function withoutFrontProxy(
@@ -44,5 +47,5 @@ export function withoutFrontProxy(
   authenticator: Pick<Authenticator, "identityHeaders">,
 ): HeaderList {
   const isDropped = frontProxyNames(authenticator);
-  return headers.filter(([name]) => !isDropped(name.toLowerCase()));
+  return headers.filter(([name]) => !isDropped(name));
 }

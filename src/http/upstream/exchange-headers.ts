@@ -2,17 +2,14 @@ import type { ResponseHead } from "../../../protocols/http1/index.ts";
 import type { UpstreamEndpoint } from "../../net/dial.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import type { HttpDownstream } from "../downstream/http-downstream.ts";
-import { HeaderEdit } from "../header-edit.ts";
+import { type HeaderEdit, HeaderNames } from "../header-edit.ts";
 import type { HeaderLine } from "../header-list.ts";
-import { editWithoutHopByHop, hopByHopAnd, requestEdit } from "../hop-by-hop.ts";
+import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
 
-// Trailers are announced only if the framing can carry them.
-const REQUEST_LINES = { chunked: hopByHopAnd(), whole: hopByHopAnd("trailer") };
-const REQUEST_LINES_WITHOUT_EXPECT = {
-  chunked: hopByHopAnd("expect"),
-  whole: hopByHopAnd("expect", "trailer"),
-};
+export const EXPECT = new HeaderNames(["expect"]);
+const TRAILER = new HeaderNames(["trailer"]);
+const LENGTH = new HeaderNames(["content-length"]);
 
 /** The request headers for the upstream, with the caller's edit and this hop's framing. */
 export function requestHeadersOf(
@@ -20,8 +17,10 @@ export function requestHeadersOf(
   endpoint: UpstreamEndpoint,
   options: Pick<ForwardOptions, "editHeaders" | "expectsContinue">,
 ): HeaderLine[] {
-  const dropped = options.expectsContinue === true ? REQUEST_LINES : REQUEST_LINES_WITHOUT_EXPECT;
-  const received = requestEdit(request.headers, request.isChunked ? dropped.chunked : dropped.whole);
+  const received = requestEdit(request.headers);
+  if (options.expectsContinue !== true) received.drop(EXPECT);
+  // Announces trailers only if the framing can carry them.
+  if (!request.isChunked) received.drop(TRAILER);
   const edit = options.editHeaders?.(received) ?? received;
   if (!edit.has("host")) edit.add("Host", joinHostPort(endpoint.host, endpoint.port));
   if (request.isChunked) edit.add("Transfer-Encoding", "chunked");
@@ -32,21 +31,14 @@ export function requestHeadersOf(
   return edit.lines();
 }
 
-const RESPONSE_LINES = hopByHopAnd();
-const RESPONSE_LINES_WITHOUT_TRAILER = hopByHopAnd("trailer");
-const LENGTH: ReadonlySet<string> = new Set(["content-length"]);
-
 /** The response headers for the client. The downstream adds the framing for the client's HTTP version. */
 export function responseEdit(
   { status, headers }: Pick<ResponseHead, "status" | "headers">,
   downstream: HttpDownstream,
 ): HeaderEdit {
-  const lengths = new HeaderEdit(headers).received("content-length");
-  const canCarryTrailers = downstream.canCarryTrailers(status, lengths.length > 0);
-  const edit = editWithoutHopByHop(
-    headers,
-    canCarryTrailers ? RESPONSE_LINES : RESPONSE_LINES_WITHOUT_TRAILER,
-  );
+  const edit = editWithoutHopByHop(headers);
+  const lengths = edit.received("content-length");
+  if (!downstream.canCarryTrailers(status, lengths.length > 0)) edit.drop(TRAILER);
   // RFC 9110 section 8.6: a 204 has no length, since a reader may wait for the bytes.
   if (status === 204) edit.drop(LENGTH);
   // Repeated equal lengths become one, because the next reader may be stricter (section 8.6).

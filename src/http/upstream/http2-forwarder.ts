@@ -11,9 +11,9 @@ import {
   headerValue,
   withoutHeaders,
 } from "../header-list.ts";
-import { hopByHopAnd, requestEdit, trailersToForward } from "../hop-by-hop.ts";
+import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
 import { http2Headers } from "../http2-headers.ts";
-import { isRepeatable } from "./exchange-headers.ts";
+import { EXPECT, isRepeatable } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { Http2RequestBody } from "./http2-request-body.ts";
 import { type Http2ResponseOptions, respondOverHttp2, sendInterimOf } from "./http2-response.ts";
@@ -37,8 +37,6 @@ export interface ForwardOverHttp2Options extends Http2ResponseOptions {
   /** The next upstream for a request whose dial failed; undefined if there is none left. */
   nextUpstream(): Http2Upstream | undefined;
 }
-
-const WITHOUT_EXPECT = hopByHopAnd("expect");
 
 /** How often a request that a backend did not process is resent (RFC 9113 section 8.7). */
 export const MAX_RESENDS = 3;
@@ -104,8 +102,9 @@ class Http2Forwarding {
     const options = this.#options;
     let headers: OutgoingHttpHeaders;
     try {
-      const edit = options.editHeaders(requestEdit(downstream.headers, WITHOUT_EXPECT));
-      headers = requestHeaders(edit.lines(), downstream.method, options.path);
+      const edit = requestEdit(downstream.headers);
+      edit.drop(EXPECT);
+      headers = requestHeaders(options.editHeaders(edit).lines(), downstream.method, options.path);
     } catch (error) {
       connection.leave();
       return void this.#fail(closedBefore("the request cannot be forwarded", error));

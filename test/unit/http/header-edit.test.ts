@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HeaderEdit } from "../../../src/http/header-edit.ts";
+import { HeaderEdit, HeaderNames } from "../../../src/http/header-edit.ts";
 import type { HeaderLine } from "../../../src/http/header-list.ts";
 
 const list: HeaderLine[] = [
@@ -18,8 +18,9 @@ describe.each([
   });
 
   it("drops by name and by test, and shows only what is left", () => {
-    const edit = new HeaderEdit(received, new Set(["host"]));
-    edit.drop(new Set(["x-b"]));
+    const edit = new HeaderEdit(received);
+    edit.drop(new HeaderNames(["host"]));
+    edit.drop(new HeaderNames(["x-b"]));
     expect(edit.has("host")).toBe(false);
     expect(edit.has("x-a")).toBe(true);
     expect(edit.received("x-b")).toEqual([]);
@@ -28,7 +29,7 @@ describe.each([
       ["X-A", "1"],
       ["x-a", "3"],
     ]);
-    edit.dropIf((name) => name === "x-a");
+    edit.dropIf((name) => name.toLowerCase() === "x-a");
     edit.dropIf((name) => name === "other");
     expect(edit.lines()).toEqual([]);
   });
@@ -50,7 +51,8 @@ describe.each([
   });
 
   it("does not drop its own lines, and puts one for a dropped name at the end", () => {
-    const edit = new HeaderEdit(received, new Set(["host"]));
+    const edit = new HeaderEdit(received);
+    edit.drop(new HeaderNames(["host"]));
     edit.set("Host", "other");
     edit.add("X-B", "mine");
     edit.dropIf((name) => name === "x-b");
@@ -62,4 +64,10 @@ describe.each([
       ["X-B", "mine"],
     ]);
   });
+});
+
+it("knows names in any case, and no others of the same first letter and length", () => {
+  const names = new HeaderNames(["connection", "te"]);
+  expect(["Connection", "CONNECTION", "te", "Te"].every((name) => names.has(name))).toBe(true);
+  expect(["Connectiom", "tE2", "ta", "", "\u0054\u0100"].some((name) => names.has(name))).toBe(false);
 });
