@@ -10,7 +10,7 @@ const MAX_SIZE_DIGITS = 13;
 type Place = "size" | "padding" | "extension" | "size-end" | "data" | "data-cr" | "data-lf" | "trailers";
 
 /** Receives the payload of a chunked body (RFC 9112 section 7.1). */
-export interface ChunkSink<Chunk extends Uint8Array> {
+interface ChunkSink<Chunk extends Uint8Array> {
   onBody(part: Chunk): void;
 }
 

@@ -1,7 +1,7 @@
 import { ProtocolError } from "../protocol-error.ts";
 
 /** The protocol of a server that does not answer in HTTP/1. */
-export type ForeignProtocol = "HTTP/2" | "TLS";
+type ForeignProtocol = "HTTP/2" | "TLS";
 
 /**
  * After the length field of a server's first frame (RFC 9113 section 3.4): SETTINGS, without ACK,

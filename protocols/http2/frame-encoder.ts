@@ -30,7 +30,7 @@ export function encodeSettings(settings: readonly (readonly [id: number, value: 
 }
 
 /** Everything a client sends before its first request. */
-export function encodePreface(settings: readonly (readonly [id: number, value: number])[]): Uint8Array {
+function encodePreface(settings: readonly (readonly [id: number, value: number])[]): Uint8Array {
   const preface = Uint8Array.from(CLIENT_PREFACE, (character) => character.charCodeAt(0));
   return concatenated([preface, encodeSettings(settings)]);
 }

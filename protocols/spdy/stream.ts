@@ -48,7 +48,7 @@ export interface SpdyStream {
 }
 
 /** The parts of a session that a stream uses. */
-export interface StreamSession {
+interface StreamSession {
   send(bytes: Uint8Array): void;
   sendControl(frame: ControlFrame): void;
   forget(stream: SessionStream): void;

@@ -49,7 +49,7 @@ export function encodeClose(code: number, reason: string, maskKey?: number): Uin
   return encodeControlFrame(OPCODE.CLOSE, payload.subarray(0, CODE_BYTES + written), maskKey);
 }
 
-export interface CloseReason {
+interface CloseReason {
   readonly code: number;
   readonly reason: string;
 }

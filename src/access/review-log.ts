@@ -1,7 +1,7 @@
 import type { JsonAnswer } from "../http/upstream/ask-json.ts";
 import type { Logger } from "../observability/logger.ts";
 
-export interface ReviewLogOptions {
+interface ReviewLogOptions {
   /** The account's required permission, as the check at start names it. */
   readonly permission: string;
   /** The log message for a review without an answer. */
@@ -9,7 +9,7 @@ export interface ReviewLogOptions {
   readonly logger: Pick<Logger, "info" | "warn" | "error">;
 }
 
-export interface LoggedReviews {
+interface LoggedReviews {
   readonly ask: (review: unknown) => Promise<JsonAnswer>;
   readonly onFailure: (error: Error) => void;
 }

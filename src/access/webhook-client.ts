@@ -16,7 +16,7 @@ export interface WebhookClient {
   stop(): void;
 }
 
-export interface WebhookClientOptions {
+interface WebhookClientOptions {
   /**
    * Completes a configured URL without a path. As in kube-apiserver, a kubeconfig's URL stays
    * unchanged.

@@ -36,7 +36,7 @@ export interface SessionLists {
 }
 
 /** One node as `/debug/nodes` shows it, and the part of it that the page shows. */
-export interface AdminNode {
+interface AdminNode {
   readonly name: string;
   readonly address?: string;
   readonly capability: {
@@ -47,7 +47,7 @@ export interface AdminNode {
   readonly learned?: { readonly circuit: { readonly state: string; readonly reason: string } };
 }
 
-export interface ExposedMetrics {
+interface ExposedMetrics {
   /** In Prometheus' text format. */
   expose(): Promise<string>;
   exposeOpenMetrics(): Promise<string>;

@@ -1,7 +1,7 @@
 import type { Health } from "../lifecycle/component.ts";
 
 /** Must answer at once; an exception counts as a failure. */
-export type HealthCheck = () => Health;
+type HealthCheck = () => Health;
 
 /** Checks by name, as they stand in URLs: `/readyz/draining`. */
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
@@ -13,7 +13,7 @@ export interface HealthAnswer {
   readonly failures: readonly string[];
 }
 
-export interface HealthQuery {
+interface HealthQuery {
   readonly isVerbose: boolean;
   /** Names of checks that shall not count. */
   readonly excluded: readonly string[];

@@ -13,7 +13,7 @@ const typeTexts = {
   FieldValueNotFound: "Not found",
 } as const;
 
-export type FieldErrorType = keyof typeof typeTexts;
+type FieldErrorType = keyof typeof typeTexts;
 
 /**
  * An error in one field, as Kubernetes' field.Error. The closed list of types gives every message

@@ -56,7 +56,7 @@ export interface IngressBackend extends Extensible {
   };
 }
 
-export interface IngressStatus extends Extensible {
+interface IngressStatus extends Extensible {
   readonly loadBalancer?: Extensible & { readonly ingress?: readonly IngressAddress[] };
 }
 

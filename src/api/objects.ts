@@ -93,7 +93,7 @@ export interface Node extends Extensible {
   readonly status?: NodeStatus;
 }
 
-export interface NodeStatus extends Extensible {
+interface NodeStatus extends Extensible {
   readonly addresses?: readonly NodeAddress[];
   /** The wire name is `Port`, the API's only capitalized field. */
   readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port?: number } };

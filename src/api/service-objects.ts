@@ -9,7 +9,7 @@ export interface Service extends Extensible {
   readonly status?: Extensible;
 }
 
-export interface ServiceSpec extends Extensible {
+interface ServiceSpec extends Extensible {
   /** `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. */
   readonly type?: string;
   /** `None` for a headless Service. */

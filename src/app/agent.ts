@@ -7,7 +7,7 @@ import { type ListenAddress, listenAt, urlOf } from "../net/listen.ts";
 import { Metrics } from "../observability/metrics.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
-export interface AgentOptions extends AgentLegOptions {
+interface AgentOptions extends AgentLegOptions {
   /** Where local clients connect; loopback. */
   readonly listen: ListenAddress;
   /** Serves health, sessions and metrics; absent: no admin listener. */

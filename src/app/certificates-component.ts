@@ -6,7 +6,7 @@ import { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
-export interface BuiltCertificates extends Component {
+interface BuiltCertificates extends Component {
   /** Certificates from files, for every component that dials with them. */
   readonly upstreams: UpstreamTlsFiles;
 }

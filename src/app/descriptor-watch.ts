@@ -3,13 +3,13 @@ import type { Component } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** How often the process tries to open a descriptor. */
-export const DESCRIPTOR_CHECK_MS = 1_000;
+const DESCRIPTOR_CHECK_MS = 1_000;
 /** At most one log line in this time, however often the limit is reached. */
 export const DESCRIPTOR_LOG_MS = 60_000;
 
 const ADVICE = "raise it (LimitNOFILE= of systemd, ulimit -n), or lower limits.maxConnectionsPerAddress";
 
-export interface DescriptorWatchOptions {
+interface DescriptorWatchOptions {
   readonly logger: Pick<Logger, "error">;
   /** Opens and closes a descriptor; rejects if none is left. */
   readonly tryOpen?: () => Promise<void>;

@@ -7,7 +7,7 @@ import type { FlagValues } from "../config/read-flags.ts";
 import type { LeveledLogger } from "../observability/logger.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 
-export interface ReloadOptions {
+interface ReloadOptions {
   readonly file: string;
   /** The configuration text at the start. */
   readonly text: string;

@@ -25,7 +25,7 @@ import type { ReplicaName } from "../sessions/resumable/replica-name.ts";
 import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
 import { Sessions, type SessionWatcher } from "../sessions/sessions.ts";
 
-export interface SessionsParts {
+interface SessionsParts {
   readonly cluster: Pick<BuiltCluster, "store" | "lookUp">;
   readonly authentication: Pick<BuiltAuthenticator, "authenticator">;
   readonly authorization: Pick<BuiltAuthorizer, "authorizer">;
@@ -43,7 +43,7 @@ export interface SessionsParts {
   readonly sessionWatcher: SessionWatcher | undefined;
 }
 
-export interface BuiltSessions extends Component {
+interface BuiltSessions extends Component {
   readonly context: ServingContext & { readonly metrics: Metrics };
 }
 

@@ -4,7 +4,7 @@ import type { Metrics } from "../observability/metrics.ts";
 
 /** This many uncaught exceptions within the window end the process in an orderly way. */
 export const MAX_UNCAUGHT_EXCEPTIONS = 10;
-export const UNCAUGHT_WINDOW_MS = 60_000;
+const UNCAUGHT_WINDOW_MS = 60_000;
 
 /**
  * At most this many faults are logged in each window, so that a fault at every request does not fill

@@ -22,7 +22,7 @@ export interface Operand {
   readonly completes?: Completion;
 }
 
-export interface Example {
+interface Example {
   /** The example's purpose. */
   readonly title: string;
   /** The line as typed in a shell. */

@@ -11,7 +11,7 @@ const [MIN_WIDTH, MAX_WIDTH] = [80, 100];
 /** If the left column is wider, the text moves below it. */
 const MAX_LEFT = 34;
 
-export const DEFAULT_GROUP = "Flags";
+const DEFAULT_GROUP = "Flags";
 
 /** The columns that help uses on this terminal. */
 export function helpWidth(columns: number | undefined): number {

@@ -37,7 +37,7 @@ export interface ClientWebSocketEnd {
   readonly cause?: SessionErrorCode;
 }
 
-export interface ClientWebSocketHandler {
+interface ClientWebSocketHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
   /** The socket accepts more data. */
   onDrain(): void;

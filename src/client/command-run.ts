@@ -18,7 +18,7 @@ import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
 /** A runtime's status is a few hundred bytes, but it may quote a long command line. */
-export const MAX_STATUS_BYTES: number = 64 * 1024;
+const MAX_STATUS_BYTES: number = 64 * 1024;
 
 /** The local streams of a session; absent ones are not requested. */
 export interface CommandStreams {

@@ -4,7 +4,7 @@ import { printable } from "./refusal.ts";
 import { SessionError } from "./session-error.ts";
 
 /** A server's error is one sentence; the rest is dropped. */
-export const MAX_ERROR_TEXT_BYTES: number = 4 * 1024;
+const MAX_ERROR_TEXT_BYTES: number = 4 * 1024;
 
 /**
  * How long to wait for the error stream after the data ended: an error may still follow

@@ -11,7 +11,7 @@ import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
 
 /** A list of many pods takes a few MiB. */
-export const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
+const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** The longest delay of a Node timer. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 /** A session's input. A chunk of an iterable may be overwritten once the next one is requested. */
 export type InputStream = Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-export interface InputHandler {
+interface InputHandler {
   /** False asks the source to stop until `resume`. */
   onPart(part: Uint8Array): boolean;
   onEnd(): void;

@@ -12,7 +12,7 @@ export interface PartTaker {
   takePart(part: Uint8Array): Promise<void> | undefined;
 }
 
-export interface OutputHandler {
+interface OutputHandler {
   /** The sink accepts more. */
   onDrain(): void;
   /** Earlier and later writes may be lost. */

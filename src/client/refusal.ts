@@ -6,7 +6,7 @@ import type { ApiStatus } from "../http/upstream/connect-error.ts";
  * Limit for reading a refusal's body. A Status is a few hundred bytes; a proxy's HTML page may be
  * long.
  */
-export const MAX_REFUSAL_BYTES: number = 64 * 1024;
+const MAX_REFUSAL_BYTES: number = 64 * 1024;
 /** Limit for quoting a refusal that is not a Status; also gorilla's. */
 export const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
 

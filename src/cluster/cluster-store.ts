@@ -6,7 +6,7 @@ import { KindTable } from "./kind-table.ts";
 import { atOnce } from "./slices.ts";
 
 /** A watch that is further behind must list again. */
-export const DEFAULT_REMEMBERED_CHANGES = 1_000;
+const DEFAULT_REMEMBERED_CHANGES = 1_000;
 
 const RBAC_KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const;
 

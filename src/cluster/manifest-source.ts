@@ -9,7 +9,7 @@ import { readInThread } from "./read-in-thread.ts";
 import { inSlices } from "./slices.ts";
 
 /** Long enough for an editor or a folder copy to finish, too short to notice. */
-export const DEFAULT_RELOAD_DELAY_MS = 200;
+const DEFAULT_RELOAD_DELAY_MS = 200;
 
 /**
  * A thread reads a reload of this size or more; a smaller one takes less time than starting a
@@ -18,7 +18,7 @@ export const DEFAULT_RELOAD_DELAY_MS = 200;
 const THREAD_CHARACTERS = 64 * 1024;
 
 /** Receives the running source's messages. */
-export interface ReloadLogger {
+interface ReloadLogger {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
@@ -30,7 +30,7 @@ export interface LastGoodManifests {
   recall(): Promise<readonly ManifestFile[] | undefined>;
 }
 
-export interface ManifestSourceOptions {
+interface ManifestSourceOptions {
   /** Files and folders. */
   readonly paths: readonly string[];
   readonly store: ClusterStore;

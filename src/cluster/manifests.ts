@@ -21,7 +21,7 @@ export interface ManifestFile {
   readonly text: string;
 }
 
-export interface Manifests {
+interface Manifests {
   /** Valid objects of every known kind. */
   readonly objects: readonly ApiObject[];
   /** `file:line: text`, in the words of an API server's Warning headers. */

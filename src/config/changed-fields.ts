@@ -4,7 +4,7 @@ import type { Field, Table } from "./field.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
 /** Paths such as `timeouts.idle`, in the tables' order. */
-export interface ChangedFields {
+interface ChangedFields {
   /** Take effect when the file is read again. */
   readonly reloaded: readonly string[];
   readonly needRestart: readonly string[];

@@ -25,7 +25,7 @@ export class ConfigurationError extends Error {
 }
 
 /** `gateway.yaml:12:3: timeouts.idle: ...`: editors and terminals turn this into a link. */
-export function formatProblem(problem: ConfigurationProblem): string {
+function formatProblem(problem: ConfigurationProblem): string {
   const place = [problem.source, problem.line, problem.column].filter((part) => part !== 0).join(":");
   return problem.path === ""
     ? `${place}: ${problem.message}`

@@ -39,7 +39,7 @@ export const FEATURE_GATES = {
   GRPCContainerProbeTLS: { stage: "alpha", isOnByDefault: false, needs: [] },
 } as const satisfies Record<string, FeatureGateSpec>;
 
-export type FeatureGateName = keyof typeof FEATURE_GATES;
+type FeatureGateName = keyof typeof FEATURE_GATES;
 
 export const featureGateNames = Object.keys(FEATURE_GATES) as readonly FeatureGateName[];
 
@@ -126,7 +126,7 @@ function resolve(settings: ReadonlyMap<string, boolean>): ReadonlyMap<FeatureGat
 }
 
 /** Parses `A=true,B=false`. The last value of a repeated name counts, as in kube-apiserver. */
-export function parseFeatureGateFlag(flag: string): Map<string, boolean> {
+function parseFeatureGateFlag(flag: string): Map<string, boolean> {
   const settings = new Map<string, boolean>();
   for (const part of flag.split(",")) {
     if (part === "") {

@@ -44,7 +44,7 @@ export interface Field<Value = unknown, As extends string = string> {
   readonly read: (section: Section, name: string) => Value;
 }
 
-export type Fields = Readonly<Record<string, Field>>;
+type Fields = Readonly<Record<string, Field>>;
 
 type NameOf<Name extends string, As extends string> = As extends `*${infer Unit}` ? `${Name}${Unit}` : As;
 
@@ -77,7 +77,7 @@ export interface DescribedFlag extends FieldFlag {
 
 export type ValueOf<T extends Table> = ReturnType<T["read"]>;
 
-export interface TableOptions<F extends Fields> {
+interface TableOptions<F extends Fields> {
   readonly keyField?: keyof F & string;
   readonly orphanFlag?: (name: string) => string | undefined;
   readonly otherFlags?: readonly DescribedFlag[];
@@ -129,7 +129,7 @@ export function unflagged<Value>(original: Table<Value>): Table<Value> {
 }
 
 /** A table's field and its path: `["timeouts", "idle"]`; sections of a list are at `[]`. */
-export interface PlacedField {
+interface PlacedField {
   readonly path: readonly string[];
   readonly field: Field;
 }

@@ -2,7 +2,7 @@ import { type ConfigurationProblem, formatPath } from "./configuration-error.ts"
 import type { FieldPath } from "./yaml-documents.ts";
 
 /** A field's value from the command line. */
-export interface GivenFlag {
+interface GivenFlag {
   /** Without dashes. */
   readonly flag: string;
   /** In the file's form; null removes the file's value. */

@@ -27,7 +27,7 @@ const MAX_INTEGER = 2n ** 64n - 1n;
  * A plain word's value in a Kubernetes manifest, as in sigs.k8s.io/yaml: YAML 1.1 with Go's
  * integers; sexagesimal numbers and timestamps stay strings.
  */
-export function kubernetesScalar(text: string): string | number | boolean | null {
+function kubernetesScalar(text: string): string | number | boolean | null {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
   if (text.startsWith(".")) return DOT_FLOAT.test(text) ? finite(text.replaceAll("_", ""), text) : text;

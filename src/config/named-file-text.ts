@@ -11,7 +11,7 @@ const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
-export interface NamedFileOptions {
+interface NamedFileOptions {
   readonly maxBytes?: number;
   /** UTF-8 by default. */
   readonly decode?: (bytes: Buffer) => string;

@@ -4,7 +4,7 @@ import { type AsOf, declare, type FieldOptions, type Given } from "./fields.ts";
 import { formatQuantity, parseQuantity } from "./quantity.ts";
 import { describe } from "./section.ts";
 
-export interface NumberOptions<T> extends FieldOptions {
+interface NumberOptions<T> extends FieldOptions {
   readonly default?: T;
   /** The smallest and largest accepted value. */
   readonly from: T;

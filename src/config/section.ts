@@ -6,13 +6,13 @@ import { suggestion } from "./nearest-name.ts";
 import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
 
 /** Unknown fields reported for one map, each with a suggestion. */
-export const MAX_UNKNOWN_FIELDS = 100;
+const MAX_UNKNOWN_FIELDS = 100;
 
 /** Stands for standard output in a file to write. */
 export const STANDARD_OUTPUT = "-";
 
 /** Collects one file's problems, and the files that it names. */
-export interface ReadContext {
+interface ReadContext {
   readonly fileName: string;
   readonly document: Pick<YamlDocument, "placeOf">;
   readonly problems: ConfigurationProblem[];
@@ -256,7 +256,7 @@ export class Section {
 }
 
 /** One of two fields that must be set together, and its flag. */
-export interface PairedField {
+interface PairedField {
   readonly name: string;
   readonly flag: string | undefined;
 }

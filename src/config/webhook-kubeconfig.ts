@@ -8,7 +8,7 @@ import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 export type PemSource = { readonly pem: string } | { readonly file: string };
 
 /** The server of a kubeconfig's current context, and its credentials. */
-export interface WebhookKubeconfig {
+interface WebhookKubeconfig {
   /** The URL for POSTs, with path and query. */
   readonly url: string;
   readonly certificateAuthority: PemSource | undefined;

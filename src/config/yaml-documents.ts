@@ -28,7 +28,7 @@ import { childrenOf, MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from 
 /** A field's path: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];
 
-export interface FilePlace {
+interface FilePlace {
   readonly line: number;
   readonly column: number;
 }
@@ -41,7 +41,7 @@ export interface YamlDocument {
   lineOf(path: FieldPath): number;
 }
 
-export interface YamlOptions {
+interface YamlOptions {
   /** The last of equal keys counts, as in client-go's kubeconfigs; otherwise they are a problem. */
   readonly lastKeyWins?: boolean;
   /** Resolves words by YAML 1.1, as kubectl does for manifests; otherwise by YAML 1.2. */
@@ -57,12 +57,12 @@ export const EMPTY_DOCUMENT: Pick<YamlDocument, "value" | "placeOf"> = {
 /** Far above any manifest, far below a process's memory. Checked before parsing. */
 export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
 /** A Pod's fields are less than 20 levels deep. */
-export const MAX_YAML_DEPTH = 100;
+const MAX_YAML_DEPTH = 100;
 /**
  * All aliases of a document may expand to this many nodes; the "billion laughs" file expands to
  * 10^9.
  */
-export const MAX_ALIASED_NODES = 10_000;
+const MAX_ALIASED_NODES = 10_000;
 
 /**
  * Reads a file's YAML (or JSON) documents; leaves empty ones out. Throws `ConfigurationError` with

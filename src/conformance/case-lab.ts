@@ -21,7 +21,7 @@ import { Violation } from "./violation.ts";
 const CLOCK_INTERVAL_MS = 100;
 const clock = new SessionClock(CLOCK_INTERVAL_MS);
 
-export interface ExecOptions extends CommandSessionOptions {
+interface ExecOptions extends CommandSessionOptions {
   readonly stdin?: boolean | undefined;
   readonly stderr?: boolean | undefined;
   readonly tty?: boolean | undefined;

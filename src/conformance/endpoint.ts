@@ -14,7 +14,7 @@ export interface CommandSessionRequest {
   readonly container?: string | undefined;
 }
 
-export interface ForwardSessionRequest {
+interface ForwardSessionRequest {
   readonly kind: "port-forward";
   /** Only the legacy WebSocket protocol names its port in the query. */
   readonly legacyPort?: number | undefined;

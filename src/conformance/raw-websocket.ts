@@ -11,7 +11,7 @@ import {
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
 
-export interface RawMessage {
+interface RawMessage {
   readonly isText: boolean;
   readonly bytes: Buffer;
 }
@@ -20,7 +20,7 @@ export interface RawMessage {
  * How the server ended the session. `code`: from its Close frame, 1005 for one without; undefined
  * if there was none.
  */
-export interface RawEnd {
+interface RawEnd {
   readonly code: number | undefined;
   /** The protocol violation in the server's frames. */
   readonly problem?: string;

@@ -11,7 +11,7 @@ import { SkippedCase } from "./violation.ts";
 const INTERRUPTED = "the run was interrupted";
 const OUT_OF_TIME = "the time of a quick run was over (without --quick it is tried)";
 
-export interface RunOptions {
+interface RunOptions {
   readonly cases: readonly ConformanceCase[];
   readonly settings?: Partial<LabSettings> | undefined;
   /** Ends the run and skips the current case and all later ones. */

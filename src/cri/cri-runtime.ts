@@ -11,7 +11,7 @@ export const SANDBOX_READY = 0;
 /** CRI's ContainerState. */
 export const CONTAINER_STATE = { created: 0, running: 1, exited: 2, unknown: 3 } as const;
 
-export interface RuntimeVersion {
+interface RuntimeVersion {
   readonly runtimeName: string;
   readonly runtimeVersion: string;
 }
@@ -34,7 +34,7 @@ export interface PodSandbox {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-export interface PodSandboxStatus extends PodSandbox {
+interface PodSandboxStatus extends PodSandbox {
   readonly network: {
     readonly ip: string;
     readonly additionalIps: readonly { readonly ip: string }[];
@@ -91,13 +91,13 @@ export interface ContainerStats {
 /** Null if the runtime does not count it. */
 export type Counted = { readonly value: number } | null;
 
-export interface ExecResult {
+interface ExecResult {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly exitCode: number;
 }
 
-export interface CriRuntimeOptions extends CriChannelOptions {
+interface CriRuntimeOptions extends CriChannelOptions {
   /** For every call that does not itself wait for a container. */
   readonly callTimeoutMs: number;
 }

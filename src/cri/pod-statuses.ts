@@ -14,13 +14,13 @@ type StatusRuntime = Pick<
 >;
 
 /** Identified by name, because a pod in a manifest file has another uid than in the runtime. */
-export interface SeenPod {
+interface SeenPod {
   readonly namespace: string;
   readonly name: string;
   readonly status: PodStatus;
 }
 
-export interface PodStatusesOptions {
+interface PodStatusesOptions {
   readonly runtime: StatusRuntime;
   readonly onStatus: (pod: SeenPod) => void;
   /** Reports a failed query of the runtime; the query is repeated. */

@@ -18,7 +18,7 @@ export const POD_LABELS = {
   container: "io.kubernetes.container.name",
 } as const;
 
-export interface PodName {
+interface PodName {
   readonly namespace: string;
   readonly pod: string;
   /** Absent: any pod that has the name now. */

@@ -1,6 +1,6 @@
 import { GRPC_CODE_NAMES } from "./grpc-code-names.ts";
 
-export type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
+type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
 
 /** A failed call to the container runtime, in the kubelet's words. Never contains a command line or a URL. */
 export class RuntimeError extends Error {

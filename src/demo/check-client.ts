@@ -22,7 +22,7 @@ export interface CheckedServer {
 }
 
 /** A command's output and exit code. */
-export interface CheckedExec {
+interface CheckedExec {
   readonly stdout: string;
   readonly status: string;
 }

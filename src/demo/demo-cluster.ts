@@ -29,7 +29,7 @@ const webSocketOnlyNode: DemoNode = {
 /** Each container's main process, for attach. It echoes its input. */
 const MAIN_COMMAND = ["/bin/sh", "-c", 'echo "container main is running"; exec cat'];
 
-export interface DemoCluster {
+interface DemoCluster {
   /** Manifests with the nodes, pods and the namespace. */
   readonly manifests: string;
   close(): Promise<void>;

@@ -16,7 +16,7 @@ interface CheckRow {
   readonly run: (server: CheckedServer, pod: string) => Promise<void>;
 }
 
-export interface CheckResult extends Omit<CheckRow, "run"> {
+interface CheckResult extends Omit<CheckRow, "run"> {
   readonly durationMs: number;
   /** Absent: it worked. */
   readonly problem?: string;

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { join } from "node:path";
 
-export type FoundExecutable =
+type FoundExecutable =
   | { readonly ok: true; readonly path: string }
   | { readonly ok: false; readonly reason: string };
 

@@ -3,7 +3,7 @@ import { sendInChunks } from "./chunks.ts";
 import type { FakeNodeLimits } from "./limits.ts";
 
 /** The client's side of one forwarded connection: a pair of SPDY streams or of WebSocket channels. */
-export interface ForwardClient {
+interface ForwardClient {
   sendData(part: Uint8Array): void;
   /** The target has ended its side, and thereby the connection. */
   finishData(): void;

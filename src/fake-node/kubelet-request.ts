@@ -1,6 +1,6 @@
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 
-export type KubeletSubresource = "exec" | "attach" | "portForward" | "containerLogs";
+type KubeletSubresource = "exec" | "attach" | "portForward" | "containerLogs";
 
 /** The parts of a kubelet's streaming URL. */
 export interface KubeletRoute {

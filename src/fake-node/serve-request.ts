@@ -38,9 +38,9 @@ export interface ServingNode extends ServingContext {
 }
 
 /** Takes over the socket: writes the 101 and runs the session. */
-export type Serve = (socket: Duplex, head: Uint8Array) => void;
+type Serve = (socket: Duplex, head: Uint8Array) => void;
 
-export type Decision =
+type Decision =
   | { readonly refusal: Refusal }
   | { readonly serve: Serve }
   /** Answers a request without an upgrade. */

@@ -9,11 +9,11 @@ import { httpError, type Refusal } from "./refusal.ts";
 
 const PROTOCOL_HEADER = "X-Stream-Protocol-Version";
 
-export type SpdyHandshake =
+type SpdyHandshake =
   | { readonly ok: true; readonly protocol: string }
   | { readonly ok: false; readonly refusal: Refusal };
 
-export interface SpdyHandshakeOptions {
+interface SpdyHandshakeOptions {
   /** In the order in which a refusal lists them. */
   readonly accepted: readonly string[];
   /**

@@ -8,7 +8,7 @@ import {
 } from "../../protocols/websocket/index.ts";
 import { httpError, type Refusal } from "./refusal.ts";
 
-export type WebSocketHandshake =
+type WebSocketHandshake =
   | { readonly ok: true; readonly subprotocol: string; readonly switching: Uint8Array }
   | { readonly ok: false; readonly refusal: Refusal };
 

@@ -5,7 +5,7 @@ import type { HttpDownstream } from "./downstream/http-downstream.ts";
 export const BODY_LOOK_MS = 1_000;
 export const MIN_BODY_BYTES: number = 16 * 1024;
 
-export interface SlowBodiesOptions {
+interface SlowBodiesOptions {
   /** Waiting requests, over all flows. */
   readonly places: number;
   readonly placesPerFlow: number;

@@ -2,12 +2,12 @@ import { constants, type Http2Session } from "node:http2";
 import type { Duplex } from "node:stream";
 
 /** How often each session is checked, in milliseconds. */
-export const LOOK_MS = 400;
+const LOOK_MS = 400;
 /**
  * A finished write's callback may still be pending at the first look, so a second look follows this
  * much later.
  */
-export const SECOND_LOOK_MS = 50;
+const SECOND_LOOK_MS = 50;
 
 /** libuv's handle of a socket. `_parent`: the handle below TLS. */
 interface StreamHandle {

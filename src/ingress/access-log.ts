@@ -42,7 +42,7 @@ export interface ExchangeEnd extends RequestOrigin {
   readonly trace?: RequestTrace | undefined;
 }
 
-export interface AccessLogOptions {
+interface AccessLogOptions {
   /** Undefined means standard output. */
   readonly path: string | undefined;
   readonly edge: EdgeRules;

@@ -10,7 +10,7 @@ import { HostOwners } from "./host-owners.ts";
 import { wildcardOf } from "./request-host.ts";
 
 /** A Secret that cannot be served as written: a Warning Event on the Ingress that names it. */
-export interface CertificateProblem {
+interface CertificateProblem {
   readonly ingress: Ingress;
   readonly message: string;
 }

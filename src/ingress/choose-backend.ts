@@ -11,7 +11,7 @@ import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
 import { chooseSticky } from "./sticky-endpoints.ts";
 
 /** The destination of a request. */
-export type ChosenBackend = ChosenAnswer | ChosenLocal | ChosenUpstream;
+type ChosenBackend = ChosenAnswer | ChosenLocal | ChosenUpstream;
 
 interface ChosenAnswer {
   readonly type: "answer";

@@ -36,19 +36,19 @@ import { buildIngressWriter } from "./writer-component.ts";
  */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
-export interface RunningIngress extends Component {
+interface RunningIngress extends Component {
   readonly httpUrl: string;
   readonly httpsUrl: string;
 }
 
 /** Differs between single-process and worker mode. */
-export interface IngressRuntime {
+interface IngressRuntime {
   readonly listen: Listen;
   /** Encrypts TLS tickets; absent means that this process makes its own keys. */
   readonly ticketKeys?: Buffer | undefined;
 }
 
-export interface IngressParts {
+interface IngressParts {
   readonly listener: IngressListener;
   readonly configuration: GatewayConfiguration;
   readonly cluster: Pick<BuiltCluster, "store" | "live">;

@@ -7,7 +7,7 @@ import { UpstreamError } from "../net/upstream-error.ts";
  * Every request dials the same endpoint, so its failed handshakes are reported once per interval,
  * in milliseconds.
  */
-export const TLS_FAILURE_INTERVAL_MS = 60_000;
+const TLS_FAILURE_INTERVAL_MS = 60_000;
 
 /** One endpoint and its connections, in the HTTP version that its Service declares. */
 export class EndpointUpstream {

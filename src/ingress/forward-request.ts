@@ -26,7 +26,7 @@ import type { RouteBackend } from "./route-backend.ts";
 import { H2C_APP_PROTOCOL } from "./route-problems.ts";
 import { traceExchange } from "./trace-exchange.ts";
 
-export interface IncomingExchange extends RequestOrigin {
+interface IncomingExchange extends RequestOrigin {
   readonly downstream: HttpDownstream;
   readonly protocol: "http/1.1" | "h2";
   readonly expectsContinue: boolean;

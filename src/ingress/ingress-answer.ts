@@ -4,7 +4,7 @@ import { type HeaderLine, type HeaderList, headerTokens } from "../http/header-l
 import type { UpstreamError } from "../net/upstream-error.ts";
 import type { EndpointProblem } from "./service-endpoints.ts";
 
-export const SERVER_NAME = "sluice";
+const SERVER_NAME = "sluice";
 
 /** An answer from the gateway itself: a line of text, or a Status for clients that ask for JSON. */
 export interface IngressAnswer {

@@ -1,6 +1,6 @@
 import { DEFAULT_CLASS_ANNOTATION, type Ingress, type IngressClass } from "../api/networking-objects.ts";
 
-export const LEGACY_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
+const LEGACY_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 
 export interface ClassOptions {
   readonly controllerName: string;

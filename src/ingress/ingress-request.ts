@@ -24,7 +24,7 @@ export interface RequestOrigin extends ConnectionOrigin {
   readonly mayOmitHost?: boolean;
 }
 
-export interface BadIngressRequest {
+interface BadIngressRequest {
   readonly status: 400 | 431;
   readonly problem: string;
 }

@@ -27,7 +27,7 @@ import { createSecureServer, type SecureServerOptions } from "./secure-server.ts
 /** The first bytes of an HTTP/2 client with prior knowledge (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-export interface IngressServers {
+interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
   readonly plain: Server;
   /** HTTP/1.1 and HTTP/2, negotiated by ALPN. */

@@ -1,8 +1,8 @@
 import { isRegularExpression } from "../api/networking-objects.ts";
 import { remainderOf, requestPathOf } from "./request-path.ts";
 
-export const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
-export const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";
+const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
+const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";
 export const NGINX_REWRITE_ANNOTATION = "nginx.ingress.kubernetes.io/rewrite-target";
 /** Tells backends the rewritten prefix, so that their links work. */
 export const NGINX_FORWARDED_PREFIX_ANNOTATION = "nginx.ingress.kubernetes.io/x-forwarded-prefix";
@@ -33,7 +33,7 @@ export interface PathRewrite {
 }
 
 /** A rule's path for matching and rewriting. */
-export interface RulePath {
+interface RulePath {
   readonly path: string;
   readonly isPattern: boolean;
   readonly rewrite?: PathRewrite | undefined;

@@ -8,7 +8,7 @@ export interface IngressProblem {
   readonly owner?: string;
 }
 
-export interface ProblemReporterOptions {
+interface ProblemReporterOptions {
   readonly log: (problem: IngressProblem) => void;
   /** Sends an Event to the Ingress's owner. */
   readonly tell: (problem: IngressProblem) => void;

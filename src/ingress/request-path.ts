@@ -1,5 +1,5 @@
 /** A request's path for routing, and its target for the backend. */
-export interface RequestPath {
+interface RequestPath {
   /** Normalized (RFC 3986 section 6.2.2), without dot segments and query. */
   readonly path: string;
   /**

@@ -5,7 +5,7 @@ import { type PathRewrite, segmentsOf } from "./path-rewrite.ts";
 import type { RouteOptions } from "./route-options.ts";
 
 /** The only supported resource backend: this gateway's own streaming leg. */
-export const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
+const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
 
 /** The backend of one path. */
 export type RouteBackend = ServiceRoute | StreamingRoute;

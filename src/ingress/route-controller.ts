@@ -14,7 +14,7 @@ import type { RouteBackend } from "./route-backend.ts";
 import { RouteTable } from "./route-table.ts";
 
 /** Batches simultaneous changes (an apply, a relist); too short to notice. */
-export const RELOAD_DELAY_MS = 20;
+const RELOAD_DELAY_MS = 20;
 
 /** The routes in force, for publishers. */
 export interface ActiveRoutes {
@@ -23,7 +23,7 @@ export interface ActiveRoutes {
   readonly secrets: readonly SecretCertificate[];
 }
 
-export interface RouteControllerOptions {
+interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
   readonly hostOwnership: HostOwnership;

@@ -41,18 +41,18 @@ export interface BackendTrust {
   readonly serverName: string | undefined;
 }
 
-export const RESPONSE_TIMEOUT_ANNOTATION = "sluice.dev/response-timeout-seconds";
-export const BODY_TIMEOUT_ANNOTATION = "sluice.dev/body-timeout-seconds";
-export const TUNNEL_IDLE_TIMEOUT_ANNOTATION = "sluice.dev/tunnel-idle-timeout-seconds";
-export const TLS_REDIRECT_ANNOTATION = "sluice.dev/tls-redirect";
-export const BACKEND_SERVER_NAME_ANNOTATION = "sluice.dev/backend-server-name";
+const RESPONSE_TIMEOUT_ANNOTATION = "sluice.dev/response-timeout-seconds";
+const BODY_TIMEOUT_ANNOTATION = "sluice.dev/body-timeout-seconds";
+const TUNNEL_IDLE_TIMEOUT_ANNOTATION = "sluice.dev/tunnel-idle-timeout-seconds";
+const TLS_REDIRECT_ANNOTATION = "sluice.dev/tls-redirect";
+const BACKEND_SERVER_NAME_ANNOTATION = "sluice.dev/backend-server-name";
 
-export const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
-export const DEFAULT_BODY_TIMEOUT_MS = 60_000;
+const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
+const DEFAULT_BODY_TIMEOUT_MS = 60_000;
 /**
  * The shortest accepted value, since people leave shells open over lunch; nginx's 60 s cut them.
  */
-export const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
+const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
 const MAX_SECONDS = 7 * 24 * 3600;
 
@@ -64,7 +64,7 @@ export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
   ...AFFINITY_ANNOTATIONS,
 ]);
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly options: RouteOptions;
   /** Problems for Events; the default applies instead. */
   readonly problems: readonly string[];

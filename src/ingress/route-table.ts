@@ -2,7 +2,7 @@ import { PathTree, type PathType } from "./path-tree.ts";
 import { wildcardOf } from "./request-host.ts";
 
 /** One path in a rule of an Ingress. */
-export interface Route<Backend> {
+interface Route<Backend> {
   /** Exact, `*.suffix`, or undefined for every host; in lower case. */
   readonly host: string | undefined;
   readonly path: string;
@@ -11,7 +11,7 @@ export interface Route<Backend> {
 }
 
 /** Serves a host's requests that match none of its paths. */
-export interface DefaultRoute<Backend> {
+interface DefaultRoute<Backend> {
   /** The hosts in the same Ingress's rules that its namespace owns. */
   readonly hosts: readonly (string | undefined)[];
   readonly backend: Backend;

@@ -24,7 +24,7 @@ export interface SecureServerOptions {
   readonly onSecure: (socket: TLSSocket) => void;
 }
 
-export interface SecureServer {
+interface SecureServer {
   /** Accepts the connections; does not listen yet. */
   readonly server: Server;
   /** Replaces the default for new handshakes. OpenSSL must accept it. */

@@ -20,7 +20,7 @@ export interface EndpointPicker {
   next(): EndpointUpstream | undefined;
 }
 
-export interface BalancerOptions {
+interface BalancerOptions {
   readonly cluster: Cluster;
   readonly addressRules: AddressRules;
   readonly dialTimeoutMs: number;
@@ -28,7 +28,7 @@ export interface BalancerOptions {
   onTlsFailure(failure: TlsFailure): void;
 }
 
-export interface TlsFailure {
+interface TlsFailure {
   readonly namespace: string;
   readonly service: string;
   /** host:port. */

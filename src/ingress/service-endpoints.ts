@@ -1,14 +1,14 @@
 import type { EndpointSlice, Service } from "../api/service-objects.ts";
 
 /** The addresses of one Service port, and their protocol. */
-export interface ServiceEndpoints {
+interface ServiceEndpoints {
   /** Distinct host:port pairs; empty if no endpoint is ready. */
   readonly addresses: readonly EndpointAddress[];
   /** The Service's appProtocol, such as `kubernetes.io/h2c` or `kubernetes.io/ws`. */
   readonly appProtocol: string | undefined;
 }
 
-export interface EndpointAddress {
+interface EndpointAddress {
   readonly host: string;
   readonly port: number;
   /** The pod's UID; undefined if the slice names none. */

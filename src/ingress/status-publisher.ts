@@ -2,15 +2,15 @@ import { isIP } from "node:net";
 import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
-export const STATUS_RETRY_MS = 5_000;
+const STATUS_RETRY_MS = 5_000;
 
 /**
  * Writes an Ingress's status; no addresses means an empty one. The publisher logs rejections and
  * retries.
  */
-export type WriteIngressStatus = (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
+type WriteIngressStatus = (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
 
-export interface StatusPublisherOptions {
+interface StatusPublisherOptions {
   readonly cluster: Cluster;
   /** IP addresses and host names. */
   readonly addresses: readonly string[];

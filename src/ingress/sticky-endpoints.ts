@@ -16,7 +16,7 @@ export interface StickyEndpoint {
 }
 
 /** The endpoint for a client's session, and its cookie. */
-export interface StickyChoice {
+interface StickyChoice {
   readonly upstream: EndpointUpstream;
   /**
    * The cookie's value for a response from this endpoint; undefined if the client has it already.

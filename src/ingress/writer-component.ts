@@ -9,7 +9,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { IngressProblem } from "./problem-reporter.ts";
 
 /** Writes Ingresses' statuses and Events. */
-export interface IngressWriter {
+interface IngressWriter {
   /** False while another replica writes. */
   readonly mayWrite: () => boolean;
   readonly writeStatus: (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;

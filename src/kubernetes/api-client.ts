@@ -11,10 +11,10 @@ import type { Kubeconfig } from "./kubeconfig.ts";
 /** Enough for a page of 500 large objects. */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** From sending the request to the answer's last byte; watches have no such limit. */
-export const ANSWER_TIMEOUT_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 60_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-export interface ApiClientOptions {
+interface ApiClientOptions {
   readonly kubeconfig: Kubeconfig;
   readonly dialTimeoutMs: number;
   readonly maxAnswerBytes?: number;

@@ -11,7 +11,7 @@ import { loggedReflector } from "./logged-reflector.ts";
 import type { Reflector } from "./reflector.ts";
 
 /** The API servers' Service, and the EndpointSlice that they write for it. */
-export const API_SERVER_SERVICE = { namespace: "default", name: "kubernetes" } as const;
+const API_SERVER_SERVICE = { namespace: "default", name: "kubernetes" } as const;
 
 /** The reason that `sluice rbac` prints beside the rule. */
 export const API_SERVERS_NEED =
@@ -24,7 +24,7 @@ export function reservesApiServers({ cluster, kubelet, listeners }: GatewayConfi
   return cluster.live !== undefined && servesApi(listeners) && !kubelet.allowAPIServerEndpoints;
 }
 
-export interface ApiServerEndpointsOptions {
+interface ApiServerEndpointsOptions {
   readonly client: Pick<ApiClient, "json" | "open">;
   readonly metrics: ClusterMetrics;
   readonly logger: Pick<Logger, "info" | "warn">;

@@ -29,7 +29,7 @@ const DISCOVER_AGAIN_MS = 60_000;
 /** The interval until the first answer. */
 const DISCOVER_FIRST_MS = 1_000;
 
-export interface ConnectAdmissionOptions {
+interface ConnectAdmissionOptions {
   readonly client: Pick<ApiClient, "json" | "open">;
   /** Selectors match the labels of its namespaces. */
   readonly cluster: Pick<Cluster, "getNamespace">;

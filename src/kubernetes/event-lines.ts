@@ -1,7 +1,7 @@
 import { MalformedAnswerError } from "./api-error.ts";
 
 /** etcd refuses objects over 1.5 MiB; their JSON may be longer. */
-export const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";

@@ -4,9 +4,9 @@ import { EventBudget } from "./event-budget.ts";
 import { countUpEvent, createEvent, firstSaid, type SaidEvent } from "./event-requests.ts";
 
 /** An Event about a container, for `kubectl describe pod`. */
-export type ContainerEvent = SaidEvent;
+type ContainerEvent = SaidEvent;
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;
   /** The API did not store the Event; it is lost. */
   readonly onFailure: (error: unknown) => void;

@@ -10,13 +10,13 @@ import { liveObject } from "./live-object.ts";
 import { objectPath } from "./live-resources.ts";
 
 /** How long a shutdown may spend on withdrawing features. */
-export const WITHDRAW_TIMEOUT_MS = 2_000;
+const WITHDRAW_TIMEOUT_MS = 2_000;
 /** Between two writes to one node, in case another program keeps reverting them. */
-export const PUBLISH_INTERVAL_MS = 10_000;
+const PUBLISH_INTERVAL_MS = 10_000;
 /** Our name in `managedFields`. */
 const FIELD_MANAGER = "sluice";
 
-export interface FeaturePublisherOptions {
+interface FeaturePublisherOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly cluster: Pick<Cluster, "getNode" | "subscribe">;
   readonly nodes: readonly string[];

@@ -29,7 +29,7 @@ export interface Kubeconfig {
   forget(): void;
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly environment?: Environment;
   readonly nowMs?: () => number;
   readonly serviceAccountFolder?: string;

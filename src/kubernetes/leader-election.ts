@@ -6,7 +6,7 @@ import type { ApiClient } from "./api-client.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { collectionPath, objectPath } from "./live-resources.ts";
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly namespace: string;
   readonly name: string;

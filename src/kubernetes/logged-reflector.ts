@@ -11,8 +11,7 @@ export type ReflectorTuning = Partial<
   readonly backoff?: () => NonNullable<ReflectorOptions["backoff"]>;
 };
 
-export interface LoggedReflectorOptions<T>
-  extends Pick<ReflectorOptions<T>, "client" | "path" | "sink" | "read"> {
+interface LoggedReflectorOptions<T> extends Pick<ReflectorOptions<T>, "client" | "path" | "sink" | "read"> {
   /** For the log and metrics. */
   readonly kind: string;
   readonly fieldSelector?: string | undefined;

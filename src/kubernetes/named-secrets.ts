@@ -3,9 +3,9 @@ import { subdomainProblems } from "../api/validation/name-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
 /** Each Secret has its own watch; certificates beyond this are not loaded. */
-export const MAX_WATCHED_SECRETS = 1_000;
+const MAX_WATCHED_SECRETS = 1_000;
 
-export interface NamedSecretsOptions {
+interface NamedSecretsOptions {
   readonly cluster: Pick<Cluster, "list" | "subscribe">;
   /** Starts watching the Secret; the returned function stops and forgets it. */
   readonly follow: (namespace: string, name: string) => () => void;

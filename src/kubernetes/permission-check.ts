@@ -6,7 +6,7 @@ import type { RequiredRule } from "./required-rules.ts";
 const CHECK_AGAIN_MS = 60_000;
 const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-export interface PermissionCheckOptions {
+interface PermissionCheckOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly rules: readonly RequiredRule[];
   readonly logger: Pick<Logger, "info" | "warn">;

@@ -13,7 +13,7 @@ export interface PluginOptions extends OidcOptions {
 }
 
 /** Leaves a person time to log in. */
-export const PLUGIN_TIMEOUT_MS = 60_000;
+const PLUGIN_TIMEOUT_MS = 60_000;
 
 /** client-go's messages for providers that it removed in 1.26. */
 const REMOVED: Readonly<Record<string, string>> = {

@@ -9,9 +9,9 @@ import { objectPath } from "./live-resources.ts";
  */
 export const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 /** Every write updates the pod, and all of the pod's watchers see it. */
-export const POD_DELETION_COST_INTERVAL_MS = 30_000;
+const POD_DELETION_COST_INTERVAL_MS = 30_000;
 
-export interface PodDeletionCostOptions {
+interface PodDeletionCostOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly namespace: string;
   readonly pod: string;

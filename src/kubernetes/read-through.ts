@@ -8,16 +8,16 @@ import { objectPath, pluralOf } from "./live-resources.ts";
 /**
  * Concurrent reads. Beyond it, reads of namespaces below their share wait; the others get a 429.
  */
-export const MAX_READS_AT_ONCE = 64;
-export const MAX_WAITING_READS = 1_000;
+const MAX_READS_AT_ONCE = 64;
+const MAX_WAITING_READS = 1_000;
 /** How long the gateway remembers that the API does not know a name. */
 export const MISSING_FOR_MS = 1_000;
 /** Names remembered as missing. */
 export const MAX_REMEMBERED_MISSING = 10_000;
 
-export type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";
+type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";
 
-export interface ReadThroughOptions {
+interface ReadThroughOptions {
   readonly client: Pick<ApiClient, "json">;
   /** Receives the unchecked object. If it throws, the read has failed. */
   readonly found: (kind: ObjectKind, object: unknown) => void;

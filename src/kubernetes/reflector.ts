@@ -9,16 +9,16 @@ import { eventLines, type WatchEvent } from "./event-lines.ts";
 import { BadObjectError, metadataIn } from "./live-object.ts";
 
 /** As client-go: each watch asks for this long to twice that, so that they do not all end together. */
-export const MIN_WATCH_SECONDS = 300;
+const MIN_WATCH_SECONDS = 300;
 /** The server may end a watch this much later than requested; then the connection counts as dead. */
-export const WATCH_END_GRACE_MS = 30_000;
+const WATCH_END_GRACE_MS = 30_000;
 /**
  * API servers send a bookmark each minute. A watch this silent starts again: the server or a hop may
  * hang.
  */
-export const WATCH_SILENCE_MS = 90_000;
+const WATCH_SILENCE_MS = 90_000;
 /** How long the server may take to open a watch. */
-export const WATCH_OPEN_MS = 30_000;
+const WATCH_OPEN_MS = 30_000;
 /** A watch that lasted this long was good, even without an event. */
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
@@ -50,10 +50,10 @@ export interface ReflectorOptions<T = KubernetesObject> {
   readonly nowMs?: () => number;
 }
 
-export type WatchEnd = "ended" | "gone" | "malformed" | "refused" | "broken";
+type WatchEnd = "ended" | "gone" | "malformed" | "refused" | "broken";
 
 /** Reported to metrics, logs and tests. */
-export interface ReflectorEvents {
+interface ReflectorEvents {
   listed(objects: number): void;
   watching(): void;
   event(): void;

@@ -6,17 +6,17 @@ import type { ApiClient } from "./api-client.ts";
 import { LeaderElection } from "./leader-election.ts";
 
 /** Log messages about which replica does the work. */
-export interface ReplicaElectionTexts {
+interface ReplicaElectionTexts {
   readonly leading: string;
   readonly lost: string;
 }
 
-export interface ReplicaElectionListener {
+interface ReplicaElectionListener {
   onLeading(): void;
   onLost?(): void;
 }
 
-export interface ReplicaElection {
+interface ReplicaElection {
   /** Read it before every write. */
   readonly isLeading: boolean;
   /** Call it once. */

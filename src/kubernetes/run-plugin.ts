@@ -8,7 +8,7 @@ import type { ExecPlugin } from "./kubeconfig-entries.ts";
 export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
 
 /** How long a plugin's children may keep its pipe open after the plugin exits. */
-export const PLUGIN_PIPE_MS = 1_000;
+const PLUGIN_PIPE_MS = 1_000;
 
 const NOT_INSTALLED = `
 
@@ -17,7 +17,7 @@ It looks like you are trying to use a client-go credential plugin that is not in
 To learn more about this feature, consult the documentation available at:
       https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins`;
 
-export interface PluginRun {
+interface PluginRun {
   /** The value of $KUBERNETES_EXEC_INFO. */
   readonly info: string;
   /** The plugin inherits our standard input. */

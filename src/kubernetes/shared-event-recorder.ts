@@ -11,11 +11,11 @@ export const MAX_PENDING_EVENTS = 1_000;
 const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";
 
-export interface RecordedEvent extends SaidEvent {
+interface RecordedEvent extends SaidEvent {
   readonly involved: KubernetesObject;
 }
 
-export interface SharedEventRecorderOptions {
+interface SharedEventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;
   /** Checked before each write. */
   readonly mayWrite: () => boolean;

@@ -6,7 +6,7 @@ import type { GatewayConfiguration } from "../config/configuration.ts";
 /** Undefined: healthy. A text: the problem. A note: healthy, with something that operators should see. */
 export type Health = string | HealthNote | undefined;
 
-export interface HealthNote {
+interface HealthNote {
   readonly note: string;
 }
 

@@ -20,7 +20,7 @@ export interface Departure {
 const AT_ONCE: Departure = { delayMs: 0, hasSuccessor: false };
 
 /** One entry of the list: a name for logs, and the function that starts the component. */
-export class Part<Kind extends Component = Component> {
+class Part<Kind extends Component = Component> {
   readonly name: string;
   readonly #build: () => Kind | Promise<Kind>;
   #started: Kind | undefined;

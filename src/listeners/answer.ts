@@ -11,7 +11,7 @@ import type { ResponseContext } from "../sessions/responder.ts";
  * gorilla's dialler keeps this much of a refusal's body. A longer Status is cut, cannot be decoded,
  * and is shown raw.
  */
-export const MAX_UPGRADE_STATUS_BYTES = 1_024;
+const MAX_UPGRADE_STATUS_BYTES = 1_024;
 
 const REASON_PHRASES: Readonly<Record<number, string>> = {
   101: "Switching Protocols",
@@ -36,7 +36,7 @@ export type AnswerContext = ResponseContext;
  * Encodes a response head for a socket that Node's HTTP server has handed over. Headers keep their
  * order and case.
  */
-export function encodeResponseHead(status: number, headers: HeaderList, statusMessage?: string): string {
+function encodeResponseHead(status: number, headers: HeaderList, statusMessage?: string): string {
   const phrase = statusMessage ?? REASON_PHRASES[status] ?? "Unknown";
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n`;

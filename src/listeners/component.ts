@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Component } from "../lifecycle/component.ts";
 import type { ListenAddress } from "../net/listen.ts";
 
-export interface RunningListener extends Component {
+interface RunningListener extends Component {
   /** The address, with the port that the system chose. */
   readonly at: ListenAddress;
 }

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { ByteCollector } from "../../protocols/bytes/index.ts";
 import { containEvents } from "../observability/faults.ts";
 
-export interface FirstBytesJudge<Answer> {
+interface FirstBytesJudge<Answer> {
   /** A connection that is undecided for this long is closed. */
   readonly timeoutMs: number;
   /** Decides from all bytes so far; `newest` is the latest part. Undefined: more bytes are needed. */

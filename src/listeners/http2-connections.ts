@@ -32,12 +32,12 @@ export interface Http2Handlers {
   onConnect(request: Http2Request): void;
 }
 
-export type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
+type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
 
 /** Like kube-apiserver, closes a connection without open streams after this long. */
-export const HTTP2_IDLE_MS = 90_000;
+const HTTP2_IDLE_MS = 90_000;
 
-export interface Http2Times {
+interface Http2Times {
   /** A connection without open streams is closed after this long. Absent: HTTP2_IDLE_MS. */
   readonly idleMs?: number;
   /** A closing connection breaks if its client takes none of the queued bytes for this long. */

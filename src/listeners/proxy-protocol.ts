@@ -19,7 +19,7 @@ export type ProxyHeaderRefusal =
   | "proxy-header-malformed"
   | "proxy-header-late";
 
-export interface AdmittingOptions {
+interface AdmittingOptions {
   /**
    * Addresses and networks whose connections must begin with a header; others may not. Absent: headers
    * are not parsed.
@@ -34,7 +34,7 @@ export interface AdmittingOptions {
 }
 
 /** Strangers can cause these refusals at will, so each kind is logged once in this many milliseconds. */
-export const REFUSAL_LOG_INTERVAL_MS = 60_000;
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 const PROBLEMS: Readonly<Record<ProxyHeaderRefusal, string>> = {
   "proxy-header-untrusted": "proxyProtocol.from does not have this address, and it sent a header",

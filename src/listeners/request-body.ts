@@ -12,7 +12,7 @@ import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { headerValue } from "../http/header-list.ts";
 
 /** A review is a few hundred bytes; kube-apiserver accepts 3 MiB. */
-export const MAX_REVIEW_BYTES: number = 64 * 1024;
+const MAX_REVIEW_BYTES: number = 64 * 1024;
 
 const JSON_TYPE = "application/json";
 

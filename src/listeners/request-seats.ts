@@ -8,7 +8,7 @@ import { FairQueue } from "../net/fair-queue.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { isLongRunning } from "./exchange-times.ts";
 
-export type SeatLimits = Pick<
+type SeatLimits = Pick<
   Limits,
   | "maxConcurrentRequests"
   | "maxConcurrentRequestsPerUser"
@@ -25,8 +25,8 @@ export const SEAT_WAIT_MS = 15_000;
  * Concurrent health checks, in total and for each address. They are answered even when all seats are
  * taken.
  */
-export const MAX_HEALTH_CHECKS = 100;
-export const MAX_HEALTH_CHECKS_PER_ADDRESS = 20;
+const MAX_HEALTH_CHECKS = 100;
+const MAX_HEALTH_CHECKS_PER_ADDRESS = 20;
 
 /** kube-apiserver's value. */
 const RETRY_AFTER_SECONDS = 1;

@@ -52,13 +52,13 @@ export function replaceTlsOf(server: Server): (tls: ServingTls) => void {
   };
 }
 
-export interface WatchedTls {
+interface WatchedTls {
   /** Reads the files again. Never rejects. */
   reload(): Promise<void>;
   stop(): void;
 }
 
-export interface WatchedTlsOptions {
+interface WatchedTlsOptions {
   readonly files: ListenerTls;
   /** The listener's present TLS. */
   readonly current: Pick<ServingTls, "cert" | "key" | "clientAuthorities">;

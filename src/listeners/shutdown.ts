@@ -45,10 +45,7 @@ export async function drainGateway(
 }
 
 /** A listener that stops accepting and waits for its present work. */
-export type FinishingListener = Pick<
-  Listener,
-  "plainRequests" | "unusedConnections" | "stopAccepting" | "flushed"
->;
+type FinishingListener = Pick<Listener, "plainRequests" | "unusedConnections" | "stopAccepting" | "flushed">;
 
 /**
  * Stops accepting; waits for new connections' first requests, then for plain requests and their

@@ -17,7 +17,7 @@ export interface HttpLoadPlan {
   readonly tls: ConnectionOptions;
 }
 
-export interface HttpRunOptions {
+interface HttpRunOptions {
   readonly part: LoadPart;
   /** Like `RunOptions.startAtMs`. */
   readonly startAtMs?: number | undefined;

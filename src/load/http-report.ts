@@ -10,7 +10,7 @@ import {
 import type { IntervalLatency } from "./recorder.ts";
 
 /** The plan without the target, for reports. */
-export interface HttpPlan {
+interface HttpPlan {
   readonly connections: number;
   readonly requestsPerSecond: number;
   readonly durationMs: number;
@@ -41,7 +41,7 @@ export interface HttpLoadReport {
   readonly thresholds: readonly JudgedThreshold[];
 }
 
-export type HttpFigures = Pick<
+type HttpFigures = Pick<
   HttpLoadReport,
   "wasInterrupted" | "seconds" | "requests" | "bytes" | "byStatus" | "errors" | "timeouts"
 > & { readonly counts: LatencyCounts };

@@ -4,7 +4,7 @@ import { ConnectError, SessionError } from "../client/index.ts";
  * Where a session failed: while connecting ("proxy", "tcp", "tls", "http", "handshake", "response"), while
  * running ("session"), by wrong content ("verify"), or in the generator ("generator").
  */
-export type LoadLeg = string;
+type LoadLeg = string;
 
 /** A failure that the load generator itself found. */
 export class LoadError extends Error {

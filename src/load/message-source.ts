@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 
-export interface MessageSourceOptions {
+interface MessageSourceOptions {
   readonly messageBytes: number;
   /** The number of messages; Infinity until `finish`. */
   readonly messages: number;

@@ -9,7 +9,7 @@ interface FollowedCertificate extends CertificateValidity {
   loggedMs: number;
 }
 
-export interface CertificateExpiryOptions {
+interface CertificateExpiryOptions {
   readonly logger: Pick<Logger, "warn" | "error">;
   /** Milliseconds since 1970; for tests. */
   readonly nowMs?: () => number;

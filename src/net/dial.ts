@@ -34,7 +34,7 @@ export interface DialOptions {
 export const DEFAULT_DIAL_TIMEOUT_MS = 30_000;
 
 /** Silence before the first TCP keepalive probe: below the 60 s of common load balancers. */
-export const TCP_KEEPALIVE_DELAY_MS = 30_000;
+const TCP_KEEPALIVE_DELAY_MS = 30_000;
 
 // Node tries a name's addresses in turn and gives each but the last this long. With its default of 250
 // ms a slow but healthy IPv4 address loses to an unreachable IPv6 one.

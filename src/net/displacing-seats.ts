@@ -1,9 +1,9 @@
-export interface DisplacingSeatsOptions {
+interface DisplacingSeatsOptions {
   readonly seats: number;
   readonly seatsPerFlow: number;
 }
 
-export interface SeatHolder {
+interface SeatHolder {
   /** The seat is lost to a flow that holds fewer. */
   readonly displace: () => void;
   /** Absent: always. */

@@ -8,7 +8,7 @@ const SETTLE_MS = 200;
 /** Reads a file that the configuration names. */
 export type ReadFile = (name: string) => Promise<string>;
 
-export interface FollowedFilesOptions<T> {
+interface FollowedFilesOptions<T> {
   /** The files' description for the log, e.g. `the serving certificate`. */
   readonly what: string;
   /** Fields for every log line. */

@@ -4,7 +4,7 @@ const SLAB_BYTES = 8 * 1024;
  * Allocates frame headers from shared slabs. A full slab is replaced, not reused, because the kernel
  * may not have taken its headers yet; its last view frees it.
  */
-export class HeaderSlab {
+class HeaderSlab {
   #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
   #used = 0;
 

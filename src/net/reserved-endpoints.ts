@@ -13,7 +13,7 @@ export interface ReservedEndpoint {
   readonly port: number;
 }
 
-export interface ReservedEndpointsOptions {
+interface ReservedEndpointsOptions {
   /** Called for each check, because listeners may get their port late. */
   readonly list: () => readonly ReservedEndpoint[];
   readonly resolve: Resolve;

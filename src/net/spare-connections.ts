@@ -5,7 +5,7 @@ import { IdleConnection } from "./idle-connection.ts";
 /** Kubelets, and other servers on Go's net/http, wait longer than this for a first request. */
 const SPARE_MS = 10_000;
 
-export interface SpareConnectionsOptions {
+interface SpareConnectionsOptions {
   /** Most spare connections at once; one for each endpoint. */
   readonly max: number;
   readonly dial: (endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>;

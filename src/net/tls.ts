@@ -22,7 +22,7 @@ export interface UpstreamTlsOptions {
 }
 
 /** The peer's identity if it differs from the dialled host. */
-export interface ExpectedPeer {
+interface ExpectedPeer {
   /** The name that the certificate must carry; absent: the host. */
   readonly serverName?: string | undefined;
   /** The common name that the certificate must also have; absent: any. */

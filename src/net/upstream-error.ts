@@ -1,5 +1,5 @@
 /** Why an upstream could not be used. A closed list: each edge maps every code to its own status. */
-export type UpstreamErrorCode =
+type UpstreamErrorCode =
   | "aborted"
   | "invalid-request"
   | "dial-failed"

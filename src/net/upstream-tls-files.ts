@@ -19,7 +19,7 @@ export type UpstreamUse =
   | "oidc";
 
 /** `client`: our own certificate; `authority`: those that may have signed the server's. */
-export type UpstreamCertificate = "client" | "authority";
+type UpstreamCertificate = "client" | "authority";
 
 export interface UpstreamTlsFilesOptions {
   readonly logger: Pick<Logger, "info" | "error">;

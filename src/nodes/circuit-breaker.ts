@@ -6,7 +6,7 @@ export type CircuitState = "closed" | "open" | "half-open";
  * Whether a node may be dialled now. A `trial` is the one dial that tests whether a dead node is
  * back.
  */
-export type Admission =
+type Admission =
   | { readonly kind: "dial" }
   | { readonly kind: "trial" }
   | { readonly kind: "refused"; readonly reason: string; readonly retryInMs: number };

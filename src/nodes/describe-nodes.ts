@@ -25,7 +25,7 @@ export interface DescribedNode {
   readonly learned?: LearnedNode;
 }
 
-export interface DescribeOptions {
+interface DescribeOptions {
   readonly locate: LocateOptions;
   readonly streaming: NodeStreaming;
   /** Absent to describe only the configuration and the declarations. */

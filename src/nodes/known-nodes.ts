@@ -15,7 +15,7 @@ import {
 import { PathMemory } from "./path-memory.ts";
 import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
 
-export interface KnownNodesOptions {
+interface KnownNodesOptions {
   readonly streaming: NodeStreaming;
   readonly circuit: NodeCircuit;
   /** Beyond it, the least recently used node is forgotten. */

@@ -19,7 +19,7 @@ export interface NodeCapability {
 }
 
 /** How a path to a node failed. A closed list, because it is a metric label. */
-export const PATH_FAILURES = [
+const PATH_FAILURES = [
   "bad-request",
   "forbidden",
   "not-found",

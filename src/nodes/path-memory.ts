@@ -1,7 +1,7 @@
 import type { NodeStreaming } from "../config/sections/node-streaming.ts";
 import type { PathFailure } from "./node-capability.ts";
 
-export type PathPauses = Pick<NodeStreaming, "retryFailedPathMs" | "maxRetryFailedPathMs">;
+type PathPauses = Pick<NodeStreaming, "retryFailedPathMs" | "maxRetryFailedPathMs">;
 
 /** The record of one path to one node. Times are milliseconds of one monotonic clock. */
 export class PathMemory {

@@ -8,7 +8,7 @@ import {
 import { EXTEND_WEBSOCKETS_TO_KUBELET } from "./node-capability.ts";
 
 /** A node's mode and its source. */
-export interface ChosenMode {
+interface ChosenMode {
   readonly mode: StreamingMode;
   readonly source: string;
 }

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
 /** The state of one kind at a scrape. */
-export interface KindState {
+interface KindState {
   readonly kind: string;
   readonly objects: number;
   readonly staleSeconds: number;

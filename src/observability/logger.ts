@@ -7,7 +7,7 @@ import { redactFields, redactText } from "./redact.ts";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** `auto`: text if standard error is a terminal, else JSON. */
-export type LogFormat = "auto" | "text" | "json";
+type LogFormat = "auto" | "text" | "json";
 
 /**
  * A log line's fields besides the message, which may include nested objects and errors. Secrets
@@ -31,12 +31,12 @@ export interface LeveledLogger extends Logger {
   configure(logging: Logging): void;
 }
 
-export interface Logging {
+interface Logging {
   readonly level: LogLevel;
   readonly format: LogFormat;
 }
 
-export interface LoggerOptions extends Partial<Logging> {
+interface LoggerOptions extends Partial<Logging> {
   readonly level: LogLevel;
   /** Receives whole lines, each with its newline; defaults to standard error. */
   readonly destination?: { write(line: string): void };

@@ -20,7 +20,7 @@ import { StreamingMetrics } from "./streaming-metrics.ts";
 import type { RequestTrace } from "./trace.ts";
 import { TraceMetrics } from "./trace-metrics.ts";
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** Adds this process's CPU, memory, event loop and garbage collection; true by default. */
   readonly withProcessMetrics?: boolean;
 }

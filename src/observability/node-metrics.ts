@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
 /** The current node counts. */
-export interface NodeCounts {
+interface NodeCounts {
   readonly remembered: number;
   readonly dead: number;
   readonly avoided: Readonly<Record<string, number>>;

@@ -23,7 +23,7 @@ async function packages() {
 
 type Packages = Awaited<ReturnType<typeof packages>>;
 
-export interface OpenTelemetry extends Tracing {
+interface OpenTelemetry extends Tracing {
   /** Sends waiting spans, for at most the export's time-out. */
   stop(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from "prom-client";
 import { validityOfPem } from "../config/certificate-validity.ts";
 
 /** The listener that serves the certificate. */
-export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
+type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
 
 /** Metrics for operators' alerts besides traffic: shutdown and expiring certificates. */
 export class OperationsMetrics {
@@ -107,11 +107,7 @@ export class OperationsMetrics {
  * `name` is for people. `expiresAtMs` is milliseconds since 1970; undefined removes the
  * certificate.
  */
-export type CertificateObserver = (
-  name: string,
-  expiresAtMs: number | undefined,
-  lifetimeMs?: number,
-) => void;
+type CertificateObserver = (name: string, expiresAtMs: number | undefined, lifetimeMs?: number) => void;
 
 /** Metrics of the last configuration reload, in the process that reads the file. */
 export class ReloadMetrics {

@@ -1,5 +1,5 @@
 /** Replaces secrets in logs. */
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /**
  * Field and header names, in lower case without separators, whose values are never logged at any

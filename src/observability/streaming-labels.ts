@@ -29,8 +29,8 @@ export const SESSION_ENDS = [
   { endedBy: "gateway", cause: "internal-error" },
   { endedBy: "gateway", cause: "shutdown" },
 ] as const;
-export type EndedByLabel = (typeof SESSION_ENDS)[number]["endedBy"];
-export type EndCauseLabel = (typeof SESSION_ENDS)[number]["cause"];
+type EndedByLabel = (typeof SESSION_ENDS)[number]["endedBy"];
+type EndCauseLabel = (typeof SESSION_ENDS)[number]["cause"];
 
 /** The plan's fields for metrics. */
 export interface MeasuredPlan {

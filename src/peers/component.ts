@@ -22,7 +22,7 @@ import { createPeerServer, type PeerServerParts, replacePeerTls } from "./peer-s
 import { Peers } from "./peers.ts";
 import { WatchedSessionKeys } from "./session-keys.ts";
 
-export interface BuiltPeers extends Component {
+interface BuiltPeers extends Component {
   readonly name: ReplicaName;
   readonly peers: Peers;
   /** The sessions of all replicas; names those that did not answer. */

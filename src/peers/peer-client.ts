@@ -13,10 +13,10 @@ import {
 } from "./peer-protocol.ts";
 
 /** Enough for some 10,000 sessions; a longer list is refused as a whole. */
-export const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
+const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
 const MAX_HELLO_BYTES = 16 * 1024;
 
-export interface PeerTimes {
+interface PeerTimes {
   readonly peerDialMs: number;
   readonly peerListMs: number;
 }

@@ -2,7 +2,7 @@ import type { AdminSession } from "../admin/admin-server.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 
 /** Supported protocol versions. During a rollout two releases must share one. */
-export const PEER_PROTOCOLS: readonly number[] = [1];
+const PEER_PROTOCOLS: readonly number[] = [1];
 
 export const HELLO_PATH = "/peer/hello";
 export const SESSIONS_PATH = "/peer/sessions";

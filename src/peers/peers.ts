@@ -8,9 +8,9 @@ import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 
 /** How many replicas are queried at the same time. */
-export const PEERS_AT_ONCE = 16;
+const PEERS_AT_ONCE = 16;
 
-export interface PeersOptions {
+interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
   readonly client: Pick<PeerClient, "hello" | "sessions" | "connect">;
   /** This replica's id. */
@@ -25,7 +25,7 @@ export interface PeersOptions {
  * The result of a resumption at another replica: connected, no such replica, no answer, or too many
  * relays.
  */
-export type RelayResult = "connected" | "gone" | "silent" | "too-many";
+type RelayResult = "connected" | "gone" | "silent" | "too-many";
 
 /** The other replicas, by the ids in their answers. */
 export class Peers implements SessionPeers {

@@ -5,12 +5,12 @@ import type { SessionKeys } from "../sessions/resumable/replica-name.ts";
 
 const LEAST_KEY_CHARACTERS = 32;
 /** One that signs, one that signed before, and one that will sign next. Each costs a MAC for a wrong name. */
-export const MAX_SESSION_KEYS = 4;
+const MAX_SESSION_KEYS = 4;
 /** A mounted Secret changes in several steps. */
 const SETTLE_MS = 200;
 
 /** Throws RangeError that describes the fault in the file without any key. */
-export function parseSessionKeys(text: string): SessionKeys["current"] {
+function parseSessionKeys(text: string): SessionKeys["current"] {
   const lines = text.split("\n").flatMap((line) => line.trim() || []);
   const [first, ...more] = lines.map((line) => Buffer.from(line));
   if (first === undefined || lines.length > MAX_SESSION_KEYS) {

@@ -1,7 +1,7 @@
 import type { ProbeSocket } from "./probe-socket.ts";
 
 /** After a GOAWAY, Go's net/http closes a second later, Node at once. */
-export const MAX_LINGER_MS = 1_500;
+const MAX_LINGER_MS = 1_500;
 /** Waiting connections per thread; one more resets the oldest. */
 export const MAX_LINGERING = 1_024;
 

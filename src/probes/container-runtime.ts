@@ -4,7 +4,7 @@ import { CommandTimeoutError, type RunCommand } from "./exec-probe.ts";
 import type { RestartRequest } from "./pods/restart.ts";
 
 /** Strips the scheme from the API's `containerd://<id>`. */
-export function runtimeIdOf(containerId: string): string {
+function runtimeIdOf(containerId: string): string {
   return containerId.replace(/^[a-z0-9.-]+:\/\//, "");
 }
 

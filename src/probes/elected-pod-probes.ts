@@ -4,7 +4,7 @@ import { electReplica } from "../kubernetes/replica-election.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { BuiltPodProbes } from "./pod-probes-component.ts";
 
-export interface ElectedPodProbes {
+interface ElectedPodProbes {
   readonly settings: Omit<LeaderElectionSettings, "leaderElect">;
   readonly live: NonNullable<BuiltCluster["live"]>;
   readonly logger: Logger;

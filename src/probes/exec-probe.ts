@@ -1,6 +1,6 @@
 import { errored, failure, MAX_OUTPUT_BYTES, type ProbeResult, success } from "./probe-result.ts";
 
-export interface CommandOutcome {
+interface CommandOutcome {
   readonly exitCode: number;
   /** stdout, then stderr. */
   readonly output: Uint8Array;
@@ -24,7 +24,7 @@ export class CommandTimeoutError extends Error {
   }
 }
 
-export interface ExecOptions {
+interface ExecOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /**

@@ -3,7 +3,7 @@ import type { ServerKind } from "./identify-server.ts";
 import type { ProbeResult } from "./probe-result.ts";
 
 /** A probe that did not succeed, and its diagnosis so far. */
-export interface FailedProbe {
+interface FailedProbe {
   readonly handler: ProbeHandler;
   readonly result: ProbeResult;
   readonly server: ServerKind;

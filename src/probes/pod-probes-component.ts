@@ -16,7 +16,7 @@ import type { ProbeState } from "./worker/probe-state.ts";
 import type { TimerWheel } from "./worker/timer-wheel.ts";
 
 /** The node whose containers are probed. */
-export interface ProbedNode {
+interface ProbedNode {
   readonly nodeName: string;
   readonly runtime: CriRuntime;
 }

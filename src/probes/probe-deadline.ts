@@ -1,7 +1,7 @@
 import type { Cancellation } from "./cancellation-for.ts";
 
 /** Why a probe must stop: its time limit, or cancellation. */
-export type DeadlineReason = "deadline" | "cancelled";
+type DeadlineReason = "deadline" | "cancelled";
 
 /** Node treats a longer timer as 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

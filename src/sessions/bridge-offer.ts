@@ -13,7 +13,7 @@ import type { StreamingRequest, Subresource } from "./streaming-request.ts";
  * The protocol for a client whose protocol ends at a bridge, or a refusal worded as Kubernetes' own
  * servers word it.
  */
-export type BridgedProtocol =
+type BridgedProtocol =
   | { readonly ok: true; readonly protocol: string }
   | {
       readonly ok: false;

@@ -15,7 +15,7 @@ import type { StreamingSession } from "./session.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A client whose protocol ends at the gateway, and the parameters of its bridge. */
-export interface BridgedSession {
+interface BridgedSession {
   readonly request: StreamingRequest;
   /** The protocol agreed with the client; "" for a WebSocket without a subprotocol. */
   readonly protocol: string;

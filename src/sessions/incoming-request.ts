@@ -4,7 +4,7 @@ import type { HeaderList } from "../http/header-list.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 
 /** What the gateway had learned about a request when it refused it. */
-export interface RequestNotes {
+interface RequestNotes {
   /** The request's user, once known. */
   user?: string;
   /** The name of the impersonating caller. */

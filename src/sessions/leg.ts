@@ -56,7 +56,7 @@ export type Refusal =
   | { readonly answer?: undefined; readonly error: StatusError };
 
 /** Checks to repeat when a session is resumed. Both throw StatusError. */
-export interface ResumptionRules<A extends Admission> {
+interface ResumptionRules<A extends Admission> {
   /** Authenticates the user and authorizes sessions at this path. */
   authorize(incoming: IncomingStreaming): Promise<UserInfo>;
   /** Repeats the other decisions from the session's start, which may differ by now. */

@@ -13,7 +13,7 @@ import type { RunningSession, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";
 
 /** A limit's warning comes this long before the end, or at half of a shorter limit. */
-export const WARN_BEFORE_MS = 60_000;
+const WARN_BEFORE_MS = 60_000;
 
 /** Observers can delay the report of a session's end by this much together. */
 export const MAX_END_WAIT_MS = 5_000;
@@ -22,7 +22,7 @@ export const MAX_END_WAIT_MS = 5_000;
 const INTERNAL_ERROR = "the gateway failed to carry the session";
 
 /** Shared by a process's sessions. */
-export interface SessionEnvironment {
+interface SessionEnvironment {
   readonly clock: SessionClock;
   readonly sessions: Pick<Sessions, "add" | "delete">;
   /** Absent: no bandwidth limit. */

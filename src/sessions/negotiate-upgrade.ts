@@ -7,7 +7,7 @@ import type { Fallback, Leg, Refusal } from "./leg.ts";
 import type { Plan } from "./plan.ts";
 
 /** An admitted session under one plan, and the handshake for its client. */
-export interface PlannedSession<A extends Admission = Admission> {
+interface PlannedSession<A extends Admission = Admission> {
   readonly admission: A;
   readonly handshake: ClientHandshake;
 }

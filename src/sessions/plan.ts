@@ -47,7 +47,7 @@ export const PLAN_REASONS = {
   "gate-off": "the feature gate for this path is off, so nothing is translated",
 } as const;
 
-export type PlanReason = keyof typeof PLAN_REASONS;
+type PlanReason = keyof typeof PLAN_REASONS;
 
 /**
  * Why a session must pass through the API server, whose admission then decides

@@ -2,10 +2,10 @@ import { type CommandStatus, internalErrorStatus } from "../../protocols/remotec
 import { CLOSE } from "../../protocols/websocket/index.ts";
 
 /** The side that ended a session. A closed list: it is a metric label. */
-export type EndedBy = "client" | "node" | "gateway";
+type EndedBy = "client" | "node" | "gateway";
 
 /** Why a session ended. A closed list: it is a metric label. docs/metrics.md explains each cause. */
-export type SessionEndCause =
+type SessionEndCause =
   | "completed" // the node reported the result (exit code 0 or not) or closed properly, and the client got all of it
   | "client-gone" // the client closed or broke the connection first, or did not take its remaining output
   | "upstream-lost" // the node's connection ended without a result

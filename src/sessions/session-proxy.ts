@@ -31,7 +31,7 @@ export interface SessionProxy {
 }
 
 /** An upstream that switched protocols. */
-export type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUpgrade };
+type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUpgrade };
 
 /** If the node chose something that cannot be carried, closes its connection and throws a StatusError. */
 export function sessionProxyFor(

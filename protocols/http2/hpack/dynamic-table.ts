@@ -1,5 +1,5 @@
 /** RFC 7541 section 4.1: every entry counts this many bytes more than its name and value. */
-export const ENTRY_OVERHEAD_BYTES = 32;
+const ENTRY_OVERHEAD_BYTES = 32;
 
 export type HeaderEntry = readonly [name: string, value: string];
 

@@ -7,13 +7,13 @@ import type { UserInfo } from "../user-info.ts";
  * How much of a request is recorded. `Request` adds the requested object, `RequestResponse` also
  * the answer.
  */
-export const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
+const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof AUDIT_LEVELS)[number];
 
 /** A longer answer is omitted, with an annotation: events wait in memory until they are stored. */
 export const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
-export const AUDIT_STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
+const AUDIT_STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 export type AuditStage = (typeof AUDIT_STAGES)[number];
 
 /** An audit.k8s.io/v1 Event, with members in the order of Kubernetes' struct. */
@@ -70,9 +70,9 @@ export function impersonationRecord({ user, constraint }: Impersonated): object 
  * Limit for a URI in an event; level Request records a longer command line in full, among the
  * options.
  */
-export const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
+const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
 /** kube-apiserver's limit for User-Agent, here for every text that a client chooses. */
-export const MAX_AUDITED_TEXT_CHARACTERS = 1024;
+const MAX_AUDITED_TEXT_CHARACTERS = 1024;
 /** kube-apiserver's mark. */
 const TRUNCATED = "...TRUNCATED";
 

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 
-export interface AuditFileOptions {
+interface AuditFileOptions {
   readonly path: string;
   /** The file is rotated before it would exceed this. */
   readonly maxBytes: number;

@@ -14,7 +14,7 @@ export interface AuditBackend {
   readonly isBlocking: boolean;
 }
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   readonly policy: AuditPolicyDocument;
   readonly backends: readonly AuditBackend[];
   /**

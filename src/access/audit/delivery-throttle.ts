@@ -1,4 +1,4 @@
-export interface DeliveryThrottleOptions {
+interface DeliveryThrottleOptions {
   readonly perSecond: number;
   /** Deliveries that may follow each other at once after a pause. */
   readonly burst: number;

@@ -12,9 +12,9 @@ import {
 import { changesOnTheWay } from "./identity-text.ts";
 
 /** `authenticated`, `anonymous`, `no-credentials`, or the credentials' fault. */
-export type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | CredentialFault;
+type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | CredentialFault;
 
-export interface AuthenticatorChainOptions {
+interface AuthenticatorChainOptions {
   /**
    * Tried in order; kube-apiserver's is front proxy, client certificate, bearer token, subprotocol
    * token.

@@ -46,7 +46,7 @@ export interface Authenticator {
  * Why a credential was refused; a closed list, because it is a metric label. `identity-malformed`:
  * a name with outer white space, a control character or a lone surrogate.
  */
-export const CREDENTIAL_FAULTS = [
+const CREDENTIAL_FAULTS = [
   "certificate-unverified",
   "certificate-name-not-allowed",
   "subprotocol-malformed",

@@ -2,7 +2,7 @@ import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 import type { UserInfo } from "../user-info.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
-export type ClaimOptions = Pick<
+type ClaimOptions = Pick<
   JwtIssuer,
   "usernameClaim" | "usernamePrefix" | "groupsClaim" | "groupsPrefix" | "uidClaim" | "requiredClaims"
 >;

@@ -18,7 +18,7 @@ export const KEY_SET_FETCH_EVERY_MS = 1_000;
 export const ISSUER_COOLDOWN_MS = 5_000;
 
 /** The issuer's keys could not be fetched, or the response was invalid. */
-export class IssuerUnreachable extends Error {
+class IssuerUnreachable extends Error {
   override readonly name = "IssuerUnreachable";
 }
 

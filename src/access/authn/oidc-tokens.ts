@@ -12,7 +12,7 @@ import type { KeyResolver, OidcKeySet } from "./oidc-key-set.ts";
 import { parseStrictObject } from "./strict-json.ts";
 
 /** How far an issuer's clock may be ahead in `nbf`; kube-apiserver's value (go-oidc). */
-export const NOT_BEFORE_SKEW_SECONDS = 300;
+const NOT_BEFORE_SKEW_SECONDS = 300;
 
 /** Unpadded base64url (RFC 7515 section 2). */
 const JWT = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/;

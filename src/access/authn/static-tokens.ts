@@ -14,7 +14,7 @@ import { isChangedText } from "./identity-text.ts";
 import { TokenDigests } from "./token-digests.ts";
 
 /** One line of a token file. */
-export interface TokenRecord {
+interface TokenRecord {
   readonly token: string;
   readonly user: UserInfo;
 }

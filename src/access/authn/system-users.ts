@@ -6,7 +6,7 @@ const SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:";
 const NODE_PREFIX = "system:node:";
 const NODES_GROUP = "system:nodes";
 
-export interface ServiceAccountName {
+interface ServiceAccountName {
   readonly namespace: string;
   readonly name: string;
 }

@@ -15,9 +15,7 @@ import { TokenDigests } from "./token-digests.ts";
  * Sends a review, within a time limit; rejects without an answer. The composition root provides the
  * HTTP client.
  */
-export type AskTokenReview = (
-  review: unknown,
-) => Promise<{ readonly status: number; readonly body: unknown }>;
+type AskTokenReview = (review: unknown) => Promise<{ readonly status: number; readonly body: unknown }>;
 
 const RETRY_AFTER_SECONDS = 1;
 

@@ -3,7 +3,7 @@ import { int64Of, parseLabelSelector } from "../../api/read-only-server/label-se
 import type { UserInfo } from "../user-info.ts";
 import type { Attributes } from "./authorizer.ts";
 
-export interface RequestLine {
+interface RequestLine {
   readonly method: string;
   /** Without query, percent-encoded as received. */
   readonly path: string;

@@ -19,7 +19,7 @@ export interface Quotas {
   replaceLimits?(limits: SessionPolicy["limits"]): void;
 }
 
-export interface BuiltPolicy extends Component {
+interface BuiltPolicy extends Component {
   /** A configuration reload replaces these rules. */
   readonly inForce: { rules: readonly PolicyRule[]; readonly quotas: Quotas };
 }
@@ -37,7 +37,7 @@ export function buildPolicy({ rules }: SessionPolicy, quotas: Quotas): BuiltPoli
   };
 }
 
-export interface BuiltQuotas extends Component {
+interface BuiltQuotas extends Component {
   readonly quotas: Quotas;
 }
 

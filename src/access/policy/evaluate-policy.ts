@@ -24,7 +24,7 @@ export interface WantedSession {
 }
 
 /** The policy's verdict and its rule; without a matching rule the session is allowed. */
-export type Verdict =
+type Verdict =
   | { readonly type: "allowed"; readonly rule: PolicyRule | undefined }
   /** Each port is checked when the client names it; this is the first rule about ports. */
   | { readonly type: "by-port"; readonly rule: PolicyRule }

@@ -5,7 +5,7 @@ import { baseNameOf, evaluatePolicy, type WantedSession } from "./evaluate-polic
 const SHELLS = ["sh", "bash", "ash", "dash", "zsh"];
 
 /** A rule that denies a command, and equivalent command lines that the policy allows. */
-export interface WalkedRound {
+interface WalkedRound {
   /** The index in `policy.rules`. */
   readonly index: number;
   readonly rule: PolicyRule;

@@ -17,7 +17,7 @@ const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 const MAX_PROBLEM_CHARACTERS = 200;
 
-export interface QuotaLeasesOptions {
+interface QuotaLeasesOptions {
   readonly connect: ConnectQuotaStore;
   readonly keyPrefix: string;
   readonly leaseMs: number;

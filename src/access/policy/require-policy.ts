@@ -8,7 +8,7 @@ import { evaluatePolicy, type RefusalCause, type WantedSession } from "./evaluat
  */
 export const REASON_HEADER = "sluice-reason";
 export const REASON_QUERY = "sluiceReason";
-export const MAX_REASON_CHARACTERS = 500;
+const MAX_REASON_CHARACTERS = 500;
 
 /**
  * The request's reason, empty if none. Throws StatusError 400 if it does not fit into a log line.
@@ -29,7 +29,7 @@ export interface GrantedSession {
   readonly portRefusal?: PortRefusal;
 }
 
-export type PortRefusal = (port: number) => string | undefined;
+type PortRefusal = (port: number) => string | undefined;
 
 /**
  * Throws StatusError 403 with the refusing rule's name. `canSeePorts`: whether the session's

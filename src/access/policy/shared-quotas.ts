@@ -5,9 +5,9 @@ import type { QuotaAnswer } from "./quota-script.ts";
 import { namespaceIsFull, SessionQuotas, userIsFull } from "./session-quotas.ts";
 
 /** The decision about a session; the last two apply while the store is unavailable. */
-export type QuotaDecision = "granted" | "refused" | "allowed" | "denied";
+type QuotaDecision = "granted" | "refused" | "allowed" | "denied";
 
-export interface SharedQuotasOptions {
+interface SharedQuotasOptions {
   readonly onFailure: "allow" | "deny";
   readonly onDecision: (decision: QuotaDecision) => void;
 }

@@ -9,7 +9,7 @@ import { forbidden, internalError } from "../status.ts";
 /**
  * How to treat several default classes: API servers since 1.26 take the newest, older ones refuse.
  */
-export type SeveralDefaults = "newest" | "refused";
+type SeveralDefaults = "newest" | "refused";
 
 /**
  * The admission plugin DefaultIngressClass: gives a new Ingress without a class the default one.
@@ -34,7 +34,7 @@ export function withDefaultIngressClass(
 }
 
 /** Only the exact value `true` counts. */
-export function isDefaultClass({ metadata }: IngressClass): boolean {
+function isDefaultClass({ metadata }: IngressClass): boolean {
   return metadata.annotations?.[DEFAULT_CLASS_ANNOTATION] === "true";
 }
 

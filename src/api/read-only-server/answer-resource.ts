@@ -19,7 +19,7 @@ export interface ResourcePath {
   readonly name: string | undefined;
 }
 
-export interface ReadContext {
+interface ReadContext {
   readonly source: ObjectSource;
   readonly query: URLSearchParams;
   readonly accept: string;
@@ -48,7 +48,7 @@ export function answerResource(path: ResourcePath, context: ReadContext): ApiAns
 }
 
 /** A query's boolean: absent, "0" and "false" are false; all else, even `?watch`, is true. */
-export function isTrue(value: string | null): boolean {
+function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 

@@ -8,11 +8,11 @@ import { groupVersionOf, type Resource } from "./resources.ts";
 import { tooOld, WatchStream } from "./watch-stream.ts";
 
 /** kube-apiserver ends watches without a timeout after 30 to 60 minutes; clients start again. */
-export const DEFAULT_WATCH_TIMEOUT_SECONDS = 30 * 60;
+const DEFAULT_WATCH_TIMEOUT_SECONDS = 30 * 60;
 /** Node fires a longer timer at once. */
 const MAX_WATCH_TIMEOUT_SECONDS = 2_000_000;
 
-export interface WatchRequest {
+interface WatchRequest {
   readonly resource: Resource;
   readonly source: ObjectSource;
   readonly query: URLSearchParams;

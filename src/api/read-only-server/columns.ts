@@ -4,7 +4,7 @@ import { ingressCells, ingressClassCells, serviceCells } from "./networking-colu
 import { summarisePod } from "./pod-status.ts";
 
 /** A Table column; `isWide` columns appear only with `-o wide`. */
-export interface Column {
+interface Column {
   readonly name: string;
   readonly description: string;
   readonly isWide?: boolean;

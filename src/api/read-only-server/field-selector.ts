@@ -4,7 +4,7 @@ import type { Resource } from "./resources.ts";
 
 export type ObjectMatcher = (object: KubernetesObject) => boolean;
 
-export interface FieldTerm {
+interface FieldTerm {
   readonly field: string;
   readonly operator: "=" | "==" | "!=";
   readonly value: string;

@@ -3,7 +3,7 @@ import { badRequest } from "../status.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../validation/name-rules.ts";
 
 type Labels = Readonly<Record<string, string>>;
-export type LabelMatcher = (labels: Labels) => boolean;
+type LabelMatcher = (labels: Labels) => boolean;
 
 /**
  * Follows apimachinery's lexer: no-break spaces belong to words, which then are refused; a NUL ends

@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../objects.ts";
 import { badRequest, resourceExpired } from "../status.ts";
 
 /** One page of a list, and the token for the next page. */
-export interface ListPage {
+interface ListPage {
   readonly objects: readonly KubernetesObject[];
   readonly metadata: {
     readonly resourceVersion: string;

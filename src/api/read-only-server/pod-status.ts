@@ -1,7 +1,7 @@
 import type { ContainerStatus, Pod } from "../objects.ts";
 
 /** The columns of `kubectl get pods`, computed as in kube-apiserver's printer. */
-export interface PodSummary {
+interface PodSummary {
   readonly ready: string;
   readonly status: string;
   readonly restarts: number;

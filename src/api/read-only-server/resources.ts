@@ -17,7 +17,7 @@ export interface Resource {
   readonly selectableFields: Readonly<Record<string, (object: KubernetesObject) => unknown>>;
 }
 
-export interface Subresource {
+interface Subresource {
   readonly name: string;
   readonly kind: string;
   readonly verbs: readonly string[];

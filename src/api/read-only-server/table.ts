@@ -11,7 +11,7 @@ export const tableForms: readonly Representation[] = ["v1", "v1beta1"].map((vers
   version,
 }));
 
-export interface TableOptions {
+interface TableOptions {
   readonly form: Representation;
   readonly includeObject: "None" | "Metadata" | "Object";
   readonly now: Date;

@@ -4,7 +4,7 @@ import { jsonLine } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import type { ObjectSource } from "./object-source.ts";
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly source: ObjectSource;
   /** Selects by resource, namespace and selectors. */
   readonly isWatched: ObjectMatcher;

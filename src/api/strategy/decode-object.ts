@@ -20,7 +20,7 @@ export interface ObjectProblem {
 }
 
 /** Decoded, not validated: right shape, held version, defaults filled in. */
-export type Decoding =
+type Decoding =
   | {
       readonly isDecoded: true;
       readonly object: ApiObject;

@@ -30,7 +30,7 @@ export type Shape =
 
 const UINT8: Shape = { json: "integer", go: "uint8" };
 
-export interface ShapeProblem {
+interface ShapeProblem {
   readonly path: FieldPath;
   readonly message: string;
 }

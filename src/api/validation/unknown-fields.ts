@@ -7,7 +7,7 @@ import type { Shape } from "./shape.ts";
 /** The API server's limit for reported fields (apimachinery's strict decoding). */
 const MAX_UNKNOWN_FIELDS = 100;
 
-export interface UnknownField {
+interface UnknownField {
   readonly path: FieldPath;
   /** In the API server's words, with the most similar known name. */
   readonly message: string;

@@ -25,7 +25,7 @@ const NOT_FOR_EPHEMERAL_CONTAINERS = [
   "lifecycle",
 ] as const;
 
-export interface ContainerRules {
+interface ContainerRules {
   /**
    * Names of all the pod's containers so far, of every kind: exec chooses among all of them by
    * name.

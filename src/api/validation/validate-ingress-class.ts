@@ -13,7 +13,7 @@ import { resourceReferenceErrors } from "./validate-ingress-backend.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 /** Kubernetes' limit for spec.controller. */
-export const MAX_CONTROLLER_BYTES = 250;
+const MAX_CONTROLLER_BYTES = 250;
 
 const PATH_PATTERN = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 

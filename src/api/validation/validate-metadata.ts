@@ -4,9 +4,9 @@ import type { ObjectMeta } from "../objects.ts";
 import { labelProblems, labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";
 
 /** Kubernetes' limit for all annotations of an object together. */
-export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
-export interface MetadataRules {
+interface MetadataRules {
   readonly isNamespaced: boolean;
   nameProblems(name: string): string[];
 }

@@ -16,7 +16,7 @@ const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 const MAX_INT32 = 2 ** 31 - 1;
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 
-export interface PodSpecRules extends ProbeFieldOptions {
+interface PodSpecRules extends ProbeFieldOptions {
   readonly isTemplate: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { SessionInfo } from "../../sessions/session-info.ts";
 import type { KeptKind } from "./kept-files.ts";
 
 /** A listener's name in the configuration, and its address. */
-export interface ListenCall {
+interface ListenCall {
   readonly name: string;
   readonly address: string;
   readonly port: number;
@@ -17,7 +17,7 @@ export interface BoundAddress {
 }
 
 /** A worker's report, sent a few milliseconds after something in it changed. */
-export interface WorkerReport {
+interface WorkerReport {
   /** Ids of connections that have closed. */
   readonly closed: readonly number[];
   readonly sessions: number;

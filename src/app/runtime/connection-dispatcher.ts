@@ -13,7 +13,7 @@ export interface Recipient {
   take(name: string, id: number, socket: Socket, onLost: () => void): void;
 }
 
-export interface ConnectionDispatcherOptions {
+interface ConnectionDispatcherOptions {
   readonly recipients: () => readonly Recipient[];
   /** Limit on open connections from one address to one listener, over all workers. */
   readonly maxConnectionsPerAddress: number;

@@ -3,7 +3,7 @@ import { type InheritedSocket, ListeningSockets } from "../../net/listening-sock
 import { Lineage } from "./lineage.ts";
 
 /** The first descriptor after standard input, output and error: sd_listen_fds(3)'s SD_LISTEN_FDS_START. */
-export const FIRST_DESCRIPTOR = 3;
+const FIRST_DESCRIPTOR = 3;
 
 /** The variable with which a program passes its state to its successor, as JSON. */
 export const SUCCESSION_VARIABLE = "SLUICE_SUCCESSION";
@@ -19,7 +19,7 @@ export interface Succession {
   readonly socketFolder?: string | undefined;
 }
 
-export interface Inheritance {
+interface Inheritance {
   readonly lineage: Lineage;
   /** True if a predecessor is running; it ends once this process serves. */
   readonly hasPredecessor: boolean;

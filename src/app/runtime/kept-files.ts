@@ -32,7 +32,7 @@ export class KeptFiles {
 }
 
 /** How a worker reaches the primary's kept files. A rejection means that the primary has died. */
-export interface KeptFilesCalls {
+interface KeptFilesCalls {
   wants(digest: string): Promise<boolean>;
   keep(files: readonly NamedText[]): void;
   recall(): Promise<readonly NamedText[] | undefined>;

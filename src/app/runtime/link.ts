@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /** The calls that one side accepts, by name: the body sent, and the answer returned. */
-export type Calls = Readonly<Record<string, { readonly body: unknown; readonly answer: unknown }>>;
+type Calls = Readonly<Record<string, { readonly body: unknown; readonly answer: unknown }>>;
 
 /** One side's handlers. `socket` is the socket sent with the call, if any. */
 export type Handlers<Local extends Calls> = {

@@ -35,9 +35,9 @@ import { buildWorkersAdmin, sessionsOf } from "./workers-admin.ts";
 const TICKET_KEY_BYTES = 48;
 
 /** The configuration for workers; the primary fills in the rest of `WorkerStart`. */
-export type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "configurationFile" | "flags">;
+type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "configurationFile" | "flags">;
 
-export interface RunningWorkers
+interface RunningWorkers
   extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
   readonly reloads: ReloadMetrics;
   /**

@@ -9,7 +9,7 @@ export const PROBER_BEAT_MS = 5_000;
 /** A prober that misses this many beats in a row, half a minute, counts as hung. */
 export const MAX_SILENT_BEATS = 6;
 
-export interface ProberWatchOptions<Prober extends Watched> {
+interface ProberWatchOptions<Prober extends Watched> {
   /** Called when the prober hangs. The watchdog has stopped watching it by then. */
   readonly onHung: (prober: Prober) => void;
   readonly beatMs?: number;

@@ -11,7 +11,7 @@ export interface Prober {
 }
 
 /** Hears which worker probes. */
-export interface ProbingObserver<Worker extends Prober> {
+interface ProbingObserver<Worker extends Prober> {
   /** Another worker probes; undefined: none until one is chosen. */
   onProber(worker: Worker | undefined): void;
   /** The chosen worker could not begin to probe, or died before it had. */

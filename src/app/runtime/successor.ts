@@ -5,7 +5,7 @@ import { SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inhe
 import type { Lineage } from "./lineage.ts";
 
 /** A successor that does not serve within this time is killed, and this program keeps serving. */
-export const MAX_SUCCESSOR_START_MS = 60_000;
+const MAX_SUCCESSOR_START_MS = 60_000;
 
 /** The message with which the successor reports that it serves. */
 const SERVING = "serving";

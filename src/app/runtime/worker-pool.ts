@@ -58,7 +58,7 @@ export class Worker implements Recipient, Prober, Watched {
   }
 }
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   readonly count: number;
   readonly fork: () => ChildProcess;
   readonly startOf: (worker: Worker) => WorkerStart;

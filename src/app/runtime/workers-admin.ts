@@ -5,7 +5,7 @@ import { mergeNodes } from "../../nodes/merge-nodes.ts";
 import type { MergedMetrics, MetricSnapshot } from "../../observability/merged-metrics.ts";
 import type { Worker, WorkerPool } from "./worker-pool.ts";
 
-export interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "logger"> {
+interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "logger"> {
   readonly pool: Pick<WorkerPool, "workers">;
   readonly metrics: MergedMetrics;
   readonly allowedHosts: readonly string[];

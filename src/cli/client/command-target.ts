@@ -6,7 +6,7 @@ import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.
 import { reportError } from "./report-error.ts";
 
 /** A container that was found, in a pod. */
-export interface FoundContainer extends PodReference {
+interface FoundContainer extends PodReference {
   /** Whether its main process has a terminal. */
   readonly hasTerminal: boolean;
 }

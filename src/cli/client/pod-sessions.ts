@@ -9,13 +9,13 @@ import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connect
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 
 /** How long a local connection waits for a pod that is being replaced, or a gateway that restarts. */
-export const RECONNECT_WINDOW_MS = 30_000;
+const RECONNECT_WINDOW_MS = 30_000;
 const RETRY_DELAY_MS = 250;
 /**
  * How long a server that may have stopped reading has to accept a stream before another connection
  * is dialled.
  */
-export const ACCEPT_WAIT_MS = 3_000;
+const ACCEPT_WAIT_MS = 3_000;
 /** A service's pods are listed again after this time. */
 const PODS_REUSE_MS = 1_000;
 
@@ -195,7 +195,7 @@ async function isTrueWithin(promise: Promise<boolean>, ms: number): Promise<bool
 }
 
 /** No pod can serve at the moment; one may be starting. */
-export class NoReadyPodError extends Error {
+class NoReadyPodError extends Error {
   override readonly name = "NoReadyPodError";
 }
 

@@ -11,7 +11,7 @@ export function reportError(error: unknown): number {
   return 1;
 }
 
-export function textOf(error: ConnectError | SessionError): string {
+function textOf(error: ConnectError | SessionError): string {
   if (error instanceof SessionError) return `error: ${error.message}`;
   const { apiStatus, leg, message } = error;
   if (apiStatus?.message !== undefined) {

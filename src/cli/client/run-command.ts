@@ -17,7 +17,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const FLUSH_MS = 50;
 const NOT_A_TERMINAL = "Unable to use a TTY - input is not a terminal or the right kind of file\n";
 
-export interface CommandSession {
+interface CommandSession {
   readonly path: CommandPath;
   readonly stdin: boolean;
   readonly tty: boolean;

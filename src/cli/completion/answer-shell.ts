@@ -1,7 +1,7 @@
 import { complete, DIRECTIVES, type NameSource } from "./complete.ts";
 
 /** The user waits for the shell, and the shell for this answer. */
-export const NAMES_TIMEOUT_MS = 2_000;
+const NAMES_TIMEOUT_MS = 2_000;
 
 /**
  * `sluice __complete WORDS...`: prints a candidate a line, a tab and its description, and at the

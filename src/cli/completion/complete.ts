@@ -7,12 +7,12 @@ import { HELP_FLAG } from "../parse-flags.ts";
 /** What else a shell may offer: bits of Cobra's ShellCompDirective, which kubectl uses, too. */
 export const DIRECTIVES = { files: 0, nothing: 4, folders: 16 } as const;
 
-export interface Candidate {
+interface Candidate {
   readonly text: string;
   readonly description?: string;
 }
 
-export interface Candidates {
+interface Candidates {
   readonly candidates: readonly Candidate[];
   readonly directive: number;
 }

@@ -18,7 +18,7 @@ import { UsageError } from "../usage-error.ts";
 /** Servers without an API server in front; users must name the pod's container. */
 const DIRECT_FLAGS = ["kubelet", "runtime-endpoint", "streaming-url"] as const;
 
-export interface OpenEndpoint {
+interface OpenEndpoint {
   readonly endpoint: Endpoint;
   readonly close?: () => void;
 }

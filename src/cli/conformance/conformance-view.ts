@@ -5,7 +5,7 @@ import { maskControls } from "../../observability/mask-controls.ts";
 /** Without a terminal, the time between two progress lines. */
 const WAIT_LINE_MS = 15_000;
 
-export interface ConformanceView {
+interface ConformanceView {
   update(report: CaseReport, done: number): void;
   /** The remaining cases run together and print nothing for up to this time. */
   wait(cases: number, longestMs: number): void;

@@ -2,7 +2,7 @@
  * Why a copy failed. "local": files here; "remote": programs there; "unsafe": a name that leads
  * outside the destination.
  */
-export type CopyErrorCode = "changed" | "mismatch" | "local" | "remote" | "unsafe" | "usage";
+type CopyErrorCode = "changed" | "mismatch" | "local" | "remote" | "unsafe" | "usage";
 
 export class CopyError extends Error {
   override readonly name = "CopyError";

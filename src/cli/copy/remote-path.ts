@@ -51,7 +51,7 @@ export async function inspect(shell: RemoteShell, path: string, name = ""): Prom
 }
 
 /** Checks a container's output before using it as a path. Throws CopyError "remote". */
-export function readInspection(text: string): RemotePath {
+function readInspection(text: string): RemotePath {
   const pathAt = /(?:^|\n)path (?=\/)/.exec(text);
   const lines = text.slice(0, pathAt?.index ?? text.length).split("\n");
   const fieldOf = (name: string): string =>
@@ -94,7 +94,7 @@ export function bytesIn(text: string): number {
 }
 
 /** Keeps a path from being taken for a flag. */
-export function argumentOf(path: string): string {
+function argumentOf(path: string): string {
   return path.startsWith("-") ? `./${path}` : path;
 }
 

@@ -5,7 +5,7 @@ import { ConnectError } from "../../http/upstream/connect-error.ts";
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
 
-export interface RetryOptions {
+interface RetryOptions {
   /** How many attempts in a row may make no progress. */
   readonly retries: number;
   /** Bytes that are safe by now. An attempt that adds to them resets the count. */

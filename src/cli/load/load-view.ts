@@ -3,7 +3,7 @@ import { duration, type LoadCollector, type LoadPlan, size } from "../../load/in
 
 const PLAIN_EVERY_SECONDS = 5;
 
-export interface LoadView {
+interface LoadView {
   update(collector: LoadCollector): void;
   stop(): void;
 }

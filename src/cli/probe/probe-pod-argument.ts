@@ -8,7 +8,7 @@ import { PROBE_KINDS, type ProbeKind, probeOf } from "../../probes/worker/probe-
 import { probedContainers } from "../../probes/worker/probe-manager.ts";
 import { UsageError } from "../usage-error.ts";
 
-export interface PodProbe {
+interface PodProbe {
   readonly pod: Pod;
   readonly container: Container;
   readonly kind: ProbeKind;

@@ -5,7 +5,7 @@ import { commandsIn } from "../../probes/container-runtime.ts";
 import type { RunCommand } from "../../probes/exec-probe.ts";
 import { UsageError } from "../usage-error.ts";
 
-export interface RuntimeCommands {
+interface RuntimeCommands {
   readonly runCommand: RunCommand;
   close(): void;
 }

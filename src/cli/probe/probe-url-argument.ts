@@ -1,14 +1,14 @@
 import type { HTTPHeader, ProbeHandler } from "../../api/probe-objects.ts";
 import { UsageError } from "../usage-error.ts";
 
-export interface UrlProbeFlags {
+interface UrlProbeFlags {
   readonly protocol?: string | undefined;
   readonly service?: string | undefined;
   readonly mode?: string | undefined;
   readonly header: readonly string[];
 }
 
-export interface UrlProbe {
+interface UrlProbe {
   readonly handler: ProbeHandler;
   readonly host: string;
   readonly port: number;

@@ -7,7 +7,7 @@ import { runRound } from "../../probes/worker/prober.ts";
 import { TimerWheel } from "../../probes/worker/timer-wheel.ts";
 import { oneLine } from "./probe-report.ts";
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly what: string;
   readonly kind: ProbeKind;
   readonly timing: ProbeTiming;

@@ -24,7 +24,7 @@ import { listeningLines, startWarnings } from "./serve-notices.ts";
  * How long a replaced program keeps serving existing connections: as long as Go's server waits for
  * new ones.
  */
-export const REPLACED_DELAY_MS = 5_000;
+const REPLACED_DELAY_MS = 5_000;
 
 /**
  * Runs the gateway until SIGTERM or Ctrl-C; running sessions then get the grace period. SIGHUP

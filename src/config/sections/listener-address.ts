@@ -6,7 +6,7 @@ import { strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
 import { optionalSection } from "../section-fields.ts";
 
-export interface ListenerAddress {
+interface ListenerAddress {
   readonly address: string;
   /** 0 means any free port. */
   readonly port: number;

@@ -49,7 +49,7 @@ const fields = table({
 
 export const listeners = checked(checked(fields, checkTraffic), checkPorts);
 
-export type Listeners = ValueOf<typeof fields>;
+type Listeners = ValueOf<typeof fields>;
 
 /** The listeners of a file without `listeners`. */
 export const DEFAULT_LISTENERS = { apiServer: {} };

@@ -5,7 +5,7 @@ import { strings } from "../list-fields.ts";
 import { optionalSection, section } from "../section-fields.ts";
 import { addressFields, checkHost } from "./listener-address.ts";
 
-export const DEFAULT_PEER_NAME = "sluice-peer";
+const DEFAULT_PEER_NAME = "sluice-peer";
 
 const REQUIRED = "is required: replicas know each other by their certificates";
 

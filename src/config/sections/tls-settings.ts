@@ -31,8 +31,7 @@ const TLS_13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA2
 const OPENSSL_NAMES: Readonly<Record<string, string>> = { ...FORWARD_SECRET, ...OTHERS };
 const namesOf = <Names extends object>(names: Names) => Object.keys(names) as (keyof Names & string)[];
 
-export type CipherSuite = keyof typeof FORWARD_SECRET | keyof typeof OTHERS | (typeof TLS_13)[number];
-export type TlsVersion = "VersionTLS12" | "VersionTLS13";
+type CipherSuite = keyof typeof FORWARD_SECRET | keyof typeof OTHERS | (typeof TLS_13)[number];
 
 export const DEFAULT_CIPHER_SUITES: readonly CipherSuite[] = namesOf(FORWARD_SECRET);
 
@@ -43,7 +42,7 @@ export const CIPHER_SUITES: readonly CipherSuite[] = [
 ];
 
 /** The flags set the API listener's fields. */
-export const tlsSettingFields = {
+const tlsSettingFields = {
   cipherSuites: choices(
     "Cipher suites of TLS 1.2 by Go's names, most wanted first; those of TLS 1.3 are always offered. By default all with forward secrecy, as in kube-apiserver.",
     CIPHER_SUITES,

@@ -11,7 +11,7 @@ export interface WebhookUrl extends UpstreamTrust {
 }
 
 /** The same in a kubeconfig, as for kube-apiserver's `--*-webhook-config-file`. */
-export interface WebhookKubeconfigFile {
+interface WebhookKubeconfigFile {
   readonly kind: "kubeconfig";
   readonly file: string;
 }
@@ -20,7 +20,7 @@ export interface WebhookKubeconfigFile {
  * The API server of this pod's cluster, with the pod's ServiceAccount. Reached by address:
  * authentication must not need DNS.
  */
-export interface InClusterServer {
+interface InClusterServer {
   readonly kind: "inCluster";
 }
 

@@ -24,11 +24,7 @@ async function outputOf(
 }
 
 /** Sends this many seeded bytes through `cat`, and checks each one that returns. */
-export async function echoThroughCat(
-  lab: CaseLab,
-  transport: CommandTransport,
-  byteLength: number,
-): Promise<void> {
+async function echoThroughCat(lab: CaseLab, transport: CommandTransport, byteLength: number): Promise<void> {
   const stream = new SeededStream(SEED, 0);
   const session = await lab.command(transport, ["cat"], { stdin: true, check: stream });
   for (let sent = 0; sent < byteLength && !session.isOver; sent += WRITE_BYTES) {

@@ -7,7 +7,7 @@ import { beginsProxyHeader } from "../../../protocols/proxy-protocol/index.ts";
  * client after the second.
  */
 export const REFUSAL_LINGER_MS = 500;
-export const MAX_REFUSAL_LINGER_MS = 5_000;
+const MAX_REFUSAL_LINGER_MS = 5_000;
 
 /** Node's parser error: the bytes received, and how many were parsed. */
 type ParserError = Error & {

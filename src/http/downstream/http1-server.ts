@@ -34,7 +34,7 @@ export interface Http1Bounds {
   readonly bufferBytes?: number;
 }
 
-export interface Http1Handlers {
+interface Http1Handlers {
   /** Called once for each connection, before its first request. */
   onFirstRequest?(socket: Duplex): void;
   onRequest(request: IncomingMessage, response: ServerResponse): void;

@@ -18,7 +18,7 @@ export interface EgressProxy {
 }
 
 /** A proxy's answer is a status line and a few headers. */
-export const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
+const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
 const MAX_QUOTED_CHARACTERS = 100;
 
 /**

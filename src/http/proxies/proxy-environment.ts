@@ -3,7 +3,7 @@ import { AddressList, checkNetwork, isLoopback } from "../../config/address-list
 import { canonicalAddress } from "../../config/canonical-address.ts";
 
 /** The environment variables that Go programs read; upper case takes precedence over lower case. */
-export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
+type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 const PROXY_SCHEMES = ["http:", "https:", "socks5:", "socks5h:"];
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };

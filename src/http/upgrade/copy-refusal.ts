@@ -8,12 +8,12 @@ import { http2ResponseHeaders } from "../http2-headers.ts";
 import type { RefusedUpgrade } from "./upgrade-request.ts";
 
 /** Limit for the whole refusal, from its head to the client's close. Kubernetes' limit is the same. */
-export const REFUSAL_DEADLINE_MS = 10_000;
+const REFUSAL_DEADLINE_MS = 10_000;
 
 /** Up to this size a refusal without a length gets one; longer ones are sent in chunks. */
 export const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
 
-export interface CopyRefusalOptions {
+interface CopyRefusalOptions {
   readonly deadlineMs?: number | undefined;
 }
 

@@ -20,7 +20,7 @@ export interface WaitingClient {
   release(): UpgradedConnection;
 }
 
-export interface ForwardUpgradeOptions {
+interface ForwardUpgradeOptions {
   readonly endpoint: UpstreamEndpoint;
   readonly method: string;
   /** The path and query for the upstream. */
@@ -58,7 +58,7 @@ export interface ForwardUpgradeOptions {
  * The protocols that may be switched to (kubernetes/kubernetes#72112). `h2c` would bypass every check
  * of requests.
  */
-export const DEFAULT_ALLOWED_UPGRADES: readonly string[] = ["websocket", "SPDY/3.1"];
+const DEFAULT_ALLOWED_UPGRADES: readonly string[] = ["websocket", "SPDY/3.1"];
 
 /**
  * Forwards an upgrade unchanged. Only a 101 to the requested protocol connects the two sockets. A

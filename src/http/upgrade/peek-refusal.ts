@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import type { RefusedUpgrade } from "./upgrade-request.ts";
 
-export interface PeekedRefusal {
+interface PeekedRefusal {
   /** The beginning of the body, as much as arrived in time. */
   readonly text: string;
   /** The refusal, with its full body readable again. */
   readonly refused: RefusedUpgrade;
 }
 
-export interface PeekOptions {
+interface PeekOptions {
   readonly maxBytes: number;
   /** Keeps a slow refusal body from delaying the next attempt. */
   readonly timeoutMs: number;

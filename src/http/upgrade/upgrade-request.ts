@@ -52,12 +52,12 @@ export interface UpgradeRequest {
 }
 
 /** Limits for reading a response head. */
-export type HeadExchange = Pick<
+type HeadExchange = Pick<
   UpgradeRequest,
   "endpoint" | "method" | "responseHeaderTimeoutMs" | "maxResponseHeadBytes" | "signal"
 >;
 
-export interface AnsweredHead {
+interface AnsweredHead {
   readonly head: ResponseHead;
   /** Bytes after a response without a body, such as a 101. */
   readonly rest: Buffer;
@@ -96,7 +96,7 @@ export interface RefusedUpgrade {
 export type UpgradeResponse = SwitchedUpgrade | RefusedUpgrade;
 
 /** Kubernetes waits forever, but a node that accepts and stays silent must not block a session forever. */
-export const DEFAULT_RESPONSE_HEADER_TIMEOUT_MS = 30_000;
+const DEFAULT_RESPONSE_HEADER_TIMEOUT_MS = 30_000;
 
 /**
  * Requests a protocol switch over a new connection. Sends only the head, because Go's SPDY servers

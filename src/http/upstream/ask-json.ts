@@ -11,7 +11,7 @@ import { HttpUpstream } from "./http-upstream.ts";
 import { AnswerTooLargeError, wholeBody } from "./whole-body.ts";
 
 /** A request of our own. Host, and a body's type and length, are added to `headers`. */
-export interface OwnRequest {
+interface OwnRequest {
   /** Default: GET. */
   readonly method?: string | undefined;
   /** The path, with a query if there is one. */
@@ -40,7 +40,7 @@ export interface JsonAnswer {
 }
 
 /** Answers to reviews and of issuers are a few hundred bytes. */
-export const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
+const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
 
 /** What a client of a JSON API says of itself. */
 export const JSON_CLIENT_HEADERS: HeaderList = [

@@ -19,10 +19,10 @@ export interface HttpUpstreamOptions {
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
 }
 
-export const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
+const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
 /** Below the 60 s for which common servers and load balancers keep an idle connection. */
-export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
-export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
+const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
+const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
 
 /**
  * One HTTP/1.1 upstream with its idle connections and its configuration's TLS identity. Create one for

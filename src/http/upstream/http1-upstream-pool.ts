@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Http1UpstreamConnection, type IdlePool } from "./http1-upstream-connection.ts";
 
-export interface Http1PoolOptions {
+interface Http1PoolOptions {
   /** Most idle connections that are kept open. */
   readonly maxIdleConnections: number;
   /**

@@ -21,7 +21,7 @@ import type { Http2Upstream } from "./http2-upstream.ts";
 import type { Http2UpstreamConnection } from "./http2-upstream-connection.ts";
 import { watchBody } from "./silent-body.ts";
 
-export interface ForwardOverHttp2Options extends Http2ResponseOptions {
+interface ForwardOverHttp2Options extends Http2ResponseOptions {
   readonly upstream: Http2Upstream;
   readonly path: string;
   /** The client's address, whose share of cancels the request counts against. */
@@ -39,7 +39,7 @@ export interface ForwardOverHttp2Options extends Http2ResponseOptions {
 }
 
 /** How often a request that a backend did not process is resent (RFC 9113 section 8.7). */
-export const MAX_RESENDS = 3;
+const MAX_RESENDS = 3;
 
 /**
  * Forwards one exchange to an HTTP/2 upstream with what gRPC needs: both bodies stream at once, and

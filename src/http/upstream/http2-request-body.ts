@@ -5,7 +5,7 @@ import type { HttpDownstream } from "../downstream/http-downstream.ts";
  * This much of a request's body is kept until there is an answer, for a retry if the backend refuses
  * the stream.
  */
-export const MAX_KEPT_BODY_BYTES = 64 * 1024;
+const MAX_KEPT_BODY_BYTES = 64 * 1024;
 
 /** Sends a request's body to the present attempt's stream, as fast as both sides allow. */
 export class Http2RequestBody {

@@ -14,7 +14,7 @@ export interface Http2ResponseOptions extends BodyTimeouts {
   editResponseHeaders(edit: HeaderEdit, status: number): void;
 }
 
-export interface Http2ResponseHead {
+interface Http2ResponseHead {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   /**

@@ -24,7 +24,7 @@ export interface Http2UpstreamTimes {
  * A backend that refused a stream gets no more streams on any connection than it had then, for this
  * many milliseconds.
  */
-export const LEARNED_LIMIT_MS = 10_000;
+const LEARNED_LIMIT_MS = 10_000;
 
 /**
  * An endpoint's streams for each connection, learned from its refusals: it may accept fewer than it

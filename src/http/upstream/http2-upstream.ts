@@ -6,13 +6,13 @@ import {
   LearnedLimit,
 } from "./http2-upstream-connection.ts";
 
-export const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
+const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
 
 /** Most connections to one endpoint. Another one opens when all others are full. */
-export const MAX_HTTP2_CONNECTIONS = 16;
+const MAX_HTTP2_CONNECTIONS = 16;
 
 /** After this many cancelled streams a connection gets no new ones: node:http2 and Go close it at 1,000. */
-export const MAX_CANCELLED_STREAMS = 400;
+const MAX_CANCELLED_STREAMS = 400;
 
 /** One HTTP/2 upstream with prior knowledge (h2c). All its exchanges share a few connections. */
 export class Http2Upstream {

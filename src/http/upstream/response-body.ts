@@ -4,9 +4,9 @@ import { UpstreamError } from "../../net/upstream-error.ts";
 import type { SingleResponse } from "./single-response.ts";
 
 /** Limit for a refusal's body, so that its readers need no timer. */
-export const REFUSAL_BODY_DEADLINE_MS = 10_000;
+const REFUSAL_BODY_DEADLINE_MS = 10_000;
 
-export interface ResponseBodyOptions {
+interface ResponseBodyOptions {
   readonly deadlineMs?: number | undefined;
   /**
    * Gets the paused socket once the body is complete and the connection is reusable. Absent: the socket

@@ -11,7 +11,7 @@ import { latin1Of } from "../header-list.ts";
 import { responseErrorOf } from "./exchange-error.ts";
 
 /** The limit of Kubernetes' tunnel for a response head. */
-export const DEFAULT_MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
+const DEFAULT_MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 
 // Interim responses that may precede the final one (RFC 9110 section 15.2, RFC 8297). Any other 1xx
 // counts as the answer, and is invalid.

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 /** The values in the kubeconfig that kubectl uses to reach the agent. */
-export interface AgentAccess {
+interface AgentAccess {
   readonly server: string;
   /** PEM. */
   readonly authority: string;

@@ -22,7 +22,7 @@ import { unansweredError } from "./forward.ts";
 import { planAfterRefusal, planForApiServer } from "./plan-session.ts";
 
 /** A session to request from the API server, with the client's path and query. */
-export interface AgentAdmission extends Admission {
+interface AgentAdmission extends Admission {
   readonly target: string;
 }
 

@@ -33,7 +33,7 @@ export interface AgentLegOptions {
   note(text: string): void;
 }
 
-export interface AgentLeg extends Component {
+interface AgentLeg extends Component {
   readonly context: AgentContext;
   readonly listener: Listener;
 }

@@ -8,7 +8,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
  */
 export const MAX_ACCEPTED_CREDENTIALS = 10_000;
 
-export interface Caller {
+interface Caller {
   /** The name whose seats the requests use. */
   readonly name: string;
   readonly isAccepted: boolean;

@@ -14,11 +14,11 @@ import { createApiServer } from "./api-server.ts";
 import type { AdmissionRoute } from "./api-server-leg.ts";
 import { forwardToApiServer } from "./forward-to-api-server.ts";
 
-export interface ApiServerLeg extends Component {
+interface ApiServerLeg extends Component {
   readonly listener: Listener;
 }
 
-export interface ApiServerLegParts {
+interface ApiServerLegParts {
   /** The listener requests client certificates from these authorities. */
   readonly authorities: readonly WatchedAuthority[];
   /**

@@ -13,7 +13,7 @@ import type { Metrics } from "../../observability/metrics.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
 
 /** Refused node addresses that are logged; further ones are only counted. */
-export const MAX_LOGGED_REFUSALS = 1_000;
+const MAX_LOGGED_REFUSALS = 1_000;
 
 /** Decides how to reach kubelets. `ownEndpoints`: this process' API-server addresses, read at each dial. */
 export async function buildKubelet(

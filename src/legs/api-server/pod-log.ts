@@ -19,7 +19,7 @@ import { dialingError } from "../../sessions/upstream-errors.ts";
 import { endpointOf } from "./dial-node.ts";
 
 /** The pod that a log path names. */
-export interface PodLogPath {
+interface PodLogPath {
   readonly namespace: string;
   readonly pod: string;
 }

@@ -19,7 +19,7 @@ import { Sessions, type SessionWatcher } from "../../sessions/sessions.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
 import { KubeletUpstream } from "./kubelet-upstream.ts";
 
-export interface BuiltKubeletListener extends Component {
+interface BuiltKubeletListener extends Component {
   readonly listener: Listener;
   /** The gateway with this listener's own authenticator, authorizer and sessions. */
   readonly gateway: ServingContext;
@@ -27,12 +27,12 @@ export interface BuiltKubeletListener extends Component {
 }
 
 /** The gateway's access settings, for a listener without its own. */
-export interface SharedAccess {
+interface SharedAccess {
   readonly authentication: BuiltAuthenticator;
   readonly authorization: BuiltAuthorizer;
 }
 
-export interface KubeletListenerParts {
+interface KubeletListenerParts {
   readonly listener: KubeletListener;
   readonly configuration: GatewayConfiguration;
   readonly shared: SharedAccess;

@@ -21,7 +21,7 @@ import { streamingRouteOf } from "./streaming-url.ts";
 import { refusalOfRuntime, textRefusal } from "./text-refusal.ts";
 
 /** A session with a container of this node, and the call that returns its streaming URL. */
-export interface KubeletAdmission extends Admission {
+interface KubeletAdmission extends Admission {
   mintUrl(): Promise<string>;
 }
 

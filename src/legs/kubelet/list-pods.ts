@@ -9,7 +9,7 @@ import {
 import { byAttempt, bySandboxAge, nameOf, POD_LABELS, uidOf } from "../../cri/pods.ts";
 
 /** A pod on the node, with its containers' current attempts. */
-export interface NodePod {
+interface NodePod {
   readonly sandbox: PodSandbox;
   readonly containers: readonly RuntimeContainer[];
 }

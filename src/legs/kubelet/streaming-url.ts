@@ -3,7 +3,7 @@ import type { UpstreamEndpoint } from "../../net/dial.ts";
 import type { UpstreamTls } from "../../net/tls.ts";
 
 /** The destination of a runtime's streaming URL. The path contains a single-use token and is never shown. */
-export interface StreamingRoute {
+interface StreamingRoute {
   readonly endpoint: UpstreamEndpoint;
   readonly path: string;
 }

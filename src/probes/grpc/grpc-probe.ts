@@ -22,7 +22,7 @@ const FIRST_BACKOFF_MS = 1_000;
 const BACKOFF_FACTOR = 1.6;
 const BACKOFF_JITTER = 0.2;
 
-export interface GrpcProbeOptions {
+interface GrpcProbeOptions {
   readonly userAgent: string;
   /** TLS without verification and without a client certificate (KEP-4939). */
   readonly isTls: boolean;

@@ -15,7 +15,7 @@ export interface GrpcStatus {
 }
 
 export const OK = 0;
-export const CANCELED = 1;
+const CANCELED = 1;
 export const UNKNOWN = 2;
 export const DEADLINE_EXCEEDED = 4;
 const PERMISSION_DENIED = 7;

@@ -14,7 +14,7 @@ const DRAINING_TEXT = "the connection is draining";
 export const NOT_CONNECTED = "not connected";
 
 /** Hears whether the server speaks HTTP/2, and why not. */
-export interface ConnectionHearer {
+interface ConnectionHearer {
   onConnected(): void;
   onUnconnected(reason: string): void;
 }

@@ -12,7 +12,7 @@ import {
 import { decodeCheckResponse } from "./health-messages.ts";
 
 /** grpc-go's maximum for one message. A normal answer is two bytes long. */
-export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 const FRAME_HEADER_BYTES = 5;
 

@@ -12,7 +12,7 @@ import type { HttpReply } from "./http-reply.ts";
 import type { ProbeUrl } from "./probe-url.ts";
 import { isFollowed, type Redirect, refererOf, resolveRedirect } from "./redirect.ts";
 
-export interface HttpProbeOptions {
+interface HttpProbeOptions {
   readonly userAgent: string;
   /** HTTP/2 with prior knowledge on plain TCP, without fallback (KEP-5999). */
   readonly isH2c: boolean;

@@ -17,7 +17,7 @@ import { BodyStart, type HttpReply } from "./http-reply.ts";
  * Status lines and headers of all responses in an exchange, interim ones included. Go does not
  * limit their number.
  */
-export const MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
+const MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 
 const LIMITS = {
   ...defaultHttp1Limits,

@@ -45,7 +45,7 @@ export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): P
 }
 
 /** `x-header-NAME` -> `X-Header-Name`; a name that is not a token stays as it is. */
-export function canonicalName(name: string): string {
+function canonicalName(name: string): string {
   if (!TOKEN.test(name)) return name;
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }

@@ -11,7 +11,7 @@ import type { ProbeSocket } from "../probe-socket.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
 /** A connection's events and its end. */
-export interface Http2LinkHandler extends ClientConnectionHandler {
+interface Http2LinkHandler extends ClientConnectionHandler {
   /**
    * The connection ended before we closed it; the text has Go's words. `isEof`: the server ended it
    * without an error.
@@ -23,7 +23,7 @@ export interface Http2LinkHandler extends ClientConnectionHandler {
 const GOAWAY_BYTES = encodeFrame(FRAME.GOAWAY, 0, 0, new Uint8Array(8));
 
 /** Bound on our answers to PINGs and SETTINGS that the server does not read. */
-export const MAX_UNSENT_BYTES = 64 * 1024;
+const MAX_UNSENT_BYTES = 64 * 1024;
 
 /**
  * One probe's HTTP/2 connection on a connected socket, plain or TLS. Sends related frames in one

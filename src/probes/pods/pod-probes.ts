@@ -13,7 +13,7 @@ import type { TimerWheel } from "../worker/timer-wheel.ts";
 import { type RestartRequest, restartRequest } from "./restart.ts";
 
 /** The source of pods, e.g. a Cluster. */
-export interface PodSource {
+interface PodSource {
   listPods(): readonly Pod[];
   subscribe(listener: (change: ObjectChange) => void): () => void;
 }

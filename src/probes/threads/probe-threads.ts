@@ -201,7 +201,7 @@ class PendingRun implements Cancellable {
  * Probes a second. Below this, a thread with other work runs probes itself; above, it hands its
  * share to others. An otherwise idle thread manages some 6,000 over HTTP.
  */
-export const PROBES_PER_THREAD = 2_000;
+const PROBES_PER_THREAD = 2_000;
 
 /** The number of extra threads for this rate: one per full `perThread`, `maxThreads` at most. */
 export function threadsFor(probesPerSecond: number, maxThreads: number, perThread: number): number {

@@ -2,7 +2,7 @@ import type { ProbeHandler } from "../../api/probe-objects.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 
 /** The arguments of `runProbe` that can be sent to a thread. Never an exec probe. */
-export interface SerializedProbe {
+interface SerializedProbe {
   readonly handler: ProbeHandler;
   readonly target: Pick<ProbeTarget, "host" | "containerPorts" | "name">;
   readonly options: Pick<ProbeOptions, "timeoutMs" | "userAgentVersion" | "gates">;
@@ -43,7 +43,7 @@ function isSame(before: SerializedProbe, target: ProbeTarget, options: ProbeOpti
 }
 
 /** A thread caches this many probes with their prepared requests, some 3 KB each. */
-export const MAX_KNOWN_PROBES = 20_000;
+const MAX_KNOWN_PROBES = 20_000;
 
 /** Caches parsed texts. When full, it empties and starts over. */
 export class KnownProbes {

@@ -11,7 +11,7 @@ export interface UpstreamTarget {
   readonly attempt: (timeoutMs: number, signal: AbortSignal) => Promise<ProbeResult>;
 }
 
-export interface UpstreamProbesOptions {
+interface UpstreamProbesOptions {
   readonly timing: ProbeTiming;
   readonly wheel: TimerWheel;
   /**

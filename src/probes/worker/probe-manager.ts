@@ -11,13 +11,13 @@ import { type ProbeEvent, type RoundResult, runRound } from "./prober.ts";
 import type { TimerWheel } from "./timer-wheel.ts";
 
 /** Runs one handler once against a pod's container; never rejects. */
-export type AttemptProbe = (
+type AttemptProbe = (
   handler: ProbeHandler,
   target: { readonly pod: Pod; readonly container: Container; readonly containerId: string },
   options: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ) => Promise<ProbeResult>;
 
-export interface ProbeManagerOptions {
+interface ProbeManagerOptions {
   readonly wheel: TimerWheel;
   /** The pod with its current status, by uid. */
   readonly readPod: (uid: string) => Pod | undefined;

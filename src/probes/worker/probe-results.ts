@@ -1,6 +1,6 @@
 import type { BelievedResult } from "./probe-kind.ts";
 
-export interface ResultChange {
+interface ResultChange {
   readonly containerId: string;
   readonly podUid: string;
   readonly result: BelievedResult;

@@ -4,7 +4,7 @@ import type { ProbeResults } from "./probe-results.ts";
 import type { RoundResult } from "./prober.ts";
 import type { TimerWheel, WheelEntry } from "./timer-wheel.ts";
 
-export interface ProbeWorkerOptions {
+interface ProbeWorkerOptions {
   readonly kind: ProbeKind;
   readonly podUid: string;
   readonly containerName: string;
@@ -194,7 +194,7 @@ export class ProbeWorker {
 }
 
 /** The status of a container, init containers included: sidecars are probed too. */
-export function statusOf({ status }: Pod, containerName: string): ContainerStatus | undefined {
+function statusOf({ status }: Pod, containerName: string): ContainerStatus | undefined {
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   return statuses.find(({ name }) => name === containerName);
 }

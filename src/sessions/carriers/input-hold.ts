@@ -5,7 +5,7 @@ import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
  * A node that sent nothing for this long while it was read has nothing queued: kernels retry a full
  * receiver within 200 ms.
  */
-export const DRAINED_MS = 250;
+const DRAINED_MS = 250;
 /** Input is held at most this long. */
 export const MAX_INPUT_HOLD_MS = 1_000;
 /** The limit for a terminal, whose user waits for the echo of each key. */

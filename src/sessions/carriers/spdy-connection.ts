@@ -19,7 +19,7 @@ export interface SpdyConnectionEnd {
   readonly reason: string;
 }
 
-export interface SpdyConnectionOptions {
+interface SpdyConnectionOptions {
   readonly role: "client" | "server";
   readonly limits: SpdyLimits;
   readonly lingerTimes: LingerTimes;
@@ -30,7 +30,7 @@ export interface SpdyConnectionOptions {
   readonly maxQueuedBytes: number;
 }
 
-export interface SpdyConnectionHandler {
+interface SpdyConnectionHandler {
   /** The peer opened a stream (see SpdySessionHandler.onStream). Absent: every stream is refused. */
   onStream?(stream: SpdyStream): SpdyStreamHandler | number;
   /**

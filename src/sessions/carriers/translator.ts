@@ -33,7 +33,7 @@ import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
-export interface TranslatorOptions {
+interface TranslatorOptions {
   readonly requested: RequestedStreams;
   /** The version that the upstream chose. Its error stream is text up to v3, and Status JSON from v4. */
   readonly upstreamVersion: RemoteCommandVersion;

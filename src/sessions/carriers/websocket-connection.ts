@@ -48,7 +48,7 @@ export interface WebSocketConnectionHandler {
   onEnd(end: WebSocketEnd): void;
 }
 
-export interface WebSocketConnectionOptions {
+interface WebSocketConnectionOptions {
   /** This side's role. A client masks its frames. */
   readonly role: WebSocketRole;
   readonly limits: WebSocketLimits;

@@ -18,7 +18,7 @@ export interface Siblings {
 }
 
 /** Other processes that may own a session that a client resumes here. */
-export interface OtherOwners {
+interface OtherOwners {
   /** Absent: this process is the only one on its machine. */
   readonly siblings?: Siblings | undefined;
   /** Absent: this machine is the only one. */

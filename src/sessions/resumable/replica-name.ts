@@ -10,7 +10,7 @@ const NAME_BYTES = 16;
 const NUMBERS = 2 ** 32;
 
 /** The owner that a session's name encodes. */
-export interface NamedOwner {
+interface NamedOwner {
   readonly replica: string;
   readonly process: string;
 }

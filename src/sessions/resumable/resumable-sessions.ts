@@ -30,11 +30,11 @@ import { RESUME_HEARTBEAT } from "./resuming-client.ts";
 import type { SessionOwner } from "./session-owner.ts";
 
 /** After this many wrong proofs a session refuses further attempts, its owner's included, for a while. */
-export const MAX_WRONG_PROOFS = 8;
+const MAX_WRONG_PROOFS = 8;
 /** The length of that pause, counted from the last wrong proof. */
-export const WRONG_PROOF_PAUSE_MS = 10_000;
+const WRONG_PROOF_PAUSE_MS = 10_000;
 
-export interface ResumableSessionsOptions {
+interface ResumableSessionsOptions {
   readonly settings: ResumptionSettings;
   readonly clock: SessionClock;
   readonly lingerTimes: LingerTimes;
@@ -46,7 +46,7 @@ export interface ResumableSessionsOptions {
 }
 
 /** Repeats decisions from the session's start that may differ for its user by now. Throws StatusError. */
-export type Reauthorize = (user: UserInfo) => void;
+type Reauthorize = (user: UserInfo) => void;
 
 /** A resumable session, with the user and the key that a resumption must match. */
 interface HeldSession {
@@ -62,7 +62,7 @@ interface HeldSession {
 }
 
 /** The server's agreement to make a session resumable. */
-export interface AgreedResumption {
+interface AgreedResumption {
   /** The headers of the 101, including the agreement. */
   readonly headers: HeaderList;
   /** Call once that 101 has been written. The result replaces the connection. */

@@ -11,7 +11,7 @@ import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connect
 export const COMPLETED_WINDOW_MS = 10_000;
 const READ_AHEAD_BYTES = 16 * 1024;
 
-export interface ResumableSocketOptions extends ResumeConnectionOptions {
+interface ResumableSocketOptions extends ResumeConnectionOptions {
   /** Limit for unacknowledged bytes, which are buffered here, in each direction. */
   readonly windowBytes: number;
   /** How long the session waits for its next connection, in milliseconds. */

@@ -23,7 +23,7 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 /** Each side sends frames of up to 64 KiB. Only an intermediary merges them into larger ones. */
 const LIMITS = { maxFrameBytes: 1024 * 1024, maxMessageBytes: 4 * 1024 * 1024, maxFragments: 1024 };
 
-export interface ResumeConnectionHandler {
+interface ResumeConnectionHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean): void;
   /**
    * Called once when the connection is unusable; never after `close` or `abandon`. `isFinal`: a new

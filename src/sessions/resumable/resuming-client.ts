@@ -14,7 +14,7 @@ import { ResumableSocket } from "./resumable-socket.ts";
 import { proofOf } from "./resume-proof.ts";
 
 /** Bytes that this side can buffer in each direction. */
-export const OFFERED_WINDOW_BYTES: number = 1024 * 1024;
+const OFFERED_WINDOW_BYTES: number = 1024 * 1024;
 /** Upper limit for the window that a server may set. */
 const MAX_WINDOW_SECONDS = 24 * 3_600;
 const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
@@ -34,7 +34,7 @@ export interface AnsweredUpgrade extends UpgradedConnection {
   readonly responseHeaders: HeaderList;
 }
 
-export interface ResumingClientOptions {
+interface ResumingClientOptions {
   readonly clock: SessionClock;
   /** Repeats the upgrade with this header, and with `RESUME_PROTOCOL` as the only subprotocol. */
   redial(line: HeaderLine, signal: AbortSignal): Promise<AnsweredUpgrade>;

@@ -11,7 +11,7 @@ const REST_BYTES = 10;
 const OWNER_CHARACTERS = 8;
 
 /** Which other processes may own sessions. */
-export interface SessionOwnerOptions {
+interface SessionOwnerOptions {
   /**
    * The folder of this machine's process sockets, which no other user may enter. Absent: this process is
    * the only one.
@@ -22,7 +22,7 @@ export interface SessionOwnerOptions {
 }
 
 /** Where a session's owner runs. "nowhere": this gateway did not make the name. */
-export type SessionPlace =
+type SessionPlace =
   | { readonly at: "here" }
   | { readonly at: "sibling"; readonly socketPath: string }
   | { readonly at: "peer"; readonly replica: string }

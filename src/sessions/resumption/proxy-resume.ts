@@ -23,7 +23,7 @@ import { callerLine } from "./caller-line.ts";
 const NO_ANSWER = "the process that owns the session does not answer";
 
 /** The gateway's parts that proxying a resumption needs. */
-export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
+type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
   readonly resumable: ResumableSessions;
 };
 

@@ -11,12 +11,12 @@ import type { UserInfo } from "../../user-info.ts";
 import { identitiesOf, identityOfSubject } from "./subjects.ts";
 
 /** A role's rules, or why it has none. */
-export type RoleRules =
+type RoleRules =
   | { readonly rules: readonly PolicyRule[]; readonly error?: undefined }
   | { readonly rules?: undefined; readonly error: string };
 
 /** A binding for a user, and its name for the reason, which few requests need. */
-export interface AppliedBinding {
+interface AppliedBinding {
   readonly roleRules: RoleRules;
   describe(): string;
 }

@@ -2,7 +2,7 @@ import type { Subject } from "../../../api/rbac-objects.ts";
 import type { UserInfo } from "../../user-info.ts";
 
 /** A service account's user name. */
-export function serviceAccountUserName(namespace: string, name: string): string {
+function serviceAccountUserName(namespace: string, name: string): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 

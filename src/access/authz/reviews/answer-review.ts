@@ -5,7 +5,7 @@ import type { Authorizer } from "../authorizer.ts";
 import { answerAccessReview } from "./self-subject-access-review.ts";
 
 /** A posted review: a map of the right kind and version, otherwise unchecked. */
-export type PostedReview = Readonly<Record<string, unknown>>;
+type PostedReview = Readonly<Record<string, unknown>>;
 
 /**
  * Answers an authorized user's SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview

@@ -10,9 +10,9 @@ import {
 } from "./subject-access-review.ts";
 
 /** Sends a review; rejects without an answer. The composition root provides the HTTP client. */
-export type AskWebhook = (review: unknown) => Promise<{ readonly status: number; readonly body: unknown }>;
+type AskWebhook = (review: unknown) => Promise<{ readonly status: number; readonly body: unknown }>;
 
-export interface WebhookAuthorizerOptions {
+interface WebhookAuthorizerOptions {
   readonly version: SubjectAccessReviewVersion;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
@@ -29,7 +29,7 @@ export const MAX_WAITING_ACCESS_REVIEWS = 1_000;
 const RETRY_AFTER_SECONDS = 1;
 
 /** Longer attributes are not cached, so that a caller cannot fill the cache. */
-export const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
+const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
 
 /**
  * `--authorization-mode=Webhook`: caches SubjectAccessReviews, and shares concurrent equal ones.

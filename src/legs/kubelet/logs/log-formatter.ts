@@ -12,7 +12,7 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const NEWLINE_BYTES: Uint8Array = Buffer.from("\n");
 
-export interface LineHead {
+interface LineHead {
   readonly time: string;
   readonly stream: "stdout" | "stderr";
   readonly isPartial: boolean;

@@ -22,7 +22,7 @@ import { terminalWarning } from "../terminal-warning.ts";
 import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
 
-export interface CommandBridgeOptions {
+interface CommandBridgeOptions {
   readonly webSocketLimits: WebSocketLimits;
   /** True if stdout is a terminal, where a warning may be written. */
   readonly hasTerminal: boolean;

@@ -8,7 +8,7 @@ import type { SpdyStream, SpdyStreamHandler, StreamEnd } from "../../../../proto
 const AFTER_DATA_MS = 10_000;
 
 /** Sends to the client's two channels for a port. */
-export interface PortChannels {
+interface PortChannels {
   /** `part` is never empty. */
   sendData(part: Uint8Array): void;
   /** `text` is never empty. */

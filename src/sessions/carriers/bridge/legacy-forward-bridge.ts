@@ -19,7 +19,7 @@ import { sendChannelMessage } from "../channel-message.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 
-export interface LegacyForwardOptions {
+interface LegacyForwardOptions {
   /** In request order: port i uses channels 2i (data) and 2i + 1 (errors). */
   readonly ports: readonly number[];
   readonly isBase64: boolean;

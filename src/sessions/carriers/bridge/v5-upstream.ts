@@ -9,7 +9,7 @@ import { faultOf } from "../../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import type { OutputStream } from "./command-client.ts";
 
-export interface V5UpstreamHandler {
+interface V5UpstreamHandler {
   /** `part` is never empty. */
   onOutput(stream: OutputStream, part: Uint8Array): void;
   /** A piece of the Status. After the last piece the upstream should end the session. */
