@@ -86,13 +86,11 @@ describe("client certificates and the front proxy", () => {
     expect(await userOf(caller)).toEqual({ status: 101, user });
   });
 
-  // From 24 on Node shows a server no intermediates, so nobody can tell whose they are where two authorities are trusted.
-  it.skipIf(Number(process.versions.node.split(".")[0]) >= 24)(
-    "a certificate behind an intermediate is the right user",
-    async () => {
-      expect(await userOf({ certificate: "chained" })).toEqual({ status: 101, user: "jane" });
-    },
-  );
+  it("a certificate behind an intermediate is the right user", async ({ skip }) => {
+    // So the certificate's authority is unknown if two are trusted.
+    skip(Number(process.versions.node.split(".")[0]) >= 24, "Node.js 24 shows a server no intermediates");
+    expect(await userOf({ certificate: "chained" })).toEqual({ status: 101, user: "jane" });
+  });
 
   it.each([
     ["no credential", {}, "no-credentials"],
