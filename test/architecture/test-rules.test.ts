@@ -1,5 +1,6 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { LONG_TESTS } from "../support/long-tests.ts";
 import { importsOf, readSource, typeScriptFilesIn } from "./source-files.ts";
 
 const SERVERS_AND_PROCESSES =
@@ -38,5 +39,13 @@ describe("tests", () => {
     expect(starting).toEqual(["test/support/test-gateway.ts"]);
     const serving = tests.filter((file) => /sluiceCommand\("serve"/.test(readSource(file)));
     expect(serving).toEqual(["test/support/served-gateway.ts"]);
+  });
+
+  it("that are long are there, and each of their rooms has others in npm test", () => {
+    const files = typeScriptFilesIn("test/integration").filter((file) => file.endsWith(".test.ts"));
+    expect(LONG_TESTS.filter((file) => !files.includes(file))).toEqual([]);
+    const roomOf = (file: string): string | undefined => file.split("/")[2];
+    const quick = new Set(files.filter((file) => !LONG_TESTS.includes(file)).map(roomOf));
+    expect(LONG_TESTS.filter((file) => !quick.has(roomOf(file)))).toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ const SUITES: readonly (readonly [project: string, command: string, needs: strin
   [
     "long",
     "npm run test:long",
-    "Node.js alone, and minutes: worker processes, replicas, sweeps; part of npm run check",
+    "Node.js alone, and minutes: worker processes, replicas, sweeps, kubectl if it is installed",
   ],
   [
     "real",

@@ -1,14 +1,16 @@
 /**
- * What takes minutes: worker processes, replicas, programs that replace one another, the command line at length, and sweeps over every
- * defect, part or round. `npm run test:long`, `npm run check` and CI run them; each room has quicker files in `npm test`.
+ * What takes minutes: worker processes, replicas, programs that replace one another, the command line at length, kubectl, and sweeps over
+ * every defect, part or round. `npm run test:long`, `npm run check` and CI run them; each room has quicker files in `npm test`.
  */
 export const LONG_TESTS: readonly string[] = [
+  "test/integration/api/read-only-server/kubectl.test.ts",
   "test/integration/app/nth-start.test.ts",
   "test/integration/app/orphaned-worker.test.ts",
   "test/integration/app/worker-ingress-stop.test.ts",
   "test/integration/app/worker-listeners.test.ts",
   "test/integration/app/worker-probes.test.ts",
   "test/integration/app/worker-resumption.test.ts",
+  "test/integration/app/workers.test.ts",
   "test/integration/cli/conformance/conformance.test.ts",
   "test/integration/cli/copy/broken-off-folder.test.ts",
   "test/integration/cli/copy/cp.test.ts",
@@ -19,7 +21,10 @@ export const LONG_TESTS: readonly string[] = [
   "test/integration/cli/stalled-terminal.test.ts",
   "test/integration/conformance/defects.test.ts",
   "test/integration/ingress/own-bytes.test.ts",
+  "test/integration/kubernetes/api-server/kubectl.test.ts",
+  "test/integration/kubernetes/api-server/kubectl-validation.test.ts",
   "test/integration/kubernetes/live-cluster-rounds.test.ts",
+  "test/integration/legs/api-server/access/kubectl-reviews.test.ts",
   "test/integration/legs/api-server/own-session-bytes.test.ts",
   "test/integration/legs/api-server/stalled-memory.test.ts",
   "test/integration/peers/replica-processes.test.ts",
