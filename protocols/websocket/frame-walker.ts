@@ -1,3 +1,4 @@
+import { readUint16 } from "../bytes/index.ts";
 import { NO_CLOSE_CODE } from "./close-code.ts";
 import type { WebSocketRole } from "./frame-decoder.ts";
 import {
@@ -25,10 +26,10 @@ export interface FrameWalkerHandler {
   /** A complete PING. The handler may keep the payload, which is unmasked. */
   onPing(payload: Uint8Array): void;
   /**
-   * Whether a data message ends here, too. `firstByte` is its first byte, unmasked, or -1 if its first frame is
-   * empty. `isWhole`: that frame is complete and the message's last. Absent: no data message ends here.
+   * Whether a data message ends here, too; undefined: more of it is needed, so its frames are held. `firstByte`: its first byte, unmasked; -1 if
+   * none came yet. `bytes`: the payload of its frames so far, of which 2 stand for more. Absent: no data message ends here.
    */
-  isUnwanted?(firstByte: number, isWhole: boolean): boolean;
+  isUnwanted?(firstByte: number, bytes: number, isWhole: boolean): boolean | undefined;
   /**
    * Bytes to forward, after the events in them: all except PING and PONG frames and unwanted messages, which end
    * here. A chunk without those is passed as it is.
@@ -41,12 +42,15 @@ export interface FrameWalkerHandler {
   onBoundary(): void;
 }
 
-const CLOSE_CODE_BYTES = 2;
+/** Held of a message: an empty first frame, its first byte in a frame, and the next frame's header. */
+const MAX_HELD_BYTES = 3 * MAX_FRAME_HEADER_BYTES + 1;
+/** So much of a message decides whether it is wanted. */
+const DECIDING_BYTES = 2;
 
 /**
  * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, and reports
  * payload and the bytes to forward. Never copies chunks or writes to them. Holds a header at the end of a chunk
- * until the byte after it arrives.
+ * until the byte after it arrives, and a message's first frames until `isUnwanted` decides.
  */
 export class WebSocketFrameWalker {
   readonly #handler: FrameWalkerHandler;
@@ -54,10 +58,9 @@ export class WebSocketFrameWalker {
   #payloadBytesLeft = 0;
   #maskPhase = 0;
   #isInMessage = false;
-  #closeBytes = 0;
-  #closeCode = 0;
-  #ping: Uint8Array | undefined;
-  #pingBytes = 0;
+  /** The payload of a PING or Close. */
+  #control: Uint8Array | undefined;
+  #controlBytes = 0;
   /** The current frame is a PING or a PONG, or belongs to an unwanted message. */
   #isSkipped = false;
   #isDropping = false;
@@ -68,8 +71,13 @@ export class WebSocketFrameWalker {
   #headerStart = 0;
   /** The current frame begins in the current chunk. */
   #hasBegunHere = false;
-  readonly #held = new Uint8Array(MAX_FRAME_HEADER_BYTES);
+  readonly #held = new Uint8Array(MAX_HELD_BYTES);
   #heldBytes = 0;
+  /** Those of `#held` that are whole frames of a message that `isUnwanted` has not decided on. */
+  #heldFrameBytes = 0;
+  #isUndecided = false;
+  #firstByte = -1;
+  #messageBytes = 0;
   #hasBegunMessage = false;
   #isBoundaryDue = false;
   /** The start of the current chunk's bytes that were not forwarded yet. */
@@ -88,7 +96,7 @@ export class WebSocketFrameWalker {
 
   /** The forwarded bytes end inside a data message. */
   get isInMessage(): boolean {
-    return this.#isInMessage && !(this.#isHeader && this.#hasBegunMessage);
+    return this.#isInMessage && !this.#isUndecided && !(this.#isHeader && this.#hasBegunMessage);
   }
 
   get #isAtStart(): boolean {
@@ -98,7 +106,7 @@ export class WebSocketFrameWalker {
   /** After an error of `push`: the bytes from before the last chunk that were not forwarded. */
   takeHeld(): Uint8Array {
     const held = this.#held.slice(0, this.#heldBytes);
-    this.#heldBytes = 0;
+    this.#heldBytes = this.#heldFrameBytes = 0;
     return held;
   }
 
@@ -142,32 +150,55 @@ export class WebSocketFrameWalker {
 
   #holdHeader(chunk: Uint8Array): void {
     this.#passUpTo(chunk, this.#headerStart);
-    const header = chunk.subarray(this.#headerStart);
-    this.#held.set(header, this.#heldBytes);
-    this.#heldBytes += header.byteLength;
+    this.#holdUpTo(chunk, chunk.length);
+  }
+
+  #holdUpTo(chunk: Uint8Array, end: number): void {
+    const bytes = chunk.subarray(this.#headerStart, end);
+    this.#held.set(bytes, this.#heldBytes);
+    this.#heldBytes += bytes.byteLength;
   }
 
   /**
-   * The byte after a frame's header has arrived, or the frame is empty: forwards the header, or drops its message.
+   * The byte after a frame's header has arrived, or the frame is empty: forwards the header, or drops or holds its
+   * message.
    */
   #endHeader(chunk: Uint8Array, at: number): void {
     this.#isHeader = false;
-    if (this.#isMessageUnwanted(chunk, at)) {
-      this.#passUpTo(chunk, this.#headerStart);
-      this.#heldBytes = 0;
-      this.#isSkipped = true;
-      this.#isDropping = !this.#frame.isFinal;
-    } else if (this.#heldBytes > 0) {
-      const held = this.takeHeld();
-      if (!this.#isSkipped) this.#handler.onPass(held);
+    if (this.#isUndecided && !isControlOpcode(this.#frame.opcode)) this.#decide(chunk, at);
+    else if (this.#heldBytes > this.#heldFrameBytes) {
+      const header = this.#held.slice(this.#heldFrameBytes, this.#heldBytes);
+      this.#heldBytes = this.#heldFrameBytes;
+      if (!this.#isSkipped) this.#handler.onPass(header);
     }
   }
 
-  #isMessageUnwanted(chunk: Uint8Array, at: number): boolean {
-    if (!this.#hasBegunMessage || this.#handler.isUnwanted === undefined) return false;
+  #decide(chunk: Uint8Array, at: number): void {
     const { isFinal, payloadBytes } = this.#frame;
-    const firstByte = payloadBytes === 0 ? -1 : this.#unmasked(chunk, at, 0);
-    return this.#handler.isUnwanted(firstByte, isFinal && payloadBytes <= 1);
+    if (this.#messageBytes === 0 && payloadBytes > 0) this.#firstByte = this.#unmasked(chunk, at, 0);
+    this.#messageBytes = Math.min(DECIDING_BYTES, this.#messageBytes + payloadBytes);
+    const isWhole = isFinal && payloadBytes < DECIDING_BYTES;
+    const isUnwanted = this.#handler.isUnwanted?.(this.#firstByte, this.#messageBytes, isWhole);
+    if (isUnwanted === undefined && !isFinal && payloadBytes < DECIDING_BYTES) {
+      this.#holdFrame(chunk, at + payloadBytes);
+      return;
+    }
+    this.#isUndecided = false;
+    if (isUnwanted === true) {
+      this.#passUpTo(chunk, this.#headerStart);
+      this.#heldBytes = this.#heldFrameBytes = 0;
+      this.#isSkipped = true;
+      this.#isDropping = !isFinal;
+    } else if (this.#heldBytes > 0) this.#handler.onPass(this.takeHeld());
+  }
+
+  /** Empty continuations are left out. */
+  #holdFrame(chunk: Uint8Array, end: number): void {
+    this.#passUpTo(chunk, this.#headerStart);
+    if (this.#hasBegunMessage || this.#frame.payloadBytes > 0) this.#holdUpTo(chunk, end);
+    else this.#heldBytes = this.#heldFrameBytes;
+    this.#heldFrameBytes = this.#heldBytes;
+    this.#passStart = end;
   }
 
   /** Decides by a frame's first byte whether to forward it. */
@@ -214,6 +245,9 @@ export class WebSocketFrameWalker {
     this.#maskPhase = 0;
     if (!isControlOpcode(this.#frame.opcode) && !this.#isInMessage) {
       this.#isInMessage = this.#hasBegunMessage = true;
+      this.#isUndecided = this.#handler.isUnwanted !== undefined;
+      this.#firstByte = -1;
+      this.#messageBytes = 0;
       this.#handler.onMessageStart();
     }
     if (this.#payloadBytesLeft > 0) return;
@@ -225,25 +259,18 @@ export class WebSocketFrameWalker {
     if (this.#isHeader) this.#endHeader(chunk, at);
     const end = Math.min(chunk.length, at + this.#payloadBytesLeft);
     this.#payloadBytesLeft -= end - at;
-    if (this.#frame.opcode === OPCODE.CLOSE) this.#readCloseCode(chunk, at, end);
-    else if (this.#frame.opcode === OPCODE.PING) this.#readPing(chunk, at, end);
-    else if (!isControlOpcode(this.#frame.opcode)) this.#showData(chunk, at, end);
+    const { opcode } = this.#frame;
+    if (!isControlOpcode(opcode)) this.#showData(chunk, at, end);
+    else if (opcode !== OPCODE.PONG) this.#readControl(chunk, at, end);
     if (this.#payloadBytesLeft === 0) this.#endFrame();
     return end;
   }
 
-  #readCloseCode(chunk: Uint8Array, start: number, end: number): void {
-    for (let at = start; at < end && this.#closeBytes < CLOSE_CODE_BYTES; at++) {
-      this.#closeCode = (this.#closeCode << 8) | this.#unmasked(chunk, at, this.#closeBytes);
-      this.#closeBytes += 1;
-    }
-  }
-
-  #readPing(chunk: Uint8Array, start: number, end: number): void {
-    this.#ping ??= new Uint8Array(MAX_CONTROL_PAYLOAD_BYTES);
+  #readControl(chunk: Uint8Array, start: number, end: number): void {
+    this.#control ??= new Uint8Array(MAX_CONTROL_PAYLOAD_BYTES);
     for (let at = start; at < end; at++) {
-      this.#ping[this.#pingBytes] = this.#unmasked(chunk, at, this.#pingBytes);
-      this.#pingBytes += 1;
+      this.#control[this.#controlBytes] = this.#unmasked(chunk, at, this.#controlBytes);
+      this.#controlBytes += 1;
     }
   }
 
@@ -258,12 +285,11 @@ export class WebSocketFrameWalker {
 
   #endFrame(): void {
     const { opcode, isFinal } = this.#frame;
-    if (opcode === OPCODE.CLOSE) {
-      this.#handler.onClose(this.#closeBytes === 0 ? NO_CLOSE_CODE : this.#closeCode);
-    } else if (opcode === OPCODE.PING) {
-      const payload = (this.#ping ?? new Uint8Array(0)).slice(0, this.#pingBytes);
-      this.#pingBytes = 0;
-      this.#handler.onPing(payload);
+    if (opcode === OPCODE.CLOSE || opcode === OPCODE.PING) {
+      const payload = this.#control?.slice(0, this.#controlBytes) ?? new Uint8Array(0);
+      this.#controlBytes = 0;
+      if (opcode === OPCODE.PING) this.#handler.onPing(payload);
+      else this.#handler.onClose(payload.byteLength === 0 ? NO_CLOSE_CODE : readUint16(payload, 0));
     } else if (!isControlOpcode(opcode) && isFinal) {
       this.#isInMessage = this.#isDropping = false;
       this.#handler.onMessageEnd();

@@ -1,4 +1,5 @@
-import { PORT_PREFIX_BYTES } from "../../../protocols/portforward/index.ts";
+import { dataChannelOf, PORT_PREFIX_BYTES } from "../../../protocols/portforward/index.ts";
+import { channelByte } from "../../../protocols/remotecommand/index.ts";
 import type { Farewells } from "../observers/end-observer.ts";
 import { legacyStreams } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
@@ -10,6 +11,7 @@ import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
  * which authorization has covered.
  */
 export class LegacyForwardDecoder extends WebSocketDecoder {
+  readonly #dataChannels: ReadonlySet<number>;
   readonly #client: ChannelReader;
   readonly #node: ChannelReader;
   /** Each node channel begins with its port number: how many of those bytes are still to come. */
@@ -19,6 +21,9 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
   constructor(ports: readonly number[], isBase64: boolean, observers: SessionObservers, ends: Farewells) {
     super(observers, ends);
     const streams = legacyStreams(ports);
+    this.#dataChannels = new Set(
+      ports.map((_port, index) => channelByte(dataChannelOf(index), { isBase64 })),
+    );
     for (let channel = 0; channel < streams.length; channel += 2) {
       for (const stream of streams.slice(channel, channel + 2).reverse()) observers.stream(stream);
     }
@@ -41,6 +46,11 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
           this.refuse(observers.data(stream, "node", payload));
       },
     );
+  }
+
+  /** Error channels are the server's. */
+  protected override isWantedChannel(firstByte: number): boolean {
+    return this.#dataChannels.has(firstByte);
   }
 
   protected clientMessage(): void {

@@ -88,13 +88,12 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
       : undefined;
   }
 
-  /** Channels that a client may not send on, and input of no bytes, which would be bytes that meet a closed socket. */
-  protected override isUnwanted(firstByte: number, isWhole: boolean): boolean {
-    if (firstByte === -1) return isWhole;
+  protected override isWantedChannel(firstByte: number): boolean {
     const { isBase64, hasClose } = specOf(this.#version);
-    if (firstByte === channelByte(CHANNEL.STDIN, { isBase64 })) return isWhole;
-    if (firstByte === channelByte(CHANNEL.RESIZE, { isBase64 })) return false;
-    return !(hasClose && firstByte === CHANNEL.CLOSE);
+    const isOfClient = [CHANNEL.STDIN, CHANNEL.RESIZE].some(
+      (channel) => channelByte(channel, { isBase64 }) === firstByte,
+    );
+    return isOfClient || (hasClose && firstByte === CHANNEL.CLOSE);
   }
 
   protected clientMessage(): void {

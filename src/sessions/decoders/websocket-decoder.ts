@@ -63,7 +63,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onPass: (bytes) => {
         if (this.#refusal === undefined) this.#passUp(bytes);
       },
-      isUnwanted: (firstByte, isWhole) => this.isUnwanted(firstByte, isWhole),
+      isUnwanted: (firstByte, bytes, isWhole) => this.isUnwanted(firstByte, bytes, isWhole),
       onBoundary: () => {},
     });
     this.#node = new WebSocketFrameWalker("client", {
@@ -98,9 +98,15 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 
   /** A message of the client's that servers ignore: it is not passed on. See FrameWalkerHandler. */
-  protected isUnwanted(_firstByte: number, _isWhole: boolean): boolean {
+  protected isUnwanted(firstByte: number, bytes: number, isWhole: boolean): boolean | undefined {
+    if (bytes > 0 && !this.isWantedChannel(firstByte)) return true;
+    // Bytes without payload would only meet a socket that the node may have closed.
+    if (bytes < 2) return isWhole ? true : undefined;
     return false;
   }
+
+  /** Whether clients send on the channel with this first byte. */
+  protected abstract isWantedChannel(firstByte: number): boolean;
 
   /** Called when a message of the client begins. */
   protected abstract clientMessage(): void;

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
 import { WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
@@ -167,10 +168,17 @@ describe("a session that passes through", () => {
   });
 });
 
-describe("what a WebSocket client of a command sends", () => {
-  const passedOf = (protocol: string, frames: readonly (readonly [first: number, body: string])[]) => {
+describe("what a WebSocket client sends", () => {
+  const FORWARD_PORTS = [8080, 9090];
+
+  /** The client's messages as the node has them, and where the bytes that passed end; for each length of reads. */
+  const passedOf = (
+    [subresource, protocol]: readonly ["exec" | "portforward", string],
+    frames: readonly (readonly [first: number, body: string])[],
+    cuts: readonly number[] = [1e6, 1, 2, 3, 5, 7],
+  ) => {
     const { ends, decoderFor } = passThroughOf(
-      { offer: { transport: "websocket" } as StreamingRequest["offer"], subresource: "exec", ports: [] },
+      { offer: { transport: "websocket" } as StreamingRequest["offer"], subresource, ports: FORWARD_PORTS },
       [["Sec-WebSocket-Protocol", protocol]],
       { spdy: defaultSpdyLimits },
     );
@@ -180,58 +188,149 @@ describe("what a WebSocket client of a command sends", () => {
         return Buffer.concat([Buffer.of(first, 0x80 | masked.byteLength, 1, 2, 3, 4), masked]);
       }),
     );
-    const cuts = [wire.byteLength, 1, 2, 3, 5, 7];
     return cuts.map((size) => {
       const decoder = decoderFor(new SessionObservers([ends]));
       const passed: Buffer[] = [];
       for (let at = 0; at < wire.byteLength; at += size)
         decoder?.fromClient(wire.subarray(at, at + size), (bytes) => void passed.push(Buffer.from(bytes)));
       const messages: string[] = [];
+      let message = "";
       new WebSocketFrameDecoder("server", {
-        onMessage: (part) => void messages.push(Buffer.from(part).toString("latin1")),
+        onMessage: (part, _isFirst, isLast) => {
+          message += Buffer.from(part).toString("latin1");
+          if (isLast) messages.push(message);
+          if (isLast) message = "";
+        },
         onPing: () => {},
         onPong: () => {},
         onClose: (code) => void messages.push(`Close ${code}`),
       }).push(Buffer.concat(passed));
-      return messages.join("");
+      return messages;
     });
   };
 
   it.each([
-    ["v5.channel.k8s.io", 0x2, "\0a\u0004{}\xff\0\0bcClose 1000"],
-    ["v4.channel.k8s.io", 0x2, "\0a\u0004{}\0bcClose 1000"],
+    ["v5.channel.k8s.io", 0x2, ["\0a", "\u0004{}", "\xff\0", "\0bc", "Close 1000"]],
+    ["v4.channel.k8s.io", 0x2, ["\0a", "\u0004{}", "\0bc", "Close 1000"]],
   ])("reaches the node where it is input, a size, or their end, in %s, wherever reads cut it", (protocol, opcode, kept) => {
     const whole = 0x80 | opcode;
-    const passed = passedOf(protocol, [
-      [whole, "\0a"],
-      // Empty input, and no channel at all.
-      [whole, "\0"],
-      [whole, ""],
-      [whole, "\u0004{}"],
-      // Channels of the server's, and unknown ones; one in parts, with a heartbeat between them.
-      [whole, "\u0001out"],
-      [whole, "\u0003status"],
-      [opcode, "\u0009be"],
-      [0x89, "ping"],
-      [0x00, "tween"],
-      [0x80, "end"],
-      [whole, "\xff\0"],
-      // Input in parts, of which the first is the channel alone.
-      [opcode, "\0"],
-      [0x00, "b"],
-      [0x80, "c"],
-      [0x88, "\x03\xe8"],
-    ]);
+    const passed = passedOf(
+      ["exec", protocol],
+      [
+        [whole, "\0a"],
+        // Empty input, and no channel at all.
+        [whole, "\0"],
+        [whole, ""],
+        [whole, "\u0004{}"],
+        // Channels of the server's, and unknown ones; one in parts, with a heartbeat between them.
+        [whole, "\u0001out"],
+        [whole, "\u0003status"],
+        [opcode, "\u0009be"],
+        [0x89, "ping"],
+        [0x00, "tween"],
+        [0x80, "end"],
+        [whole, "\xff\0"],
+        // Input in parts, of which the first is the channel alone.
+        [opcode, "\0"],
+        [0x00, "b"],
+        [0x80, "c"],
+        [0x88, "\x03\xe8"],
+      ],
+    );
     expect(passed).toEqual(passed.map(() => kept));
   });
 
   it("is known by its digit in base64", () => {
-    const passed = passedOf("v4.base64.channel.k8s.io", [
-      [0x81, "0YQ=="],
-      [0x81, "0"],
-      [0x81, "1b3V0"],
-      [0x81, "4e30="],
-    ]);
-    expect(passed).toEqual(passed.map(() => "0YQ==4e30="));
+    const passed = passedOf(
+      ["exec", "v4.base64.channel.k8s.io"],
+      [
+        [0x81, "0YQ=="],
+        [0x81, "0"],
+        [0x81, "1b3V0"],
+        [0x81, "4e30="],
+      ],
+    );
+    expect(passed).toEqual(passed.map(() => ["0YQ==", "4e30="]));
+  });
+
+  it("reaches the node of a legacy port-forward on the data channels of its ports alone", () => {
+    const passed = passedOf(
+      ["portforward", "v4.channel.k8s.io"],
+      [
+        [0x82, "\0to the first"],
+        [0x82, "\u0001junk"],
+        [0x82, "\u0002to the second"],
+        [0x82, "\u0003junk"],
+        [0x82, "\u0004junk"],
+        [0x82, "\xff\0"],
+        [0x82, "\0"],
+        [0x02, "\u0001ju"],
+        [0x80, "nk"],
+      ],
+    );
+    expect(passed).toEqual(passed.map(() => ["\0to the first", "\u0002to the second"]));
+    const inBase64 = passedOf(
+      ["portforward", "v4.base64.channel.k8s.io"],
+      [
+        [0x81, "0YQ=="],
+        [0x81, "1YQ=="],
+        [0x81, "2YQ=="],
+        [0x81, "4YQ=="],
+      ],
+    );
+    expect(inBase64).toEqual(inBase64.map(() => ["0YQ==", "2YQ=="]));
+  });
+
+  const WANTED = [
+    ["exec", "v5.channel.k8s.io", "\0\u0004\xff"],
+    ["exec", "v4.channel.k8s.io", "\0\u0004"],
+    ["exec", "v4.base64.channel.k8s.io", "04"],
+    ["portforward", "v4.channel.k8s.io", "\0\u0002"],
+  ] as const;
+  const channel = fc.constantFrom("\0", "\u0001", "\u0002", "\u0004", "\xff", "0", "1", "4");
+  const message = fc.tuple(
+    fc.tuple(channel, fc.constantFrom("", "a", "abc")).map((parts) => parts.join("")),
+    fc.array(fc.nat(4), { maxLength: 4 }),
+    fc.boolean(),
+  );
+
+  it.each(
+    WANTED,
+  )("in fragments, empty ones too, is judged as it is whole: %s, %s", (subresource, protocol, wanted) => {
+    fc.assert(
+      fc.property(
+        fc.array(message, { maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 30 })),
+        (all, cuts) => {
+          const frames = all.flatMap(([text, at, hasPing]) => {
+            const edges = [0, ...at.sort((a, b) => a - b), text.length];
+            return edges.slice(1).flatMap((end, index): [number, string][] => {
+              const isLast = index === edges.length - 2;
+              const first = (isLast ? 0x80 : 0) | (index === 0 ? 0x2 : 0);
+              return [
+                [first, text.slice(edges[index], Math.max(end, edges[index] as number))],
+                ...(hasPing ? [[0x89, "p"] as [number, string]] : []),
+              ];
+            });
+          });
+          const kept = all
+            .map(([text]) => text)
+            .filter((text) => text.length > 1 && wanted.includes(text[0] as string));
+          for (const passed of passedOf([subresource, protocol], frames, [...cuts, 1, 1e6]))
+            expect(passed).toEqual(kept);
+        },
+      ),
+    );
+  });
+
+  it("has its Close passed on in the middle of a message that the node has nothing of", () => {
+    const passed = passedOf(
+      ["exec", "v5.channel.k8s.io"],
+      [
+        [0x02, ""],
+        [0x88, "\x03\xe8"],
+      ],
+    );
+    expect(passed).toEqual(passed.map(() => ["Close 1000"]));
   });
 });
