@@ -8,27 +8,32 @@ const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 const NODE_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
 
-const manifestsFor = (upstreamPort) => [
+const serviceTo = (name, port, more = {}) => [
+  {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, namespace: "default" },
+    spec: { ports: [{ port: 80, ...more }] },
+  },
+  {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: `${name}-1`, namespace: "default", labels: { "kubernetes.io/service-name": name } },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["127.0.0.1"] }],
+    ports: [{ port }],
+  },
+];
+
+const manifestsFor = (upstreamPort, grpcPort) => [
   {
     apiVersion: "networking.k8s.io/v1",
     kind: "IngressClass",
     metadata: { name: "sluice" },
     spec: { controller: "sluice.dev/ingress-controller" },
   },
-  {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: "app", namespace: "default" },
-    spec: { ports: [{ port: 80 }] },
-  },
-  {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: { name: "app-1", namespace: "default", labels: { "kubernetes.io/service-name": "app" } },
-    addressType: "IPv4",
-    endpoints: [{ addresses: ["127.0.0.1"] }],
-    ports: [{ port: upstreamPort }],
-  },
+  ...serviceTo("app", upstreamPort),
+  ...serviceTo("grpc", grpcPort, { appProtocol: "kubernetes.io/h2c" }),
   {
     apiVersion: "networking.k8s.io/v1",
     kind: "Ingress",
@@ -36,17 +41,30 @@ const manifestsFor = (upstreamPort) => [
     spec: {
       ingressClassName: "sluice",
       defaultBackend: { service: { name: "app", port: { number: 80 } } },
+      rules: [
+        {
+          http: {
+            paths: [
+              {
+                path: "/grpc.health.v1.Health",
+                pathType: "Prefix",
+                backend: { service: { name: "grpc", port: { number: 80 } } },
+              },
+            ],
+          },
+        },
+      ],
     },
   },
 ];
 
 const sluice =
   (main) =>
-  ({ folder, upstreamPort, port, tlsPort, certFile, keyFile }) => {
+  ({ folder, upstreamPort, grpcPort, port, tlsPort, certFile, keyFile }) => {
     const manifests = path.join(folder, "cluster.json");
     writeFileSync(
       manifests,
-      JSON.stringify({ apiVersion: "v1", kind: "List", items: manifestsFor(upstreamPort) }),
+      JSON.stringify({ apiVersion: "v1", kind: "List", items: manifestsFor(upstreamPort, grpcPort) }),
     );
     const ingress = { httpPort: port, httpsPort: tlsPort, allowedEndpointAddresses: ["127.0.0.0/8"] };
     const configuration = {
@@ -67,14 +85,16 @@ const sluice =
 
 const nginx =
   (buffering) =>
-  ({ folder, upstreamPort, port, tlsPort, certFile, keyFile }) => {
+  ({ folder, upstreamPort, grpcPort, port, tlsPort, certFile, keyFile }) => {
     const file = path.join(folder, "nginx.conf");
     writeFileSync(
       file,
       `worker_processes 1; pid ${folder}/nginx.pid; error_log stderr crit; events { worker_connections 1024; }
 http { access_log off; client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
   keepalive_requests 10000000; upstream app { server 127.0.0.1:${upstreamPort}; keepalive 64; keepalive_requests 10000000; }
+  upstream grpc { server 127.0.0.1:${grpcPort}; keepalive 64; keepalive_requests 10000000; }
   server { listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl http2; ssl_certificate ${certFile}; ssl_certificate_key ${keyFile};
+    location /grpc. { grpc_pass grpc://grpc; }
     location / { proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering ${buffering}; } } }
 `,
@@ -82,7 +102,7 @@ http { access_log off; client_body_temp_path ${folder}/b; proxy_temp_path ${fold
     return startNginx(file, folder);
   };
 
-const haproxy = ({ folder, upstreamPort, port, tlsPort, certPem, keyPem }) => {
+const haproxy = ({ folder, upstreamPort, grpcPort, port, tlsPort, certPem, keyPem }) => {
   const [file, pem] = [path.join(folder, "haproxy.cfg"), path.join(folder, "both.pem")];
   writeFileSync(pem, `${certPem.trim()}\n${keyPem}`);
   writeFileSync(
@@ -99,7 +119,10 @@ defaults
 frontend f
   bind 127.0.0.1:${port}
   bind 127.0.0.1:${tlsPort} ssl crt ${pem} alpn h2,http/1.1
+  use_backend g if { path_beg /grpc. }
   default_backend b
+backend g
+  server s 127.0.0.1:${grpcPort} proto h2
 backend b
   server s 127.0.0.1:${upstreamPort}
 `,
@@ -117,10 +140,10 @@ const library =
 
 const http2Server =
   (role) =>
-  ({ upstreamPort, tlsPort, certFile, keyFile }) =>
+  ({ upstreamPort, grpcPort, tlsPort, certFile, keyFile }) =>
     startProgram(process.execPath, [
       peer("http2-server.mjs"),
-      JSON.stringify({ port: tlsPort, upstreamPort, certFile, keyFile, role }),
+      JSON.stringify({ port: tlsPort, upstreamPort, grpcPort, certFile, keyFile, role }),
     ]);
 
 /** By name. `against` is the main.js of another build of Sluice. */
@@ -131,10 +154,23 @@ export const frontDoors = (against) => ({
   httpxy: library("httpxy"),
   "node:http2, which answers": http2Server("answers"),
   "node:http2 and node:http": http2Server("forwards"),
+  "node:http2, both sides": http2Server("calls"),
   nginx: nginx("on"),
   "nginx, proxy_buffering off": nginx("off"),
   haproxy,
 });
 /** Those that serve one of the two ports alone. */
 export const plainOnly = new Set(["http-proxy", "httpxy"]);
-export const http2Only = new Set(["node:http2, which answers", "node:http2 and node:http"]);
+/** Those that carry gRPC to a backend over h2c. */
+export const carriesGrpc = new Set([
+  "sluice",
+  "sluice, the other build",
+  "node:http2, both sides",
+  "nginx",
+  "haproxy",
+]);
+export const http2Only = new Set([
+  "node:http2, which answers",
+  "node:http2 and node:http",
+  "node:http2, both sides",
+]);

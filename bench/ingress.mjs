@@ -1,15 +1,15 @@
 // `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup --workload HTTP/2 --against MAIN_JS]`: the front door beside others;
 // requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. Writes docs/evidence/ingress-performance.md.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import autocannon from "autocannon";
 import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
-import { frontDoors, http2Only, plainOnly } from "./front-doors.mjs";
+import { carriesGrpc, frontDoors, http2Only, plainOnly } from "./front-doors.mjs";
 import { machine } from "./machine.mjs";
-import { accepting, freePort, lineOf, processTree, startProgram, stop } from "./processes.mjs";
+import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
@@ -32,14 +32,9 @@ const sections = [];
 const upstreamPort = await freePort();
 const upstream = startProgram(process.execPath, [peer("web-server.mjs"), String(upstreamPort)]);
 await accepting(upstreamPort, upstream);
-
-/** User and system time of a process and its children, in seconds. */
-const cpuSeconds = (pid) =>
-  processTree(pid).reduce((sum, each) => {
-    const stat = readFileSync(`/proc/${each}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return sum + (Number(fields[11]) + Number(fields[12])) / 100;
-  }, 0);
+const grpcPort = await freePort();
+const grpcUpstream = startProgram(process.execPath, [peer("grpc-server.mjs"), String(grpcPort)]);
+await accepting(grpcPort, grpcUpstream);
 
 /** Requests that were answered and the bytes of their bodies; throws for any answer that is no 200, but for odd ones of others. */
 async function http1Load({ url, connections, mayReset }) {
@@ -50,12 +45,16 @@ async function http1Load({ url, connections, mayReset }) {
   return { answered: result.requests.total, bytes: result.throughput.total };
 }
 
-async function http2Load({ url, connections, streams }) {
+async function http2Load({ url, connections, streams, body, headers }) {
   const { origin, pathname } = new URL(url);
-  const options = { url: origin, path: pathname, connections, streams, seconds };
+  const options = { url: origin, path: pathname, connections, streams, seconds, body, headers };
   const client = startProgram(process.execPath, [peer("http2-client.mjs"), JSON.stringify(options)]);
   return JSON.parse(await lineOf(client, /^(\{.*\})$/m));
 }
+
+/** A health request for the whole server: not compressed, 0 bytes long. */
+const GRPC_MESSAGE = Buffer.alloc(5).toString("base64");
+const GRPC_HEADERS = { "content-type": "application/grpc", te: "trailers" };
 
 /** What is asked for: `/small` is 12 bytes, `/large` a MiB. */
 const WORKLOADS = [
@@ -70,10 +69,18 @@ const WORKLOADS = [
     ...{ title: "HTTP/2, 1 MiB, 2 connections of 4 streams", isTls: true, streams: 4 },
     ...{ path: "/large", connections: 2 },
   },
+  {
+    ...{ title: "gRPC, unary, 4 connections of 8 calls to h2c", isTls: true, streams: 8, connections: 4 },
+    ...{ path: "/grpc.health.v1.Health/Check", body: GRPC_MESSAGE, headers: GRPC_HEADERS },
+  },
 ].filter(({ title }) => title.includes(values.workload));
 
-const takesPart = (name, { isTls = false, streams }) =>
-  isTls ? !plainOnly.has(name) && (streams !== undefined || !http2Only.has(name)) : !http2Only.has(name);
+const takesPart = (name, { isTls = false, streams, body }) =>
+  body !== undefined
+    ? carriesGrpc.has(name)
+    : isTls
+      ? !plainOnly.has(name) && (streams !== undefined || !http2Only.has(name))
+      : !http2Only.has(name);
 
 async function throughput() {
   const { certPem, keyPem } = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
@@ -86,7 +93,16 @@ async function throughput() {
     const own = mkdtempSync(path.join(folder, "front-door-"));
     const [port, tlsPort] = [await freePort(), await freePort()];
     try {
-      const child = await start({ folder: own, upstreamPort, port, tlsPort, ...files, certPem, keyPem });
+      const child = await start({
+        folder: own,
+        upstreamPort,
+        grpcPort,
+        port,
+        tlsPort,
+        ...files,
+        certPem,
+        keyPem,
+      });
       await accepting(http2Only.has(name) ? tlsPort : port, child);
       running.push({ name, port, tlsPort, child, rates: new Map(), costs: new Map() });
     } catch (error) {
@@ -103,22 +119,25 @@ async function throughput() {
   await Promise.all(running.map(({ child }) => stop(child)));
   sections.push(`## Beside other proxies
 
-Each workload for ${seconds} s, one process or thread per proxy, kept connections to one HTTP/1.1 backend. Compare
-CPU: client and backend share the cores. Column "Sluice": Sluice's CPU divided by that row's; below 1
+Each workload for ${seconds} s, one process or thread per proxy, kept connections to one HTTP/1.1 backend,
+for gRPC to one over h2c. Compare CPU: client and backend share the cores. Column "Sluice": Sluice's CPU divided by that row's; below 1
 Sluice is cheaper. \`node:http2, which answers\` answers itself and proxies nothing.`);
   for (const workload of WORKLOADS) sections.push(tableOf(workload, running));
 }
 
 async function measure({ name, port, tlsPort, child, rates, costs }, workload, round) {
-  const { title, isTls, path: asked, connections, streams } = workload;
+  const { title, isTls, path: asked, connections, streams, body, headers } = workload;
   process.stderr.write(`\r\x1b[Kround ${round + 1} of ${repeat}: ${title}: ${name}`);
   const url = `${isTls ? `https://127.0.0.1:${tlsPort}` : `http://127.0.0.1:${port}`}${asked}`;
   const before = cpuSeconds(child.pid);
   const load = streams === undefined ? http1Load : http2Load;
-  const { answered, bytes } = await load({ url, connections, streams, mayReset: !name.startsWith("sluice") });
+  const { answered, bytes } = await load({
+    ...{ url, connections, streams, body, headers },
+    mayReset: !name.startsWith("sluice"),
+  });
   const cpu = cpuSeconds(child.pid) - before;
   if (round < 0) return;
-  const isSmall = asked === "/small";
+  const isSmall = asked !== "/large";
   (rates.get(title) ?? rates.set(title, []).get(title)).push(
     isSmall ? answered / seconds : bytes / 2 ** 20 / seconds,
   );
@@ -128,7 +147,7 @@ async function measure({ name, port, tlsPort, child, rates, costs }, workload, r
 }
 
 function tableOf({ title, path: asked }, running) {
-  const isSmall = asked === "/small";
+  const isSmall = asked !== "/large";
   const ours = median(running.find(({ name }) => name === "sluice").costs.get(title));
   const rows = running
     .filter(({ costs }) => costs.has(title))
@@ -237,7 +256,7 @@ ${rows.join("\n")}`);
 
 const parts = { throughput, reload, lookup };
 for (const name of values.only.split(",")) await parts[name]();
-await stop(upstream);
+await Promise.all([upstream, grpcUpstream].map(stop));
 console.log(sections.join("\n\n"));
 if (values.write) {
   const { cpus, model, node } = machine();

@@ -97,3 +97,11 @@ export function openFilesLimit() {
   const line = readFileSync("/proc/self/limits", "utf8").match(/^Max open files +(\d+) +(\d+)/m);
   return Number(line?.[2] ?? 1024);
 }
+
+/** User and system time of a process and its children, in seconds. */
+export const cpuSeconds = (pid) =>
+  processTree(pid).reduce((sum, each) => {
+    const stat = readFileSync(`/proc/${each}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return sum + (Number(fields[11]) + Number(fields[12])) / 100;
+  }, 0);

@@ -1,22 +1,34 @@
-// Requests over HTTP/2, as many at a time as `connections` x `streams`, for `seconds`: prints how many were answered, and the bytes of their bodies.
+// Requests over HTTP/2, as many at a time as `connections` x `streams`, for `seconds`: prints how many were answered, the bytes of their bodies, and the median
+// of their times in milliseconds. `body`: what each sends, as a gRPC call; its answer has trailers then.
 import { connect } from "node:http2";
 
-const { url, path, connections, streams, seconds } = JSON.parse(process.argv[2]);
+const { url, path, connections, streams, seconds, headers, body } = JSON.parse(process.argv[2]);
 let [answered, bytes, isOver] = [0, 0, false];
+const times = [];
+const payload = body === undefined ? undefined : Buffer.from(body, "base64");
 
 const request = (session) => {
   if (isOver) return;
-  const stream = session.request({ ":path": path }, { endStream: true });
-  stream.on("response", (headers) => {
-    if (headers[":status"] !== 200) throw new Error(`status ${headers[":status"]}`);
+  const beganMs = performance.now();
+  const asked = { ":path": path, ...(payload && { ":method": "POST" }), ...headers };
+  const stream = session.request(asked, { endStream: payload === undefined });
+  let isGood = payload === undefined;
+  stream.on("response", (answer) => {
+    if (answer[":status"] !== 200) throw new Error(`status ${answer[":status"]}`);
+  });
+  stream.on("trailers", (trailers) => {
+    isGood = trailers["grpc-status"] === "0";
   });
   stream.on("data", (chunk) => {
     bytes += chunk.length;
   });
   stream.on("end", () => {
+    if (!isGood) throw new Error("a call ended without its status");
     answered += 1;
+    times.push(performance.now() - beganMs);
     request(session);
   });
+  stream.end(payload);
 };
 for (let count = 0; count < connections; count++) {
   const session = connect(url, { rejectUnauthorized: false });
@@ -26,6 +38,7 @@ for (let count = 0; count < connections; count++) {
 }
 setTimeout(() => {
   isOver = true;
-  console.log(JSON.stringify({ answered, bytes }));
+  const medianMs = times.sort((one, other) => one - other)[times.length >> 1];
+  console.log(JSON.stringify({ answered, bytes, medianMs }));
   process.exit();
 }, seconds * 1000);

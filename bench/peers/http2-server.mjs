@@ -1,12 +1,24 @@
-// What node:http2 costs by itself: answers /small and /large (`answers`), or asks the backend through node:http and pipes (`forwards`).
+// What node:http2 costs by itself: answers /small and /large (`answers`), or asks the backend through node:http and pipes (`forwards`), or
+// an h2c backend over one connection (`calls`).
 import { readFileSync } from "node:fs";
 import { Agent, request as requestUpstream } from "node:http";
-import { createSecureServer } from "node:http2";
+import { connect, createSecureServer } from "node:http2";
 
-const { port, upstreamPort, certFile, keyFile, role } = JSON.parse(process.argv[2]);
+const { port, upstreamPort, grpcPort, certFile, keyFile, role } = JSON.parse(process.argv[2]);
 const [small, large] = [Buffer.from("hello world\n"), Buffer.alloc(1024 * 1024, "x")];
 const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, noDelay: true });
+let session;
 const roles = {
+  calls: (stream, { ":path": path, ":method": method, "content-type": type, te }) => {
+    session ??= connect(`http://127.0.0.1:${grpcPort}`);
+    const call = session.request({ ":path": path, ":method": method, "content-type": type, te });
+    stream.pipe(call);
+    call.on("response", ({ ":status": status, "content-type": answered }) =>
+      stream.respond({ ":status": status, "content-type": answered }, { waitForTrailers: true }),
+    );
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    call.pipe(stream);
+  },
   answers: (stream, headers) => {
     const body = headers[":path"] === "/large" ? large : small;
     stream.respond({ ":status": 200, "content-type": "text/plain", "content-length": body.length });

@@ -267,6 +267,8 @@ function headerTimer(
   onTimeout: (error: UpstreamError) => void,
 ): NodeJS.Timeout | undefined {
   if (timeoutMs === undefined) return undefined;
-  const overdue = new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
-  return setTimeout(() => onTimeout(overdue), timeoutMs);
+  return setTimeout(
+    () => onTimeout(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers")),
+    timeoutMs,
+  );
 }

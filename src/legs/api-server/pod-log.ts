@@ -134,8 +134,10 @@ async function ask(
   timeoutMs: number,
 ): Promise<IncomingMessage> {
   const ending = new AbortController();
-  const late = new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
-  const timer = setTimeout(() => ending.abort(late), timeoutMs);
+  const timer = setTimeout(
+    () => ending.abort(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers")),
+    timeoutMs,
+  );
   downstream.onClose(() => ending.abort());
   try {
     const answer = await openAnswer(upstream, { path, signal: ending.signal });

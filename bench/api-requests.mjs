@@ -1,0 +1,151 @@
+// `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --write]`: what a forwarded request to the API server costs, beside the same request straight:
+// a pod and a list of 5,000 over HTTP/2, one at a time and eight. Straight and through in turns. `--write` writes docs/evidence/api-requests.md.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { machine } from "./machine.mjs";
+import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop } from "./processes.mjs";
+import { median } from "./results.mjs";
+import { withSpread } from "./text.mjs";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "4" },
+    repeat: { type: "string", default: "5" },
+    against: { type: "string" },
+    profile: { type: "string" },
+    write: { type: "boolean", default: false },
+  },
+});
+const [seconds, repeat] = [Number(values.seconds), Number(values.repeat)];
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const file = (name, content) => {
+  const whole = path.join(folder, name);
+  writeFileSync(whole, content);
+  return whole;
+};
+
+const TOKEN = "bench-token";
+const pair = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
+const [certFile, keyFile] = [file("tls.crt", pair.certPem), file("tls.key", pair.keyPem)];
+const apiServer = startProgram(process.execPath, [
+  here("peers/api-answers.mjs"),
+  JSON.stringify({ certFile, keyFile }),
+]);
+const apiServerUrl = `https://127.0.0.1:${await lineOf(apiServer, /listening (\d+)/)}`;
+
+/** It authenticates by token, and impersonates its callers at the API server. */
+async function startGateway(name, main) {
+  const port = await freePort();
+  const configuration = {
+    apiVersion: "sluice.dev/v1alpha1",
+    kind: "GatewayConfiguration",
+    listeners: { apiServer: { port, http2: true, tls: { certFile, keyFile } }, admin: { port: 0 } },
+    authentication: { tokenAuthFile: file(`${name}.csv`, `${TOKEN},alice,alice,"devs"\n`) },
+    authorization: { mode: ["AlwaysAllow"] },
+    upstreamAPIServer: {
+      url: apiServerUrl,
+      certificateAuthorityFile: certFile,
+      clientCertificateFile: certFile,
+      clientKeyFile: keyFile,
+    },
+    kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
+    logging: { level: "error" },
+  };
+  const flags = ["--no-incremental-marking", "--max-semi-space-size=8"];
+  const profile = values.profile ? ["--cpu-prof", `--cpu-prof-dir=${values.profile}`] : [];
+  const args = [
+    ...flags,
+    ...profile,
+    main,
+    "serve",
+    "--config",
+    file(`${name}.json`, JSON.stringify(configuration)),
+  ];
+  const child = startProgram(process.execPath, args);
+  await accepting(port, child);
+  return { name, url: `https://127.0.0.1:${port}`, child };
+}
+
+const POD = "/api/v1/namespaces/default/pods/web";
+const WORKLOADS = [
+  { title: "a pod, one at a time", path: POD, streams: 1 },
+  { title: "a pod, eight at a time", path: POD, streams: 8 },
+  { title: "a list of 5,000 pods, one at a time", path: "/api/v1/pods", streams: 1 },
+];
+const ways = [
+  { name: "straight", url: apiServerUrl },
+  await startGateway("gateway", here("../dist/src/main.js")),
+  ...(values.against ? [await startGateway("the other build", values.against)] : []),
+];
+
+/** Samples by workload and way. */
+const samples = new Map(WORKLOADS.map(({ title }) => [title, new Map(ways.map(({ name }) => [name, []]))]));
+for (let round = -1; round < repeat; round++) {
+  for (const { title, path: asked, streams } of WORKLOADS) {
+    for (const { name, url, child } of ways) {
+      const before = child ? cpuSeconds(child.pid) : 0;
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      const options = { url, path: asked, connections: 1, streams, seconds, headers };
+      const client = startProgram(process.execPath, [
+        here("peers/http2-client.mjs"),
+        JSON.stringify(options),
+      ]);
+      const { answered, medianMs } = JSON.parse(await lineOf(client, /^(\{.*\})$/m));
+      const cpuUs = child ? ((cpuSeconds(child.pid) - before) / answered) * 1e6 : 0;
+      if (round >= 0) samples.get(title).get(name).push({ medianMs, cpuUs });
+    }
+  }
+}
+if (values.profile) {
+  for (const { child } of ways) child?.kill("SIGTERM");
+  await Promise.all(ways.map(({ child }) => child && new Promise((resolve) => child.once("exit", resolve))));
+}
+await Promise.all([...ways.flatMap(({ child }) => child ?? []), apiServer].map(stop));
+
+const rows = WORKLOADS.flatMap(({ title }) =>
+  ways.map(({ name }) => {
+    const ours = samples.get(title).get(name);
+    const ratios = ours.map(
+      ({ medianMs }, round) => medianMs / samples.get(title).get("straight")[round].medianMs,
+    );
+    const cpu =
+      name === "straight"
+        ? ""
+        : withSpread(
+            ours.map(({ cpuUs }) => cpuUs),
+            0,
+          );
+    const times = withSpread(
+      ours.map(({ medianMs }) => medianMs),
+      2,
+    );
+    return `| ${title} | ${name} | ${times} | ${median(ratios).toFixed(2)}x | ${cpu} |`;
+  }),
+);
+const { cpus, model, node } = machine();
+const page = `# Requests forwarded to the API server
+
+A request for a pod takes ${ratioOf(WORKLOADS[0])} of its time straight, a list of 5,000 pods ${ratioOf(WORKLOADS[2])}.
+
+\`node bench/api-requests.mjs --seconds ${seconds} --repeat ${repeat} --write\`, ${new Date().toISOString().slice(0, 10)}; ${cpus} x ${model}, Node.js ${node}, a load average of ${loadavg()[0].toFixed(1)} at the
+end. Where that is above the number of cores other programs took part, and only the ratios of one run hold. One HTTP/2 connection over TLS to a server that
+answers from memory, straight and through a gateway that authenticates by token and impersonates the caller. Medians of ${repeat} rounds in turns, with minimum and maximum.
+
+| request | way | ms | of straight | CPU of the gateway, us |
+|---|---|---|---|---|
+${rows.join("\n")}
+`;
+console.log(page);
+if (values.write) writeFileSync(new URL("../docs/evidence/api-requests.md", import.meta.url), page);
+process.exit();
+
+function ratioOf({ title }) {
+  const [straight, gateway] = ["straight", "gateway"].map((name) => samples.get(title).get(name));
+  return `${median(gateway.map(({ medianMs }, round) => medianMs / straight[round].medianMs)).toFixed(1)}x`;
+}
