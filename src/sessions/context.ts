@@ -87,16 +87,7 @@ export interface OwnerRelay extends OwnerConnection {
 /** The parts that running an admitted session needs, on every leg. */
 export type SessionRunContext = Pick<
   GatewayContext,
-  | "bandwidth"
-  | "beforeDial"
-  | "clock"
-  | "limits"
-  | "logger"
-  | "metrics"
-  | "policy"
-  | "resumable"
-  | "sessions"
-  | "timeouts"
+  "bandwidth" | "beforeDial" | "clock" | "limits" | "logger" | "metrics" | "policy" | "sessions" | "timeouts"
 >;
 
 /** The configured rules, and the counters for their limits. */

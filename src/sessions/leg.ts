@@ -1,7 +1,7 @@
-import type { UserInfo } from "../access/user-info.ts";
 import type { StatusError } from "../api/status.ts";
 import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade/upgrade-request.ts";
 import type { Admission } from "./admission.ts";
+import type { Downstream } from "./downstream.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import type { Plan } from "./plan.ts";
@@ -27,8 +27,8 @@ export interface Leg<A extends Admission = Admission> {
   switched?(admission: A): SessionObserver | undefined;
   /** Absent: there is no second plan. */
   readonly fallback?: Fallback<A> | undefined;
-  /** Absent: sessions cannot be resumed here. */
-  readonly resumption?: ResumptionRules<A> | undefined;
+  /** The client with what this leg adds to it, such as resumption; absent: nothing. */
+  downstream?(admission: A, client: Downstream): Downstream;
 }
 
 /**
@@ -54,11 +54,3 @@ export interface Fallback<A extends Admission> {
 export type Refusal =
   | { readonly answer: RefusedUpgrade; readonly text: string }
   | { readonly answer?: undefined; readonly error: StatusError };
-
-/** Checks to repeat when a session is resumed. Both throw StatusError. */
-interface ResumptionRules<A extends Admission> {
-  /** Authenticates the user and authorizes sessions at this path. */
-  authorize(incoming: IncomingStreaming): Promise<UserInfo>;
-  /** Repeats the other decisions from the session's start, which may differ by now. */
-  reauthorize?(admission: A, user: UserInfo): void;
-}

@@ -1,7 +1,6 @@
 import { genericError, StatusError, statusOfBody } from "../api/status.ts";
-import { copyRefusal } from "../http/upgrade/copy-refusal.ts";
 import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
-import type { PendingClient } from "./pending-client.ts";
+import type { Downstream } from "./downstream.ts";
 import type { Plan } from "./plan.ts";
 
 /**
@@ -11,12 +10,11 @@ import type { Plan } from "./plan.ts";
 export async function passRefusalOn(
   refused: RefusedUpgrade,
   plan: Plan,
-  client: PendingClient,
+  client: Downstream,
   maxBodyBytes: number,
 ): Promise<void> {
   if (plan.kind === "translate" || plan.kind === "bridge") throw await refusalErrorOf(refused, maxBodyBytes);
-  const { socket } = client.release();
-  await copyRefusal(refused, socket);
+  await client.refuse(refused);
 }
 
 /** The Status in the refusal's body, or a new Status with the body's text. */

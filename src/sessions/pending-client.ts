@@ -1,5 +1,10 @@
 import type { Duplex } from "node:stream";
+import { answerSwitched, switchedStatusOf } from "../http/upgrade/answer-switched.ts";
+import { copyRefusal } from "../http/upgrade/copy-refusal.ts";
+import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
+import { withReusedReads } from "../net/accepted-socket.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
+import type { BeginSession, Downstream, SwitchAnswer } from "./downstream.ts";
 
 /** Limit for bytes that a client sends before its answer. Further bytes wait in the kernel. */
 const MAX_EARLY_BYTES = 64 * 1024;
@@ -8,7 +13,7 @@ const MAX_EARLY_BYTES = 64 * 1024;
  * A client that waits for the answer to its upgrade. Notices when the client leaves, so that no node
  * is dialled for it, and buffers bytes that it sends early.
  */
-export class PendingClient {
+export class PendingClient implements Downstream {
   readonly socket: Duplex;
   readonly #abort = new AbortController();
   readonly #early: Uint8Array[] = [];
@@ -30,6 +35,22 @@ export class PendingClient {
   /** Aborted when the client leaves. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  accept({ headers, statusMessage }: SwitchAnswer, begin: BeginSession): void {
+    const connection = withReusedReads(this.release());
+    const { socket } = connection;
+    socket.cork();
+    try {
+      answerSwitched(socket, headers, statusMessage);
+      begin(connection, switchedStatusOf(socket));
+    } finally {
+      socket.uncork();
+    }
+  }
+
+  async refuse(answer: RefusedUpgrade): Promise<void> {
+    await copyRefusal(answer, this.release().socket);
   }
 
   /** Returns the socket, paused, and the bytes that arrived early. */

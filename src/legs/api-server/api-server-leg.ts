@@ -3,9 +3,10 @@
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
+import type { Fallback, Refusal } from "../../sessions/leg.ts";
 import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";
 import { isThroughApiServer, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
+import { type ResumableLeg, resumableClient } from "../../sessions/resumption/run-resumable.ts";
 import type { StreamingPath } from "../../sessions/streaming-request.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import { type ApiServerAdmission, admitStreaming, admitUser, type JudgeConnect } from "./admit-streaming.ts";
@@ -28,7 +29,7 @@ export function apiServerLeg(
   path: StreamingPath,
   gateway: GatewayContext,
   route: AdmissionRoute | undefined,
-): Leg<ApiServerAdmission> {
+): ResumableLeg<ApiServerAdmission> {
   return {
     path,
     admit: (incoming) => admitStreaming(path, incoming, gateway, route?.judge),
@@ -44,15 +45,15 @@ export function apiServerLeg(
     },
     switched: (admission) => firstMessageObserverFor(admission, gateway),
     fallback: fallbackOver(gateway),
-    resumption: {
-      authorize: async (incoming) => {
-        const { user, requireCreate } = await admitUser(path, incoming, gateway);
-        await requireCreate();
-        return user;
-      },
-      reauthorize: ({ request, target, plan }, user) => {
+    downstream: (admission, client) =>
+      resumableClient(client, admission, gateway.resumable, (user) => {
+        const { request, target, plan } = admission;
         applyPolicy(user, request, target, plan, gateway);
-      },
+      }),
+    authorizeResumption: async (incoming) => {
+      const { user, requireCreate } = await admitUser(path, incoming, gateway);
+      await requireCreate();
+      return user;
     },
   };
 }

@@ -9,7 +9,7 @@ import { writeStatus } from "../../listeners/write-answer.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
-import { runSession } from "../../sessions/run-session.ts";
+import { runResumable } from "../../sessions/resumption/run-resumable.ts";
 import { matchStreamingPath } from "../../sessions/streaming-request.ts";
 import { admitStreaming } from "./admit-streaming.ts";
 import { type AdmissionRoute, apiServerLeg } from "./api-server-leg.ts";
@@ -43,7 +43,7 @@ export function createApiServer(
       async handleUpgrade(incoming, client) {
         const path = matchStreamingPath(incoming.url.pathname);
         if (path !== undefined)
-          return await runSession(apiServerLeg(path, gateway, route), incoming, client, gateway);
+          return await runResumable(apiServerLeg(path, gateway, route), incoming, client, gateway);
         await other.handleUpgrade(incoming, client);
         if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
       },

@@ -9,9 +9,9 @@ import { traced } from "../../observability/trace.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import type { Leg } from "../../sessions/leg.ts";
 import { planForRuntime } from "../../sessions/plan.ts";
 import { requestSession } from "../../sessions/request-session.ts";
+import { type ResumableLeg, resumableClient } from "../../sessions/resumption/run-resumable.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import { admitCaller } from "./admit-caller.ts";
@@ -29,7 +29,7 @@ interface KubeletAdmission extends Admission {
  * A session with a pod of this node: admitted like in a kubelet, and requested from its container
  * runtime.
  */
-export function kubeletLeg(path: SessionPath, node: NodeContext): Leg<KubeletAdmission> {
+export function kubeletLeg(path: SessionPath, node: NodeContext): ResumableLeg<KubeletAdmission> {
   const { namespace, pod } = path;
   return {
     path: { namespace, pod, subresource: subresourceOf(path) },
@@ -41,7 +41,8 @@ export function kubeletLeg(path: SessionPath, node: NodeContext): Leg<KubeletAdm
       }
     },
     dial: (admission, signal) => dialRuntime(admission, signal, node),
-    resumption: { authorize: (incoming) => admitCaller(incoming, true, node) },
+    downstream: (admission, client) => resumableClient(client, admission, node.gateway.resumable),
+    authorizeResumption: (incoming) => admitCaller(incoming, true, node),
   };
 }
 

@@ -5,7 +5,7 @@ import { createListener, type Listener, type ListenerOptions } from "../../liste
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import { runSession } from "../../sessions/run-session.ts";
+import { runResumable } from "../../sessions/resumption/run-resumable.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
 import { kubeletLeg } from "./kubelet-leg.ts";
@@ -35,7 +35,7 @@ export function createKubeletServer(node: NodeContext, options: ListenerOptions)
       handleUpgrade: async (incoming, client) => {
         const path = matchKubeletPath(incoming.url.pathname);
         if (path !== undefined && isSessionPath(path))
-          return await runSession(kubeletLeg(path, node), incoming, client, node.gateway);
+          return await runResumable(kubeletLeg(path, node), incoming, client, node.gateway);
         const { upstream } = node;
         const isRelayed = upstream !== undefined && !isNeverRelayed(incoming.url.pathname);
         await admitCaller(incoming, isRelayed, node);

@@ -1,0 +1,25 @@
+import type { HeaderList } from "../http/header-list.ts";
+import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
+import type { UpgradedConnection } from "../net/upgraded-connection.ts";
+
+/** The answer to a client's upgrade: the headers of a 101. */
+export interface SwitchAnswer {
+  readonly headers: HeaderList;
+  readonly statusMessage?: string | undefined;
+}
+
+/** Carries the session over this connection. `status`: that of the answer. */
+export type BeginSession = (connection: UpgradedConnection, status: 101 | 200) => void;
+
+/**
+ * The client of a session that does not run yet: a socket that waits for its answer, or a caller in
+ * memory. `accept` or `refuse` is called at most once; other refusals are thrown to the caller.
+ */
+export interface Downstream {
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Answers, and calls `begin` at once. The answer and the first bytes leave in one write. */
+  accept(answer: SwitchAnswer, begin: BeginSession): void;
+  /** Passes the upstream's refusal on unchanged. Resolves once all of it has been passed on. */
+  refuse(answer: RefusedUpgrade): Promise<void>;
+}
