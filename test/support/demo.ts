@@ -44,7 +44,7 @@ export async function startDemo(searchPath: string | undefined = process.env.PAT
   try {
     // Behind "ready" it checks itself; only then do its counters stand still until somebody else comes.
     const checked = () => demo.exitCode !== null || stdout().includes("Stop with Ctrl-C");
-    await eventually("the demo has checked itself", checked, { timeoutMs: 30_000 });
+    await eventually("the demo has checked itself", checked, { timeoutMs: 50_000 });
     const kubeconfig = /^ready (.+)$/m.exec(stdout())?.[1];
     if (kubeconfig === undefined || demo.exitCode !== null)
       throw new Error(`the demo ended with ${demo.exitCode}`);

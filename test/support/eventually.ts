@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 export async function eventually<T>(
   what: string | (() => string),
   attempt: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 20 } = {},
+  { timeoutMs = 30_000, intervalMs = 20 } = {},
 ): Promise<Exclude<T, undefined | false>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

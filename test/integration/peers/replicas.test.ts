@@ -144,7 +144,8 @@ describe("a peer that does not answer as it should", () => {
     const { sessions, partial } = await listed(1);
     expect(sessions).toEqual([]);
     const replica = `127.0.0.1:${wireOf(0).port}`;
-    expect(partial).toEqual([{ replica, problem: `no answer from ${replica} within 200 ms` }]);
+    // On a busy machine the other may be as slow.
+    expect(partial).toContainEqual({ replica, problem: `no answer from ${replica} within 200 ms` });
     connection.socket.destroy();
   });
 
@@ -229,7 +230,8 @@ describe("a peer that does not answer as it should", () => {
   });
 
   it("answers with more than is read", async () => {
-    await start();
+    // Megabytes take a busy machine longer than a list's second.
+    await start({ timeouts: { peerList: "20s" } });
     const leaf = await issueCertificate({ commonName: "sluice-peer" }, files.authority);
     const server = createTlsServer({ ...leaf }, (_request, response) => {
       response.end(Buffer.alloc(5 * 1024 * 1024, " "));

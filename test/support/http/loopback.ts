@@ -85,7 +85,7 @@ export async function untilRefused(port: number): Promise<void> {
 
 /** Resolves when the predicate holds, looking again after every turn of the event loop. */
 export async function until(isTrue: () => boolean, what: string): Promise<void> {
-  const deadlineMs = Date.now() + 10_000;
+  const deadlineMs = Date.now() + 30_000;
   while (!isTrue()) {
     if (Date.now() > deadlineMs) throw new Error(`never happened: ${what}`);
     await new Promise((resolve) => setImmediate(resolve));
