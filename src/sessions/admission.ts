@@ -11,6 +11,8 @@ export interface Admission {
   readonly request: StreamingRequest;
   /** The upstream's name, as operators know it: a node's, or an API server's authority. */
   readonly node: string;
+  /** The container that was located; absent: the one that the request names. */
+  readonly container?: string | undefined;
   readonly plan: Plan;
   readonly policy: AppliedPolicy;
   readonly trace?: RequestTrace | undefined;

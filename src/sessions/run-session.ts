@@ -42,6 +42,7 @@ export async function runSession<A extends Admission>(
     const first = leg.switched?.(taken);
     const observers = first === undefined ? record.observers : [...record.observers, first];
     const proxy = sessionProxyFor({ ...upstream, response }, observers, gateway);
+    record.agreed(proxy.headers);
     const downstream = leg.downstream?.(taken, client) ?? client;
     downstream.accept(proxy, (connection, status) => {
       const sockets = [connection.socket, proxy.upstream];

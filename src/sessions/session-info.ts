@@ -7,8 +7,8 @@ import type { Subresource } from "./streaming-request.ts";
  */
 export const PROXIED = { kind: "proxied", reason: "proxy-subresource" } as const;
 
-/** The facts about a session, from its admission on. */
-export interface SessionInfo {
+/** The facts about a session, from its admission on, as lists, other processes and logs have them. */
+export interface ListedSession {
   readonly id: string;
   readonly subresource: Subresource;
   readonly namespace: string;
@@ -19,4 +19,30 @@ export interface SessionInfo {
   readonly requestedBy?: string;
   readonly plan: Plan | typeof PROXIED;
   readonly startedAt: Date;
+}
+
+/** The facts about a session for this process. */
+export interface SessionInfo extends ListedSession {
+  /** Absent for a session through a proxy subresource. */
+  readonly details?: SessionDetails | undefined;
+}
+
+/** Facts for observers alone: a command line may contain secrets. No list and no log line has them. */
+export interface SessionDetails {
+  /** Absent for a port-forward. */
+  readonly container?: string | undefined;
+  /** Empty but for an exec. */
+  readonly command: readonly string[];
+  readonly tty: boolean;
+  readonly stdin: boolean;
+  readonly groups: readonly string[];
+  /** The connection's peer, and its User-Agent, "" without one. */
+  readonly client: { readonly address: string; readonly agent: string };
+  /** Agreed with the client: "" before, and for a WebSocket without a subprotocol. */
+  readonly protocol: string;
+}
+
+/** The session without what is for observers alone. */
+export function listed({ details: _, ...info }: SessionInfo): ListedSession {
+  return info;
 }

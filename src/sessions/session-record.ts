@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
+import { type HeaderList, headerValue } from "../http/header-list.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
 import { contain } from "../observability/faults.ts";
@@ -12,7 +13,7 @@ import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import type { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionReport, StreamingSession } from "./session.ts";
-import type { SessionInfo } from "./session-info.ts";
+import type { SessionDetails, SessionInfo } from "./session-info.ts";
 
 /**
  * One session as operators see it: its place, its metrics, and a log line at its start and end. It
@@ -47,6 +48,7 @@ export class SessionRecord implements SessionOwner {
       ...(user.requestedBy !== undefined && { requestedBy: user.requestedBy }),
       plan,
       startedAt: new Date(),
+      details: detailsOf(admission),
     };
     admission.trace?.set({
       "k8s.namespace.name": request.namespace,
@@ -87,6 +89,14 @@ export class SessionRecord implements SessionOwner {
     if (admission.plan === this.#admission.plan) return;
     this.#admission = admission;
     this.#info = { ...this.#info, plan: admission.plan };
+  }
+
+  /** Records the protocol that the answer to the client names. */
+  agreed(answer: HeaderList): void {
+    const { details } = this.#info;
+    const protocol =
+      headerValue(answer, "Sec-WebSocket-Protocol") ?? headerValue(answer, "X-Stream-Protocol-Version") ?? "";
+    if (details !== undefined) this.#info = { ...this.#info, details: { ...details, protocol } };
   }
 
   /** The node refused the session, and the client has its answer. */
@@ -195,6 +205,19 @@ export class SessionRecord implements SessionOwner {
       ...(policy.reason !== "" && { givenReason: policy.reason }),
     };
   }
+}
+
+function detailsOf({ request, user, container = request.container }: Admission): SessionDetails {
+  const { command, streams, headers, remoteAddress } = request;
+  return {
+    ...(request.subresource !== "portforward" && { container }),
+    command,
+    tty: streams.tty,
+    stdin: streams.stdin,
+    groups: user.groups,
+    client: { address: remoteAddress, agent: headerValue(headers, "user-agent") ?? "" },
+    protocol: "",
+  };
 }
 
 /** Records on the request's last audit event how the session ended. */

@@ -1,6 +1,6 @@
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
 import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
-import type { SessionInfo } from "./session-info.ts";
+import { type ListedSession, listed } from "./session-info.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 
@@ -17,7 +17,7 @@ export interface RunningSession extends ObservedSession {
 
 /** Is notified of listed sessions, so that another process can report their ends if this one dies. */
 export interface SessionWatcher {
-  began(info: SessionInfo): void;
+  began(info: ListedSession): void;
   over(id: string): void;
 }
 
@@ -63,7 +63,7 @@ export class Sessions {
 
   add(session: RunningSession): void {
     this.#running.add(session);
-    if (session.info !== undefined) this.#watcher?.began(session.info);
+    if (session.info !== undefined) this.#watcher?.began(listed(session.info));
   }
 
   delete(session: RunningSession): void {
@@ -86,9 +86,9 @@ export class Sessions {
   }
 
   /** For /debug/sessions. Contains no command line, header or payload. */
-  list(): (SessionInfo & { downstreamBytes: number; upstreamBytes: number })[] {
+  list(): (ListedSession & { downstreamBytes: number; upstreamBytes: number })[] {
     return Array.from(this.#running).flatMap(({ info, downstreamBytes, upstreamBytes }) =>
-      info === undefined ? [] : [{ ...info, downstreamBytes, upstreamBytes }],
+      info === undefined ? [] : [{ ...listed(info), downstreamBytes, upstreamBytes }],
     );
   }
 

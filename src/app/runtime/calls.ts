@@ -1,7 +1,7 @@
 import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
 import type { NamedText } from "../../config/named-file-text.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
-import type { SessionInfo } from "../../sessions/session-info.ts";
+import type { ListedSession } from "../../sessions/session-info.ts";
 import type { KeptKind } from "./kept-files.ts";
 
 /** A listener's name in the configuration, and its address. */
@@ -37,7 +37,7 @@ export type PrimaryCalls = {
     readonly answer: PlaceAnswer;
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
-  readonly sessionBegan: { readonly body: SessionInfo; readonly answer: undefined };
+  readonly sessionBegan: { readonly body: ListedSession; readonly answer: undefined };
   /** The session's id. */
   readonly sessionOver: { readonly body: string; readonly answer: undefined };
   /** Whether the primary needs the files with this digest, which the worker found valid. */

@@ -1,17 +1,17 @@
 import type { Logger } from "../../observability/logger.ts";
-import type { SessionInfo } from "../../sessions/session-info.ts";
+import type { ListedSession } from "../../sessions/session-info.ts";
 
 /** The sessions that each worker runs. If a worker dies, the primary logs their ends. */
 export class WorkerSessions<Worker> {
-  readonly #running = new Map<Worker, Map<string, SessionInfo>>();
+  readonly #running = new Map<Worker, Map<string, ListedSession>>();
   readonly #logger: Pick<Logger, "info">;
 
   constructor(logger: Pick<Logger, "info">) {
     this.#logger = logger;
   }
 
-  began(worker: Worker, info: SessionInfo): void {
-    const sessions = this.#running.get(worker) ?? new Map<string, SessionInfo>();
+  began(worker: Worker, info: ListedSession): void {
+    const sessions = this.#running.get(worker) ?? new Map<string, ListedSession>();
     this.#running.set(worker, sessions);
     sessions.set(info.id, info);
   }

@@ -10,7 +10,7 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
-import type { SessionInfo } from "../../sessions/session-info.ts";
+import type { ListedSession } from "../../sessions/session-info.ts";
 import { identify } from "./identify.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
@@ -18,7 +18,7 @@ import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./prox
 export interface AdmittedProxied {
   readonly user: RequestUser;
   /** `pod`: or a Service; "" with only `node` if the URL does not name the pod. */
-  readonly target: Pick<SessionInfo, "subresource" | "namespace" | "pod" | "node">;
+  readonly target: Pick<ListedSession, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;
   /** Releases its seats. */
   release(): void;

@@ -58,7 +58,8 @@ export async function admitStreaming(
   const verdict = judgeConnect?.(path);
   const plan = verdict ? planThroughApiServer(verdict.reason) : planToNode(request, target, gateway);
   const policy = traced(trace, "policy", () => applyPolicy(user, request, target, plan, gateway));
-  return { user, request, node: target.node.name, target, plan, policy, trace };
+  const { node, container } = target;
+  return { user, request, node: node.name, container, target, plan, policy, trace };
 }
 
 function planToNode(

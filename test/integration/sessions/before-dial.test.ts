@@ -16,10 +16,15 @@ afterEach(async () => {
   harness = kubelet = undefined;
 });
 
-async function start(script: KubeletScript, beforeDial: BeforeDial): Promise<V5Client> {
+async function start(
+  script: KubeletScript,
+  beforeDial: BeforeDial,
+  query = "stdout=true&command=x",
+  headers: Readonly<Record<string, string>> = {},
+): Promise<V5Client> {
   kubelet = new ScriptedKubelet(script);
   harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), beforeDial });
-  return new V5Client(harness.authority, "stdout=true&command=x");
+  return new V5Client(harness.authority, query, "exec", headers);
 }
 
 const ANSWERS: KubeletScript = {
@@ -51,6 +56,45 @@ describe("the step before the dial", () => {
     expect([stdout.toString(), closeCode]).toEqual(["out", 1000]);
     await expect.poll(() => list.events.at(-1)).toBe("completed, by node");
     expect(list.events.slice(0, 2)).toEqual(["begins for tester", "node stdout: out"]);
+  });
+
+  it("tells observers the command line, the terminal and the client, which no list has", async () => {
+    const details: unknown[] = [];
+    let listed = "";
+    const observer: SessionObserver = {
+      isRequired: false,
+      payload: { node: true },
+      onBegin: ({ info }) => void details.push(info?.details),
+      onData: () => {
+        listed = JSON.stringify(harness?.context.sessions.list());
+        return undefined;
+      },
+    };
+    const client = await start(
+      ANSWERS,
+      async ({ info }) => {
+        details.push(info.details?.protocol);
+        return [observer];
+      },
+      "stdout=true&command=login&command=--password=hunter2",
+      { "User-Agent": "kubectl/v1.37.2" },
+    );
+    await client.done;
+    expect(details).toEqual([
+      "",
+      {
+        container: "main",
+        command: ["login", "--password=hunter2"],
+        tty: false,
+        stdin: false,
+        groups: [],
+        client: { address: "127.0.0.1", agent: "kubectl/v1.37.2" },
+        protocol: "v5.channel.k8s.io",
+      },
+    ]);
+    expect(listed).toContain('"pod":"web"');
+    expect(listed).not.toMatch(/hunter2|kubectl|details|command/);
+    expect(harness?.logLines.join("")).not.toMatch(/hunter2/);
   });
 
   it("may refuse the session: no node is dialled, and its place is free", async () => {
