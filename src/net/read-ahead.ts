@@ -3,15 +3,23 @@
  * node and the gateway.
  */
 export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
+/** The same limit for all sources of one user. */
+export const MAX_READ_AHEAD_BYTES_PER_USER: number = 64 * 1024 * 1024;
 /** The same limit for all sources of the process together. */
 export const MAX_TOTAL_READ_AHEAD_BYTES: number = 256 * 1024 * 1024;
 /** A sink that stays full this long has a slow reader; a busy sink empties within a few milliseconds. */
 const STALL_MS = 10;
 
 let totalBytes = 0;
+/** By user; only users that have read ahead. */
+const bytesByUser = new Map<string, number>();
 
-/** On request, lets `feed` read a source whose sink is full, so that the source's queue moves here. */
+/**
+ * On request, lets `feed` read a source whose sink is full, so that the source's queue moves here. A
+ * user takes a quarter of what other users leave, and a source a quarter of what its user's others do.
+ */
 export class ReadAhead {
+  readonly #user: string;
   readonly #nowMs: () => number;
   #isWanted = false;
   #isBehind = false;
@@ -19,7 +27,8 @@ export class ReadAhead {
   #fullSinceMs: number | undefined;
   #resume: () => void = () => {};
 
-  constructor(nowMs: () => number = () => performance.now()) {
+  constructor(user: string, nowMs: () => number = () => performance.now()) {
+    this.#user = user;
     this.#nowMs = nowMs;
   }
 
@@ -35,7 +44,10 @@ export class ReadAhead {
 
   /** True if no more may be read ahead. */
   get isExhausted(): boolean {
-    return this.#bytes >= READ_AHEAD_BYTES || totalBytes >= MAX_TOTAL_READ_AHEAD_BYTES;
+    const userBytes = bytesByUser.get(this.#user) ?? 0;
+    const forUser = partOf(MAX_READ_AHEAD_BYTES_PER_USER, MAX_TOTAL_READ_AHEAD_BYTES, totalBytes - userBytes);
+    const ofOthers = userBytes - this.#bytes + MAX_READ_AHEAD_BYTES_PER_USER - forUser;
+    return this.#bytes >= partOf(READ_AHEAD_BYTES, MAX_READ_AHEAD_BYTES_PER_USER, ofOthers);
   }
 
   /** True if the source may be read although its sink is full. */
@@ -70,21 +82,32 @@ export class ReadAhead {
       this.#fullSinceMs = this.#nowMs();
       return;
     }
-    this.#bytes += chunkBytes;
-    totalBytes += chunkBytes;
+    this.#count(chunkBytes);
   }
 
   /** The sink has taken everything, or has been destroyed. */
   emptied(): void {
     if (this.#hasStalled) this.#isBehind = true;
     this.#fullSinceMs = undefined;
-    totalBytes -= this.#bytes;
-    this.#bytes = 0;
+    if (this.#bytes > 0) this.#count(-this.#bytes);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    totalBytes += bytes;
+    const userBytes = (bytesByUser.get(this.#user) ?? 0) + bytes;
+    if (userBytes === 0) bytesByUser.delete(this.#user);
+    else bytesByUser.set(this.#user, userBytes);
   }
 
   get #hasStalled(): boolean {
     return this.#fullSinceMs !== undefined && this.#nowMs() - this.#fullSinceMs >= STALL_MS;
   }
+}
+
+/** The share of `whole`, taken of what others leave of it, in bytes. */
+function partOf(share: number, whole: number, heldByOthers: number): number {
+  return Math.max(0, ((whole - heldByOthers) * share) / whole);
 }
 
 /** Bytes that all sources of the process have read ahead. */

@@ -64,7 +64,7 @@ export class Relay implements StreamingSession {
     this.#life = life;
     this.#lastNodeBeatMs = this.#lastClientBeatMs = life.clock.now();
     this.#silence = new NodeSilence(this.#lastNodeBeatMs);
-    const ahead = closesBehindResult ? new ReadAhead() : undefined;
+    const ahead = closesBehindResult ? new ReadAhead(life.info?.user ?? "") : undefined;
     feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.pace("node"), ahead);
     const fromClient = (chunk: Uint8Array): void => this.#toUpstream(chunk);
     const input = feed(this.#downstream, this.#upstream, fromClient, life.pace("client"));

@@ -108,7 +108,7 @@ export class Translator implements StreamingSession {
         maxQueuedBytes: options.maxQueuedBytes,
       },
     );
-    const ahead = new ReadAhead();
+    const ahead = new ReadAhead(life.info?.user ?? "");
     const [node, client] = [upstream.socket, downstream.socket];
     feed(node, client, (chunk) => this.#fromUpstream(chunk), life.pace("node"), ahead);
     const input = feed(client, node, (chunk) => this.#webSocket.receive(chunk), life.pace("client"));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  MAX_READ_AHEAD_BYTES_PER_USER,
   MAX_TOTAL_READ_AHEAD_BYTES,
   READ_AHEAD_BYTES,
   ReadAhead,
@@ -18,7 +19,7 @@ const KEY = Buffer.from("k");
 /** `passed`: what went on to the node. `isHeld`: the client is not read. */
 function started(isTerminal = false) {
   const state = { passed: [] as string[], hasResult: false, isHeld: false, nowMs: 0 };
-  const ahead = new ReadAhead(() => state.nowMs);
+  const ahead = new ReadAhead("", () => state.nowMs);
   const client = {
     hold: () => {
       state.isHeld = true;
@@ -116,7 +117,7 @@ describe("input behind much output", () => {
 
 describe("reading ahead", () => {
   it("stops at its bound for each session, and begins again when the client has taken it", () => {
-    const ahead = new ReadAhead();
+    const ahead = new ReadAhead("user");
     expect(ahead.mayRead).toBe(false);
     ahead.start();
     ahead.filled(KEY.byteLength);
@@ -130,20 +131,33 @@ describe("reading ahead", () => {
     expect(ahead.mayRead).toBe(false);
   });
 
-  it("stops at the bound of the process, whichever session holds it", () => {
-    const others = Array.from(
-      { length: MAX_TOTAL_READ_AHEAD_BYTES / READ_AHEAD_BYTES },
-      () => new ReadAhead(),
-    );
-    const last = new ReadAhead();
-    last.start();
-    for (const other of others) {
-      expect(last.mayRead).toBe(true);
-      other.filled(1);
-      other.filled(READ_AHEAD_BYTES);
-    }
-    expect([last.mayRead, last.isExhausted]).toEqual([false, true]);
-    for (const other of others) other.emptied();
-    expect(last.mayRead).toBe(true);
+  /** A source of the user that reads all that it may, in chunks of 64 KiB. */
+  function greedy(user: string): ReadAhead {
+    const ahead = new ReadAhead(user);
+    ahead.start();
+    ahead.filled(1);
+    while (ahead.mayRead) ahead.filled(64 * 1024);
+    return ahead;
+  }
+
+  it("leaves other users their part, however many sessions one user has", () => {
+    const held = Array.from({ length: 200 }, () => greedy("hostile"));
+    expect(totalReadAhead()).toBeLessThanOrEqual(MAX_READ_AHEAD_BYTES_PER_USER + 200 * 64 * 1024);
+    const before = totalReadAhead();
+    const honest = greedy("honest");
+    expect(totalReadAhead() - before).toBeGreaterThan(READ_AHEAD_BYTES / 2);
+    for (const each of [...held, honest]) each.emptied();
+    expect(totalReadAhead()).toBe(0);
+  });
+
+  it("stops at the bound of the process, and ten users together leave an eleventh some of it", () => {
+    const held = Array.from({ length: 10 }, (_, index) =>
+      Array.from({ length: 30 }, () => greedy(`hostile ${index}`)),
+    ).flat();
+    expect(totalReadAhead()).toBeLessThan(MAX_TOTAL_READ_AHEAD_BYTES);
+    const before = totalReadAhead();
+    const honest = greedy("honest");
+    expect(totalReadAhead() - before).toBeGreaterThan(512 * 1024);
+    for (const each of [...held, honest]) each.emptied();
   });
 });

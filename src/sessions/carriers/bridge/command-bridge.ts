@@ -44,7 +44,7 @@ export class CommandBridge implements StreamingSession {
   readonly #hasTerminal: boolean;
   readonly #isAttach: boolean;
   readonly #upstreamConnection: UpgradedConnection;
-  readonly #ahead = new ReadAhead();
+  readonly #ahead: ReadAhead;
   readonly #hold: InputHold;
   #hasResult = false;
   #early: Conclusion | undefined;
@@ -59,6 +59,7 @@ export class CommandBridge implements StreamingSession {
     this.#hasTerminal = options.hasTerminal;
     this.#isAttach = options.isAttach === true;
     this.#life = life;
+    this.#ahead = new ReadAhead(life.info?.user ?? "");
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
