@@ -3,6 +3,7 @@ import type { Pod, PodStatus } from "../api/objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { Component } from "../lifecycle/component.ts";
+import { Started } from "../lifecycle/started.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import { type BuiltProbes, buildProbes, type ProbeParts } from "./component.ts";
 import { publishToStore } from "./pod-probes-component.ts";
@@ -48,10 +49,8 @@ export function buildSharedProbes(
 ): RunningProbes {
   const { store, nodes, publishStatus, logger } = parts;
   const learned = new RemoteProbeResults(store, nodes);
-  const stops: (() => void | Promise<void>)[] = [() => learned.stop()];
-  const stopAll = async (): Promise<void> => {
-    await Promise.all(stops.map(async (stop) => stop()));
-  };
+  const started = new Started();
+  started.add(learned, (it) => it.stop());
   let own: BuiltProbes | undefined;
   let isStopped = false;
   return {
@@ -68,18 +67,18 @@ export function buildSharedProbes(
         share,
         wasHealthy: (kind, name) => !learned.isDead(kind, name),
       });
-      stops.push(own.stop);
+      started.add(own, (it) => it.stop());
       // A live cluster notifies every process itself.
       if (publishStatus === undefined) {
         const ours = new Set(configuration.podProbes.nodeNames);
         const isOurs = ({ spec }: Pod): boolean => ours.has(spec.nodeName ?? "");
-        stops.push(sharePodStatuses(store, isOurs, learned.pods, share));
+        started.add(sharePodStatuses(store, isOurs, learned.pods, share), (unsubscribe) => unsubscribe());
       }
-      if (isStopped) await stopAll();
+      if (isStopped) await started.stop();
     },
     stop: async () => {
       isStopped = true;
-      await stopAll();
+      await started.stop();
     },
   };
 }
