@@ -2,6 +2,7 @@
 
 import { createSecureContext } from "node:tls";
 import { parseAuthenticationFile } from "../../config/authentication-file.ts";
+import { validityOfPem } from "../../config/certificate-validity.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
 import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
@@ -94,7 +95,13 @@ async function tokenAuthenticators(
   }
   const issuers = await issuersOf(authentication);
   if (issuers.length > 0) {
-    const keyed = issuers.map((issuer) => keyedIssuer(issuer, upstreams));
+    const noted = new Map<string, string>();
+    const keyed = issuers.map((issuer) =>
+      keyedIssuer(issuer, upstreams, (ca) => {
+        noted.set(issuer.issuerUrl, ca);
+        upstreams.note("oidc", { ca: firstToExpire([...noted.values()]) });
+      }),
+    );
     authenticators.push(new OidcTokens(await Promise.all(keyed)));
   }
   if (tokenReview !== undefined) {
@@ -132,8 +139,12 @@ async function issuersOf({
   return parseAuthenticationFile(await readNamed(configurationFile), configurationFile);
 }
 
-async function keyedIssuer(issuer: JwtIssuer, upstreams: UpstreamTlsFiles): Promise<KeyedIssuer> {
-  const trust = await issuerTrust(issuer.authority, upstreams);
+async function keyedIssuer(
+  issuer: JwtIssuer,
+  upstreams: UpstreamTlsFiles,
+  note: (ca: string) => void,
+): Promise<KeyedIssuer> {
+  const trust = await issuerTrust(issuer.authority, upstreams, note);
   const get: GetJson = (url) => askHttpsUrl(url, trust.ca, { timeoutMs: ISSUER_TIMEOUT_MS });
   return { issuer, keySet: new OidcKeySet(issuer, get) };
 }
@@ -142,14 +153,18 @@ async function keyedIssuer(issuer: JwtIssuer, upstreams: UpstreamTlsFiles): Prom
 async function issuerTrust(
   authority: JwtIssuer["authority"],
   upstreams: UpstreamTlsFiles,
+  note: (ca: string) => void,
 ): Promise<{ readonly ca: string | undefined }> {
   if (authority === undefined) return { ca: undefined };
-  if ("pem" in authority) return { ca: authority.pem };
+  if ("pem" in authority) {
+    note(authority.pem);
+    return { ca: authority.pem };
+  }
   const { file } = authority;
   const take = (ca: string): void => {
     createSecureContext({ ca });
     trust.ca = ca;
-    upstreams.note("oidc", { ca });
+    note(ca);
   };
   const trust: { ca: string | undefined } = { ca: undefined };
   const first = await upstreams
@@ -159,6 +174,12 @@ async function issuerTrust(
     });
   take(first);
   return trust;
+}
+
+/** Of the issuers' authorities, those of the issuer that needs new ones first. */
+function firstToExpire(bundles: readonly string[]): string | undefined {
+  const expiryOf = (pem: string): number => validityOfPem(pem, "authorities").expiresAtMs;
+  return bundles.toSorted((a, b) => expiryOf(a) - expiryOf(b))[0];
 }
 
 async function readAuthority(file: string, isSole: boolean): Promise<CertificateAuthority> {

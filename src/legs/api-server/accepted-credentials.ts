@@ -1,5 +1,6 @@
 import { bearerTokenOf } from "../../access/authn/bearer.ts";
 import { TokenDigests } from "../../access/authn/token-digests.ts";
+import type { HeaderEdit } from "../../http/header-edit.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
@@ -8,12 +9,14 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
  */
 export const MAX_ACCEPTED_CREDENTIALS = 10_000;
 
+type AnswerHeaders = Pick<HeaderEdit, "has">;
+
 interface Caller {
   /** The name whose seats the requests use. */
   readonly name: string;
   readonly isAccepted: boolean;
-  /** Call it with the API server's status. Returns the name whose seats later requests use, if it changes. */
-  answered(status: number): string | undefined;
+  /** Call it with the API server's answer. Returns the name whose seats later requests use, if it changes. */
+  answered(status: number, headers: AnswerHeaders): string | undefined;
 }
 
 /**
@@ -35,9 +38,9 @@ export class AcceptedCredentials {
     return {
       isAccepted,
       name: isAccepted ? `credential ${digest}` : address,
-      answered: (status) => {
+      answered: (status, headers) => {
         if (status === 401) this.#accepted.delete(digest);
-        if (!isAuthenticated(status)) return undefined;
+        if (!isAuthenticated(incoming.target, status, headers)) return undefined;
         this.#remember(digest);
         return isAccepted ? undefined : `credential ${digest}`;
       },
@@ -53,12 +56,15 @@ export class AcceptedCredentials {
   }
 }
 
+/** Set by API Priority and Fairness, behind authentication, in answers of any status. */
+const CLASSIFIED = "x-kubernetes-pf-flowschema-uid";
+const API_PATH = /^\/apis?(?:[/?]|$)/;
+
 /**
- * Whether this status shows that the API server accepted the caller. Overload, and refusals from
- * proxies before it, show nothing.
+ * Whether the answer shows that the API server accepted the caller: a success of its API, or an answer
+ * that names the caller's flow. A proxy before it may answer 403 or 404 to anything.
  */
-function isAuthenticated(status: number): boolean {
-  return (
-    (status >= 200 && status < 300) || status === 403 || status === 404 || status === 409 || status === 422
-  );
+function isAuthenticated(target: string, status: number, headers: AnswerHeaders): boolean {
+  if (status === 401) return false;
+  return headers.has(CLASSIFIED) || (status >= 200 && status < 300 && API_PATH.test(target));
 }

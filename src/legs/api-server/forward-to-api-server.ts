@@ -73,10 +73,10 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         ...exchangeTimesOf(incoming.target, gateway.timeouts),
         ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
         editHeaders,
-        editResponseHeaders: (_edit, status) => {
+        editResponseHeaders: (edit, status) => {
           // Our own token may have been replaced; the caller gets the API server's answer.
           if (status === 401 && impersonates) ownCredentials?.forget();
-          const accepted = caller?.answered(status);
+          const accepted = caller?.answered(status, edit);
           if (accepted !== undefined) passOn?.(accepted);
         },
         respondError: (error) => {

@@ -98,6 +98,25 @@ it("a made-up token is read once, however many issuers there are", async () => {
   expect(await readings([first, second, ...others])).toBe(await readings([first]));
 });
 
+it.each([
+  "jwt",
+  "configurationFile",
+])("%s: the written authority that expires first is noted", async (field) => {
+  const authorities = await Promise.all(
+    [90, 20, 60].map((days) =>
+      issueCertificate({ commonName: "issuer" }, undefined, {
+        notAfter: new Date(Date.now() + days * 86_400_000),
+      }),
+    ),
+  );
+  const noted: string[][] = [];
+  const entries = authorities.map(({ cert }, index) =>
+    entryOf({ ...first, url: `https://127.0.0.1:1/${index}`, authority: cert }),
+  );
+  await authenticatorOf(field, entries, (...values) => noted.push(values));
+  expect(noted.at(-1)).toEqual(["oidc", "authority", authorities[1]?.cert]);
+});
+
 async function startIssuer(): Promise<Issuer> {
   const certificate = await issueCertificate({ commonName: "issuer" }, undefined, {
     addresses: ["127.0.0.1"],
@@ -129,7 +148,11 @@ function entryOf(
 }
 
 /** Of a configuration with these issuers: a token's user, or what is wrong with it. */
-async function authenticatorOf(field: string, jwt: readonly object[]) {
+async function authenticatorOf(
+  field: string,
+  jwt: readonly object[],
+  onRead?: (use: string, certificate: string, pem: string) => void,
+) {
   const file = path.join(folder, "auth.yaml");
   writeFileSync(
     file,
@@ -151,7 +174,7 @@ async function authenticatorOf(field: string, jwt: readonly object[]) {
     configuration,
     metrics as unknown as Metrics,
     logger as unknown as Logger,
-    new UpstreamTlsFiles({ logger }),
+    new UpstreamTlsFiles({ logger, ...(onRead && { onRead }) }),
   );
   return async (token: string) => {
     const user = await authenticator.authenticate({
