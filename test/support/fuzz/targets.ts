@@ -19,6 +19,8 @@ import { unpacksSafely } from "./unpacks.ts";
 export interface FuzzTarget {
   /** Throws for a finding: an error that is not the format's own, or other results when the bytes come in other parts. */
   run(bytes: Buffer): void | Promise<void>;
+  /** `run` returns a promise. */
+  readonly isAsync?: true;
   /** Pieces of the format, which mutations put in whole. */
   readonly words: readonly string[];
   /** Where a search begins when the corpus is empty. */
@@ -116,6 +118,7 @@ export const fuzzTargets: Readonly<Record<string, FuzzTarget>> = {
     seeds: [http2Conversation],
   },
   tar: {
+    isAsync: true,
     run: (bytes) => unpacksSafely(archiveOf(bytes), 64 + 97 * ((bytes.at(-1) ?? 0) % 16)),
     words: [...TAR_RECORDS, "../", "/", "\0", "\x0f./a/file"],
     seeds: TAR_SEEDS,
