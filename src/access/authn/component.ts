@@ -95,14 +95,10 @@ async function tokenAuthenticators(
   }
   const issuers = await issuersOf(authentication);
   if (issuers.length > 0) {
-    const noted = new Map<string, string>();
-    const keyed = issuers.map((issuer) =>
-      keyedIssuer(issuer, upstreams, (ca) => {
-        noted.set(issuer.issuerUrl, ca);
-        upstreams.note("oidc", { ca: firstToExpire([...noted.values()]) });
-      }),
-    );
+    const noted = new NotedAuthorities(upstreams);
+    const keyed = issuers.map((issuer) => keyedIssuer(issuer, upstreams, noted));
     authenticators.push(new OidcTokens(await Promise.all(keyed)));
+    noted.report();
   }
   if (tokenReview !== undefined) {
     const { target, version, timeoutMs } = tokenReview;
@@ -142,29 +138,29 @@ async function issuersOf({
 async function keyedIssuer(
   issuer: JwtIssuer,
   upstreams: UpstreamTlsFiles,
-  note: (ca: string) => void,
+  noted: NotedAuthorities,
 ): Promise<KeyedIssuer> {
-  const trust = await issuerTrust(issuer.authority, upstreams, note);
+  const trust = await issuerTrust(issuer, upstreams, noted);
   const get: GetJson = (url) => askHttpsUrl(url, trust.ca, { timeoutMs: ISSUER_TIMEOUT_MS });
   return { issuer, keySet: new OidcKeySet(issuer, get) };
 }
 
 /** Reads the issuer's current authorities. Throws ConfigurationError for an unreadable file. */
 async function issuerTrust(
-  authority: JwtIssuer["authority"],
+  { issuerUrl, authority }: JwtIssuer,
   upstreams: UpstreamTlsFiles,
-  note: (ca: string) => void,
+  noted: NotedAuthorities,
 ): Promise<{ readonly ca: string | undefined }> {
   if (authority === undefined) return { ca: undefined };
   if ("pem" in authority) {
-    note(authority.pem);
+    noted.set(issuerUrl, authority.pem);
     return { ca: authority.pem };
   }
   const { file } = authority;
   const take = (ca: string): void => {
     createSecureContext({ ca });
     trust.ca = ca;
-    note(ca);
+    noted.set(issuerUrl, ca);
   };
   const trust: { ca: string | undefined } = { ca: undefined };
   const first = await upstreams
@@ -176,10 +172,27 @@ async function issuerTrust(
   return trust;
 }
 
-/** Of the issuers' authorities, those of the issuer that needs new ones first. */
-function firstToExpire(bundles: readonly string[]): string | undefined {
-  const expiryOf = (pem: string): number => validityOfPem(pem, "authorities").expiresAtMs;
-  return bundles.toSorted((a, b) => expiryOf(a) - expiryOf(b))[0];
+/** Reports one bundle for all issuers: the one that needs replacing first. */
+class NotedAuthorities {
+  readonly #upstreams: Pick<UpstreamTlsFiles, "note">;
+  readonly #bundles = new Map<string, { readonly ca: string; readonly expiresAtMs: number }>();
+  #isComplete = false;
+
+  constructor(upstreams: Pick<UpstreamTlsFiles, "note">) {
+    this.#upstreams = upstreams;
+  }
+
+  set(issuerUrl: string, ca: string): void {
+    this.#bundles.set(issuerUrl, { ca, expiresAtMs: validityOfPem(ca, "authorities").expiresAtMs });
+    if (this.#isComplete) this.report();
+  }
+
+  /** Call once when each issuer's authorities have been set. */
+  report(): void {
+    this.#isComplete = true;
+    const [first] = [...this.#bundles.values()].toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+    if (first !== undefined) this.#upstreams.note("oidc", first);
+  }
 }
 
 async function readAuthority(file: string, isSole: boolean): Promise<CertificateAuthority> {
