@@ -4,6 +4,7 @@ import { reloaderOf } from "../../app/reload-configuration.ts";
 import { inherit } from "../../app/runtime/inheritance.ts";
 import type { Lineage } from "../../app/runtime/lineage.ts";
 import { startWorkers } from "../../app/runtime/primary.ts";
+import { ServeLife } from "../../app/runtime/serve-life.ts";
 import { relieve } from "../../app/runtime/successor.ts";
 import { singleProcess } from "../../app/runtime.ts";
 import { surviveUncaughtExceptions } from "../../app/uncaught-exceptions.ts";
@@ -17,7 +18,7 @@ import type { Invocation } from "../command.ts";
 import type { serveFlags } from "../commands/serve.ts";
 import { endBySignal, terminationSignal } from "../termination-signal.ts";
 import { notifyReady } from "./notify-service-manager.ts";
-import { replacedBySignal } from "./replace-program.ts";
+import { replaceAtSignal } from "./replace-program.ts";
 import { listeningLines, startWarnings } from "./serve-notices.ts";
 
 /**
@@ -37,10 +38,9 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
       (flag): flag is [string, string] => flag[1] !== undefined,
     ),
   );
-  const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
-  let isReady = false;
-  void stopped.then((signal) => {
-    if (isReady) return;
+  const life = new ServeLife();
+  void terminationSignal(["SIGTERM", "SIGINT"]).then((signal) => {
+    if (life.state !== "starting") return life.leave(signal);
     process.stderr.write(`sluice serve: ${signal} before the gateway was ready\n`);
     endBySignal(signal);
   });
@@ -50,33 +50,24 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   const count = workerCount(configuration.workers);
   const logger = createLogger(configuration.logging);
   const { lineage, hasPredecessor, problem } = inherit(process.env, listenerNames(configuration.listeners));
-  const ending = new AbortController();
-  let serves = (): void => {};
-  const serving = new Promise<void>((resolve) => {
-    serves = resolve;
-  });
-  const replaced = replacedBySignal(lineage, logger, { serving, ending: ending.signal });
+  replaceAtSignal(lineage, logger, life);
   if (problem !== undefined) logger.warn({ problem }, "sockets of a service manager are not taken");
   for (const warning of startWarnings(configuration)) logger.warn({}, warning);
   const forWorkers = { configurationText: text, configurationFile: config, flags };
   // Before it serves, SIGHUP has nothing to reread and must not kill the process.
-  let reload = async (): Promise<void> => {};
-  process.on("SIGHUP", () => void reload());
+  process.on("SIGHUP", () => life.reload());
   const gateway =
     count === 1
       ? await startSingle(configuration, logger, lineage)
       : await startWorkers(configuration, count, forWorkers, logger, undefined, lineage);
   lineage.sockets.closeUnused();
-  isReady = true;
-  reload = reloaderOf({ file: config, text, flags, gateway, logger });
+  life.serve(reloaderOf({ file: config, text, flags, gateway, logger }));
   process.stdout.write(listeningLines(configuration, gateway.listening));
   await notifyReady();
   const predecessorGone = hasPredecessor ? relieve() : undefined;
-  serves();
-  const failed = new Promise<"failed">((resolve) => surviveUncaughtExceptions(() => resolve("failed")));
-  const end = await Promise.race([stopped, failed, replaced]);
-  reload = async () => {};
-  ending.abort();
+  life.announce();
+  surviveUncaughtExceptions(() => life.leave("failed"));
+  const end = await life.end;
   if (end === "replaced") await gateway.shutDown({ delayMs: REPLACED_DELAY_MS, hasSuccessor: true });
   else {
     // When this process ends, the service manager kills the rest, so it waits for its predecessor.

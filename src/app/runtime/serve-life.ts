@@ -1,0 +1,59 @@
+/** Why a serving process leaves: a signal, too many exceptions, or a program in its place. */
+type LifeEnd = NodeJS.Signals | "failed" | "replaced";
+
+/**
+ * The life of a serving process: `starting`, `serving`, `leaving`. It leaves once, for the first
+ * reason.
+ */
+export class ServeLife {
+  #state: "starting" | "serving" | "leaving" = "starting";
+  #reload: () => Promise<void> = async () => {};
+  readonly #leaving = new AbortController();
+  /** Resolves with the first reason to leave. */
+  readonly end: Promise<LifeEnd>;
+  /** Resolves when the process has announced that it serves. */
+  readonly announced: Promise<void>;
+  #end!: (end: LifeEnd) => void;
+  #announce!: () => void;
+
+  constructor() {
+    this.end = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.announced = new Promise((resolve) => {
+      this.#announce = resolve;
+    });
+  }
+
+  get state(): "starting" | "serving" | "leaving" {
+    return this.#state;
+  }
+
+  /** Aborted when the process leaves. */
+  get leaving(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  /** Rereads the configuration while it serves; before and after there is nothing to reread. */
+  reload(): void {
+    if (this.#state === "serving") void this.#reload();
+  }
+
+  /** The listeners are open. */
+  serve(reload: () => Promise<void>): void {
+    this.#reload = reload;
+    if (this.#state === "starting") this.#state = "serving";
+  }
+
+  /** The service manager and the predecessor know that it serves. */
+  announce(): void {
+    this.#announce();
+  }
+
+  leave(end: LifeEnd): void {
+    if (this.#state === "leaving") return;
+    this.#state = "leaving";
+    this.#leaving.abort();
+    this.#end(end);
+  }
+}
