@@ -141,10 +141,6 @@ export class ClusterStore implements Cluster {
     return this.list("Node");
   }
 
-  listNamespaces(): readonly Namespace[] {
-    return this.list("Namespace");
-  }
-
   listRbacObjects(): readonly RbacObject[] {
     return RBAC_KINDS.flatMap((kind): readonly RbacObject[] => this.list(kind));
   }

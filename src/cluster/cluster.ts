@@ -18,7 +18,6 @@ export interface Cluster {
   getNamespace(name: string): Namespace | undefined;
   listPods(namespace?: string): readonly Pod[];
   listNodes(): readonly Node[];
-  listNamespaces(): readonly Namespace[];
   listRbacObjects(): readonly RbacObject[];
   /** Grows with every change; the version for a list read now. */
   readonly resourceVersion: number;

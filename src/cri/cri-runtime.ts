@@ -172,10 +172,6 @@ export class CriRuntime {
     return (stats ?? []).map((each) => ({ ...each, attributes: withMaps(each.attributes) }));
   }
 
-  async startContainer(containerId: string): Promise<void> {
-    await this.#call("StartContainer", { containerId });
-  }
-
   /**
    * Sends SIGTERM, and SIGKILL after the grace period. Resolves when the container has stopped, at
    * once if it had before.

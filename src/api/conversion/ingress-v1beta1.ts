@@ -2,7 +2,6 @@ import type { ApiObject } from "../api-object.ts";
 import {
   type Ingress,
   type IngressBackend,
-  type IngressPath,
   type IngressRule,
   NETWORKING_API_VERSION,
 } from "../networking-objects.ts";
@@ -15,15 +14,13 @@ export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
 /** networking.k8s.io/v1beta1 has other names for backend fields, and a default for pathType. */
 export const ingressV1beta1: VersionConversion = {
   shape: ingressV1beta1Shape,
-  toHeld: (object) => mapBackends(asIngress(object), NETWORKING_API_VERSION, toHeldPath, toHeldSpec),
-  fromHeld: (object) => mapBackends(asIngress(object), NETWORKING_V1BETA1, fromHeldPath, fromHeldSpec),
+  toHeld: (object) => toHeldIngress(object as unknown as Ingress),
 };
 
 /** Both versions have the same fields. */
 export const ingressClassV1beta1: VersionConversion = {
   shape: ingressClassShape,
   toHeld: (object) => ({ ...object, apiVersion: NETWORKING_API_VERSION }),
-  fromHeld: (object) => ({ ...object, apiVersion: NETWORKING_V1BETA1 }),
 };
 
 interface V1beta1Backend extends Extensible {
@@ -34,36 +31,23 @@ interface V1beta1Backend extends Extensible {
 
 type Fields = Extensible & Record<string, unknown>;
 
-function asIngress(object: ApiObject): Ingress {
-  return object as unknown as Ingress;
-}
-
-function mapBackends(
-  ingress: Ingress,
-  apiVersion: string,
-  mapPath: (path: IngressPath) => Fields,
-  mapSpec: (spec: Fields) => Fields,
-): ApiObject {
+function toHeldIngress(ingress: Ingress): ApiObject {
+  const apiVersion = NETWORKING_API_VERSION;
   const { spec } = ingress;
   if (spec === undefined) return { ...ingress, apiVersion };
   const { rules } = spec;
-  const mapped = rules && { rules: rules.map((rule) => mapRule(rule ?? {}, mapPath)) };
-  return { ...ingress, apiVersion, spec: mapSpec({ ...spec, ...mapped }) };
+  const mapped = rules && { rules: rules.map((rule) => toHeldRule(rule ?? {})) };
+  return { ...ingress, apiVersion, spec: toHeldSpec({ ...spec, ...mapped }) };
 }
 
-function mapRule(rule: IngressRule, mapPath: (path: IngressPath) => Fields): Fields {
+function toHeldRule(rule: IngressRule): Fields {
   const { http } = rule;
   if (http?.paths === undefined) return rule;
-  return { ...rule, http: { ...http, paths: http.paths.map((path) => mapPath(path ?? {})) } };
+  return { ...rule, http: { ...http, paths: http.paths.map((path) => toHeldPath(path ?? {})) } };
 }
 
 function toHeldSpec({ backend, ...spec }: Fields): Fields {
   return backend === undefined ? spec : { ...spec, defaultBackend: toHeldBackend(backend as V1beta1Backend) };
-}
-
-function fromHeldSpec({ defaultBackend, ...spec }: Fields): Fields {
-  if (defaultBackend === undefined) return spec;
-  return { ...spec, backend: fromHeldBackend(defaultBackend as IngressBackend) };
 }
 
 function toHeldPath({ backend, pathType, ...path }: Fields): Fields {
@@ -72,10 +56,6 @@ function toHeldPath({ backend, pathType, ...path }: Fields): Fields {
     pathType: pathType ?? "ImplementationSpecific",
     backend: toHeldBackend((backend ?? {}) as V1beta1Backend),
   };
-}
-
-function fromHeldPath({ backend, ...path }: Fields): Fields {
-  return { ...path, backend: fromHeldBackend((backend ?? {}) as IngressBackend) };
 }
 
 /** Keeps a pure resource backend: adds a service only if a service field is set. */
@@ -88,10 +68,4 @@ function toHeldBackend({ serviceName, servicePort, ...rest }: V1beta1Backend): F
 function toHeldPort(port: number | string | undefined): Fields {
   if (typeof port === "string") return port === "" ? {} : { name: port };
   return port ? { number: port } : {};
-}
-
-function fromHeldBackend({ service, ...rest }: IngressBackend): Fields {
-  if (service === undefined) return rest;
-  const { name, port } = service;
-  return { ...rest, serviceName: name, servicePort: port?.name || (port?.number ?? 0) };
 }

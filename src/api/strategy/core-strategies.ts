@@ -1,7 +1,7 @@
 import type { Namespace, Node } from "../objects.ts";
 import { namespaceShape, nodeShape } from "../validation/object-shapes.ts";
 import { validateNamespace, validateNode } from "../validation/validate-node.ts";
-import { keepingStatus, plainStrategy, statusOnly } from "./plain-strategy.ts";
+import { keepingStatus, plainStrategy } from "./plain-strategy.ts";
 
 export const nodeStrategy = plainStrategy<Node>({
   kind: "Node",
@@ -11,7 +11,6 @@ export const nodeStrategy = plainStrategy<Node>({
   shape: nodeShape,
   validate: validateNode,
   prepareForUpdate: keepingStatus,
-  status: statusOnly(validateNode),
 });
 
 export const namespaceStrategy = plainStrategy<Namespace>({
@@ -24,7 +23,6 @@ export const namespaceStrategy = plainStrategy<Namespace>({
   validate: validateNamespace,
   prepareForCreate: (namespace) => ({ ...namespace, status: { phase: "Active" } }),
   prepareForUpdate: keepingStatus,
-  status: statusOnly(validateNamespace),
 });
 
 /** Selectors find namespaces by this name label. */

@@ -43,13 +43,6 @@ export const ingressStrategy: Strategy<Ingress> = {
       `annotation "${INGRESS_CLASS_ANNOTATION}" is deprecated, please use 'spec.ingressClassName' instead`,
     ];
   },
-  status: {
-    prepareForUpdate: ({ spec: _, ...next }, old) => ({ ...next, ...(old.spec && { spec: old.spec }) }),
-    validateUpdate: (next, old) => [
-      ...validateMetadataUpdate(next.metadata, old.metadata),
-      ...ingressStatusErrors(next),
-    ],
-  },
 };
 
 /** An older object may keep values that were valid when it was stored. */

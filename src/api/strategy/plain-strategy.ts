@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api-object.ts";
 import type { FieldError } from "../field-errors.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
-import type { StatusStrategy, Strategy } from "./strategy.ts";
+import type { Strategy } from "./strategy.ts";
 
 type Given<T extends ApiObject> = Pick<
   Strategy<T>,
@@ -33,18 +33,4 @@ export function plainStrategy<T extends ApiObject>({ validate, ...given }: Given
 export function keepingStatus<T extends ApiObject>(next: T, old: T): T {
   const { status: _, ...rest } = next;
   return { ...rest, ...(old.status !== undefined && { status: old.status }) } as T;
-}
-
-/** A `/status` write that changes only the status; the whole object is then validated. */
-export function statusOnly<T extends ApiObject>(validate: (object: T) => FieldError[]): StatusStrategy<T> {
-  return {
-    prepareForUpdate: (next, old) => {
-      const { spec: _, ...rest } = next;
-      return { ...rest, ...(old.spec !== undefined && { spec: old.spec }) } as T;
-    },
-    validateUpdate: (next, old) => [
-      ...validateMetadataUpdate(next.metadata, old.metadata),
-      ...validate(next),
-    ],
-  };
 }

@@ -4,7 +4,7 @@ import type { Pod } from "../objects.ts";
 import { dropDisabledProbeFields, probeFieldOptions } from "../validation/disabled-probe-fields.ts";
 import { podShape } from "../validation/object-shapes.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
-import { podStatusErrors, validatePod } from "../validation/validate-pod.ts";
+import { validatePod } from "../validation/validate-pod.ts";
 import { podSpecUpdateErrors } from "../validation/validate-pod-update.ts";
 import { withFirstGeneration, withNextGeneration } from "./generation.ts";
 import { keepingStatus } from "./plain-strategy.ts";
@@ -31,13 +31,6 @@ export const podStrategy: Strategy<Pod> = {
     ...podSpecUpdateErrors(next, old),
   ],
   warnings: () => [],
-  status: {
-    prepareForUpdate: (next, old) => ({ ...next, spec: old.spec }),
-    validateUpdate: (next, old) => [
-      ...validateMetadataUpdate(next.metadata, old.metadata),
-      ...podStatusErrors(next.status),
-    ],
-  },
 };
 
 function withoutDisabledFields(next: Pod, old: Pod | undefined, gates: FeatureGates): Pod {

@@ -9,7 +9,7 @@ import {
 import { endpointSliceShape, leaseShape, secretShape, serviceShape } from "../validation/service-shapes.ts";
 import { secretWarnings, validateLease, validateSecret } from "../validation/validate-secret.ts";
 import { validateEndpointSlice, validateService } from "../validation/validate-service.ts";
-import { keepingStatus, plainStrategy, statusOnly } from "./plain-strategy.ts";
+import { keepingStatus, plainStrategy } from "./plain-strategy.ts";
 
 export const serviceStrategy = plainStrategy<Service>({
   kind: "Service",
@@ -25,7 +25,6 @@ export const serviceStrategy = plainStrategy<Service>({
   },
   prepareForCreate: ({ status: _, ...service }) => ({ ...service, status: { loadBalancer: {} } }),
   prepareForUpdate: keepingStatus,
-  status: statusOnly((service) => validateService(service, { allowsRelaxedServiceNames: true })),
 });
 
 export const endpointSliceStrategy = plainStrategy<EndpointSlice>({

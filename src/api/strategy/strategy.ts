@@ -27,14 +27,6 @@ export interface Strategy<T extends ApiObject = ApiObject> {
   validateUpdate(next: T, old: T, gates: FeatureGates): FieldError[];
   /** Warning headers for the answer to a create. */
   warnings(object: T): string[];
-  /** Absent if the kind has no `/status`. */
-  readonly status?: StatusStrategy<T>;
-}
-
-/** Writes to `/status`, which change nothing else. */
-export interface StatusStrategy<T extends ApiObject = ApiObject> {
-  prepareForUpdate(next: T, old: T, gates: FeatureGates): T;
-  validateUpdate(next: T, old: T, gates: FeatureGates): FieldError[];
 }
 
 /** The kind's API group; empty for core. */

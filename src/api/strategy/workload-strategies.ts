@@ -33,7 +33,7 @@ import type {
   ReplicationController,
 } from "../workload-objects.ts";
 import { withFirstGeneration, withNextGeneration } from "./generation.ts";
-import { keepingStatus, statusOnly } from "./plain-strategy.ts";
+import { keepingStatus } from "./plain-strategy.ts";
 import type { Strategy } from "./strategy.ts";
 
 /** Locates an object's pod template, and validates the rest. */
@@ -45,12 +45,11 @@ interface WorkloadRules<T extends ApiObject>
   withOwnDefaults(object: T): T;
   validate(object: T, options: ProbeFieldOptions): FieldError[];
   updateErrors(next: T, old: T): FieldError[];
-  readonly hasStatus: boolean;
 }
 
 /** A kind with a pod template, whose defaults, cleared fields and validation are a pod's. */
 function workloadStrategy<T extends ApiObject>(rules: WorkloadRules<T>): Strategy<T> {
-  const { kind, apiVersion, resource, shape, templateOf, withTemplate, hasStatus } = rules;
+  const { kind, apiVersion, resource, shape, templateOf, withTemplate } = rules;
   const withoutDisabledFields = (next: T, old: T | undefined, gates: FeatureGates): T => {
     const template = templateOf(next);
     if (template === undefined) return next;
@@ -81,7 +80,6 @@ function workloadStrategy<T extends ApiObject>(rules: WorkloadRules<T>): Strateg
       ...rules.updateErrors(next, old),
     ],
     warnings: () => [],
-    ...(hasStatus && { status: statusOnly<T>(() => []) }),
   };
 }
 
@@ -103,7 +101,6 @@ function appsStrategy(kind: string, updateErrors: WorkloadRules<AppsWorkload>["u
       kind === "DaemonSet" ? object : { ...object, spec: { replicas: 1, ...object.spec } },
     validate: validateAppsWorkload,
     updateErrors,
-    hasStatus: true,
   });
 }
 
@@ -128,7 +125,6 @@ const replicationControllerStrategy = workloadStrategy<ReplicationController>({
   },
   validate: validateReplicationController,
   updateErrors: () => [],
-  hasStatus: true,
 });
 
 /** An object without labels gets its template's. */
@@ -163,7 +159,6 @@ const jobStrategy = workloadStrategy<Job>({
   withOwnDefaults: withJobName,
   validate: validateJob,
   updateErrors: (next, old) => immutableErrors(next.spec, old.spec, ["selector", "template"]),
-  hasStatus: true,
 });
 
 const cronJobStrategy = workloadStrategy<CronJob>({
@@ -184,7 +179,6 @@ const cronJobStrategy = workloadStrategy<CronJob>({
   }),
   validate: validateCronJob,
   updateErrors: () => [],
-  hasStatus: true,
 });
 
 const podTemplateStrategy = workloadStrategy<PodTemplate>({
@@ -197,7 +191,6 @@ const podTemplateStrategy = workloadStrategy<PodTemplate>({
   withOwnDefaults: (object) => object,
   validate: validatePodTemplate,
   updateErrors: () => [],
-  hasStatus: false,
 });
 
 export const workloadStrategies: readonly Strategy[] = [

@@ -11,13 +11,6 @@ export interface PreparedWrite {
   readonly warnings: readonly string[];
 }
 
-/** Expects `object` with defaults, after admission. */
-export function prepareCreate(strategy: Strategy, object: ApiObject, gates: FeatureGates): PreparedWrite {
-  const prepared = strategy.prepareForCreate(object, gates);
-  const errors = strategy.validateCreate(prepared, gates);
-  return { object: prepared, errors, warnings: strategy.warnings(prepared) };
-}
-
 /** Expects `next` with defaults, after admission. Takes server-owned fields from `old`. */
 export function prepareUpdate(
   strategy: Strategy,
@@ -30,20 +23,8 @@ export function prepareUpdate(
   return { object: prepared, errors, warnings: [] };
 }
 
-/** A PUT or PATCH of `/status`. Undefined if the kind has none. */
-export function prepareStatusUpdate(
-  strategy: Strategy,
-  next: ApiObject,
-  old: ApiObject,
-  gates: FeatureGates,
-): PreparedWrite | undefined {
-  if (strategy.status === undefined) return undefined;
-  const prepared = strategy.status.prepareForUpdate(withServerFields(next, old), old, gates);
-  return { object: prepared, errors: strategy.status.validateUpdate(prepared, old, gates), warnings: [] };
-}
-
 /** rest.BeforeUpdate: an absent uid is kept from `old`; clients never set times and generation. */
-function withServerFields(next: ApiObject, old: ApiObject): ApiObject {
+export function withServerFields(next: ApiObject, old: ApiObject): ApiObject {
   const serverFields = ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
   const kept = Object.fromEntries(
     serverFields.filter((name) => old.metadata[name] !== undefined).map((name) => [name, old.metadata[name]]),

@@ -85,13 +85,6 @@ export class ProbeManager implements ContainerVerdicts {
     for (const uid of [...this.#workers.keys()]) if (!wantedUids.has(uid)) this.removePod(uid);
   }
 
-  /** For a pod that is about to end: nothing restarts it, but readiness probes continue. */
-  stopLivenessAndStartup(uid: string): void {
-    for (const [key, worker] of [...(this.#workers.get(uid) ?? [])]) {
-      if (!key.endsWith("/Readiness")) worker.stop();
-    }
-  }
-
   stop(): void {
     this.cleanUp(new Set());
   }

@@ -17,7 +17,7 @@ describe("the live cluster", () => {
     });
     await synced();
     expect([store.getPod("default", "a")?.spec.nodeName, store.getNode("n")?.kind]).toEqual(["n", "Node"]);
-    expect(store.listNamespaces().map(({ metadata }) => metadata.name)).toEqual(["default", "kube-system"]);
+    expect(store.list("Namespace").map(({ metadata }) => metadata.name)).toEqual(["default", "kube-system"]);
     server.apply(pod("b"));
     await hasPods("a,b");
     server.apply(pod("a", { status: { phase: "Failed" } }));

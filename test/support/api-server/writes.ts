@@ -8,15 +8,11 @@ import { badRequest, notFound, StatusError, unsupportedMediaType } from "../../.
 import { decodeObject } from "../../../src/api/strategy/decode-object.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";
-import {
-  type PreparedWrite,
-  prepareCreate,
-  prepareStatusUpdate,
-  prepareUpdate,
-} from "../../../src/api/strategy/write-object.ts";
+import { type PreparedWrite, prepareUpdate } from "../../../src/api/strategy/write-object.ts";
 import type { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { isRecord, jsonPatch, mergePatch } from "./json-patch.ts";
 import type { ObjectStore } from "./object-store.ts";
+import { prepareCreate, prepareStatusUpdate } from "./prepare-write.ts";
 import {
   groupVersionOf,
   qualifiedName,
@@ -120,7 +116,7 @@ function store(path: ResourcePath, given: ApiObject, old: ApiObject, context: Wr
   const next = { ...given, metadata: { ...given.metadata, ...serverFields } } as ApiObject;
   const { object, warnings } = checked(path, next, (strategy) => {
     if (path.subresource === undefined) return prepareUpdate(strategy, next, old, gates);
-    const prepared = prepareStatusUpdate(strategy, next, old, gates);
+    const prepared = prepareStatusUpdate(strategy, next, old);
     if (prepared === undefined) throw notFound(qualifiedName(path.resource), old.metadata.name);
     return prepared;
   });

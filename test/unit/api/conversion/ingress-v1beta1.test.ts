@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ingressV1beta1 } from "../../../../src/api/conversion/ingress-v1beta1.ts";
 import { readObject } from "../../../../src/api/strategy/read-object.ts";
+import { asV1beta1 } from "../../../support/api-server/ingress-v1beta1.ts";
 
 const apiVersion = "networking.k8s.io/v1beta1";
 const metadata = { name: "a", namespace: "default" };
@@ -41,7 +42,7 @@ describe("TestIngressBackendConversion", () => {
       metadata,
       spec: { defaultBackend: held, ...path(held, { pathType }) },
     });
-    expect(ingressV1beta1.fromHeld(converted)).toEqual(ingress({ backend: old, ...path(old, { pathType }) }));
+    expect(asV1beta1(converted)).toEqual(ingress({ backend: old, ...path(old, { pathType }) }));
   });
 
   it.each([

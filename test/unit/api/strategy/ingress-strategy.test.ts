@@ -3,12 +3,10 @@ import type { ApiObject } from "../../../../src/api/api-object.ts";
 import { fieldErrorText } from "../../../../src/api/field-errors.ts";
 import type { Ingress } from "../../../../src/api/networking-objects.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import {
-  prepareCreate,
-  prepareStatusUpdate,
-  prepareUpdate,
-} from "../../../../src/api/strategy/write-object.ts";
+import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
+import { prepareCreate, prepareStatusUpdate } from "../../../support/api-server/prepare-write.ts";
+import { statusUpdateErrors } from "../../../support/api-server/status-strategies.ts";
 import {
   backend,
   classOf,
@@ -30,9 +28,8 @@ const stored: Ingress = {
 };
 
 describe("TestIngressStrategy", () => {
-  it("is namespaced and has a status of its own", () => {
+  it("is namespaced", () => {
     expect(ingressStrategy).toMatchObject({ isNamespaced: true, resource: "ingresses" });
-    expect(ingressStrategy.status).toBeDefined();
   });
 
   it("a create clears the status and begins at generation 1", () => {
@@ -69,7 +66,7 @@ describe("TestIngressStrategy", () => {
 describe("TestIngressStatusStrategy", () => {
   it("keeps everything but the status", () => {
     const next = { ...stored, spec: {}, status: { loadBalancer: { ingress: [{ hostname: "a.b" }] } } };
-    const write = prepareStatusUpdate(ingressStrategy as Strategy, next, stored, gates);
+    const write = prepareStatusUpdate(ingressStrategy as Strategy, next, stored);
     expect(write?.errors).toEqual([]);
     expect(write?.object).toEqual({ ...stored, status: next.status });
   });
@@ -78,7 +75,7 @@ describe("TestIngressStatusStrategy", () => {
 describe("TestValidateIngressStatusUpdate", () => {
   const errorsOf = (...ingress: Record<string, string>[]) => {
     const next = { ...stored, status: { loadBalancer: { ingress } } };
-    return ingressStrategy.status?.validateUpdate(next, stored, gates).map(fieldErrorText);
+    return statusUpdateErrors(next, stored).map(fieldErrorText);
   };
   const at = (field: string) => `status.loadBalancer.ingress[0].${field}`;
 
@@ -181,9 +178,8 @@ describe("TestValidateIngressUpdate", () => {
 });
 
 describe("TestIngressClassStrategy", () => {
-  it("is cluster scoped, without a status", () => {
+  it("is cluster scoped", () => {
     expect(classStrategy).toMatchObject({ isNamespaced: false, resource: "ingressclasses" });
-    expect(classStrategy.status).toBeUndefined();
   });
 
   it("counts the changes of the spec", () => {

@@ -5,8 +5,9 @@ import { decodeObject } from "../../../../src/api/strategy/decode-object.ts";
 import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { strategyOf } from "../../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import { prepareCreate, prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
+import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
 import type { FeatureGates } from "../../../../src/config/feature-gates.ts";
+import { prepareCreate } from "../../../support/api-server/prepare-write.ts";
 import { bothGates, main, noGates } from "../example-pod.ts";
 
 const labels = { app: "web" };

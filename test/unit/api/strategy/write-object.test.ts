@@ -3,8 +3,9 @@ import type { ApiObject } from "../../../../src/api/api-object.ts";
 import { fieldErrorText } from "../../../../src/api/field-errors.ts";
 import { strategies, strategyOf } from "../../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import { prepareStatusUpdate, prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
+import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
+import { prepareStatusUpdate } from "../../../support/api-server/prepare-write.ts";
 
 const gates = FeatureGates.defaults;
 const namespaces = strategyOf("Namespace") as Strategy;
@@ -56,6 +57,6 @@ describe("prepareUpdate", () => {
 
 describe("prepareStatusUpdate", () => {
   it("is undefined where a kind has no status", () => {
-    expect(prepareStatusUpdate(strategyOf("Role") as Strategy, stored, stored, gates)).toBeUndefined();
+    expect(prepareStatusUpdate(strategyOf("Role") as Strategy, stored, stored)).toBeUndefined();
   });
 });

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { fieldErrorText } from "../../../../src/api/field-errors.ts";
 import type { Pod, PodSpec } from "../../../../src/api/objects.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import { prepareStatusUpdate, prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
+import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
+import { prepareStatusUpdate } from "../../../support/api-server/prepare-write.ts";
 import { bothGates, defaultedPod, main, noGates, podStrategy, podWith } from "../example-pod.ts";
 
 const otherFields =
@@ -86,14 +87,12 @@ describe("a pod update", () => {
     const next = { ...old, status: { phase: "Failed" } };
     expect(prepareUpdate(podStrategy as Strategy, next, old, noGates).object).toEqual(old);
     const moved = { ...next, spec: { ...next.spec, nodeName: "n" } };
-    expect(prepareStatusUpdate(podStrategy as Strategy, moved, old, noGates)).toMatchObject({
+    expect(prepareStatusUpdate(podStrategy as Strategy, moved, old)).toMatchObject({
       object: { spec: old.spec, status: { phase: "Failed" } },
       errors: [],
     });
     const bad = { ...old, status: { phase: "Odd" } };
-    expect(
-      prepareStatusUpdate(podStrategy as Strategy, bad, old, noGates)?.errors.map(fieldErrorText),
-    ).toEqual([
+    expect(prepareStatusUpdate(podStrategy as Strategy, bad, old)?.errors.map(fieldErrorText)).toEqual([
       'status.phase: Unsupported value: "Odd": supported values: "Failed", "Pending", "Running", "Succeeded", "Unknown"',
     ]);
   });

@@ -166,14 +166,6 @@ describe("TestAddRemovePods", () => {
     for (let turn = 0; turn < 10; turn++) manager.cleanUp(new Set());
     expect(manager.workerCount).toBe(0);
   });
-
-  it("a pod on its way out keeps its readiness worker", () => {
-    const { manager } = startManager([]);
-    manager.addPod(podOf({ livenessProbe: HANDLER, readinessProbe: HANDLER, startupProbe: HANDLER }));
-    manager.stopLivenessAndStartup(POD_UID);
-    expect(manager.workerCount).toBe(1);
-    expect(manager.worker(POD_UID, "main", "Readiness")).toBeDefined();
-  });
 });
 
 describe("TestUpdatePodStatus", () => {

@@ -1,0 +1,23 @@
+import type { ApiObject } from "../../../src/api/api-object.ts";
+import type { Strategy } from "../../../src/api/strategy/strategy.ts";
+import { type PreparedWrite, withServerFields } from "../../../src/api/strategy/write-object.ts";
+import type { FeatureGates } from "../../../src/config/feature-gates.ts";
+import { hasStatus, keepingSpec, statusUpdateErrors } from "./status-strategies.ts";
+
+/** Expects `object` with defaults, after admission. */
+export function prepareCreate(strategy: Strategy, object: ApiObject, gates: FeatureGates): PreparedWrite {
+  const prepared = strategy.prepareForCreate(object, gates);
+  const errors = strategy.validateCreate(prepared, gates);
+  return { object: prepared, errors, warnings: strategy.warnings(prepared) };
+}
+
+/** A PUT or PATCH of `/status`. Undefined if the kind has none. */
+export function prepareStatusUpdate(
+  { kind }: Pick<Strategy, "kind">,
+  next: ApiObject,
+  old: ApiObject,
+): PreparedWrite | undefined {
+  if (!hasStatus(kind)) return undefined;
+  const object = keepingSpec(withServerFields(next, old), old);
+  return { object, errors: statusUpdateErrors(object, old), warnings: [] };
+}
