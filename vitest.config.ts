@@ -18,6 +18,7 @@ const PROPERTIES = [
   "test/unit/protocols/websocket/fuzz.test.ts",
   "test/unit/probes/expand-command.test.ts",
   "test/unit/sessions/pass-through-splits.test.ts",
+  "test/unit/sessions/status-splits.test.ts",
 ];
 
 /** They count the process's own sockets, handles or memory, and may not share it with what another file left open a moment ago. */

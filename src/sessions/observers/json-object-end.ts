@@ -12,14 +12,15 @@ export class JsonObjectEnd {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  #isOther = false;
+  /** The bytes are not an object. */
+  isOther = false;
 
   /**
    * The index after the object's last brace; undefined if this part does not contain it, or the bytes
    * are not an object.
    */
   endIn(part: Uint8Array): number | undefined {
-    for (let at = 0; at < part.length && !this.#isOther; at++) {
+    for (let at = 0; at < part.length && !this.isOther; at++) {
       if (this.#endsWith(part[at] as number)) return at + 1;
     }
     return undefined;
@@ -33,7 +34,7 @@ export class JsonObjectEnd {
       return false;
     }
     if (byte === OPENING_BRACE) this.#depth += 1;
-    else if (this.#depth === 0) this.#isOther = !SPACES.has(byte);
+    else if (this.#depth === 0) this.isOther = !SPACES.has(byte);
     else if (byte === QUOTE) this.#isInString = true;
     else if (byte === CLOSING_BRACE) {
       this.#depth -= 1;

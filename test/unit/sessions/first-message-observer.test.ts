@@ -4,6 +4,7 @@ import { CommandEndObserver } from "../../../src/sessions/observers/end-observer
 import {
   type FirstMessage,
   FirstMessageObserver,
+  MAX_STATUS_BYTES,
 } from "../../../src/sessions/observers/first-message-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 
@@ -36,6 +37,8 @@ function learned(
 const failure = { kind: "failure", text: "no way" };
 const output = { kind: "output" };
 
+const FAILURE = JSON.stringify({ status: "Failure", message: "no way" });
+
 describe("a node's first message", () => {
   const opening = [0, 1, 2, 3, 4].map((channel) => message(channel, ""));
   it.each([
@@ -51,6 +54,10 @@ describe("a node's first message", () => {
     ["an exit code", [status({ status: "Failure", reason: "NonZeroExitCode", message: "no way" })], output],
     ["success", [status({ status: "Success" })], output],
     ["no Status", [message(3, "oops")], output],
+    ["a failure and more behind it", [message(3, `${FAILURE}{"status":"Success"} and more`)], failure],
+    ["a failure and much more behind it", [message(3, FAILURE + "x".repeat(MAX_STATUS_BYTES))], failure],
+    ["a failure behind white space", [message(3, `\n ${FAILURE}`)], failure],
+    ["two failures", [message(3, FAILURE), status({ status: "Failure", message: "another" })], failure],
   ])("%s, however it is cut", (_, messages, word) => {
     const bytes = Buffer.concat(messages);
     for (const partBytes of [1, 2, 7, bytes.byteLength]) {
