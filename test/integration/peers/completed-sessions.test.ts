@@ -23,6 +23,8 @@ vi.setConfig({ testTimeout: 120_000, expect: { poll: { timeout: 30_000 } } });
 /** Far longer than a process takes to end whose sessions are over. */
 const GRACE_PERIOD = "100s";
 const PROMPT_MS = 15_000;
+/** Less than what a client is waited for that has not acknowledged everything (COMPLETED_WINDOW_MS). */
+const HELD_MS = 8_000;
 
 let files: ReplicaFiles;
 let served: ServedGateway[] = [];
@@ -52,7 +54,7 @@ async function expectAllOver(): Promise<void> {
       expect(await sessionsOf(gateway)).toEqual([]);
       return true;
     };
-    await eventually("the replica holds no session", isEmpty, { timeoutMs: 5_000 });
+    await eventually("the replica holds no session", isEmpty, { timeoutMs: HELD_MS });
   }
   for (const gateway of served) {
     const startedMs = performance.now();
