@@ -1,9 +1,12 @@
 import type { Socket } from "node:net";
+import type { AdminSession } from "../admin/admin-server.ts";
+import type { HeaderList } from "../http/header-list.ts";
 import { askJsonOnce } from "../http/upstream/ask-json.ts";
 import { type DialOptions, dial } from "../net/dial.ts";
 import type { UpstreamTls } from "../net/tls.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
+  AFTER_HEADER,
   HELLO_PATH,
   type PeerHello,
   type PeerSessions,
@@ -12,8 +15,10 @@ import {
   SESSIONS_PATH,
 } from "./peer-protocol.ts";
 
-/** Enough for some 10,000 sessions; a longer list is refused as a whole. */
+/** One page, or all sessions of an older release. */
 const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
+/** Pages of one replica's list: 100,000 sessions. */
+export const MAX_PEER_PAGES = 100;
 const MAX_HELLO_BYTES = 16 * 1024;
 
 interface PeerTimes {
@@ -37,11 +42,22 @@ export class PeerClient {
     return readHello(await this.#get(peer, HELLO_PATH, this.#times.peerDialMs, MAX_HELLO_BYTES));
   }
 
-  /** Throws Error with a message for operators. */
+  /** All of its sessions, page by page. Throws Error with a message for operators. */
   async sessions(peer: PeerAddress): Promise<PeerSessions> {
-    return readPeerSessions(
-      await this.#get(peer, SESSIONS_PATH, this.#times.peerListMs, MAX_PEER_LIST_BYTES),
-    );
+    const sessions: AdminSession[] = [];
+    let after = "";
+    for (let pages = 0; pages < MAX_PEER_PAGES; pages++) {
+      const headers = [[AFTER_HEADER, after]] as const;
+      const { peerListMs } = this.#times;
+      const page = readPeerSessions(
+        await this.#get(peer, SESSIONS_PATH, peerListMs, MAX_PEER_LIST_BYTES, headers),
+      );
+      sessions.push(...page.sessions);
+      if (page.next === undefined) return { ...page, sessions };
+      if (page.next <= after) throw new Error("its pages do not go on");
+      after = page.next;
+    }
+    throw new Error(`it has more than ${MAX_PEER_PAGES} pages of sessions`);
   }
 
   /** Like `dial`. */
@@ -54,8 +70,10 @@ export class PeerClient {
     path: string,
     timeoutMs: number,
     maxBytes: number,
+    headers: HeaderList = [],
   ): Promise<unknown> {
-    const { status, body } = await askJsonOnce({ host, port, tls: this.tls }, { path, timeoutMs, maxBytes });
+    const request = { path, timeoutMs, maxBytes, headers };
+    const { status, body } = await askJsonOnce({ host, port, tls: this.tls }, request);
     if (status !== 200) throw new Error(`it answered with status ${status}`);
     if (body === undefined) throw new Error("its answer is not JSON");
     return body;

@@ -6,6 +6,10 @@ const PEER_PROTOCOLS: readonly number[] = [1];
 
 export const HELLO_PATH = "/peer/hello";
 export const SESSIONS_PATH = "/peer/sessions";
+/** Asks for a page of sessions: those behind this id, "" for the first. Older releases answer with all. */
+export const AFTER_HEADER = "Sluice-After";
+/** Sessions in one page: with long names half of the bytes that an answer may have. */
+export const PEER_PAGE_SESSIONS = 1_000;
 
 /** A replica's description of itself. Ignores fields that a later release adds. */
 export interface PeerHello {
@@ -18,6 +22,15 @@ export interface PeerHello {
 
 export interface PeerSessions extends PeerHello {
   readonly sessions: readonly AdminSession[];
+  /** The id behind which the next page begins; absent: this is the last. */
+  readonly next?: string | undefined;
+}
+
+/** One page, in the order of ids, so that sessions that begin or end meanwhile move no other. */
+export function pageOf(all: readonly AdminSession[], after: string): Pick<PeerSessions, "sessions" | "next"> {
+  const rest = all.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
+  const sessions = rest.slice(0, PEER_PAGE_SESSIONS);
+  return { sessions, next: rest.length > sessions.length ? sessions.at(-1)?.id : undefined };
 }
 
 export function helloOf(replica: string): PeerHello {
@@ -40,9 +53,13 @@ export function readHello(value: unknown): PeerHello {
 /** The same for a list of sessions. */
 export function readPeerSessions(value: unknown): PeerSessions {
   const hello = readHello(value);
-  const { sessions } = value as { readonly sessions?: unknown };
+  const { sessions, next } = value as { readonly sessions?: unknown; readonly next?: unknown };
   const isList =
     Array.isArray(sessions) && sessions.every((each) => typeof each === "object" && each !== null);
   if (!isList) throw new Error("the answer has no list of sessions");
-  return { ...hello, sessions: sessions as AdminSession[] };
+  return {
+    ...hello,
+    sessions: sessions as AdminSession[],
+    next: typeof next === "string" ? next : undefined,
+  };
 }

@@ -11,7 +11,7 @@ import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
 import type { GatewayContext } from "../sessions/context.ts";
 import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";
-import { HELLO_PATH, helloOf, SESSIONS_PATH } from "./peer-protocol.ts";
+import { AFTER_HEADER, HELLO_PATH, helloOf, pageOf, SESSIONS_PATH } from "./peer-protocol.ts";
 
 export interface PeerServerParts {
   readonly tls: ServingTls;
@@ -106,7 +106,7 @@ export function replacePeerTls(server: Server, tls: ServingTls): void {
 }
 
 async function answer(
-  { method, url }: IncomingMessage,
+  { method, url, headers }: IncomingMessage,
   response: ServerResponse,
   replica: string,
   listSessions: PeerServerParts["listSessions"],
@@ -114,7 +114,13 @@ async function answer(
   const hello = helloOf(replica);
   if (method === "GET" && url === HELLO_PATH) return sendJson(response, hello);
   if (method === "GET" && url === SESSIONS_PATH) {
-    return sendJson(response, { ...hello, sessions: await listSessions() });
+    const all = await listSessions();
+    const after = headers[AFTER_HEADER.toLowerCase()];
+    // An older release asks for no page.
+    return sendJson(response, {
+      ...hello,
+      ...(after === undefined ? { sessions: all } : pageOf(all, String(after))),
+    });
   }
   response.writeHead(404).end();
 }

@@ -2,8 +2,11 @@ import { once } from "node:events";
 import { Agent, request } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
+import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import { listenAt } from "../../../src/net/listen.ts";
-import { HELLO_PATH } from "../../../src/peers/peer-protocol.ts";
+import { UpstreamTls } from "../../../src/net/tls.ts";
+import { MAX_PEER_PAGES, PeerClient } from "../../../src/peers/peer-client.ts";
+import { HELLO_PATH, PEER_PAGE_SESSIONS, SESSIONS_PATH } from "../../../src/peers/peer-protocol.ts";
 import { createPeerServer, replacePeerTls } from "../../../src/peers/peer-server.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
@@ -50,4 +53,93 @@ it("connections of replicas whose authority was taken away end, and those of oth
   expect(ofNewer.destroyed).toBe(false);
   await expect(connectAs(older)).rejects.toThrow();
   expect(await connectAs(newer)).toBeDefined();
+});
+
+const sessionOf = (number: number): AdminSession => ({
+  id: String(number).padStart(8, "0"),
+  subresource: "exec",
+  namespace: "default",
+  pod: `pod-${number}-${"x".repeat(300)}`,
+  node: "node",
+  user: "tester",
+  plan: { kind: "translate", reason: "node-speaks-spdy-only" },
+  startedAt: new Date(0),
+  downstreamBytes: 0,
+  upstreamBytes: 0,
+});
+
+/** A replica with these sessions, and a client of it. */
+async function replicaWith(listSessions: () => readonly AdminSession[]) {
+  const authority = await issueCertificate({ commonName: "authority" });
+  const { cert, key } = await issueCertificate({ commonName: NAME }, authority, { names: [NAME] });
+  const server = createPeerServer({
+    tls: { cert, key, clientAuthorities: [authority.cert] },
+    name: NAME,
+    replica: "0a1b2c3d",
+    listSessions,
+    gateway: {
+      limits: defaultLimits,
+      timeouts: defaultTimeouts,
+      logger: { warn: () => {}, error: () => {} },
+    } as never,
+  });
+  const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const tls = new UpstreamTls({ ca: authority.cert, certificate: cert, key, serverName: NAME });
+  const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs: 20_000 });
+  return {
+    client,
+    address: { host: "127.0.0.1", port, name: `127.0.0.1:${port}` },
+    ca: authority.cert,
+    cert,
+    key,
+  };
+}
+
+it("more sessions than one answer may have bytes for are listed page by page, each once", async () => {
+  let isFirst = true;
+  const all = Array.from({ length: 12 * PEER_PAGE_SESSIONS + 1 }, (_, number) => sessionOf(2 * number));
+  const shuffled = all.toSorted((one, other) =>
+    one.id.split("").reverse() < other.id.split("").reverse() ? -1 : 1,
+  );
+  const { client, address } = await replicaWith(() => {
+    // Behind the first page one session ends, and one begins on a page that was sent already.
+    const now = isFirst ? shuffled : [...shuffled.filter(({ id }) => id !== all[1]?.id), sessionOf(1)];
+    isFirst = false;
+    return now;
+  });
+  expect(JSON.stringify(all).length).toBeGreaterThan(4 * 1024 * 1024);
+  const { sessions, replica } = await client.sessions(address);
+  expect(replica).toBe("0a1b2c3d");
+  expect(sessions.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+});
+
+it("a list without end is refused, and an older release that asks for no page has all of it", async () => {
+  let calls = 0;
+  const { client, address, ca, cert, key } = await replicaWith(() => {
+    calls += 1;
+    const first = calls * PEER_PAGE_SESSIONS;
+    return Array.from({ length: PEER_PAGE_SESSIONS + 1 }, (_, number) => ({
+      ...sessionOf(first + number),
+      pod: "web",
+    }));
+  });
+  await expect(client.sessions(address)).rejects.toThrow(`more than ${MAX_PEER_PAGES} pages`);
+  const { port } = address;
+  const sent = request({
+    host: "127.0.0.1",
+    port,
+    path: SESSIONS_PATH,
+    ca,
+    cert,
+    key,
+    servername: NAME,
+  }).end();
+  const [answer] = await once(sent, "response");
+  let body = "";
+  for await (const part of answer) body += part;
+  expect(JSON.parse(body).sessions).toHaveLength(PEER_PAGE_SESSIONS + 1);
 });
