@@ -76,10 +76,21 @@ const schema = {
   properties: { ...root.properties, global: { type: "object" } },
   $defs: { configuration: partOfConfiguration() },
 };
+const rows = rowsOf(values, "");
+/** Of Kubernetes: by their default, each once. */
+const plain = new Map();
+for (const { name, default: value } of rows.filter(({ text }) => text === ""))
+  plain.set(value, [...(plain.get(value) ?? []), `\`${name}\``]);
 const table = [
   "| value | default | what it is |",
   "|---|---|---|",
-  ...rowsOf(values, "").map(({ name, text, default: value }) => `| \`${name}\` | \`${value}\` | ${text} |`),
+  ...rows
+    .filter(({ text }) => text !== "")
+    .map(({ name, text, default: value }) => `| \`${name}\` | \`${value}\` | ${text} |`),
+  "",
+  "| default | fields of Kubernetes, or switches, of that name |",
+  "|---|---|",
+  ...Array.from(plain, ([value, names]) => `| \`${value}\` | ${names.join(", ")} |`),
 ].join("\n");
 const readme = read("README.md").replace(
   /(<!-- values -->\n)[\s\S]*(\n<!-- end of values -->)/,
