@@ -507,6 +507,45 @@ describe.each(PATHS)("$name that a moderator ends", (path) => {
   });
 });
 
+/** What the client of each protocol sees last where its session does not end by itself. */
+function failureSeen({ clientHead, subresource }: Path, closeCode: number): RegExp[] {
+  const isSpdy = clientHead[0]?.includes("SPDY") === true;
+  if (subresource === "portforward")
+    return [isSpdy ? /^1:error forwarding port 80: / : new RegExp(`^closed with ${closeCode} \\w`)];
+  if (isSpdy) return [/^1:.*"status":"Failure".*"code":500/];
+  const isBase64 = clientHead.some((line) => line.includes("base64"));
+  return [isBase64 ? /^3[\w+/]+=*$/ : /^[^{]\{.*"status":"Failure".*"code":500/, /^closed with 1000$/];
+}
+
+const FAILURES: readonly [string, number, (node: Socket, clock: SettableClock) => void][] = [
+  ["the gateway drains", 1001, () => gateway?.context.sessions.endAll("the gateway is shutting down")],
+  ["it reaches its time limit", 1001, (_node, clock) => (clock.aheadMs = 10_000)],
+  ["it is idle", 1001, (_node, clock) => (clock.aheadMs = 5_000)],
+  ["its node ends without a word", 1011, (node) => node.end()],
+  ["its node is killed", 1011, (node) => node.resetAndDestroy()],
+];
+
+describe.each(PATHS)("the client of $name", (path) => {
+  it.each(FAILURES)("is told, and has no clean end, where %s", async (what, closeCode, act) => {
+    const rule = { name: "short", action: "allow", maxDuration: what.includes("limit") ? "10s" : "1h" };
+    const clock = new SettableClock();
+    const idleMs = what.includes("idle") ? 5_000 : 600_000;
+    const { client, node } = await start(path, { policy: { rules: [rule] }, clock, idleMs });
+    const received: Buffer[] = [];
+    client.on("data", (chunk: Buffer) => received.push(chunk));
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    endsWithPeer(client);
+    endsWithPeer(node);
+    act(node, clock);
+    await closed;
+    const seen = readBy(path, Buffer.concat(received));
+    const expected = failureSeen(path, closeCode);
+    expect(seen.slice(seen.length - expected.length)).toEqual(
+      expected.map((pattern) => expect.stringMatching(pattern)),
+    );
+  });
+});
+
 describe.each(PATHS.filter(({ nodeFails }) => nodeFails !== undefined))("the end of $name", (path) => {
   it("is complete with an exit code that is not 0", async () => {
     const { client, node } = await start(path);
