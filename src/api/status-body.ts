@@ -131,6 +131,7 @@ function isInteger(value: unknown, least: number, most: number): value is number
   return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** A map of JSON or YAML. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { gatewayConfiguration } from "./configuration.ts";
 import type { Field, Table } from "./field.ts";
+import { isRecord } from "./section.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
 /** Paths such as `timeouts.idle`, in the tables' order. */
@@ -33,16 +34,12 @@ function changesIn(table: Table, path: string, old: unknown, now: unknown, isRel
     const change = { path: `${path}${name}`, isReloaded: isReloaded || field.isReloaded };
     // A list of sections changes as a whole, and so does an optional section that appears or
     // disappears.
-    const isWhole = field.type !== "section" && !(isMap(was) && isMap(is));
+    const isWhole = field.type !== "section" && !(isRecord(was) && isRecord(is));
     if (field.table === undefined || isWhole) return [change];
     return changesIn(field.table, `${change.path}.`, was, is, change.isReloaded);
   });
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  return isMap(value) && Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value) && Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
 }

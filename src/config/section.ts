@@ -36,8 +36,8 @@ export class Section {
     this.#context = context;
     this.#path = path;
     this.#isInFile = value !== undefined;
-    this.#fields = isMap(value) ? value : {};
-    if (value !== undefined && !isMap(value)) {
+    this.#fields = isRecord(value) ? value : {};
+    if (value !== undefined && !isRecord(value)) {
       this.#note(path, `must be a map, got ${describe(value)}`);
     }
   }
@@ -273,7 +273,8 @@ export function notAmong(value: string, choices: readonly string[]): string | un
   return `${JSON.stringify(value)} is not supported${suggestion(value, choices)}`;
 }
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+/** A map of JSON or YAML. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -1,6 +1,7 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import type { ApiObject } from "../api-object.ts";
 import { goQuote } from "../go-json.ts";
+import { isRecord } from "../status-body.ts";
 import { strategies, strategyOf } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { kindShape } from "../validation/kubernetes-shapes.ts";
@@ -88,8 +89,4 @@ function completed(value: Record<string, unknown>): ApiObject {
   const metadata = isRecord(value.metadata) ? value.metadata : {};
   const spec = value.kind === "Pod" ? { spec: value.spec ?? {} } : {};
   return { ...value, metadata, ...spec } as unknown as ApiObject;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

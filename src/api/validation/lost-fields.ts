@@ -1,4 +1,5 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
+import { isRecord } from "../status-body.ts";
 
 /** Fields of `before` that `after` lacks, outermost only. Expects lists of equal length. */
 export function lostFields(before: unknown, after: unknown, path: FieldPath = []): FieldPath[] {
@@ -9,8 +10,4 @@ export function lostFields(before: unknown, after: unknown, path: FieldPath = []
   return Object.entries(before).flatMap(([name, member]) =>
     Object.hasOwn(after, name) ? lostFields(member, after[name], [...path, name]) : [[...path, name]],
   );
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import type { ReviewResource } from "../../../api/read-only-server/review-resources.ts";
 import { badRequest, forbidden } from "../../../api/status.ts";
+import { isRecord } from "../../../api/status-body.ts";
 import type { UserInfo } from "../../user-info.ts";
 import type { Authorizer } from "../authorizer.ts";
 import { answerAccessReview } from "./self-subject-access-review.ts";
@@ -32,7 +33,7 @@ export async function answerReview(
 }
 
 function requireReview({ group, version, kind }: ReviewResource, posted: unknown): PostedReview {
-  if (!isMap(posted)) throw badRequest("couldn't get version/kind: a map is expected");
+  if (!isRecord(posted)) throw badRequest("couldn't get version/kind: a map is expected");
   const wanted = `${group}/${version}`;
   const { apiVersion = wanted, kind: postedKind = kind } = posted;
   if (apiVersion !== wanted || postedKind !== kind) {
@@ -42,7 +43,7 @@ function requireReview({ group, version, kind }: ReviewResource, posted: unknown
 }
 
 async function answerRulesReview(review: PostedReview, user: UserInfo, authorizer: Authorizer) {
-  const spec = isMap(review.spec) ? review.spec : {};
+  const spec = isRecord(review.spec) ? review.spec : {};
   const namespace = typeof spec.namespace === "string" ? spec.namespace : "";
   if (namespace === "") throw badRequest("no namespace on request");
   const status = await authorizer.rulesFor?.(user, namespace);
@@ -56,8 +57,4 @@ function userInfoOf({ name, uid, groups, extra }: UserInfo) {
     ...(groups.length > 0 && { groups }),
     ...(Object.keys(extra).length > 0 && { extra }),
   };
-}
-
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
