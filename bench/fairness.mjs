@@ -81,10 +81,10 @@ const hasOwnCore =
 
 /** Of a process so far, in seconds. */
 const cpuSeconds = (pid) => {
-  const [, , , , , , , , , , , user, system] = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/\(.*\)/, "()")
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/\(.*\)/, "")
     .split(" ");
-  return (Number(user) + Number(system)) / CLOCK_TICKS_A_SECOND;
+  return (Number(fields[13]) + Number(fields[14])) / CLOCK_TICKS_A_SECOND;
 };
 
 const startGateway = async () => {
