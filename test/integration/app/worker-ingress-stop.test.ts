@@ -47,7 +47,7 @@ it("SIGTERM to two workers: Ingress requests in flight are answered whole", asyn
   const port = portOf("httpUrl");
   const http1 = http1Requests(port, REQUESTS);
   const http2 = await http2Requests(port, REQUESTS);
-  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(2 * REQUESTS);
+  await expect.poll(() => held.length).toBe(2 * REQUESTS);
   gateway?.signal("SIGTERM");
   await untilRefused(port);
   pods?.release();

@@ -109,7 +109,7 @@ describe("a pool of workers", () => {
     const workers = poolOf(["good", "garbled", "garbled", "broken", "good"], 1);
     await workers.start();
     ready[0]?.process.kill("SIGKILL");
-    await expect.poll(() => ready.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => ready.length).toBe(2);
     const problems = logLines
       .map((line) => JSON.parse(line))
       .filter(({ msg }) => msg === "a worker could not start");

@@ -173,7 +173,7 @@ describe("Events of rules that are not served as written", () => {
     first.door.write(objects);
     const told = () => eventsOf(server).map(({ reason, involvedObject: { name } }) => `${reason} ${name}`);
     await expect
-      .poll(() => told().sort(), { timeout: 8_000 })
+      .poll(() => told().sort())
       .toEqual([
         "AmbiguousClass c-annotated",
         "DuplicateRoute b-second",

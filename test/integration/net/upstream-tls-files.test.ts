@@ -11,7 +11,7 @@ import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 import { testUpstreams } from "../../support/test-upstreams.ts";
 
-const POLL = { timeout: 10_000, interval: 20 };
+const POLL = { timeout: 30_000, interval: 20 };
 
 let folder: string;
 let authority: TestCertificate;

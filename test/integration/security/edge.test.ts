@@ -17,7 +17,7 @@ import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
 import { listenRaw } from "../../support/http/loopback.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 
-const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
+const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
 const TOKEN = "edge-token";
 const BEARER = { Authorization: `Bearer ${TOKEN}` };
 const subprotocolToken = `base64url.bearer.authorization.k8s.io.${Buffer.from(TOKEN).toString("base64url")}`;

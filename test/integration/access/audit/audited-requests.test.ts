@@ -14,7 +14,7 @@ import { AccessGateway, EXEC_PATH } from "../../../support/access-gateway.ts";
 import { connectHttp2, openWebSocket } from "../../../support/http2-client.ts";
 import { asked, user } from "../../../support/rbac-objects.ts";
 
-const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
+const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
 const TOKEN = "audit-secret-token";
 const ANN = { headers: { Authorization: `Bearer ${TOKEN}`, Cookie: "session=audit-secret-cookie" } };
 

@@ -68,7 +68,7 @@ async function standsStill(numberNow: () => number): Promise<void> {
     seen = numberNow();
     return sameTimes >= 5;
   };
-  await expect.poll(hasStopped, { interval: 20, timeout: 10_000 }).toBe(true);
+  await expect.poll(hasStopped, { interval: 20 }).toBe(true);
 }
 
 const downstreamBytes = (): number => harness?.context.sessions.list()[0]?.downstreamBytes ?? 0;
@@ -137,7 +137,7 @@ describe("heartbeats towards the client", () => {
     for (let round = 0; round < 10; round++) clock.advance(webSocketPingMs);
 
     client.socket.resume();
-    await expect.poll(downstreamBytes, { timeout: 10_000 }).toBe(FLOOD_BYTES);
+    await expect.poll(downstreamBytes).toBe(FLOOD_BYTES);
     await expect.poll(() => pongs).toEqual(["ping 999"]);
     const { sessions } = kubelet;
     if (sessions[0]) endExec(sessions[0], SUCCESS);
@@ -170,7 +170,7 @@ describe("heartbeats towards the client", () => {
     }
     expect(pongs).toEqual(["", "", "", ""]);
     kubeletSocket?.resume();
-    await expect.poll(() => stdinBytes, { timeout: 10_000 }).toBe(FLOOD_BYTES);
+    await expect.poll(() => stdinBytes).toBe(FLOOD_BYTES);
     await expect.poll(() => pongs.at(-1)).toBe("behind stdin");
     client.socket.terminate();
   });
@@ -209,7 +209,7 @@ describe("heartbeats towards the node", () => {
     clock.advance(spdyPingMs);
     clock.advance(spdyPingMs);
     client.socket.resume();
-    await expect.poll(downstreamBytes, { timeout: 10_000 }).toBe(FLOOD_BYTES);
+    await expect.poll(downstreamBytes).toBe(FLOOD_BYTES);
     clock.advance(1);
     clock.advance(NODE_SILENCE_MS - 1);
     expect(pingIds(raw)).toEqual([]);

@@ -76,7 +76,7 @@ describe.each(["https", "http"] as const)("over %s", (scheme) => {
         if (process.env.SLUICE_SOAK === "1") process.stdout.write(tableOf(scheme, results));
         expect(results.filter(({ result }) => isLoss(result))).toEqual([]);
         const translated = results.filter(({ cell }) => cell.path.includes("translated")).length;
-        await expect.poll(() => bed.countTranslated(), { timeout: 10_000 }).toBe(translated);
+        await expect.poll(() => bed.countTranslated()).toBe(translated);
         await expect.poll(() => bed.nodes.map((node) => node.sessionCount)).toEqual([0, 0]);
       } finally {
         await bed.close();
