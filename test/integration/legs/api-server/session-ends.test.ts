@@ -60,10 +60,9 @@ async function cableTo(port: number): Promise<FaultProxy> {
 afterEach(async () => {
   client?.destroy();
   await cable?.close();
-  cable = undefined;
   await gateway?.close();
   await raw?.close();
-  gateway = raw = client = undefined;
+  gateway = raw = client = cable = undefined;
 });
 
 const WEB_SOCKET = (protocol: string): string[] => [
@@ -534,15 +533,11 @@ describe.each(PATHS)("the client of $name", (path) => {
     const received: Buffer[] = [];
     client.on("data", (chunk: Buffer) => received.push(chunk));
     const closed = new Promise((resolve) => client.once("close", resolve));
-    endsWithPeer(client);
-    endsWithPeer(node);
+    for (const end of [client, node]) endsWithPeer(end);
     act(node, clock);
     await closed;
-    const seen = readBy(path, Buffer.concat(received));
-    const expected = failureSeen(path, closeCode);
-    expect(seen.slice(seen.length - expected.length)).toEqual(
-      expected.map((pattern) => expect.stringMatching(pattern)),
-    );
+    const expected = failureSeen(path, closeCode).map((pattern) => expect.stringMatching(pattern));
+    expect(readBy(path, Buffer.concat(received)).slice(-expected.length)).toEqual(expected);
   });
 });
 
