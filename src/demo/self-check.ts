@@ -85,10 +85,14 @@ const webSocketOnlyRows: readonly CheckRow[] = [
 export async function runSelfCheck(
   server: CheckedServer,
   adminUrl: string,
-  { hasWebSocketOnlyNode }: { readonly hasWebSocketOnlyNode: boolean },
+  {
+    hasWebSocketOnlyNode,
+    isStopped = () => false,
+  }: { readonly hasWebSocketOnlyNode: boolean; readonly isStopped?: () => boolean },
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const { run, ...row } of hasWebSocketOnlyNode ? [...rows, ...webSocketOnlyRows] : rows) {
+    if (isStopped()) break;
     const before = await sessionsOn(adminUrl, row);
     const startedMs = performance.now();
     const problem = await run(server, row.pod).then(

@@ -48,6 +48,10 @@ async function runIn(
   isOnce: boolean,
   stopped: Promise<NodeJS.Signals>,
 ): Promise<number> {
+  let isStopping = false;
+  void stopped.then(() => {
+    isStopping = true;
+  });
   const [serverCertificate, nodeCertificate, kubeletClientCertificate] = await Promise.all([
     createSelfSignedCertificate([address], "sluice-demo"),
     createSelfSignedCertificate([], "sluice-demo-node"),
@@ -82,7 +86,9 @@ async function runIn(
       };
       const results = await runSelfCheck({ endpoint, token }, adminUrl, {
         hasWebSocketOnlyNode: isOnce,
+        isStopped: () => isStopping && !isOnce,
       });
+      if (isStopping && !isOnce) return 0;
       process.stdout.write(`\n${formatResults(results)}\n`);
       const hasFailed = results.some(({ problem }) => problem !== undefined);
       if (isOnce) return hasFailed ? 1 : 0;

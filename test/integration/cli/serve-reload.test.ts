@@ -134,6 +134,20 @@ describe("SIGHUP to workers", () => {
 });
 
 describe("the demo", () => {
+  it("that is told to end while it checks its paths prints no commands for what is gone", async () => {
+    const demo = spawn(...sluiceCommand("demo"), { stdio: ["ignore", "pipe", "pipe"] });
+    try {
+      const stdout = collect(demo.stdout);
+      collect(demo.stderr);
+      await eventually("its gateway serves", () => stdout().includes("ready "), { timeoutMs: 60_000 });
+      demo.kill("SIGINT");
+      expect(await once(demo, "exit")).toEqual([0, null]);
+      expect(stdout()).toMatch(/^ready .*\n$/);
+    } finally {
+      demo.kill("SIGKILL");
+    }
+  });
+
   it.each<NodeJS.Signals[]>([
     ["SIGHUP"],
     ["SIGINT", "SIGINT"],
