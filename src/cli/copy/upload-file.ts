@@ -56,11 +56,16 @@ export async function uploadFile(
         offset = end;
       }
     };
+    const { note } = options.verbosity;
+    const arrive = async (): Promise<void> => {
+      await withRetries(attempt, { ...options, progress: () => upload.safeBytes, note });
+      upload.check();
+    };
     try {
-      await withRetries(attempt, {
-        ...options,
-        progress: () => upload.safeBytes,
-        note: options.verbosity.note,
+      await arrive().catch(async (error: Error) => {
+        if (!upload.beginAgain(error)) throw error;
+        note(`an earlier command may have written, too, beginning again: ${error.message}`);
+        await arrive();
       });
       await upload.finish(options.preservesMode ? (before.mode & 0o777).toString(8) : "");
       if (hasGrown) noteGrowth(source, size);
@@ -91,6 +96,7 @@ export async function uploadStream(
   );
   try {
     await upload.send(source, { offset: 0, bytes: 0, isLast: true });
+    upload.check();
     await upload.finish("");
   } catch (error) {
     await upload.abandon(new CopyError("remote", "a stream cannot be gone on with"));
@@ -113,6 +119,10 @@ class Upload {
   readonly hash = new RunningHash();
   #partial: string;
   #hasStarted = false;
+  /** A command of this upload lost its connection. It may still begin to write, after HOW_FAR looked. */
+  #wasInterrupted = false;
+  /** The next attempt removes the partial file and takes another name. */
+  #isSpoiled = false;
   /** No earlier writer can still be running. */
   #isAlone: boolean;
   /** The container's report: a SHA-256, or a number of bytes. */
@@ -141,10 +151,14 @@ class Upload {
   async offset(sourceBytes: number): Promise<number> {
     const hadStarted = this.#hasStarted;
     this.#hasStarted = true;
-    if (!hadStarted && !this.#remote.hasPartial) return 0;
-    if (!this.#canCheck) {
-      if (hadStarted) this.#partial = `${partialName(this.#destination)}.${randomBytes(4).toString("hex")}`;
+    this.#wasInterrupted ||= hadStarted;
+    if (!hadStarted && (!this.#remote.hasPartial || !this.#canCheck)) return 0;
+    if (this.#isSpoiled || !this.#canCheck) {
       this.safeBytes = 0;
+      this.#progress.moveTo(0);
+      await this.#options.shell.mustRun(REMOVE, [this.#partial]);
+      this.#partial = `${partialName(this.#destination)}.${randomBytes(4).toString("hex")}`;
+      this.#isSpoiled = false;
       return 0;
     }
     const found = bytesIn(await this.#options.shell.mustRun(HOW_FAR, [this.#partial]));
@@ -166,6 +180,12 @@ class Upload {
     }
     this.safeBytes = bytes;
     this.limitBytes *= 2;
+  }
+
+  /** True if an earlier command explains the error: the next attempt then begins anew. */
+  beginAgain(error: unknown): boolean {
+    this.#isSpoiled = this.#wasInterrupted && error instanceof CopyError && error.code === "mismatch";
+    return this.#isSpoiled;
   }
 
   /** Reads `source` once, to its end or until this throws. */
@@ -192,7 +212,8 @@ class Upload {
     }
   }
 
-  async finish(mode: string): Promise<void> {
+  /** Throws CopyError "mismatch" if the container has other bytes. */
+  check(): void {
     const { bytes } = this.hash;
     if (this.#canCheck && hashIn(this.#theirs) !== this.hash.hex()) {
       throw new CopyError("mismatch", `${this.#destination}: the SHA-256 differs on both ends`);
@@ -203,6 +224,9 @@ class Upload {
         `${this.#destination}: ${this.#theirs.trim()} bytes arrived of ${bytes}`,
       );
     }
+  }
+
+  async finish(mode: string): Promise<void> {
     let isAgain = false;
     const finish = async (): Promise<string> => {
       const again = isAgain && this.#canCheck ? "again" : "";
@@ -218,7 +242,8 @@ class Upload {
 
   /** Removes everything that a later call cannot resume. */
   async abandon(error: unknown): Promise<void> {
-    if (isInterruption(error) && this.#canCheck) return;
+    const isFoundLater = this.#partial === partialName(this.#destination) && !this.#isSpoiled;
+    if (isInterruption(error) && this.#canCheck && isFoundLater) return;
     await this.#options.shell.script(REMOVE, [this.#partial]).catch(() => {});
   }
 

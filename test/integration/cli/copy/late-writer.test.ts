@@ -1,0 +1,113 @@
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { RemotePath } from "../../../../src/cli/copy/remote-path.ts";
+import type { RemoteShell, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
+import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
+import { SessionError } from "../../../../src/client/session-error.ts";
+
+const CONTENT = randomBytes(512 * 1024);
+/** Less than half: the next command sends a part only. */
+const FEW_BYTES = 100 * 1024;
+const MOST_BYTES = 400 * 1024;
+const NAME = "there";
+const PARTIAL = `.${NAME}.sluice-partial`;
+
+let folder: string;
+let remoteFolder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "sluice-late-"));
+  remoteFolder = path.join(folder, "container");
+  mkdirSync(remoteFolder);
+  writeFileSync(path.join(folder, "file"), CONTENT);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Faults {
+  /** The first writer's connection is cut behind these bytes. */
+  readonly cutAfterBytes?: number;
+  /** The writers, counted from 1, whose file another one writes to as well. */
+  readonly disturbed: readonly number[];
+  readonly tools?: RemotePath["tools"];
+}
+
+/** Uploads to a container whose commands run here. */
+async function upload({ cutAfterBytes, disturbed, tools = new Set(["sha256sum"]) }: Faults) {
+  const writers: string[] = [];
+  const run = (script: string, args: readonly string[], input = Buffer.alloc(0)) => {
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", script, "sh", ...args], { input });
+    return { exitCode: status ?? -1, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+  const shell = {
+    script: async (script: string, args: readonly string[], { stdin }: ShellStreams = {}) => {
+      if (stdin === undefined) return run(script, args);
+      const parts: Uint8Array[] = [];
+      for await (const part of stdin as AsyncIterable<Uint8Array>) parts.push(Buffer.from(part));
+      writers.push(path.basename(args[0] as string));
+      const isCut = cutAfterBytes !== undefined && writers.length === 1;
+      const other = Buffer.from(disturbed.includes(writers.length) ? "of another writer" : "");
+      const result = run(
+        script,
+        args,
+        Buffer.concat([other, ...parts]).subarray(0, isCut ? cutAfterBytes : undefined),
+      );
+      if (isCut) throw new SessionError("connection-lost", "gone");
+      return result;
+    },
+    mustRun: async (script: string, args: readonly string[]) => run(script, args).stdout,
+  } as unknown as RemoteShell;
+  const destination = path.join(remoteFolder, NAME);
+  const remote: RemotePath = {
+    kind: "absent",
+    path: destination,
+    size: 0,
+    version: "",
+    mode: undefined,
+    tools,
+    hasPartial: false,
+  };
+  const verbosity = { trace: {}, note: () => {} };
+  const options = { shell, verbosity, retries: 2, verifies: true, preservesMode: false, isQuiet: true };
+  const failure = await uploadFile(path.join(folder, "file"), destination, remote, options).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  return { writers, failure, left: readdirSync(remoteFolder) };
+}
+
+describe("an upload whose file an earlier command of it writes to as well", () => {
+  it.each([
+    ["sizes", FEW_BYTES],
+    ["hashes", MOST_BYTES],
+  ])("begins anew under another name when the %s differ after an interruption", async (_what, cutAfterBytes) => {
+    const { writers, failure, left } = await upload({ cutAfterBytes, disturbed: [2] });
+    expect(failure).toBeUndefined();
+    expect(writers.slice(0, 2)).toEqual([PARTIAL, PARTIAL]);
+    expect(writers[2]).toMatch(/^\.there\.sluice-partial\.[0-9a-f]{8}$/);
+    expect(left).toEqual([NAME]);
+    expect(readFileSync(path.join(remoteFolder, NAME)).equals(CONTENT)).toBe(true);
+  });
+
+  it("fails when they differ again", async () => {
+    const { writers, failure, left } = await upload({ cutAfterBytes: MOST_BYTES, disturbed: [2, 3] });
+    expect(failure).toMatchObject({ code: "mismatch" });
+    expect(writers).toHaveLength(3);
+    expect(left).toEqual([]);
+  });
+
+  it("fails at once when it was not interrupted", async () => {
+    const { writers, failure, left } = await upload({ disturbed: [1] });
+    expect(failure).toMatchObject({ code: "mismatch" });
+    expect(writers).toHaveLength(1);
+    expect(left).toEqual([]);
+  });
+
+  it("leaves nothing of its attempts where nothing can check them", async () => {
+    const { failure, left } = await upload({ cutAfterBytes: MOST_BYTES, disturbed: [], tools: new Set() });
+    expect(failure).toBeUndefined();
+    expect(left).toEqual([NAME]);
+  });
+});
