@@ -12,8 +12,8 @@ interface SlowBodiesOptions {
 }
 
 /**
- * Requests that wait for their bodies without a seat. If all places are taken, the largest flow loses
- * its newest with an incomplete body. docs/decisions/0048-fair-shares.md
+ * Requests that wait for their bodies without a seat. If all places are taken, the largest flow with
+ * an incomplete body loses the newest of those. docs/decisions/0048-fair-shares.md
  */
 export class SlowBodies {
   readonly #places: DisplacingSeats;

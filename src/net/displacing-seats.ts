@@ -45,14 +45,19 @@ export class DisplacingSeats {
     return () => this.#release(flow, holder);
   }
 
-  /** False: no flow holds more than `own` + 1, the fewest that leave both flows with as many or fewer. */
+  /** False: no flow that can lose a seat holds more than `own` + 1, the fewest that leave both with as many or fewer. */
   #displaceFor(own: number): boolean {
-    let largest: [flow: string, members: Set<SeatHolder>] | undefined;
-    for (const each of this.#flows) if (each[1].size > (largest?.[1].size ?? own + 1)) largest = each;
+    let largest: [flow: string, newest: SeatHolder] | undefined;
+    let most = own + 1;
+    for (const [flow, members] of this.#flows) {
+      if (members.size <= most) continue;
+      const newest = [...members].findLast(({ isDisplaceable }) => isDisplaceable?.() !== false);
+      if (newest === undefined) continue;
+      most = members.size;
+      largest = [flow, newest];
+    }
     if (largest === undefined) return false;
-    const [flow, members] = largest;
-    const newest = [...members].findLast(({ isDisplaceable }) => isDisplaceable?.() !== false);
-    if (newest === undefined) return false;
+    const [flow, newest] = largest;
     this.#release(flow, newest);
     newest.displace();
     return true;

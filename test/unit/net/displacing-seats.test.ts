@@ -53,6 +53,14 @@ describe("seats that are held as long as their holders like", () => {
     expect([acquireOther("b"), displaced]).toEqual([undefined, []]);
   });
 
+  it("are taken from the next flow if the one that has the most can lose none", () => {
+    const { displaced, acquire } = seatsFor(8, 3);
+    for (const flow of ["a", "a", "a"]) acquire(flow, true, () => false);
+    for (const flow of ["b", "b", "c", "c", "c"]) acquire(flow);
+    expect(acquire("d")).toBeDefined();
+    expect(displaced).toEqual(["c 7"]);
+  });
+
   it("are not taken for a caller that may displace no other", () => {
     const { displaced, acquire } = seatsFor(2, 2);
     acquire("a");
