@@ -39,6 +39,8 @@ export class ForwardDecoder implements PassThroughDecoder {
   /** Payload and ends are shown: decided at the start, because an observer that comes later lacks the streams. */
   readonly #isShown: boolean;
   #refusal: SessionEnd | undefined;
+  /** None of the node's bytes passes. Otherwise, after a refusal, those of its present frame do. */
+  #isNodeRefused = false;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
   #isStopping = false;
@@ -97,11 +99,11 @@ export class ForwardDecoder implements PassThroughDecoder {
   }
 
   fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
-    const end = this.#decodeNode(chunk);
-    if (end !== undefined) return end;
+    if (this.#nodeFrames !== undefined) this.#decode("node", this.#nodeFrames, chunk);
+    if (this.#isNodeRefused || (this.#refusal !== undefined && !this.#isStopping)) return this.#refusal;
     this.#passDown = pass;
     this.#nodeFilter.push(chunk);
-    return undefined;
+    return this.#refusal;
   }
 
   answerClient(): Uint8Array | undefined {
@@ -149,9 +151,10 @@ export class ForwardDecoder implements PassThroughDecoder {
     }
   }
 
-  #decodeNode(chunk: Uint8Array): SessionEnd | undefined {
-    if (this.#nodeFrames !== undefined) this.#decode("node", this.#nodeFrames, chunk);
-    return this.#refusal;
+  #refuse(end: SessionEnd | undefined, isNodeRefused: boolean): void {
+    if (end === undefined) return;
+    this.#refusal ??= end;
+    this.#isNodeRefused ||= isNodeRefused;
   }
 
   #decode(side: Side, frames: FrameDecoder, chunk: Uint8Array): void {
@@ -160,7 +163,7 @@ export class ForwardDecoder implements PassThroughDecoder {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#stop();
-      this.#refusal ??= this.#observers.undecodable(side, error.message);
+      this.#refuse(this.#observers.undecodable(side, error.message), this.#isShown);
     }
   }
 
@@ -178,7 +181,8 @@ export class ForwardDecoder implements PassThroughDecoder {
         onData: (streamId, part, fin) => {
           const open = this.#streams.get(streamId);
           if (open === undefined) return;
-          if (part.byteLength > 0) this.#refusal ??= this.#observers.data(open.stream, side, part);
+          if (part.byteLength > 0)
+            this.#refuse(this.#observers.data(open.stream, side, part), side === "node");
           if (fin) this.#ended(streamId, open, side);
         },
         onControl: (frame) => this.#control(side, frame),
@@ -210,7 +214,7 @@ export class ForwardDecoder implements PassThroughDecoder {
       connection: headers.get("requestid") ?? known?.stream.connection,
       port: headers.get("port") ?? known?.stream.port,
     };
-    this.#refusal ??= this.#observers.stream(stream);
+    this.#refuse(this.#observers.stream(stream), false);
     if (!this.#isShown || known !== undefined) return;
     if (this.#streams.size >= this.#maxStreams)
       throw new ProtocolError("too-many-streams", `more than ${this.#maxStreams} streams are open`);

@@ -35,6 +35,8 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #canReadClient = true;
   #canReadNode = true;
   #refusal: SessionEnd | undefined;
+  /** An observer refused the present part, be it after another refusal. */
+  #isPartRefused = false;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
   /** The newest unanswered PING of each side (RFC 6455 section 5.5.3). */
@@ -72,8 +74,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       },
       onPayload: (chunk, start, end) => {
         if (this.#isNodeCut) return;
+        this.#isPartRefused = false;
         this.nodePayload(chunk, start, end);
-        if (this.#refusal !== undefined && !this.#isStopping) this.#cutBefore(chunk);
+        if (this.#isPartRefused) this.#cutBefore(chunk);
       },
       onMessageEnd: () => {},
       onCloseStart: () => this.#beforeClose(),
@@ -90,6 +93,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         if (!this.#isNodeCut) this.#passDown(bytes);
       },
       onBoundary: () => {
+        if (this.#isStopped) return;
         const answer = this.#takeAnswer();
         if (answer !== undefined) this.#passDown(answer);
         if (this.#isStopping) this.#stopHere();
@@ -260,6 +264,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 
   protected refuse(end: SessionEnd | undefined): void {
+    if (end !== undefined) this.#isPartRefused = true;
     this.#refusal ??= end;
   }
 }

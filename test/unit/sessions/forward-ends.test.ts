@@ -213,3 +213,49 @@ it("a port that policy forbids is refused by RST_STREAM and GOAWAY, and reaches 
   expect(session.read()).toEqual([reset(1), `GOAWAY 1 ${GOAWAY.PROTOCOL_ERROR}`]);
   expect(session.node.sentBytes.length).toBe(0);
 });
+
+describe("a port that policy forbids, while the node is within a frame", () => {
+  const FRAME = Buffer.concat([Buffer.from("0000000300000006", "hex"), Buffer.from("secret")]);
+  const refusing = (more: Partial<SessionObserver>): SessionObserver => ({
+    isRequired: true,
+    onStream: ({ port }) => (port === "22" ? endOf("refused", "port 22 is denied") : undefined),
+    ...more,
+  });
+
+  it.each([
+    ["without an observer of payload", {}],
+    ["with one", { payload: { node: true, input: true } }],
+  ])("is refused with the reason behind the frame, %s", async (_name, more) => {
+    const session = await forwarded(1, refusing(more));
+    session.node.push(FRAME.subarray(0, 10));
+    await turn();
+    session.clientPeer.open(22);
+    await turn();
+    session.node.push(Buffer.concat([FRAME.subarray(10), FRAME]));
+    await turn();
+    const frames = session.read();
+    expect(frames.filter((frame) => frame.startsWith("DATA 3")).join("")).toBe("DATA 3 seDATA 3 cret");
+    expect(frames.slice(-4)).toEqual([
+      reason(1, "port 22 is denied"),
+      reset(3),
+      reset(5),
+      `GOAWAY 5 ${GOAWAY.PROTOCOL_ERROR}`,
+    ]);
+    expect(session.isBroken()).toBe(false);
+  });
+
+  it("does not let pass what an observer refuses of that frame", async () => {
+    const onData: SessionObserver["onData"] = (_stream, from, part) =>
+      from === "node" && Buffer.from(part).includes("cret") ? endOf("refused", "not this") : undefined;
+    const session = await forwarded(1, refusing({ payload: { node: true }, onData }));
+    session.node.push(FRAME.subarray(0, 10));
+    await turn();
+    session.clientPeer.open(22);
+    await turn();
+    session.node.push(FRAME.subarray(10));
+    await turn();
+    expect(session.read().join("")).not.toContain("cret");
+    session.clock.advance(BOUNDARY_WAIT_MS);
+    expect([session.causes, session.isBroken()]).toEqual([["refused"], true]);
+  });
+});

@@ -136,6 +136,18 @@ describe("a session over WebSocket that passes through", () => {
     expect([session.causes, client.destroyed]).toEqual([["refused"], true]);
   });
 
+  it("does not pass what is refused of the frame that an end waits for", async () => {
+    const session = relayed("exec", "v5.channel.k8s.io", [refusing]);
+    const { client, node, life } = session;
+    node.push(frame("\u0001a secret").subarray(0, 5));
+    await turn();
+    life.cut("shutdown", BYE);
+    node.push(frame("\u0001a secret").subarray(5));
+    await turn();
+    expect(Buffer.from(client.sentBytes).toString("latin1")).not.toContain("ecret");
+    expect([session.causes, client.destroyed]).toEqual([["shutdown"], true]);
+  });
+
   it.each([
     ["its Status", frame(`\u0003${STATUS}`)],
     ["its Close", Buffer.from(encodeClose(1000, ""))],
