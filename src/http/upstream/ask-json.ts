@@ -73,6 +73,8 @@ export async function askJson(upstream: HttpUpstream, request: JsonRequest): Pro
     const body = await wholeBody(answer, maxBytes).catch((error: Error) => {
       throw error instanceof AnswerTooLargeError ? error : cutOff(error, upstream, ending.signal);
     });
+    // Node takes an abort for the end of a body without a length.
+    if (ending.signal.aborted) throw abortedBy(ending.signal);
     return { status: answer.statusCode ?? 0, body: parsed(body) };
   } catch (error) {
     throw error instanceof UpstreamError ? withAddress(upstream, error) : error;
@@ -109,6 +111,7 @@ export async function askHttpsUrl(
  * UpstreamError. The signal also breaks off the body.
  */
 export async function openAnswer(upstream: HttpUpstream, request: OwnRequest): Promise<IncomingMessage> {
+  if (request.signal?.aborted) throw abortedBy(request.signal);
   const first = await send(upstream, request);
   const answer = first === "stale" ? await send(upstream, request) : first;
   if (answer !== "stale") return answer;
@@ -139,6 +142,17 @@ function send(
       ...(signal && { signal }),
     });
     request.on("response", resolve);
+    // Without a listener Node closes the connection, and emits no error.
+    request.on("upgrade", (answer, socket) => {
+      socket.destroy();
+      reject(new UpstreamError("invalid-status", `unexpected status code ${answer.statusCode ?? 0}`));
+    });
+    // Node emits an abort's error only when the request has its connection.
+    const onAbort = (): void => {
+      if (signal) reject(abortedBy(signal));
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    request.on("close", () => signal?.removeEventListener("abort", onAbort));
     // Stays after the response: an abort or a broken connection emits an error on both.
     request.on("error", (error: NodeJS.ErrnoException) => {
       const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
@@ -158,8 +172,10 @@ export function withAddress({ endpoint }: HttpUpstream, error: UpstreamError): U
 }
 
 function failureOf(error: Error, upstream: HttpUpstream, signal: AbortSignal | undefined): UpstreamError {
-  if (signal?.aborted !== true) return exchangeErrorOf(error, addressOf(upstream));
-  const { reason } = signal;
+  return signal?.aborted === true ? abortedBy(signal) : exchangeErrorOf(error, addressOf(upstream));
+}
+
+function abortedBy({ reason }: AbortSignal): UpstreamError {
   if (reason instanceof UpstreamError) return reason;
   const isLate = reason instanceof Error && reason.name === "TimeoutError";
   return new UpstreamError("aborted", isLate ? "context deadline exceeded" : "context canceled", {

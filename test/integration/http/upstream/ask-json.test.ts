@@ -1,8 +1,10 @@
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { askJson, askJsonOnce, type JsonRequest } from "../../../../src/http/upstream/ask-json.ts";
 import { HttpUpstream } from "../../../../src/http/upstream/http-upstream.ts";
+import { dial } from "../../../../src/net/dial.ts";
 
 let server: Server;
 let upstream: HttpUpstream;
@@ -20,6 +22,12 @@ afterEach(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });
+
+function connectionsOf(of: Server): Promise<number> {
+  return new Promise((resolve, reject) =>
+    of.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+}
 
 const post: JsonRequest = {
   method: "POST",
@@ -102,6 +110,44 @@ describe("askJson", () => {
   ])("names the address of a server that breaks off %s", async (_, listener, text) => {
     const peer = await start(listener);
     await expect(askJson(peer, post)).rejects.toThrow(`127.0.0.1:${peer.endpoint.port}: ${text}`);
+  });
+
+  it.each([
+    [
+      "a switch of protocols",
+      "101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade",
+      "invalid-status",
+    ],
+    ["JSON whose end never comes", "200 OK\r\n\r\n{}", "response-timeout"],
+  ])("rejects %s in time", async (_, answer, code) => {
+    const peer = await start(({ socket }) => void socket.write(`HTTP/1.1 ${answer}\r\n\r\n`));
+    const within = AbortSignal.timeout(5_000);
+    const asked = askJson(peer, { ...post, timeoutMs: 200 });
+    await expect(Promise.race([asked, once(within, "abort")])).rejects.toMatchObject({ code });
+    await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
+  });
+
+  it.each([
+    ["its time is over", 50, undefined, "response-timeout"],
+    ["the caller aborts", 60_000, () => AbortSignal.timeout(50), "aborted"],
+  ])("ends during the dial when %s, and closes what is dialled later", async (_, timeoutMs, signalOf, code) => {
+    const { endpoint } = await start((_request, response) => response.end("{}"));
+    const dialling = new EventEmitter();
+    upstream = new HttpUpstream({
+      endpoint,
+      connect: async (to, options) => {
+        await once(dialling, "goes on");
+        return dial(to, options);
+      },
+    });
+    const asked = askJson(upstream, { ...post, timeoutMs, signal: signalOf?.() });
+    const within = once(AbortSignal.timeout(5_000), "abort");
+    await expect(Promise.race([asked, within])).rejects.toMatchObject({ code });
+    upstream.close();
+    const accepted = once(server, "connection");
+    dialling.emit("goes on");
+    await accepted;
+    await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
   });
 
   it("names the address of a port that is closed", async () => {
