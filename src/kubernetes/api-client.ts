@@ -63,7 +63,7 @@ export class ApiClient {
   }
 
   /**
-   * Reads and parses the whole answer. Rejects with ApiError, AnswerTooLargeError,
+   * Reads and parses the whole answer, an object. Rejects with ApiError, AnswerTooLargeError,
    * MalformedAnswerError or an UpstreamError.
    */
   async json(request: ApiRequest): Promise<unknown> {
@@ -75,8 +75,8 @@ export class ApiClient {
       maxBytes: maxAnswerBytes,
       requireGood: (answer) => this.#requireGood(answer),
     });
-    if (body === undefined) throw new MalformedAnswerError("the API server's answer is no JSON");
-    return body;
+    if (typeof body === "object" && body !== null) return body;
+    throw new MalformedAnswerError("the API server's answer is not a JSON object");
   }
 
   /**
