@@ -8,6 +8,7 @@ import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,
   HELLO_PATH,
+  PEER_PAGE_SESSIONS,
   type PeerHello,
   type PeerSessions,
   readHello,
@@ -17,8 +18,9 @@ import {
 
 /** One page, or all sessions of an older release. */
 const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
-/** Pages of one replica's list: 100,000 sessions. */
+/** Pages of one replica's list. */
 export const MAX_PEER_PAGES = 100;
+export const MAX_PEER_SESSIONS: number = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
 const MAX_HELLO_BYTES = 16 * 1024;
 
 interface PeerTimes {
@@ -52,6 +54,9 @@ export class PeerClient {
       const page = readPeerSessions(
         await this.#get(peer, SESSIONS_PATH, peerListMs, MAX_PEER_LIST_BYTES, headers),
       );
+      if (sessions.length + page.sessions.length > MAX_PEER_SESSIONS) {
+        throw new Error(`it has more than ${MAX_PEER_SESSIONS} sessions`);
+      }
       sessions.push(...page.sessions);
       if (page.next === undefined) return { ...page, sessions };
       if (page.next <= after) throw new Error("its pages do not go on");

@@ -40,7 +40,7 @@ export const timeouts = table({
     default: "2s",
     ...UPSTREAM_WAIT,
   }),
-  peerList: duration("Another replica's list of sessions, from the dial to its last byte.", {
+  peerList: duration("One page of another replica's list of sessions, from the dial to its last byte.", {
     default: "1s",
     ...UPSTREAM_WAIT,
   }),

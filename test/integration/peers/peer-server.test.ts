@@ -1,12 +1,12 @@
 import { once } from "node:events";
-import { Agent, request } from "node:https";
+import { Agent, createServer, request } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import { listenAt } from "../../../src/net/listen.ts";
 import { UpstreamTls } from "../../../src/net/tls.ts";
-import { MAX_PEER_PAGES, PeerClient } from "../../../src/peers/peer-client.ts";
-import { HELLO_PATH, PEER_PAGE_SESSIONS, SESSIONS_PATH } from "../../../src/peers/peer-protocol.ts";
+import { MAX_PEER_PAGES, MAX_PEER_SESSIONS, PeerClient } from "../../../src/peers/peer-client.ts";
+import { HELLO_PATH, helloOf, PEER_PAGE_SESSIONS, SESSIONS_PATH } from "../../../src/peers/peer-protocol.ts";
 import { createPeerServer, replacePeerTls } from "../../../src/peers/peer-server.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
@@ -142,4 +142,24 @@ it("a list without end is refused, and an older release that asks for no page ha
   let body = "";
   for await (const part of answer) body += part;
   expect(JSON.parse(body).sessions).toHaveLength(PEER_PAGE_SESSIONS + 1);
+});
+
+it("pages that hold more sessions than a page may are not collected without end", async () => {
+  const { cert, key } = await issueCertificate({ commonName: NAME }, undefined, { names: [NAME] });
+  let pages = 0;
+  const server = createServer({ cert, key }, (_, response) => {
+    pages += 1;
+    const sessions = Array.from({ length: 60 * PEER_PAGE_SESSIONS }, () => ({}));
+    response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), sessions, next: String(pages).padStart(3, "0") }));
+  });
+  const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const tls = new UpstreamTls({ ca: cert, serverName: NAME });
+  const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs: 20_000 });
+  const address = { host: "127.0.0.1", port, name: "liar" };
+  await expect(client.sessions(address)).rejects.toThrow(`more than ${MAX_PEER_SESSIONS} sessions`);
+  expect(pages).toBe(2);
 });
