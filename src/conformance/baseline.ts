@@ -29,7 +29,7 @@ export function parseReport(text: string): ConformanceReport {
     return typeof id === "string" && typeof verdict === "string";
   };
   if (version !== 1 || !Array.isArray(cases) || !cases.every(isCase))
-    throw new Error("is no report of sluice conformance --json");
+    throw new Error("is not a report of sluice conformance --json");
   return report as ConformanceReport;
 }
 

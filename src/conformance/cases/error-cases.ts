@@ -52,7 +52,7 @@ function expectRefusal(lab: CaseLab, answer: UpgradeAnswer, wanted: number): voi
   const { status, body } = answer;
   const decoded = decodeStatus(body);
   if (decoded?.status !== "Failure")
-    throw new Violation(`the body of the ${status} is no Status: ${body.toString().slice(0, 120)}`);
+    throw new Violation(`the body of the ${status} is not a Status: ${body.toString().slice(0, 120)}`);
   if (body.byteLength > MAX_DECODED_BYTES)
     throw new Violation(`the Status has ${body.byteLength} bytes, clients decode ${MAX_DECODED_BYTES}`);
   if (status !== wanted)

@@ -39,14 +39,14 @@ export const framingCases: readonly ConformanceCase[] = [
         if (isText) throw new Violation(`message ${index + 1} is text`);
         if (channel === undefined) throw new Violation(`message ${index + 1} is empty`);
         if (channel !== CHANNEL.STDOUT && channel !== CHANNEL.STDERR && channel !== CHANNEL.ERROR)
-          throw new Violation(`message ${index + 1} begins with ${channel}, which is no channel of outputs`);
+          throw new Violation(`message ${index + 1} begins with ${channel}, which is not an output channel`);
         if (channel === CHANNEL.STDOUT) output.add(bytes.subarray(1));
         if (
           channel === CHANNEL.ERROR &&
           bytes.byteLength > 1 &&
           decodeStatus(bytes.subarray(1)) === undefined
         )
-          throw new Violation("the message on the error channel is no Status");
+          throw new Violation("the message on the error channel is not a Status");
       }
       expectBytes("the output", output, OUTPUT_BYTES);
     },

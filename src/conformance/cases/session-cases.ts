@@ -30,7 +30,7 @@ export const abruptEndCases: readonly ConformanceCase[] = [
         broken.stdout.until(({ text }) => text.includes("\n")),
       );
       const processId = Number.parseInt(broken.stdout.text, 10);
-      if (!(processId > 1)) throw new Violation(`${JSON.stringify(broken.stdout.text)} is no process id`);
+      if (!(processId > 1)) throw new Violation(`${JSON.stringify(broken.stdout.text)} is not a process id`);
       broken.abort();
       const deadlineMs = performance.now() + lab.settings.stepTimeoutMs;
       const isAlive = `kill -0 ${processId} 2>/dev/null && echo alive; exit 0`;

@@ -157,7 +157,7 @@ describe("a baseline", () => {
       '{"version":1,"cases":[null]}',
       '{"version":2,"cases":[]}',
     ])
-      expect(() => parseReport(text)).toThrow("is no report of sluice conformance --json");
+      expect(() => parseReport(text)).toThrow("is not a report of sluice conformance --json");
   });
 });
 
