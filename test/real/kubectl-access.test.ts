@@ -23,7 +23,7 @@ const manifests = [
   clusterRoleBinding("viewers", "ClusterRole/viewer", "User:viewer"),
   clusterRoleBinding("operators", "ClusterRole/operator", "User:operator"),
 ];
-const people = ["viewer", "operator", "nobody"] as const;
+const people = ["viewer", "operator", "outsider"] as const;
 type Person = (typeof people)[number];
 const actions = ["exec", "attach", "port-forward"] as const;
 type Action = (typeof actions)[number];
@@ -101,11 +101,11 @@ const subresourceOf = { exec: "exec", attach: "attach", "port-forward": "portfor
 function expected(person: Person, kubectl: Kubectl, action: Action, webSockets: string, isGateOn: boolean) {
   if (person === "operator") return /^works$/;
   if (person === "viewer" && !isGateOn && isWebSocket(kubectl, action, webSockets)) return /^works$/;
-  if (person === "nobody" && action !== "port-forward") {
+  if (person === "outsider" && action !== "port-forward") {
     // It may not even look at the pod.
-    return /pods "web" is forbidden: User "nobody" cannot get resource "pods" in API group "" in the namespace "default"/;
+    return /pods "web" is forbidden: User "outsider" cannot get resource "pods" in API group "" in the namespace "default"/;
   }
-  if (person === "nobody") return /pods "web" is forbidden: User "nobody" cannot/;
+  if (person === "outsider") return /pods "web" is forbidden: User "outsider" cannot/;
   const resource = `pods/${subresourceOf[action]}`;
   return new RegExp(
     `pods "web" is forbidden: User "viewer" cannot create resource "${resource}" in API group`,
@@ -175,7 +175,7 @@ With the synthetic check, kubectl streams over WebSocket only with \`create\`, a
 |---|---|
 | viewer | get, list and watch pods; get their streaming subresources |
 | operator | the same, and create streaming subresources |
-| nobody | nothing |
+| outsider | no permissions |
 
 Columns say what kubectl was configured to use. Releases before 1.29 (port-forward: 1.30) always use
 SPDY. kubectl retries a refused WebSocket over SPDY, whose POST needs \`create\`. Written by
