@@ -1,13 +1,12 @@
 // `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --write]`: what a forwarded request to the API server costs, beside the same request straight:
 // a pod and a list of 5,000 over HTTP/2, one at a time and eight. Straight and through in turns. `--write` writes docs/evidence/api-requests.md.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { loadavg, tmpdir } from "node:os";
-import path from "node:path";
+import { writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
 import { machine } from "./machine.mjs";
-import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop } from "./processes.mjs";
+import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop, temporaryFile } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
@@ -22,17 +21,10 @@ const { values } = parseArgs({
 });
 const [seconds, repeat] = [Number(values.seconds), Number(values.repeat)];
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
-const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-const file = (name, content) => {
-  const whole = path.join(folder, name);
-  writeFileSync(whole, content);
-  return whole;
-};
 
 const TOKEN = "bench-token";
 const pair = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
-const [certFile, keyFile] = [file("tls.crt", pair.certPem), file("tls.key", pair.keyPem)];
+const [certFile, keyFile] = [temporaryFile("tls.crt", pair.certPem), temporaryFile("tls.key", pair.keyPem)];
 const apiServer = startProgram(process.execPath, [
   here("peers/api-answers.mjs"),
   JSON.stringify({ certFile, keyFile }),
@@ -46,7 +38,7 @@ async function startGateway(name, main) {
     apiVersion: "sluice.dev/v1alpha1",
     kind: "GatewayConfiguration",
     listeners: { apiServer: { port, http2: true, tls: { certFile, keyFile } }, admin: { port: 0 } },
-    authentication: { tokenAuthFile: file(`${name}.csv`, `${TOKEN},alice,alice,"devs"\n`) },
+    authentication: { tokenAuthFile: temporaryFile(`${name}.csv`, `${TOKEN},alice,alice,"devs"\n`) },
     authorization: { mode: ["AlwaysAllow"] },
     upstreamAPIServer: {
       url: apiServerUrl,
@@ -65,7 +57,7 @@ async function startGateway(name, main) {
     main,
     "serve",
     "--config",
-    file(`${name}.json`, JSON.stringify(configuration)),
+    temporaryFile(`${name}.json`, JSON.stringify(configuration)),
   ];
   const child = startProgram(process.execPath, args);
   await accepting(port, child);

@@ -1,14 +1,11 @@
 // `node bench/authorization.mjs [--repeat 5 --sessions 2000 --at-once 8]`: sets up exec sessions through two gateways that differ only
 // in who decides: one allows everything, the other asks RBAC and then a webhook whose answers it remembers. Prints both and their ratio.
-import { fork, spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { cpuSeconds, startGateway, temporaryFile } from "./processes.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -18,17 +15,9 @@ const { values } = parseArgs({
   },
 });
 const [repeat, sessions, atOnce] = [values.repeat, values.sessions, values["at-once"]].map(Number);
-const TICKS_PER_SECOND = 100;
-const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
-const children = [];
-process.on("exit", () => {
-  for (const child of children) child.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 const started = (child) => {
-  children.push(child);
   child.once("exit", (code) => {
     if (code) process.exit(code);
   });
@@ -47,12 +36,8 @@ const upstream = started(
 );
 const [upstreamPort] = await once(upstream, "message");
 
-const file = (name, content) => {
-  const whole = path.join(folder, name);
-  writeFileSync(whole, typeof content === "string" ? content : JSON.stringify(content));
-  return whole;
-};
-const tokenAuthFile = file("tokens.csv", "bench-token,bench,1\n");
+const file = (name, content) => temporaryFile(name, JSON.stringify(content));
+const tokenAuthFile = temporaryFile("tokens.csv", "bench-token,bench,1\n");
 const node = {
   addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
   daemonEndpoints: { kubeletEndpoint: { Port: upstreamPort } },
@@ -79,23 +64,9 @@ const gateway = async (name, authorization) => {
     authorization,
     kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
   });
-  const program = here("../dist/src/main.js");
-  const args = [
-    "--no-incremental-marking",
-    "--max-semi-space-size=8",
-    program,
-    "serve",
-    "--config",
-    configuration,
-  ];
-  const child = started(spawn(process.execPath, args, { stdio: ["ignore", "inherit", "pipe"] }));
-  const port = new Promise((resolve) => {
-    createInterface(child.stderr).on("line", (line) => {
-      const { apiServerUrl } = JSON.parse(line);
-      if (apiServerUrl !== undefined) resolve(Number(new URL(apiServerUrl).port));
-    });
-  });
-  return { name, child, port: await port };
+  const flags = ["--no-incremental-marking", "--max-semi-space-size=8"];
+  const { child, url } = await startGateway(configuration, { program: here("../dist/src/main.js"), flags });
+  return { name, child, port: Number(new URL(url).port) };
 };
 
 const contenders = [
@@ -108,13 +79,6 @@ const contenders = [
 const client = started(
   fork(here("peers/set-up-client.mjs"), { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
 );
-
-/** User and system time of a process so far, in seconds. */
-const cpuSeconds = (pid) => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-};
 
 const measure = async ({ port, child }) => {
   const before = cpuSeconds(child.pid);

@@ -3,16 +3,15 @@
 // `--runs 20` tells how often one run would have raised a false alarm. Needs no Go; see README.md.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
 import { contenders } from "./contenders.mjs";
-import { processTree } from "./processes.mjs";
+import { cpuSeconds } from "./processes.mjs";
 
-const TICKS_PER_SECOND = 100;
 const ATTEMPTS = 3;
 /** Ratios of CPU per GiB to the pipe's: one and a half to two times what a quiet machine measures. */
 const PLANS = [
@@ -121,15 +120,4 @@ async function carry({ child, port }, what) {
   client.send({ ...what, port, sessions, bytes });
   await once(client, "message");
   return cpuSeconds(child.pid) - before;
-}
-
-/** User and system time so far of a process and those it started. */
-function cpuSeconds(root) {
-  let ticks = 0;
-  for (const pid of processTree(root)) {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    ticks += Number(fields[11]) + Number(fields[12]);
-  }
-  return ticks / TICKS_PER_SECOND;
 }

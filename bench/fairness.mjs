@@ -1,18 +1,15 @@
 // `node bench/fairness.mjs [--seconds 20 --repeat 3]`: 50 users read and write through the gateway alone, beside one hostile user, and beside one stranger
 // without credentials. Prints their p50, p99 and refusals, each p99 over that of alone, and the gateway's CPU; above 2 the exit code is 1. The hostile
 // client yields to the gateway and to the users (nice 19), and the gateway has a core of its own: what is measured is what waits inside of it.
-import { fork, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fork, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { Agent, request } from "node:https";
-import { availableParallelism, constants, setPriority, tmpdir } from "node:os";
-import path from "node:path";
-import { createInterface } from "node:readline";
+import { availableParallelism, constants, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { generate } from "selfsigned";
+import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { cpuSeconds, startGateway, stop, temporaryFile } from "./processes.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -28,22 +25,9 @@ const PAUSE_MS = 100;
 /** Of the API server behind it. */
 const ANSWER_MS = 5;
 const MOST = 2;
-const CLOCK_TICKS_A_SECOND = 100;
 /** The gateway compiles and shakes hands: the hostile side begins after the one, and is measured after the other. */
 const WARM_UP_MS = 4_000;
 const SETTLE_MS = 8_000;
-
-const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
-const children = [];
-process.on("exit", () => {
-  for (const child of children) child.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
-});
-const file = (name, content) => {
-  const whole = path.join(folder, name);
-  writeFileSync(whole, content);
-  return whole;
-};
 
 /** Knows the tokens of users, and answers when the whole request is there. Its backlog is that of Go's servers. */
 const apiServer = createServer((incoming, response) => {
@@ -54,19 +38,14 @@ const apiServer = createServer((incoming, response) => {
 });
 await new Promise((resolve) => apiServer.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, resolve));
 
-const { cert, private: key } = await generate([{ name: "commonName", value: "gateway" }], {
-  keyType: "ec",
-  algorithm: "sha256",
-});
-const configuration = file(
+const { certPem, keyPem } = await createSelfSignedCertificate();
+const tls = { certFile: temporaryFile("tls.crt", certPem), keyFile: temporaryFile("tls.key", keyPem) };
+const configuration = temporaryFile(
   "gateway.json",
   JSON.stringify({
     apiVersion: "sluice.dev/v1alpha1",
     kind: "GatewayConfiguration",
-    listeners: {
-      apiServer: { port: 0, tls: { certFile: file("tls.crt", cert), keyFile: file("tls.key", key) } },
-      admin: { port: 0 },
-    },
+    listeners: { apiServer: { port: 0, tls }, admin: { port: 0 } },
     upstreamAPIServer: { url: `http://127.0.0.1:${apiServer.address().port}` },
     kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
   }),
@@ -78,28 +57,6 @@ const hasOwnCore =
   cpus > 1 &&
   spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", `1-${cpus - 1}`, `${process.pid}`]).status ===
     0;
-
-/** Of a process so far, in seconds. */
-const cpuSeconds = (pid) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/\(.*\)/, "")
-    .split(" ");
-  return (Number(fields[13]) + Number(fields[14])) / CLOCK_TICKS_A_SECOND;
-};
-
-const startGateway = async () => {
-  const serve = [process.execPath, values.program, "serve", "--config", configuration];
-  const [command, ...args] = hasOwnCore ? ["taskset", "--cpu-list", "0", ...serve] : serve;
-  const child = spawn(command, args, { stdio: ["ignore", "inherit", "pipe"] });
-  children.push(child);
-  const url = await new Promise((resolve) => {
-    createInterface(child.stderr).on("line", (line) => {
-      const { apiServerUrl } = JSON.parse(line);
-      if (apiServerUrl !== undefined) resolve(apiServerUrl);
-    });
-  });
-  return { child, url };
-};
 
 /** One request to its end: its status, 0 for none, and milliseconds. */
 const ask = (url, { agent, headers }, hasBody) =>
@@ -149,18 +106,16 @@ const rows = { alone: [], "one hostile user": [], "one stranger": [] };
 const kinds = { "one hostile user": "user", "one stranger": "stranger" };
 for (let round = 0; round < repeat; round += 1) {
   for (const name of Object.keys(rows)) {
-    const gateway = await startGateway();
-    const { child, url } = gateway;
+    const gateway = await startGateway(configuration, {
+      program: values.program,
+      prefix: hasOwnCore ? ["taskset", "--cpu-list", "0"] : [],
+    });
     const hostile =
-      kinds[name] && fork(fileURLToPath(new URL("peers/hostile-client.mjs", import.meta.url)), [url]);
-    if (hostile !== undefined) {
-      children.push(hostile);
-      setPriority(hostile.pid, constants.priority.PRIORITY_LOW);
-    }
+      kinds[name] && fork(fileURLToPath(new URL("peers/hostile-client.mjs", import.meta.url)), [gateway.url]);
+    if (hostile !== undefined) setPriority(hostile.pid, constants.priority.PRIORITY_LOW);
     rows[name].push(await measure(gateway, () => hostile?.send({ kind: kinds[name] })));
     hostile?.kill();
-    child.kill("SIGKILL");
-    await once(child, "exit");
+    await stop(gateway.child);
   }
 }
 

@@ -1,15 +1,28 @@
 // Starting and ending the programs that take part, and what /proc says about them.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 const START_TIMEOUT_MS = 20_000;
+const CLOCK_TICKS_A_SECOND = 100;
 const running = new Set();
+let folder;
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
+
+/** Writes a file that is removed when this process exits; returns its path. */
+export function temporaryFile(name, content) {
+  folder ??= mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
+  const whole = path.join(folder, name);
+  writeFileSync(whole, content);
+  return whole;
+}
 
 /** Starts a program; what it writes to stderr is shown only when it ends by itself with a failure. */
 export function startProgram(command, args, { env = process.env } = {}) {
@@ -33,20 +46,30 @@ export function startNginx(file, folder) {
   return startProgram("nginx", ["-c", file, "-p", folder, "-e", "stderr", "-g", settings]);
 }
 
-/** Resolves with what the pattern's first group matches on the program's stdout. */
-export function lineOf(child, pattern) {
+/** Resolves with the first group of the pattern's first match in the program's output. */
+export function lineOf(child, pattern, output = child.stdout) {
   return new Promise((resolve, reject) => {
     let text = "";
-    child.stdout.on("data", (chunk) => {
+    output.on("data", function search(chunk) {
       text += chunk;
       const match = pattern.exec(text);
-      if (match !== null) resolve(match[1]);
+      if (match === null) return;
+      output.off("data", search);
+      resolve(match[1]);
     });
     child.once("error", reject);
     child.once("exit", (code) =>
       reject(new Error(`${child.spawnfile} ended with ${code} before it was ready`)),
     );
   });
+}
+
+/** Starts a gateway, whose ports the system chooses; `prefix` is a command that runs the rest. */
+export async function startGateway(configuration, { program, flags = [], prefix = [] }) {
+  const serve = [process.execPath, ...flags, program, "serve", "--config", configuration];
+  const [command, ...args] = [...prefix, ...serve];
+  const child = startProgram(command, args);
+  return { child, url: await lineOf(child, /"apiServerUrl":"([^"]+)"/, child.stderr) };
 }
 
 export async function stop(child) {
@@ -103,5 +126,5 @@ export const cpuSeconds = (pid) =>
   processTree(pid).reduce((sum, each) => {
     const stat = readFileSync(`/proc/${each}/stat`, "utf8");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return sum + (Number(fields[11]) + Number(fields[12])) / 100;
+    return sum + (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_A_SECOND;
   }, 0);

@@ -1,17 +1,15 @@
 // `node bench/watches.mjs [--users 1 --watches 1000]`: what watches of a user cost the gateway in resident memory, and what stays when it has left.
 // The client speaks HTTP/2, the API server TLS; each watch has had one event.
-import { fork, spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { createServer } from "node:https";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { generate } from "selfsigned";
+import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { startGateway, stop, temporaryFile } from "./processes.mjs";
 
 const STREAMS = 200;
 const ROUNDS = 3;
@@ -41,26 +39,11 @@ async function measure() {
     },
   });
   const [users, watches] = [values.users, values.watches].map(Number);
-  const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
-  const children = [];
-  process.on("exit", () => {
-    for (const child of children) child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }], {
-    keyType: "ec",
-    algorithm: "sha256",
-    extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }],
-  });
-  const file = (name, content) => {
-    writeFileSync(path.join(folder, name), content);
-    return path.join(folder, name);
-  };
-  const tls = { certFile: file("tls.crt", cert), keyFile: file("tls.key", key) };
-  const upstream = fork(fileURLToPath(import.meta.url), ["upstream", cert, key]);
-  children.push(upstream);
+  const { certPem, keyPem } = await createSelfSignedCertificate();
+  const tls = { certFile: temporaryFile("tls.crt", certPem), keyFile: temporaryFile("tls.key", keyPem) };
+  const upstream = fork(fileURLToPath(import.meta.url), ["upstream", certPem, keyPem]);
   const [port] = await once(upstream, "message");
-  const configuration = file(
+  const configuration = temporaryFile(
     "gateway.json",
     JSON.stringify({
       apiVersion: "sluice.dev/v1alpha1",
@@ -70,16 +53,7 @@ async function measure() {
       kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
     }),
   );
-  const gateway = spawn(process.execPath, [values.program, "serve", "--config", configuration], {
-    stdio: ["ignore", "inherit", "pipe"],
-  });
-  children.push(gateway);
-  const url = await new Promise((resolve) => {
-    createInterface(gateway.stderr).on("line", (line) => {
-      const { apiServerUrl } = JSON.parse(line);
-      if (apiServerUrl !== undefined) resolve(apiServerUrl);
-    });
-  });
+  const { child: gateway, url } = await startGateway(configuration, { program: values.program });
   const rssMiB = () =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, "utf8"))?.[1]) / 1_024;
   await watchAndLeave(url, 1, 1);
@@ -93,12 +67,15 @@ async function measure() {
         `round ${round}: ${began} watches: ${rssMiB().toFixed(0)} MiB, ${perWatch.toFixed(0)} KiB each with the process`,
       );
     });
+    let waited = 0;
     for (const seconds of [5, 15, 30]) {
-      await delay((seconds - (seconds === 5 ? 0 : seconds === 15 ? 5 : 15)) * 1_000);
+      await delay((seconds - waited) * 1_000);
+      waited = seconds;
       console.log(`round ${round}: ${seconds} s after they left: ${rssMiB().toFixed(0)} MiB`);
     }
   }
-  for (const child of children) child.kill("SIGKILL");
+  await stop(gateway);
+  upstream.disconnect();
 }
 
 async function watchAndLeave(url, users, watches, meanwhile = async () => {}) {
