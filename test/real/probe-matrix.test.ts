@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ProbeHandler } from "../../src/api/probe-objects.ts";
 import type { ProbeResult } from "../../src/probes/probe-result.ts";
 import { runProbe } from "../../src/probes/run-probe.ts";
+import { evidenceTable } from "../support/evidence-table.ts";
 import { startGrpcHealthServer } from "../support/grpc-health-server.ts";
 import { GoProbePrograms } from "../support/kubelet-prober.ts";
 import { NginxProcess } from "../support/nginx-process.ts";
@@ -112,12 +113,11 @@ async function checkMatrix(maker: string, ports: Ports): Promise<void> {
     for (const [index, server] of servers.entries())
       if (!isExpected(probe, server, cells[index] as ProbeResult))
         cells[index] = await run(probe, ports[server] ?? 0, PATIENT_TIMEOUT_MS);
-  const lines = rows.map(
-    ({ probe, cells }) => `| ${probe} | ${cells.map((cell) => cellText(cell)).join(" | ")} |`,
+  const table = evidenceTable(
+    ["probe", ...servers],
+    rows.map(({ probe, cells }) => [probe, ...cells.map((cell) => cellText(cell))]),
   );
-  tables.push(
-    `## ${maker}\n\n| probe | ${servers.join(" | ")} |\n|---${"|---".repeat(servers.length)}|\n${lines.join("\n")}\n`,
-  );
+  tables.push(`## ${maker}\n\n${table}\n`);
   const wrong = rows.flatMap(({ probe, cells }) =>
     cells.flatMap((cell, index) => {
       const server = servers[index] as ServerName;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, expect, it } from "vitest";
-import { publishSection } from "../support/evidence-section.ts";
+import { publishSection } from "../support/evidence-sections.ts";
+import { evidenceTable } from "../support/evidence-table.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import {
   byCode,
@@ -217,11 +218,8 @@ describeReal("redis", "quotas of three replicas in Redis", () => {
 });
 
 function documentOf(measured: typeof rows): string {
-  const lines = measured.map((row) => `| ${row.join(" | ")} |\n`);
   return `Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/quota-store\`: processes and Redis ${stateOf("redis").versions[0]} on one
 busy machine, 50 attempts at once.
 
-| what | expected | observed |
-|---|---|---|
-${lines.join("")}`;
+${evidenceTable(["what", "expected", "observed"], measured)}`;
 }

@@ -1,4 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+const EVIDENCE = path.resolve(import.meta.dirname, "../../docs/evidence");
 
 /** A page of docs/evidence that several runs write: what is above the first `## `, and the sections. */
 export function readSections(file: string): { readonly head: string; readonly sections: readonly string[] } {
@@ -13,4 +16,9 @@ export function replaceSection(file: string, title: string, body: string, head?:
   const index = page.sections.findIndex((candidate) => candidate.startsWith(`## ${title}\n`));
   const sections = index < 0 ? [...page.sections, section] : page.sections.with(index, section);
   writeFileSync(file, `${[head?.trimEnd() ?? page.head, ...sections].join("\n\n")}\n`);
+}
+
+/** With SLUICE_WRITE_DOCS=1: the same, of a file in docs/evidence. */
+export function publishSection(file: string, title: string, body: string): void {
+  if (process.env.SLUICE_WRITE_DOCS === "1") replaceSection(path.join(EVIDENCE, file), title, body);
 }

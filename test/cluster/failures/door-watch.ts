@@ -107,6 +107,11 @@ export class DoorWatch {
     return [this.session.last, this.opened.last, this.pod.last, this.denied.last];
   }
 
+  /** Of a row of docs/evidence/cluster-failures.md. */
+  get cells(): string[] {
+    return [this.session, this.opened, this.pod, this.denied].map(String);
+  }
+
   /** A session that ended does not come back; everything else can. */
   get isWell(): boolean {
     return this.opened.last === "works" && this.pod.last === "200" && this.denied.last === "403";

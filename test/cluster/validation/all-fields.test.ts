@@ -3,12 +3,12 @@ import path from "node:path";
 import { expect, inject, it } from "vitest";
 import { readObject } from "../../../src/api/strategy/read-object.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
+import { publishSection } from "../../support/evidence-sections.ts";
 import { describeReal } from "../../support/real-parts.ts";
 import { answeredTexts, ourTexts, type ValidationAnswer } from "../../support/validation-texts.ts";
 import { TOKENS } from "../kubernetes/credentials.ts";
 import type { ClusterAddresses } from "../kubernetes/start-cluster.ts";
 import { DryRuns } from "./dry-run.ts";
-import { writeEvidence } from "./evidence.ts";
 import { type FieldMutation, fieldMutations, type MutationClass } from "./field-mutations.ts";
 import { knownDifferences } from "./known-differences.ts";
 
@@ -47,7 +47,7 @@ describeReal("cluster", "check-config's texts and the API server's, for every fi
     expect(sum(rows, "wrong type", "not judged") + sum(rows, "unknown name", "not judged")).toBe(0);
     expect(sum(rows, "wrong type", "agreed")).toBeGreaterThan(5_000);
     expect(sum(rows, "unknown name", "agreed")).toBeGreaterThan(1_000);
-    writeEvidence("Every field", sectionOf(cluster.version, rows));
+    publishSection("validation.md", "Every field", sectionOf(cluster.version, rows));
   });
 });
 

@@ -3,12 +3,12 @@ import path from "node:path";
 import { expect, inject, it } from "vitest";
 import { readObject } from "../../../src/api/strategy/read-object.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
+import { publishSection } from "../../support/evidence-sections.ts";
 import { describeReal } from "../../support/real-parts.ts";
 import { answeredTexts, ourTexts } from "../../support/validation-texts.ts";
 import { TOKENS } from "../kubernetes/credentials.ts";
 import type { ClusterAddresses } from "../kubernetes/start-cluster.ts";
 import { DryRuns } from "./dry-run.ts";
-import { writeEvidence } from "./evidence.ts";
 import { generatedObjects } from "./generated-objects.ts";
 import { type KnownDifference, knownDifferences } from "./known-differences.ts";
 
@@ -51,7 +51,11 @@ describeReal("cluster", "check-config's texts and the API server's", () => {
     expect(unexplained).toEqual([]);
     expect(objects.length).toBeGreaterThan(700);
     expect([...rows.keys()]).toHaveLength(21);
-    writeEvidence("Edits that rules are about", sectionOf(cluster.version, objects.length, rows));
+    publishSection(
+      "validation.md",
+      "Edits that rules are about",
+      sectionOf(cluster.version, objects.length, rows),
+    );
   });
 });
 

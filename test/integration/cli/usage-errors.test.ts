@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import { runCommandLine } from "../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../src/cli/command-list.ts";
 import { sluiceCommand } from "../../support/built-program.ts";
-import { publishSection } from "../../support/evidence-section.ts";
+import { publishSection } from "../../support/evidence-sections.ts";
 import { evidenceTable } from "../../support/evidence-table.ts";
 import { Sluice, type SluiceResult } from "../../support/sluice.ts";
 

@@ -6,7 +6,7 @@ import type { Pod } from "../../../src/api/objects.ts";
 import type { Lease } from "../../../src/api/service-objects.ts";
 import { resourceOfKind } from "../../support/api-server/resources.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
-import { publishSection } from "../../support/evidence-section.ts";
+import { publishSection } from "../../support/evidence-sections.ts";
 import { GatewayFiles } from "../../support/gateway-files.ts";
 import { type ServedGateway, serveGateway, shiftedClock } from "../../support/served-gateway.ts";
 

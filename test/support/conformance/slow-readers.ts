@@ -1,6 +1,7 @@
 import { cpus, loadavg } from "node:os";
 import { ALL_CASES, type Endpoint, runConformance } from "../../../src/conformance/index.ts";
-import { publishSection } from "../evidence-section.ts";
+import { publishSection } from "../evidence-sections.ts";
+import { evidenceTable } from "../evidence-table.ts";
 import { isFullRun } from "../real-parts.ts";
 import { ECHO_PORT } from "./echo-pod.ts";
 
@@ -90,7 +91,7 @@ export function losses(rows: readonly SlowRow[]): string[] {
   );
 }
 
-/** What no session of was carried, as the server refuses it. */
+/** Paths of which no session was carried: the server refuses them. */
 export function refusedPaths(rows: readonly SlowRow[]): Path[] {
   return PATHS.filter((path) => rows.every(({ cells }) => cells.get(path)?.tried === 0));
 }
@@ -104,9 +105,9 @@ export function publishSlowRows(heading: string, command: string, rows: readonly
     return `${server}: ${cells.reduce((sum, { problems }) => sum + problems.length, 0)} of ${tried} sessions lost output`;
   });
   const date = new Date().toISOString().slice(0, 10);
-  const lines = rows.map(
-    ({ server, what, cells }) =>
-      `| ${[server, what, ...PATHS.map((path) => textOf(cells.get(path)))].join(" | ")} |`,
+  const table = evidenceTable(
+    ["server", "read", ...Object.values(COLUMNS)],
+    rows.map(({ server, what, cells }) => [server, what, ...PATHS.map((path) => textOf(cells.get(path)))]),
   );
   publishSection(
     "no-truncation.md",
@@ -118,9 +119,7 @@ export function publishSlowRows(heading: string, command: string, rows: readonly
 Run of ${date} on ${cpus().length} cores with a load of ${loadavg()[0]?.toFixed(1)} at the end, ${EACH_AT_ONCE} sessions of each path at a time, a PING each 500 ms. A cell: how many of the
 sessions that were tried lost output. A dash: the server refuses the protocol.
 
-| server | read | ${Object.values(COLUMNS).join(" | ")} |
-|---|---|${PATHS.map(() => "---").join("|")}|
-${lines.join("\n")}
+${table}
 `,
   );
 }
