@@ -1,5 +1,5 @@
-// `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup --workload HTTP/2 --against MAIN_JS]`: the front door beside others;
-// requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. Writes docs/evidence/ingress-performance.md.
+// `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup --workload HTTP/2 --against MAIN_JS --write]`: the front door beside others;
+// requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. `--write` writes docs/evidence/ingress-performance.md.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

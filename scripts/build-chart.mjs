@@ -77,7 +77,7 @@ const schema = {
   $defs: { configuration: partOfConfiguration() },
 };
 const rows = rowsOf(values, "");
-/** Of Kubernetes: by their default, each once. */
+/** Names of the values without a comment, by default. */
 const plain = new Map();
 for (const { name, default: value } of rows.filter(({ text }) => text === ""))
   plain.set(value, [...(plain.get(value) ?? []), `\`${name}\``]);
@@ -88,7 +88,7 @@ const table = [
     .filter(({ text }) => text !== "")
     .map(({ name, text, default: value }) => `| \`${name}\` | \`${value}\` | ${text} |`),
   "",
-  "| default | fields of Kubernetes, or switches, of that name |",
+  "| default | Kubernetes' own fields, and switches that their names explain |",
   "|---|---|",
   ...Array.from(plain, ([value, names]) => `| \`${value}\` | ${names.join(", ")} |`),
 ].join("\n");
