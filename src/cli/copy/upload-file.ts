@@ -228,10 +228,11 @@ class Upload {
 
   async finish(mode: string): Promise<void> {
     let isAgain = false;
+    const size = this.#wasInterrupted ? String(this.hash.bytes) : "";
     const finish = async (): Promise<string> => {
       const again = isAgain && this.#canCheck ? "again" : "";
       isAgain = true;
-      return this.#options.shell.mustRun(FINISH, [this.#partial, this.#destination, mode, again]);
+      return this.#options.shell.mustRun(FINISH, [this.#partial, this.#destination, mode, again, size]);
     };
     const { note } = this.#options.verbosity;
     const there = await withRetries(finish, { ...this.#options, progress: () => 0, note });

@@ -41,8 +41,12 @@ export const HOW_FAR: string = `${SIZE_FUNCTION}p="$1"; if [ -f "$p.pid" ]; then
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
 if [ -L "$p" ] || [ "$(stat -c %h "$p" 2>/dev/null || echo 1)" != 1 ]; then rm -f "$p" || exit 1; fi
 if [ -f "$p" ]; then z "$p"; else echo 0; fi`;
-/** If an earlier call did this and only its answer was lost, prints the SHA-256 of the finished file. */
-export const FINISH: string = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
+/**
+ * If an earlier call did this and only its answer was lost, prints the SHA-256 of the finished file. `$5`: the
+ * size, if an earlier writer may have begun since it was checked.
+ */
+export const FINISH: string = `${HASH_FUNCTION}${SIZE_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
+if [ -n "$5" ] && ! [ "$(z "$1")" -eq "$5" ]; then echo "$1 was written to again" >&2; exit 1; fi
 if [ -d "$2" ]; then echo "$2 is a folder" >&2; exit 1; fi
 if [ -n "$3" ]; then chmod "$3" "$1" || exit $?; fi; rm -f "$1.pid" && mv -f "$1" "$2"`;
 export const REMOVE = 'rm -f "$1" "$1.pid"';

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { RemotePath } from "../../../../src/cli/copy/remote-path.ts";
-import type { RemoteShell, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
+import { type RemoteShell, remoteFailure, type ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
 import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
+import { FINISH } from "../../../../src/cli/copy/upload-scripts.ts";
 import { SessionError } from "../../../../src/client/session-error.ts";
 
 const CONTENT = randomBytes(512 * 1024);
@@ -32,10 +33,12 @@ interface Faults {
   /** The writers, counted from 1, whose file another one writes to as well. */
   readonly disturbed: readonly number[];
   readonly tools?: RemotePath["tools"];
+  /** The bytes of another writer, which removes the file behind its check and writes its own. */
+  readonly replacedBy?: string;
 }
 
 /** Uploads to a container whose commands run here. */
-async function upload({ cutAfterBytes, disturbed, tools = new Set(["sha256sum"]) }: Faults) {
+async function upload({ cutAfterBytes, disturbed, tools = new Set(["sha256sum"]), replacedBy }: Faults) {
   const writers: string[] = [];
   const run = (script: string, args: readonly string[], input = Buffer.alloc(0)) => {
     const { status, stdout, stderr } = spawnSync("sh", ["-c", script, "sh", ...args], { input });
@@ -57,7 +60,12 @@ async function upload({ cutAfterBytes, disturbed, tools = new Set(["sha256sum"])
       if (isCut) throw new SessionError("connection-lost", "gone");
       return result;
     },
-    mustRun: async (script: string, args: readonly string[]) => run(script, args).stdout,
+    mustRun: async (script: string, args: readonly string[]) => {
+      if (script === FINISH && replacedBy !== undefined) writeFileSync(args[0] as string, replacedBy);
+      const result = run(script, args);
+      if (result.exitCode !== 0) throw remoteFailure(result);
+      return result.stdout;
+    },
   } as unknown as RemoteShell;
   const destination = path.join(remoteFolder, NAME);
   const remote: RemotePath = {
@@ -102,6 +110,17 @@ describe("an upload whose file an earlier command of it writes to as well", () =
     const { writers, failure, left } = await upload({ disturbed: [1] });
     expect(failure).toMatchObject({ code: "mismatch" });
     expect(writers).toHaveLength(1);
+    expect(left).toEqual([]);
+  });
+
+  it("does not put another writer's part in place", async () => {
+    const { failure, left } = await upload({
+      cutAfterBytes: MOST_BYTES,
+      disturbed: [],
+      replacedBy: "a part",
+    });
+    expect(failure).toMatchObject({ code: "remote" });
+    expect(failure?.message).toContain("was written to again");
     expect(left).toEqual([]);
   });
 
