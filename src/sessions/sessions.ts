@@ -9,8 +9,9 @@ export interface RunningSession extends ObservedSession {
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   /**
-   * Shows it to one more observer from now on, until the returned function is called. A port-forward over
-   * SPDY shows no streams to it, since their names were not read.
+   * Shows it to one more observer from now on, until the returned function is called. It misses the rest of
+   * a WebSocket message that passes through and began before. A port-forward over SPDY shows it no streams,
+   * since their names were not read.
    */
   observe(observer: SessionObserver): () => void;
 }
