@@ -9,9 +9,8 @@ export interface RunningSession extends ObservedSession {
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   /**
-   * Shows it to one more observer from now on, until the returned function is called. It misses the rest of
-   * a WebSocket message that passes through and began before. A port-forward over SPDY shows it no streams,
-   * since their names were not read.
+   * Shows it to one more observer until the returned function is called. It misses the rest of a
+   * WebSocket message that passes through, and all streams of a SPDY port-forward.
    */
   observe(observer: SessionObserver): () => void;
 }
