@@ -145,7 +145,7 @@ async function keyedIssuer(
   return { issuer, keySet: new OidcKeySet(issuer, get) };
 }
 
-/** Reads the issuer's current authorities. Throws ConfigurationError for an unreadable file. */
+/** Reads the issuer's current authorities. Throws ConfigurationError for an unreadable or invalid file. */
 async function issuerTrust(
   { issuerUrl, authority }: JwtIssuer,
   upstreams: UpstreamTlsFiles,
@@ -159,16 +159,16 @@ async function issuerTrust(
   const { file } = authority;
   const take = (ca: string): void => {
     createSecureContext({ ca });
-    trust.ca = ca;
+    // Before they are used: it throws for a file without certificates, which leaves the ones in force.
     noted.set(issuerUrl, ca);
+    trust.ca = ca;
   };
   const trust: { ca: string | undefined } = { ca: undefined };
-  const first = await upstreams
-    .follow("oidc", (read) => read(file), take)
-    .catch((error: unknown) => {
-      throw fileProblem(file, error);
-    });
-  take(first);
+  try {
+    take(await upstreams.follow("oidc", (read) => read(file), take));
+  } catch (error) {
+    throw fileProblem(file, error);
+  }
   return trust;
 }
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { buildAuthenticator } from "../../../../src/access/authn/component.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
 import { UpstreamTlsFiles } from "../../../../src/net/upstream-tls-files.ts";
@@ -117,6 +117,35 @@ it.each([
   expect(noted.at(-1)).toEqual(["oidc", "authority", authorities[1]?.cert]);
 });
 
+it("a file of authorities that cannot be read is named at the start, and later leaves the ones before", async () => {
+  const caFile = path.join(folder, "issuer-ca.pem");
+  const section = {
+    issuerURL: first.url,
+    audiences: ["sluice"],
+    caFile,
+    usernamePrefix: "-",
+    signingAlgorithms: ["ES256"],
+  };
+  const build = async (errors: object[] = []) => {
+    const logger = { info: () => {}, error: (fields: object) => errors.push(fields) };
+    const upstreams = new UpstreamTlsFiles({ logger });
+    onTestFinished(() => upstreams.stop());
+    return { upstreams, authenticate: await authenticatorWith({ oidc: section }, upstreams) };
+  };
+  writeFileSync(caFile, "no certificate");
+  await expect(build()).rejects.toMatchObject({
+    name: "ConfigurationError",
+    message: expect.stringMatching(/issuer-ca\.pem.*failed to find any PEM data/),
+  });
+  writeFileSync(caFile, first.authority);
+  const errors: object[] = [];
+  const { upstreams, authenticate } = await build(errors);
+  writeFileSync(caFile, "no certificate");
+  await upstreams.reload();
+  expect(errors).toHaveLength(1);
+  expect(await authenticate(await first.sign({}))).toMatchObject({ user: { name: "jane" } });
+});
+
 async function startIssuer(): Promise<Issuer> {
   const certificate = await issueCertificate({ commonName: "issuer" }, undefined, {
     addresses: ["127.0.0.1"],
@@ -158,23 +187,28 @@ async function authenticatorOf(
     file,
     JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthenticationConfiguration", jwt }),
   );
+  const logger = { info: () => {}, error: () => {} };
+  const upstreams = new UpstreamTlsFiles({ logger, ...(onRead && { onRead }) });
+  return authenticatorWith(field === "jwt" ? { jwt } : { [field]: file }, upstreams);
+}
+
+async function authenticatorWith(authentication: object, upstreams: UpstreamTlsFiles) {
   const configuration = parseConfiguration(
     JSON.stringify({
       apiVersion: "sluice.dev/v1alpha1",
       kind: "GatewayConfiguration",
-      authentication: field === "jwt" ? { jwt } : { [field]: file },
+      authentication,
       authorization: { mode: ["RBAC"] },
     }),
     "gateway.yaml",
   );
   const results: string[] = [];
   const metrics = { access: { authenticationAttempted: (result: string) => results.push(result) } };
-  const logger = { info: () => {}, error: () => {} };
   const { authenticator } = await buildAuthenticator(
     configuration,
     metrics as unknown as Metrics,
-    logger as unknown as Logger,
-    new UpstreamTlsFiles({ logger, ...(onRead && { onRead }) }),
+    {} as Logger,
+    upstreams,
   );
   return async (token: string) => {
     const user = await authenticator.authenticate({
