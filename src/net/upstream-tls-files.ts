@@ -1,3 +1,4 @@
+import { certificatesOf } from "../config/key-pair.ts";
 import type { UpstreamTrust } from "../config/sections/upstream-trust.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
@@ -94,11 +95,13 @@ export class UpstreamTlsFiles {
   }
 }
 
-/** The TLS options in a section's files. */
+/** The TLS options in a section's files. Rejects for authorities that OpenSSL would silently ignore. */
 export async function tlsOptionsOf(trust: UpstreamTrust, read: ReadFile): Promise<UpstreamTlsOptions> {
   const textOf = async (file: string | undefined) => (file === undefined ? undefined : await read(file));
+  const ca = await textOf(trust.certificateAuthorityFile);
+  if (ca !== undefined) certificatesOf(ca);
   return {
-    ca: await textOf(trust.certificateAuthorityFile),
+    ca,
     certificate: await textOf(trust.clientCertificateFile),
     key: await textOf(trust.clientKeyFile),
     insecureSkipVerify: trust.insecureSkipTLSVerify,

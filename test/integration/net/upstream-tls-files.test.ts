@@ -98,6 +98,15 @@ describe("files of TLS to an upstream", () => {
     upstream.close();
   });
 
+  it("stay where a file of authorities has none, and an error says so", async () => {
+    const { upstream, ask, errors, noted } = await start();
+    writeFileSync(file("ca.crt"), "no certificate");
+    await expect.poll(() => errors.join(), POLL).toContain("failed to find any PEM data");
+    expect(await ask()).toBe("first");
+    expect(noted).toHaveLength(2);
+    upstream.close();
+  });
+
   it.each([
     "another kind",
     "another certificate",
