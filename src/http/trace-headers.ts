@@ -1,10 +1,11 @@
 import type { Duplex } from "node:stream";
 import type { RequestTrace, Tracing } from "../observability/trace.ts";
 import type { HttpDownstream } from "./downstream/http-downstream.ts";
-import type { HeaderEdit } from "./header-edit.ts";
+import { type HeaderEdit, HeaderNames } from "./header-edit.ts";
 import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
 
 const TRACE_NAMES = ["traceparent", "tracestate"];
+const TRACE = new HeaderNames(TRACE_NAMES);
 
 /** Adds the headers that make the upstream's spans part of this trace; none without tracing. */
 export function withTrace(headers: HeaderList, trace: RequestTrace | undefined): HeaderList {
@@ -14,7 +15,7 @@ export function withTrace(headers: HeaderList, trace: RequestTrace | undefined):
 /** The same for an edit. */
 export function addTrace(edit: HeaderEdit, trace: RequestTrace | undefined): void {
   if (trace === undefined) return;
-  edit.dropIf((name) => TRACE_NAMES.includes(name.toLowerCase()));
+  edit.drop(TRACE);
   for (const [name, value] of trace.headers) edit.add(name, value);
 }
 

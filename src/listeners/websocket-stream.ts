@@ -7,14 +7,13 @@ import type { Http2Request } from "./http2-connections.ts";
 import type { RequestHead } from "./request-head.ts";
 
 export const NOT_IMPLEMENTED = 501;
+const KEY = new HeaderNames(["sec-websocket-key"]);
 
 /**
  * Presents a WebSocket on an HTTP/2 stream (extended CONNECT, RFC 8441) as the equivalent HTTP/1.1
  * upgrade. For any other CONNECT answers itself and returns undefined: plain CONNECT would make the
  * gateway a forward proxy.
  */
-const KEY = new HeaderNames(["sec-websocket-key"]);
-
 export function webSocketRequestOf({
   stream,
   pseudo,
