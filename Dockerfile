@@ -7,17 +7,16 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json LICENSE ./
 COPY packages ./packages
+COPY protocols ./protocols
 # `prepare` builds, and there is nothing to build yet: hence --ignore-scripts. No dependency needs its scripts.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
-COPY protocols ./protocols
 COPY src ./src
 RUN npm run build
 
 FROM build AS pruned
-# node_modules/@sluice are links to the workspaces, which the program does not use.
-RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@sluice
+RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE_IMAGE} AS demo
 ENV NODE_ENV=production
@@ -25,6 +24,9 @@ WORKDIR /app
 COPY --from=pruned /app/package.json ./
 COPY --from=pruned /app/node_modules ./node_modules
 COPY --from=pruned /app/dist ./dist
+# node_modules/@sluice are links to the workspaces.
+COPY --from=pruned /app/packages ./packages
+COPY --from=pruned /app/protocols ./protocols
 COPY LICENSE ./
 # Owned by the user that runs, so that a volume mounted here is too. Nothing else is written to: the root may be read-only.
 RUN install -d -o node -g node /var/lib/sluice

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LONG_TESTS } from "./test/support/long-tests.ts";
+import { workspaceSources } from "./test/support/workspace-sources.ts";
 
 /** Half the time of all unit tests: properties with thousands of cases, growth, and threads. `npm run unit` leaves them out. */
 const PROPERTIES = [
@@ -48,6 +49,7 @@ const ALONE = [
 ];
 
 export default defineConfig({
+  resolve: { alias: workspaceSources },
   test: {
     // What a file is compiled to is kept in node_modules by its content: a run of few files took a quarter of its CPU for that.
     experimental: { fsModuleCache: true },
@@ -65,7 +67,7 @@ export default defineConfig({
     testTimeout: 60_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
     hookTimeout: 120_000,
-    // A view of freed memory shows at once (src/net/freed-memory.ts).
+    // A view of freed memory shows at once (packages/client/src/net/freed-memory.ts).
     env: { SLUICE_POISON_READS: "1" },
     projects: [
       {

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { machine } from "./machine.mjs";
 import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop, temporaryFile } from "./processes.mjs";
 import { median } from "./results.mjs";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { contenders } from "./contenders.mjs";
 import { cpuSeconds } from "./processes.mjs";
 

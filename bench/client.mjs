@@ -3,12 +3,8 @@
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { SpdySession } from "../dist/protocols/spdy/index.js";
-import {
-  applyMask,
-  WebSocketFrameDecoder,
-  writeMaskedFrameHeader,
-} from "../dist/protocols/websocket/index.js";
+import { SpdySession } from "@sluice/protocols/spdy";
+import { applyMask, WebSocketFrameDecoder, writeMaskedFrameHeader } from "@sluice/protocols/websocket";
 
 const CHUNK_BYTES = 32 * 1024;
 const MASK_KEY = randomBytes(4).readUInt32BE();

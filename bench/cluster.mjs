@@ -10,8 +10,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { createSelfSignedCertificate, runFakeNode } from "@sluice/lab/fake-node";
 import { WebSocket } from "ws";
-import { createSelfSignedCertificate, runFakeNode } from "../dist/src/fake-node/index.js";
 
 const { values } = parseArgs({
   options: {

@@ -8,7 +8,7 @@ import { availableParallelism, constants, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
 import { cpuSeconds, startGateway, stop, temporaryFile } from "./processes.mjs";
 
 const { values } = parseArgs({

@@ -8,7 +8,7 @@ import { createServer } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
 import { startGateway, stop, temporaryFile } from "./processes.mjs";
 
 const STREAMS = 200;

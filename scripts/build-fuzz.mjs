@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync
 import { createRequire } from "node:module";
 import path from "node:path";
 import { rolldown } from "rolldown";
-import { root } from "./bundle.mjs";
+import { fromSources, root } from "./bundle.mjs";
 
 /** As deep below the root as targets.ts, which reads examples by relative paths. */
 const built = path.join(root, "test/fuzz/built");
@@ -13,7 +13,7 @@ const bundle = await rolldown({
   input: { targets: path.join(root, "test/support/fuzz/targets.ts") },
   cwd: root,
   platform: "node",
-  resolve: { mainFields: ["module", "main"] },
+  resolve: fromSources,
   tsconfig: false,
   checks: { eval: false, ineffectiveDynamicImport: false },
 });

@@ -9,7 +9,7 @@ const dist = pathToFileURL(`${path.resolve(process.argv[2])}/`);
 const { COMMAND_GROUPS, COMMANDS } = await import(new URL("src/cli/command-list.js", dist));
 const { flagGroups, flagText, sentenceOf } = await import(new URL("src/cli/help-text.js", dist));
 const { gatewayConfiguration } = await import(new URL("src/config/configuration.js", dist));
-const { placedFields } = await import(new URL("src/config/field.js", dist));
+const { placedFields } = await import("@sluice/client/internal/config/field");
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 const folder = new URL("man/", dist);

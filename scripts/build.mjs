@@ -1,4 +1,4 @@
-// Builds dist and packages/*/dist: each in a folder of its own, which takes the place of the old one when it is finished. So nothing that runs from dist
+// Builds dist and those of the workspaces, each in a folder of its own, which takes the place of the old one when it is finished. So nothing that runs from dist
 // misses a file, two builds at once do not disturb each other, and one that is interrupted changes nothing.
 //
 //   node scripts/build.mjs                builds
@@ -6,6 +6,7 @@
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -22,17 +23,25 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(root, "dist");
 const program = "bin/sluice.cjs";
 const TSC = "node_modules/typescript/bin/tsc";
+/** Each imports only those before it. */
+const WORKSPACES = ["protocols", "packages/client", "packages/lab"];
 
 function isUpToDate() {
-  const built = [path.join(dist, program), path.join(root, "packages/client/dist")];
+  const built = [
+    path.join(dist, program),
+    ...WORKSPACES.map((workspace) => path.join(root, workspace, "dist")),
+  ];
   return built.every((file) => existsSync(file)) && statSync(built[0]).mtimeMs > newestSourceMs();
 }
 
 /** Folders are in it, too: a removed file changes them. */
 function newestSourceMs() {
-  const files = ["src", "protocols", "scripts"].flatMap((folder) =>
-    readdirSync(path.join(root, folder), { recursive: true }).map((name) => path.join(folder, name)),
-  );
+  const folders = ["src", "scripts", ...WORKSPACES.map((workspace) => path.join(workspace, "src"))];
+  const files = folders
+    .filter((folder) => existsSync(path.join(root, folder)))
+    .flatMap((folder) =>
+      readdirSync(path.join(root, folder), { recursive: true }).map((name) => path.join(folder, name)),
+    );
   const all = [...files, "package.json", "tsconfig.json", "tsconfig.build.json"];
   return Math.max(...all.map((file) => statSync(path.join(root, file)).mtimeMs));
 }
@@ -59,6 +68,7 @@ async function build() {
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(1));
 
+  for (const workspace of WORKSPACES) buildWorkspace(workspace);
   run(TSC, "-p", "tsconfig.build.json", "--outDir", folder);
   const { licencesOf, writeBundle } = await import("./bundle.mjs");
   // Of packages it includes yaml, which every client command loads and which comes in 70 files; npm installs the others.
@@ -68,16 +78,29 @@ async function build() {
   for (const file of Object.values(publishConfig.bin))
     chmodSync(path.join(folder, path.relative("dist", file)), 0o755);
   run("scripts/build-man.mjs", folder);
-  run("scripts/build-packages.mjs", folder);
   // A source that is written while this builds has to be newer than what it builds.
   utimesSync(path.join(folder, program), startedAt, startedAt);
   replaceFolder(dist, folder);
 }
 
+function buildWorkspace(workspace) {
+  const target = path.join(root, workspace, "dist");
+  const folder = `${target}.${process.pid}`;
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  run(TSC, "-p", path.join(workspace, "tsconfig.json"), "--outDir", folder);
+  // tsc rewrites the extension of imports in programs only.
+  for (const name of readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
+    const file = path.join(folder, name);
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, text.replace(/((?:from |import\()"\.[^"]*)\.ts"/g, '$1.js"'));
+  }
+  replaceFolder(target, folder);
+  copyFileSync(path.join(root, "LICENSE"), path.join(root, workspace, "LICENSE"));
+}
+
 /** A build whose process was killed leaves its folders. */
 function removeAbandoned() {
-  const packages = readdirSync(path.join(root, "packages")).map((name) => path.join(root, "packages", name));
-  for (const parent of [root, ...packages])
+  for (const parent of [root, ...WORKSPACES.map((workspace) => path.join(root, workspace))])
     for (const name of readdirSync(parent)) {
       const [, pid] = /^dist\.(\d+)/.exec(name) ?? [];
       if (pid !== undefined && !isRunning(Number(pid)))

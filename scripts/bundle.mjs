@@ -7,9 +7,17 @@ import { rolldown } from "rolldown";
 
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const source = (name) => path.join(root, "src", name);
+/** Of the workspaces whose sources are the program's. */
+const OURS = /^@sluice\//;
 /** How a source file names a program of ours that a thread or process runs. */
 const OWN_PROGRAM = /ownProgram\("([\w-]+)", import\.meta\.url\)/g;
 const PACKAGE = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+
+/** Of packages that have both, modules: what no import names goes. Workspaces are read by their sources. */
+export const fromSources = {
+  mainFields: ["module", "main"],
+  conditionNames: ["source", "node", "import", "module", "default"],
+};
 
 /** Writes the program to a folder, with the packages that `isIncluded` takes, and gives their names. */
 export async function writeBundle(folder, isIncluded) {
@@ -20,11 +28,10 @@ export async function writeBundle(folder, isIncluded) {
     input: { sluice: source("main.ts"), "kubectl-complete": source("kubectl-complete.ts"), ...ownPrograms() },
     cwd: root,
     platform: "node",
-    // Of packages that have both, modules: what no import names goes.
-    resolve: { mainFields: ["module", "main"] },
+    resolve: fromSources,
     tsconfig: false,
     plugins: [startGroups(start, client)],
-    external: (id) => /^[^./]/.test(id) && !path.isAbsolute(id) && !isIncluded(id),
+    external: (id) => /^[^./]/.test(id) && !path.isAbsolute(id) && !OURS.test(id) && !isIncluded(id),
     // Packages that look for the global object, or have a build of their own for it, use `eval`.
     checks: { eval: false, ineffectiveDynamicImport: false },
   });
@@ -58,8 +65,12 @@ function startGroups(start, client) {
         for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, into);
       };
       add(source("cli/command-line.ts"), start);
-      for (const name of ["cli/commands/exec.ts", "cli/client/exec.ts", "client/dial-resumable.ts"])
-        add(source(name), client);
+      for (const name of [
+        "src/cli/commands/exec.ts",
+        "src/cli/client/exec.ts",
+        "packages/client/src/dial-resumable.ts",
+      ])
+        add(path.join(root, name), client);
     },
   };
 }

@@ -1,9 +1,10 @@
 // `node --expose-gc held-cluster.mjs KUBECONFIG`: follows the cluster in this process and prints, as JSON, what a pod in memory costs,
 // how long the lists took, and what finding a pod, its container, node and address costs.
+
+import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { ClusterStore } from "../../dist/src/cluster/cluster-store.js";
 import { defaultLocateOptions, locate } from "../../dist/src/cluster/locate.js";
 import { ApiClient } from "../../dist/src/kubernetes/api-client.js";
-import { loadKubeconfig } from "../../dist/src/kubernetes/kubeconfig.js";
 import { LiveCluster } from "../../dist/src/kubernetes/live-cluster.js";
 import { Metrics } from "../../dist/src/observability/metrics.js";
 

@@ -3,13 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  SpdyDialer,
-  SpdyExecutor,
-  Target,
-  TunnelDialer,
-  WebSocketExecutor,
-} from "../../dist/src/client/index.js";
+import { SpdyDialer, SpdyExecutor, Target, TunnelDialer, WebSocketExecutor } from "@sluice/client";
 
 const flags = {
   n: "1",

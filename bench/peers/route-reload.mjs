@@ -1,4 +1,7 @@
 // The front door over a cluster of many Ingresses that it can be told to change: what a watch would bring, without the API server.
+
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
+import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { ClusterStore } from "../../dist/src/cluster/cluster-store.js";
 import { defaultConfiguration } from "../../dist/src/config/configuration.js";
 import { createIngressServers } from "../../dist/src/ingress/ingress-servers.js";
@@ -6,8 +9,6 @@ import { RouteController } from "../../dist/src/ingress/route-controller.js";
 import { ServiceBalancer } from "../../dist/src/ingress/service-balancer.js";
 import { EdgeRules } from "../../dist/src/listeners/edge-rules.js";
 import { AddressRules } from "../../dist/src/net/address-rules.js";
-import { createSelfSignedCertificate } from "../../dist/src/net/self-signed.js";
-import { SessionClock } from "../../dist/src/net/session-clock.js";
 import { createLogger } from "../../dist/src/observability/logger.js";
 import { Metrics } from "../../dist/src/observability/metrics.js";
 import { Sessions } from "../../dist/src/sessions/sessions.js";

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
-import { SpdySession } from "../../dist/protocols/spdy/index.js";
+import { SpdySession } from "@sluice/protocols/spdy";
 
 const MIB = 1024 * 1024;
 const LETTERS = Buffer.alloc(32 * 1024, "abcdefghijklmnopqrstuvwxyz");

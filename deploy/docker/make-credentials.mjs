@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSelfSignedCertificate } from "./dist/src/net/self-signed.js";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 
 const folder = process.argv[2] ?? ".";
 const kubeconfigFile = join(folder, "kubeconfig");

@@ -6,7 +6,7 @@ import {
   loadKubeconfig,
   SpdyExecutor,
   WebSocketExecutor,
-} from "sluice/client";
+} from "@sluice/client";
 
 const [pod, ...command] = process.argv.slice(2);
 const kubeconfig = await loadKubeconfig();

@@ -7,7 +7,7 @@ import {
   portForwardPath,
   SpdyDialer,
   TunnelDialer,
-} from "sluice/client";
+} from "@sluice/client";
 
 const [pod, port] = process.argv.slice(2);
 const kubeconfig = await loadKubeconfig();

@@ -1,4 +1,4 @@
-import type { JsonAnswer } from "../http/upstream/ask-json.ts";
+import type { JsonAnswer } from "@sluice/client/internal/http/upstream/ask-json";
 import type { Logger } from "../observability/logger.ts";
 
 interface ReviewLogOptions {

@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { ConfigurationError } from "../config/configuration-error.ts";
-import type { WebhookTarget, WebhookUrl } from "../config/sections/webhook-target.ts";
-import { type PemSource, parseWebhookKubeconfig } from "../config/webhook-kubeconfig.ts";
-import { askJson, type JsonAnswer } from "../http/upstream/ask-json.ts";
-import { HttpUpstream } from "../http/upstream/http-upstream.ts";
-import { addressOfUrl } from "../net/endpoint-of-url.ts";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import type { WebhookTarget, WebhookUrl } from "@sluice/client/internal/config/sections/webhook-target";
+import { type PemSource, parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
+import { askJson, type JsonAnswer } from "@sluice/client/internal/http/upstream/ask-json";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { inClusterServer } from "@sluice/client/internal/net/in-cluster-server";
+import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import type { ReadFile } from "../net/followed-files.ts";
-import { inClusterServer } from "../net/in-cluster-server.ts";
-import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import { tlsOptionsOf, type UpstreamTlsFiles, type UpstreamUse } from "../net/upstream-tls-files.ts";
 
 export interface WebhookClient {

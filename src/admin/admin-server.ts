@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
-import { createHttp1Server, type Http1Bounds } from "../http/downstream/http1-server.ts";
+import { createHttp1Server, type Http1Bounds } from "@sluice/client/internal/http/downstream/http1-server";
 import type { Logger } from "../observability/logger.ts";
 import { OPEN_METRICS_TYPE, TEXT_METRICS_TYPE } from "../observability/open-metrics.ts";
 import { boundAdminConnections } from "./admin-connections.ts";

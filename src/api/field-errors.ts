@@ -1,7 +1,7 @@
-import { formatPath } from "../config/configuration-error.ts";
-import type { FieldPath } from "../config/yaml-documents.ts";
-import { goJson, goQuote } from "./go-json.ts";
-import { invalid, type StatusError } from "./status.ts";
+import { goJson, goQuote } from "@sluice/client/internal/api/go-json";
+import { invalid, type StatusError } from "@sluice/client/internal/api/status";
+import { formatPath } from "@sluice/client/internal/config/configuration-error";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 
 const typeTexts = {
   FieldValueRequired: "Required value",

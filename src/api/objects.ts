@@ -1,3 +1,5 @@
+// src/api: the Kubernetes API's conventions: defaults, validation, conversion, discovery, Table
+
 import type { ApiObject } from "./api-object.ts";
 import type { NetworkingObject } from "./networking-objects.ts";
 import type { Extensible, ObjectMeta } from "./object-meta.ts";

@@ -1,6 +1,6 @@
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { changedFields } from "../config/changed-fields.ts";
 import { type GatewayConfiguration, parseConfiguration } from "../config/configuration.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import { readText } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import type { FlagValues } from "../config/read-flags.ts";

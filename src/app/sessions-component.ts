@@ -1,3 +1,5 @@
+import { SessionClock } from "@sluice/client/internal/net/session-clock";
+import type { Tracing } from "@sluice/client/internal/observability/trace";
 import type { BuiltAudit } from "../access/audit/component.ts";
 import type { BuiltAuthenticator } from "../access/authn/component.ts";
 import { Impersonation } from "../access/authn/impersonation.ts";
@@ -13,12 +15,10 @@ import type { ServingContext } from "../listeners/listener-context.ts";
 import { Bandwidth } from "../net/bandwidth.ts";
 import { listenAtPath } from "../net/listen.ts";
 import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
-import { SessionClock } from "../net/session-clock.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import { buildKnownNodes } from "../nodes/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Tracing } from "../observability/trace.ts";
 import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
 import { buildResumption, type Siblings } from "../sessions/resumable/component.ts";
 import type { ReplicaName } from "../sessions/resumable/replica-name.ts";

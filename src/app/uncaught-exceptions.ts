@@ -1,4 +1,4 @@
-import { onFault, reportFault } from "../observability/faults.ts";
+import { onFault, reportFault } from "@sluice/client/internal/observability/faults";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 

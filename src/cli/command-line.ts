@@ -3,12 +3,12 @@
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
-import { ConfigurationError } from "../config/configuration-error.ts";
-import { nearestName } from "../config/nearest-name.ts";
-import { NotInstalledError } from "../config/optional-package.ts";
-import { isSingleBinary } from "../config/own-files.ts";
-import { SLUICE_VERSION } from "../config/version.ts";
-import { CredentialsError } from "../kubernetes/credentials-error.ts";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { nearestName } from "@sluice/client/internal/config/nearest-name";
+import { NotInstalledError } from "@sluice/client/internal/config/optional-package";
+import { isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
+import { CredentialsError } from "@sluice/client/internal/kubernetes/credentials-error";
 import { maskControls } from "../observability/mask-controls.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";

@@ -1,5 +1,5 @@
+import { parseQuantity } from "@sluice/client/internal/config/quantity";
 import { parseDuration } from "../config/duration.ts";
-import { parseQuantity } from "../config/quantity.ts";
 
 /** Node's longest timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-import { isLoopback } from "../config/address-list.ts";
+import { isLoopback } from "@sluice/client/internal/config/address-list";
 import { UsageError } from "./usage-error.ts";
 
 /** Throws UsageError, with the reason, for an address that other machines can reach. */

@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { Flag, FlagTable } from "../config/flag.ts";
-import { nearestName } from "../config/nearest-name.ts";
 import type { Command, Invocation, Operand } from "./command.ts";
 import { UsageError } from "./usage-error.ts";
 

@@ -1,6 +1,6 @@
+import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import { strategies, strategyOf } from "../api/strategy/strategies.ts";
 import { groupOf } from "../api/strategy/strategy.ts";
-import { nearestName } from "../config/nearest-name.ts";
 
 /**
  * The kind of an object that the gateway does not use; undefined if the object is to be read, or

@@ -1,5 +1,5 @@
+import type { StatusError } from "@sluice/client/internal/api/status";
 import type { ObjectKind } from "../api/objects.ts";
-import type { StatusError } from "../api/status.ts";
 
 /** The kinds that decide a session. */
 export const SESSION_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];

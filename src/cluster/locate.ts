@@ -1,5 +1,5 @@
+import { badRequest, genericError, notFound } from "@sluice/client/internal/api/status";
 import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
-import { badRequest, genericError, notFound } from "../api/status.ts";
 import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/sections/node-streaming.ts";
 import type { Cluster } from "./cluster.ts";
 

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { ConfigurationError } from "../config/configuration-error.ts";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { ManifestFile } from "./manifests.ts";
 
 /** Checked before the file is read. */

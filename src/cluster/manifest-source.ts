@@ -1,5 +1,5 @@
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { KubernetesObject } from "../api/objects.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
 import type { ClusterStore } from "./cluster-store.ts";

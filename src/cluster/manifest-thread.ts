@@ -1,6 +1,6 @@
 // The thread that reads manifest files once; `read-in-thread.ts` starts it.
 import { parentPort, workerData } from "node:worker_threads";
-import { ConfigurationError } from "../config/configuration-error.ts";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { FeatureGates } from "../config/feature-gates.ts";
 import { parseManifests } from "./manifests.ts";
 import type { ThreadAnswer, ThreadInput } from "./read-in-thread.ts";

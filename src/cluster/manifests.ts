@@ -1,16 +1,19 @@
-import type { ApiObject } from "../api/api-object.ts";
-import { keyOf } from "../api/api-object.ts";
-import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
-import { decodeObject } from "../api/strategy/decode-object.ts";
-import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";
-import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
-import { FeatureGates } from "../config/feature-gates.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
 import {
   type FieldPath,
   parseYamlDocuments,
   readYamlDocuments,
   type YamlDocument,
-} from "../config/yaml-documents.ts";
+} from "@sluice/client/internal/config/yaml-documents";
+import type { ApiObject } from "../api/api-object.ts";
+import { keyOf } from "../api/api-object.ts";
+import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
+import { decodeObject } from "../api/strategy/decode-object.ts";
+import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";
+import { FeatureGates } from "../config/feature-gates.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { foreignKindOf, PassedOver } from "./foreign-kinds.ts";
 import { atOnce } from "./slices.ts";

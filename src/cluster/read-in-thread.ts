@@ -1,8 +1,11 @@
 import { Worker } from "node:worker_threads";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
+import { ownProgram } from "@sluice/client/internal/config/own-files";
 import type { KubernetesObject } from "../api/objects.ts";
-import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
-import { ownProgram } from "../config/own-files.ts";
 import type { ManifestFile, OnPassedOver } from "./manifests.ts";
 
 export interface ThreadInput {

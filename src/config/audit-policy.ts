@@ -1,10 +1,13 @@
-import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { checked, type Field, table, type ValueOf } from "./field.ts";
-import { boolean, choice, constant, declare } from "./fields.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
+import { checked, type Field, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, choice, constant, declare } from "@sluice/client/internal/config/fields";
+import { notAmong, Section } from "@sluice/client/internal/config/section";
+import { EMPTY_DOCUMENT, parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { strings } from "./list-fields.ts";
-import { notAmong, Section } from "./section.ts";
 import { sections } from "./section-fields.ts";
-import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 
 const STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 

@@ -1,10 +1,13 @@
-import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { checked, table } from "./field.ts";
-import { boolean, choice, constant } from "./fields.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
+import { checked, table } from "@sluice/client/internal/config/field";
+import { boolean, choice, constant } from "@sluice/client/internal/config/fields";
+import { Section } from "@sluice/client/internal/config/section";
+import { EMPTY_DOCUMENT, parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { checkIssuers, type JwtIssuer, jwtAuthenticator, refused } from "./jwt-authenticators.ts";
-import { Section } from "./section.ts";
 import { optionalSection, sections } from "./section-fields.ts";
-import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 
 const GROUP = "apiserver.config.k8s.io";
 

@@ -1,5 +1,5 @@
 import type { X509Certificate } from "node:crypto";
-import { certificatesOf } from "./key-pair.ts";
+import { certificatesOf } from "@sluice/client/internal/config/key-pair";
 
 const DAY_MS = 86_400_000;
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Field, Table } from "@sluice/client/internal/config/field";
+import { isRecord } from "@sluice/client/internal/config/section";
+import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { gatewayConfiguration } from "./configuration.ts";
-import type { Field, Table } from "./field.ts";
-import { isRecord } from "./section.ts";
-import { parseYamlDocuments } from "./yaml-documents.ts";
 
 /** Paths such as `timeouts.idle`, in the tables' order. */
 interface ChangedFields {

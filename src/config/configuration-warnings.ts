@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { isLoopback } from "./address-list.ts";
+import { isLoopback } from "@sluice/client/internal/config/address-list";
+import type { NamedFile } from "@sluice/client/internal/config/named-file";
 import { soonMs, validityOfPem } from "./certificate-validity.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
-import type { NamedFile } from "./named-file.ts";
 import { takesTokens } from "./sections/authentication.ts";
 import { servesApi } from "./sections/listeners.ts";
 

@@ -1,13 +1,17 @@
 // src/config: configuration, limits, timeouts, feature gates: parsed once, nothing optional inside
 
-import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { type Field, type JsonSchema, table, type ValueOf } from "./field.ts";
-import { choice, constant } from "./fields.ts";
-import { flagProblem } from "./given-flags.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
+import { type Field, type JsonSchema, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { choice, constant } from "@sluice/client/internal/config/fields";
+import { flagProblem } from "@sluice/client/internal/config/given-flags";
+import type { NamedFile } from "@sluice/client/internal/config/named-file";
+import { Section } from "@sluice/client/internal/config/section";
+import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { tableSchema } from "./json-schema.ts";
-import type { NamedFile } from "./named-file.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
-import { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
 import { audit } from "./sections/audit.ts";
 import { authentication } from "./sections/authentication.ts";
@@ -26,7 +30,6 @@ import { tracing } from "./sections/tracing.ts";
 import { upstreamApiServer } from "./sections/upstream-api-server.ts";
 import { podProbes, upstreamProbes } from "./sections/upstream-probes.ts";
 import { workers } from "./sections/workers.ts";
-import { parseYamlDocuments } from "./yaml-documents.ts";
 
 const API_VERSION = "sluice.dev/v1alpha1";
 export const CONFIGURATION_KIND = "GatewayConfiguration";

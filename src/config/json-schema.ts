@@ -1,4 +1,4 @@
-import type { Field, JsonSchema, Table } from "./field.ts";
+import type { Field, JsonSchema, Table } from "@sluice/client/internal/config/field";
 
 /**
  * A section's schema for editors. Accepts all that the reader accepts; only the reader checks

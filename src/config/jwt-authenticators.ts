@@ -1,8 +1,8 @@
-import { checked, type Field, shaped, table } from "./field.ts";
-import { choice, declare, string } from "./fields.ts";
-import { certificatesOf } from "./key-pair.ts";
+import { checked, type Field, shaped, table } from "@sluice/client/internal/config/field";
+import { choice, declare, string } from "@sluice/client/internal/config/fields";
+import { certificatesOf } from "@sluice/client/internal/config/key-pair";
+import type { Section } from "@sluice/client/internal/config/section";
 import { strings } from "./list-fields.ts";
-import type { Section } from "./section.ts";
 import { optionalSection, section, sections } from "./section-fields.ts";
 
 /**

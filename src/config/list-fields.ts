@@ -1,5 +1,13 @@
-import type { Field } from "./field.ts";
-import { type AsOf, type Check, declare, type FieldOptions, type Given, quoted, TEXT } from "./fields.ts";
+import type { Field } from "@sluice/client/internal/config/field";
+import {
+  type AsOf,
+  type Check,
+  declare,
+  type FieldOptions,
+  type Given,
+  quoted,
+  TEXT,
+} from "@sluice/client/internal/config/fields";
 
 /** At least one of the choices, in the given order. */
 export function choices<

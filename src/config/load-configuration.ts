@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { type GatewayConfiguration, parseConfiguration } from "./configuration.ts";
-import { ConfigurationError } from "./configuration-error.ts";
 
 /** Reads a configuration file. Throws ConfigurationError if it is unreadable or invalid. */
 export async function loadConfiguration(file: string): Promise<GatewayConfiguration> {

@@ -1,11 +1,14 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
+import { keyPairProblem } from "@sluice/client/internal/config/key-pair";
+import type { NamedFile } from "@sluice/client/internal/config/named-file";
+import { type PemSource, parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { parseAuditPolicy } from "./audit-policy.ts";
 import { parseAuthenticationFile } from "./authentication-file.ts";
-import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { keyPairProblem } from "./key-pair.ts";
 import { readText } from "./load-configuration.ts";
-import type { NamedFile } from "./named-file.ts";
-import { type PemSource, parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 /**
  * Reads every file that a configuration names before a component starts. Throws ConfigurationError

@@ -1,8 +1,8 @@
+import type { Field } from "@sluice/client/internal/config/field";
+import { type AsOf, declare, type FieldOptions, type Given } from "@sluice/client/internal/config/fields";
+import { formatQuantity, parseQuantity } from "@sluice/client/internal/config/quantity";
+import { describe } from "@sluice/client/internal/config/section";
 import { formatDuration, parseDuration } from "./duration.ts";
-import type { Field } from "./field.ts";
-import { type AsOf, declare, type FieldOptions, type Given } from "./fields.ts";
-import { formatQuantity, parseQuantity } from "./quantity.ts";
-import { describe } from "./section.ts";
 
 interface NumberOptions<T> extends FieldOptions {
   readonly default?: T;

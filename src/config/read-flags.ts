@@ -1,6 +1,6 @@
-import type { ConfigurationProblem } from "./configuration-error.ts";
-import type { DescribedFlag, Field, FieldFlag, Table } from "./field.ts";
-import { flagProblem, GivenFlags } from "./given-flags.ts";
+import type { ConfigurationProblem } from "@sluice/client/internal/config/configuration-error";
+import type { DescribedFlag, Field, FieldFlag, Table } from "@sluice/client/internal/config/field";
+import { flagProblem, GivenFlags } from "@sluice/client/internal/config/given-flags";
 
 /** Values of field flags, by name without dashes. */
 export type FlagValues = Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
-import type { Field, JsonSchema, Table } from "./field.ts";
-import { declare, type FieldOptions } from "./fields.ts";
+import type { Field, JsonSchema, Table } from "@sluice/client/internal/config/field";
+import { declare, type FieldOptions } from "@sluice/client/internal/config/fields";
 import { hasRequired, itemSchema, tableSchema } from "./json-schema.ts";
 
 /** A section that always exists: an absent one has all defaults, and those in `options.default`. */

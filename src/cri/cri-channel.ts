@@ -1,6 +1,6 @@
 import type { Client, MethodDefinition } from "@grpc/grpc-js";
 import type { MethodDefinition as LoadedMethod, PackageDefinition } from "@grpc/proto-loader";
-import { notInstalled } from "../config/optional-package.ts";
+import { notInstalled } from "@sluice/client/internal/config/optional-package";
 import { CRI_SERVICE, type CriMethod, criNamespace } from "./cri-schema.ts";
 import { RuntimeError } from "./runtime-error.ts";
 

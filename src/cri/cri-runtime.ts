@@ -1,6 +1,6 @@
 // src/cri: the client of container runtimes (CRI v1): calls, pods, their statuses
 
-import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
+import type { RequestedStreams } from "@sluice/protocols/remotecommand";
 import { CriChannel, type CriChannelOptions } from "./cri-channel.ts";
 import type { CriMethod } from "./cri-schema.ts";
 import { RuntimeError } from "./runtime-error.ts";

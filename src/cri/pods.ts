@@ -1,4 +1,4 @@
-import { genericError, type StatusError } from "../api/status.ts";
+import { genericError, type StatusError } from "@sluice/client/internal/api/status";
 import {
   CONTAINER_STATE,
   type CriRuntime,

@@ -1,4 +1,4 @@
-import { genericError } from "../api/status.ts";
+import { genericError } from "@sluice/client/internal/api/status";
 
 /**
  * A URL without a scheme (cri-dockerd: `//[::]:41237/cri/exec/...`) means http. Throws StatusError

@@ -1,6 +1,6 @@
-import { canonicalAddress } from "../config/canonical-address.ts";
-import { type HeaderEdit, HeaderNames } from "./header-edit.ts";
-import { listElements } from "./header-list.ts";
+import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
+import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
+import { listElements } from "@sluice/client/internal/http/header-list";
 
 export interface ForwardedOptions {
   /** The remote address of the request's connection, as Node reports it. */

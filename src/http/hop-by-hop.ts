@@ -1,4 +1,4 @@
-import { HeaderEdit, HeaderNames } from "./header-edit.ts";
+import { HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
 import {
   type HeaderLine,
   type HeaderList,
@@ -6,7 +6,7 @@ import {
   headerTokens,
   listElements,
   withoutHeaders,
-} from "./header-list.ts";
+} from "@sluice/client/internal/http/header-list";
 
 /**
  * Headers about one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import type { HeaderLine, HeaderList } from "./header-list.ts";
+import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
 
 /**
  * HTTP/2 messages have no connection headers (RFC 9113 section 8.2.2). node:http2 refuses them, and

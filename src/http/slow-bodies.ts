@@ -1,5 +1,5 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { DisplacingSeats } from "../net/displacing-seats.ts";
-import type { HttpDownstream } from "./downstream/http-downstream.ts";
 
 /** A request gives up its seat when its body brings less than MIN_BODY_BYTES in this time. */
 export const BODY_LOOK_MS = 1_000;

@@ -1,12 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { EventQueue } from "../access/audit/event-queue.ts";
-import { type HeaderList, headerValue } from "../http/header-list.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import { quietJson } from "../observability/mask-controls.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
-import type { RequestTrace } from "../observability/trace.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 
 /** Lines in memory while the file or pipe does not accept them. */

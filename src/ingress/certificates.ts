@@ -1,9 +1,9 @@
 import type { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import { keyPairOf } from "@sluice/client/internal/config/key-pair";
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
 import { validityOf } from "../config/certificate-validity.ts";
-import { keyPairOf } from "../config/key-pair.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { readAuthority } from "./backend-tls.ts";
 import { HostOwners } from "./host-owners.ts";

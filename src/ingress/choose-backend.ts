@@ -1,4 +1,4 @@
-import type { HeaderList } from "../http/header-list.ts";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { cookieLine } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";

@@ -1,5 +1,7 @@
-// src/ingress: HTTP by Ingress v1: routes, balancing, certificates by server name, HTTP/1.1 and HTTP/2
+// src/ingress: HTTP by Ingress v1: routes, balancing, certificates by server name, HTTP/1.1 and
+// HTTP/2
 
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { IngressListener } from "../config/sections/ingress-listener.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
@@ -15,7 +17,6 @@ import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
 import { FairQueue } from "../net/fair-queue.ts";
 import { type Listen, urlOf } from "../net/listen.ts";
-import { createSelfSignedCertificate } from "../net/self-signed.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { AccessLog } from "./access-log.ts";

@@ -1,7 +1,7 @@
-import { HttpUpstream } from "../http/upstream/http-upstream.ts";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { Http2Upstream } from "../http/upstream/http2-upstream.ts";
-import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
 
 /**
  * Every request dials the same endpoint, so its failed handshakes are reported once per interval,

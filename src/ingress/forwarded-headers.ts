@@ -1,5 +1,5 @@
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { addForwardedOrigin } from "../http/forwarded-headers.ts";
-import type { HeaderEdit } from "../http/header-edit.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";

@@ -1,7 +1,7 @@
-import { genericError, statusBody } from "../api/status.ts";
-import type { HeaderEdit } from "../http/header-edit.ts";
-import { type HeaderLine, type HeaderList, headerTokens } from "../http/header-list.ts";
-import type { UpstreamError } from "../net/upstream-error.ts";
+import { genericError, statusBody } from "@sluice/client/internal/api/status";
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
+import { type HeaderLine, type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
+import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { EndpointProblem } from "./service-endpoints.ts";
 
 const SERVER_NAME = "sluice";

@@ -1,3 +1,4 @@
+import type { Tracing } from "@sluice/client/internal/observability/trace";
 import type { Limits } from "../config/sections/limits.ts";
 import type { SlowBodies } from "../http/slow-bodies.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
@@ -7,7 +8,6 @@ import type { ProxyHeaderRefusal } from "../listeners/proxy-protocol.ts";
 import type { FairQueue } from "../net/fair-queue.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { Tracing } from "../observability/trace.ts";
 import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
 import type { AccessLog } from "./access-log.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";

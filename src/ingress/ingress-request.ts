@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type HeaderList, headerValues } from "../http/header-list.ts";
+import { type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
 import { networkOf } from "../listeners/connection-cap.ts";
 import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
 import { hostForMatching } from "./request-host.ts";

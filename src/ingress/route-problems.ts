@@ -1,5 +1,5 @@
-import { type HeaderList, headerTokens } from "../http/header-list.ts";
-import type { UpstreamError } from "../net/upstream-error.ts";
+import { type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
+import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { IngressProblem } from "./problem-reporter.ts";
 import type { RouteBackend, ServiceRoute } from "./route-backend.ts";
 import type { EndpointPicker } from "./service-balancer.ts";

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { type ClientHello, ClientHelloReader } from "../../protocols/tls/index.ts";
+import { answerPlainHttp } from "@sluice/client/internal/http/downstream/plain-http";
+import { type ClientHello, ClientHelloReader } from "@sluice/protocols/tls";
 import { cipherOptionsOf, type TlsSettings } from "../config/sections/tls-settings.ts";
-import { answerPlainHttp } from "../http/downstream/plain-http.ts";
 import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 

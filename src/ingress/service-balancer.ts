@@ -1,7 +1,7 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import type { AddressRules } from "../net/address-rules.ts";
-import { joinHostPort } from "../net/go-dial-error.ts";
 import { type BackendIdentity, backendIdentityOf, speaksTls } from "./backend-tls.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { ServiceRoute } from "./route-backend.ts";

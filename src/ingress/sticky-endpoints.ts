@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { type HeaderList, headerValues } from "../http/header-list.ts";
+import { type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
 import type { Affinity } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 

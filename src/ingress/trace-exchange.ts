@@ -1,6 +1,6 @@
-import type { HeaderList } from "../http/header-list.ts";
-import { beginTrace } from "../http/trace-headers.ts";
-import type { RequestTrace } from "../observability/trace.ts";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { beginTrace } from "@sluice/client/internal/http/trace-headers";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { IngressContext } from "./ingress-context.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";

@@ -1,12 +1,17 @@
 import type { IncomingMessage } from "node:http";
-import { askJson, JSON_CLIENT_HEADERS, openAnswer, withAddress } from "../http/upstream/ask-json.ts";
-import { HttpUpstream } from "../http/upstream/http-upstream.ts";
-import { wholeBody } from "../http/upstream/whole-body.ts";
-import { addressOfUrl } from "../net/endpoint-of-url.ts";
-import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
+import {
+  askJson,
+  JSON_CLIENT_HEADERS,
+  openAnswer,
+  withAddress,
+} from "@sluice/client/internal/http/upstream/ask-json";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import { wholeBody } from "@sluice/client/internal/http/upstream/whole-body";
+import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
-import type { Kubeconfig } from "./kubeconfig.ts";
 
 /** Enough for a page of 500 large objects. */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type Status, statusOfBody } from "../api/status.ts";
+import { type Status, statusOfBody } from "@sluice/client/internal/api/status";
 
 /** One day; longer waits are cut to it. */
 const MAX_RETRY_AFTER_SECONDS = 86_400;

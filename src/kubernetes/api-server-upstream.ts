@@ -1,13 +1,13 @@
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { connectThroughProxy, proxyServerOf } from "@sluice/client/internal/http/proxies/proxy-connection";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { LiveApi } from "../config/sections/cluster.ts";
-import type { HeaderList } from "../http/header-list.ts";
-import { connectThroughProxy, proxyServerOf } from "../http/proxies/proxy-connection.ts";
-import { HttpUpstream } from "../http/upstream/http-upstream.ts";
-import { addressOfUrl } from "../net/endpoint-of-url.ts";
-import { UpstreamTls } from "../net/tls.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { ApiClient } from "./api-client.ts";
-import type { Kubeconfig } from "./kubeconfig.ts";
 
 /** The real API server, and the gateway's identity there. */
 export interface ApiServerUpstream {

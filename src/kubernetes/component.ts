@@ -1,5 +1,8 @@
-// src/kubernetes: the live API: kubeconfigs and credentials, list, watch, read-through, events
+// src/kubernetes: the live API: list, watch, read-through, events
 
+import { loadInCluster, loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
 import { ClusterStore } from "../cluster/cluster-store.ts";
 import { RBAC_KINDS } from "../cluster/freshness.ts";
@@ -12,8 +15,6 @@ import type { LiveApi } from "../config/sections/cluster.ts";
 import { servesApi } from "../config/sections/listeners.ts";
 import type { Component, Health } from "../lifecycle/component.ts";
 import { Started } from "../lifecycle/started.ts";
-import { addressOfUrl } from "../net/endpoint-of-url.ts";
-import { reportFault } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
 import type { GatewayContext } from "../sessions/context.ts";
@@ -24,7 +25,6 @@ import { type ApiServerUpstream, connectorOf, forwardingTo } from "./api-server-
 import { ConnectAdmission } from "./connect-admission.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { FeaturePublisher } from "./feature-publisher.ts";
-import { loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
 import { LiveCluster, type LiveClusterOptions } from "./live-cluster.ts";
 import { PermissionCheck } from "./permission-check.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";

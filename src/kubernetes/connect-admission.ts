@@ -1,3 +1,4 @@
+import { reportFault } from "@sluice/client/internal/observability/faults";
 import {
   ADMISSION_RESOURCES,
   type AdmissionObjects,
@@ -7,7 +8,6 @@ import {
 } from "../api/admission/connect-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
-import { reportFault } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import {
   type AdmissionVerdict,

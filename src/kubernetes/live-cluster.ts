@@ -1,5 +1,5 @@
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { ObjectKind } from "../api/objects.ts";
-import { serviceUnavailable } from "../api/status.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { Freshness } from "../cluster/freshness.ts";
 import { formatDuration } from "../config/duration.ts";

@@ -1,4 +1,4 @@
-import { ConfigurationError } from "../config/configuration-error.ts";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { objectPath } from "./live-resources.ts";

@@ -1,5 +1,5 @@
+import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
 import type { ObjectKind } from "../api/objects.ts";
-import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
 import { FairQueue } from "../net/fair-queue.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
+import { AnswerTooLargeError } from "@sluice/client/internal/http/upstream/whole-body";
 import type { KubernetesObject } from "../api/objects.ts";
-import { AnswerTooLargeError } from "../http/upstream/whole-body.ts";
 import { Backoff } from "../net/backoff.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";

@@ -1,5 +1,5 @@
-// src/lifecycle: the component interface, and the supervisor that starts components in order and stops
-// them in reverse
+// src/lifecycle: the component interface, and the supervisor that starts components in order and
+// stops them in reverse
 
 import type { GatewayConfiguration } from "../config/configuration.ts";
 

@@ -1,10 +1,10 @@
 import { constants } from "node:http2";
 import type { Duplex } from "node:stream";
-import { type StatusError, statusBody, statusHeaders } from "../api/status.ts";
-import type { HeaderLine, HeaderList } from "../http/header-list.ts";
+import { type StatusError, statusBody, statusHeaders } from "@sluice/client/internal/api/status";
+import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
+import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
+import { finishAndLinger } from "@sluice/client/internal/net/linger";
 import { http2ResponseHeaders } from "../http/http2-headers.ts";
-import { isHttp2Stream } from "../net/abort-socket.ts";
-import { finishAndLinger } from "../net/linger.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
 
 /**

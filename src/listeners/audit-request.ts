@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { Attributes } from "../access/authz/authorizer.ts";
 import type { UserInfo } from "../access/user-info.ts";
-import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
-import { headerValue } from "../http/header-list.ts";
 import { switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../sessions/streaming-request.ts";

@@ -1,11 +1,17 @@
 import { isIP } from "node:net";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { forbidden, type StatusError } from "@sluice/client/internal/api/status";
+import { AddressList } from "@sluice/client/internal/config/address-list";
+import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
+import {
+  type HeaderList,
+  hasHeader,
+  headerValue,
+  headerValues,
+  listElements,
+} from "@sluice/client/internal/http/header-list";
 import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer.ts";
-import { goQuote } from "../api/go-json.ts";
-import { forbidden, type StatusError } from "../api/status.ts";
-import { AddressList } from "../config/address-list.ts";
-import { canonicalAddress } from "../config/canonical-address.ts";
 import type { Edge } from "../config/sections/edge.ts";
-import { type HeaderList, hasHeader, headerValue, headerValues, listElements } from "../http/header-list.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 
 /** More hops than real requests have. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { ByteCollector } from "../../protocols/bytes/index.ts";
-import { containEvents } from "../observability/faults.ts";
+import { containEvents } from "@sluice/client/internal/observability/faults";
+import { ByteCollector } from "@sluice/protocols/bytes";
 
 interface FirstBytesJudge<Answer> {
   /** A connection that is undecided for this long is closed. */

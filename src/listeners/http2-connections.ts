@@ -9,11 +9,11 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { breakStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
+import { contain, containEvents } from "@sluice/client/internal/observability/faults";
 import type { Limits } from "../config/sections/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { watchHttp2Session } from "../http/watch-http2-session.ts";
-import { breakStream, forgetTimer } from "../net/abort-socket.ts";
-import { contain, containEvents } from "../observability/faults.ts";
 import { settlesWithin } from "./settles-within.ts";
 
 /** One stream's raw request. */

@@ -1,18 +1,20 @@
-// src/listeners: HTTP/1.1 and HTTP/2 servers: limits, rules at the edge, WebSocket streams (RFC 8441), from an error to its answer
+// src/listeners: HTTP/1.1 and HTTP/2 servers: limits, rules at the edge, WebSocket streams (RFC
+// 8441), from an error to its answer
 
 import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { UnknownMethod } from "../http/downstream/client-error.ts";
-import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
+import type { UnknownMethod } from "@sluice/client/internal/http/downstream/client-error";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
+import { headerListOf } from "@sluice/client/internal/http/header-list";
+import { abortSocket } from "@sluice/client/internal/net/abort-socket";
+import { contain, containEvents, settleFault } from "@sluice/client/internal/observability/faults";
 import { Http1Downstream } from "../http/downstream/http1-downstream.ts";
-import { boundsOfListener, createHttp1Server } from "../http/downstream/http1-server.ts";
 import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
-import { headerListOf } from "../http/header-list.ts";
-import { abortSocket } from "../net/abort-socket.ts";
+import { boundsOfListener } from "../http/downstream/listener-bounds.ts";
 import { stopAccepting } from "../net/stop-accepting.ts";
-import { contain, containEvents, settleFault } from "../observability/faults.ts";
 import { answerRequest, answerUpgrade, type ListenerRoutes } from "./answer-incoming.ts";
 import { connectionCap } from "./connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";

@@ -1,5 +1,5 @@
-import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
-import { contain } from "../observability/faults.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { contain } from "@sluice/client/internal/observability/faults";
 import { isLongRunning } from "./exchange-times.ts";
 import { InFlight } from "./in-flight.ts";
 

@@ -1,14 +1,10 @@
 import type { Server, Socket } from "node:net";
-import { ProtocolError } from "../../protocols/protocol-error.ts";
-import {
-  beginsProxyHeader,
-  decodeProxyHeader,
-  type ProxyHeader,
-} from "../../protocols/proxy-protocol/index.ts";
-import { AddressList } from "../config/address-list.ts";
-import { canonicalAddress } from "../config/canonical-address.ts";
+import { AddressList } from "@sluice/client/internal/config/address-list";
+import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
+import { contain } from "@sluice/client/internal/observability/faults";
+import { ProtocolError } from "@sluice/protocols";
+import { beginsProxyHeader, decodeProxyHeader, type ProxyHeader } from "@sluice/protocols/proxy-protocol";
 import { claimPeer } from "../net/claimed-peer.ts";
-import { contain } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
 

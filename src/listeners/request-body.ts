@@ -1,15 +1,15 @@
-import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
-import { ProtobufError } from "../api/protobuf/decode-message.ts";
-import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
 import {
   badRequest,
   genericError,
   requestEntityTooLarge,
   type StatusError,
   unsupportedMediaType,
-} from "../api/status.ts";
-import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
-import { headerValue } from "../http/header-list.ts";
+} from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headerValue } from "@sluice/client/internal/http/header-list";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
+import { ProtobufError } from "../api/protobuf/decode-message.ts";
+import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
 
 /** A review is a few hundred bytes; kube-apiserver accepts 3 MiB. */
 const MAX_REVIEW_BYTES: number = 64 * 1024;

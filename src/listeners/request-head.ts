@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { HeaderList } from "../http/header-list.ts";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
 
 /**
  * A request's head, independent of the HTTP version. A WebSocket on an HTTP/2 stream appears as the

@@ -1,4 +1,4 @@
-import { badRequest } from "../api/status.ts";
+import { badRequest } from "@sluice/client/internal/api/status";
 
 /** The rest is a path of the pod's or Service's own server, which may be spelt in any way. */
 const OWN_SERVER = /^\/api\/v1\/namespaces\/[^/]+\/(?:pods|services)\/[^/]+\/proxy(?=\/)/;

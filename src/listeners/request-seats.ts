@@ -1,7 +1,7 @@
+import { type StatusError, tooManyRequests } from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { RequestSource } from "../access/authn/authenticator.ts";
-import { type StatusError, tooManyRequests } from "../api/status.ts";
 import type { Limits } from "../config/sections/limits.ts";
-import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
 import { DisplacingSeats } from "../net/displacing-seats.ts";
 import { FairQueue } from "../net/fair-queue.ts";

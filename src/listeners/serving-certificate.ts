@@ -1,10 +1,10 @@
 import type { Server } from "node:http";
 import { Server as HttpsServer } from "node:https";
 import { createSecureContext, type TLSSocket } from "node:tls";
+import { keyPairOf } from "@sluice/client/internal/config/key-pair";
+import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { WatchedAuthority } from "../access/authn/component.ts";
-import { keyPairOf } from "../config/key-pair.ts";
-import { readNamedFile } from "../config/named-file-text.ts";
 import type { ListenerTls } from "../config/sections/tls-settings.ts";
 import { FollowedFiles, type ReadFile } from "../net/followed-files.ts";
 import type { Logger } from "../observability/logger.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { HeaderNames } from "../http/header-edit.ts";
-import { headerListOf } from "../http/header-list.ts";
+import { HeaderNames } from "@sluice/client/internal/http/header-edit";
+import { headerListOf } from "@sluice/client/internal/http/header-list";
 import { upgradeEdit } from "../http/hop-by-hop.ts";
 import { http1Lines } from "../http/http2-headers.ts";
 import type { Http2Request } from "./http2-connections.ts";

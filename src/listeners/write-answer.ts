@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
-import { type Status, statusBody, statusHeaders } from "../api/status.ts";
-import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
-import type { HeaderLine, HeaderList } from "../http/header-list.ts";
+import { type Status, statusBody, statusHeaders } from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
 
 /** Writes a whole answer of the gateway's own, with Content-Length and Date. */
 export function writeAnswer(

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { ReusedReads } from "./reused-reads.ts";
-import type { UpgradedConnection } from "./upgraded-connection.ts";
+import { ReusedReads } from "@sluice/client/internal/net/reused-reads";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 
 /** Internals of Node's sockets that its types omit. Unchanged from Node 12 to 26. */
 interface SocketInternals {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { AddressList } from "../config/address-list.ts";
-import { canonicalAddress } from "../config/canonical-address.ts";
+import { AddressList } from "@sluice/client/internal/config/address-list";
+import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
 import { embeddedAddresses, isTranslated } from "./translated-address.ts";
 
 /** Addresses that are never a node's: this machine, link-local, cloud metadata, broadcast, multicast. */

@@ -1,9 +1,12 @@
+// src/net: feeding one socket from another, listening, addresses that may be dialled, fair shares,
+// certificates that are followed
+
 import type { Duplex } from "node:stream";
+import { gatherWrites } from "@sluice/client/internal/net/gathered-writes";
+import { recycleChunks } from "@sluice/client/internal/net/reused-reads";
 import type { Pace } from "./bandwidth.ts";
-import { gatherWrites } from "./gathered-writes.ts";
 import type { ReadAhead } from "./read-ahead.ts";
 import { REST_MS, ReadModeration } from "./read-moderation.ts";
-import { recycleChunks } from "./reused-reads.ts";
 
 /**
  * After this many bytes a source yields to the event loop. libuv alone would read 2 MiB from one

@@ -1,4 +1,4 @@
-import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
+import { namedFilesAreRight, readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
 import type { Logger } from "../observability/logger.ts";
 

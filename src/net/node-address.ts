@@ -1,8 +1,8 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import { isHost } from "@sluice/client/internal/net/host";
 import { AddressRules } from "./address-rules.ts";
-import { joinHostPort } from "./go-dial-error.ts";
-import { isHost } from "./host.ts";
 import type { ReservedEndpoints, Resolve } from "./reserved-endpoints.ts";
 
 export class NodeAddressRefused extends Error {

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { isLoopback } from "../config/address-list.ts";
-import { canonicalAddress } from "../config/canonical-address.ts";
+import { isLoopback } from "@sluice/client/internal/config/address-list";
+import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
 import { embeddedAddresses } from "./translated-address.ts";
 
 /** Resolves a name to its addresses. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import type { DialOptions, UpstreamEndpoint } from "./dial.ts";
-import { IdleConnection } from "./idle-connection.ts";
+import type { DialOptions, UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { IdleConnection } from "@sluice/client/internal/net/idle-connection";
 
 /** Kubelets, and other servers on Go's net/http, wait longer than this for a first request. */
 const SPARE_MS = 10_000;

@@ -1,5 +1,5 @@
-import { AddressList } from "../config/address-list.ts";
-import { canonicalAddress, ipv4Of, ipv6Groups } from "../config/canonical-address.ts";
+import { AddressList } from "@sluice/client/internal/config/address-list";
+import { canonicalAddress, ipv4Of, ipv6Groups } from "@sluice/client/internal/config/canonical-address";
 
 /**
  * Prefixes whose packets a translator may forward to an IPv4 address: NAT64, 6to4, IPv4-compatible,

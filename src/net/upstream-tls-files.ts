@@ -1,10 +1,10 @@
-import { certificatesOf } from "../config/key-pair.ts";
-import type { UpstreamTrust } from "../config/sections/upstream-trust.ts";
+import { certificatesOf } from "@sluice/client/internal/config/key-pair";
+import type { UpstreamTrust } from "@sluice/client/internal/config/sections/upstream-trust";
+import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import type { Logger } from "../observability/logger.ts";
-import type { UpstreamEndpoint } from "./dial.ts";
-import { addressOfUrl } from "./endpoint-of-url.ts";
 import { FollowedFiles, type ReadFile } from "./followed-files.ts";
-import { UpstreamTls, type UpstreamTlsOptions } from "./tls.ts";
 
 /** A connection's purpose, as logs and metrics name it. */
 export type UpstreamUse =

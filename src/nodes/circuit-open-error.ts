@@ -1,4 +1,4 @@
-import { nodeUnreachable, StatusError } from "../api/status.ts";
+import { nodeUnreachable, StatusError } from "@sluice/client/internal/api/status";
 
 /**
  * 503 without a dial, because the node's circuit is open. The opening was logged, so requests need

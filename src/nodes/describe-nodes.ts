@@ -1,8 +1,8 @@
+import { StatusError } from "@sluice/client/internal/api/status";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { Node } from "../api/objects.ts";
-import { StatusError } from "../api/status.ts";
 import { type LocateOptions, type NodeEndpoint, nodeEndpointOf } from "../cluster/locate.ts";
 import type { NodeStreaming } from "../config/sections/node-streaming.ts";
-import { joinHostPort } from "../net/go-dial-error.ts";
 import type { KnownNodes, LearnedNode } from "./known-nodes.ts";
 import type { NodeCapability } from "./node-capability.ts";
 import { declaresWebSocket, modeOf } from "./streaming-mode.ts";

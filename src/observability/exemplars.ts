@@ -1,4 +1,4 @@
-import type { RequestTrace } from "./trace.ts";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 
 type Labels = Readonly<Record<string, string>>;
 

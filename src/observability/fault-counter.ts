@@ -1,5 +1,5 @@
+import { FAULT_PLACES } from "@sluice/client/internal/observability/faults";
 import { Counter, type Registry } from "prom-client";
-import { FAULT_PLACES } from "./faults.ts";
 
 /** Counts a process's faults, starting at 0. */
 export function countFaults(registry: Registry): Counter<"where"> {

@@ -1,7 +1,7 @@
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { HistogramExemplars } from "./exemplars.ts";
 import { RouteMetrics, type RouteNames } from "./route-metrics.ts";
-import type { RequestTrace } from "./trace.ts";
 
 /** Metrics of Ingress traffic. No label contains a host, a path or a name that a client chooses. */
 export class IngressMetrics {

@@ -1,7 +1,7 @@
+import type { FaultPlace } from "@sluice/client/internal/observability/faults";
 import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
 import type { Exemplar } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
-import type { FaultPlace } from "./faults.ts";
 import { openMetricsOf } from "./open-metrics.ts";
 import { ReloadMetrics } from "./operations-metrics.ts";
 import { QuotaMetrics } from "./quota-metrics.ts";

@@ -1,10 +1,11 @@
+import { CLAIMED_KUBERNETES_VERSION, SLUICE_VERSION } from "@sluice/client/internal/config/version";
+import type { FaultPlace } from "@sluice/client/internal/observability/faults";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { type Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import { CLAIMED_KUBERNETES_VERSION, SLUICE_VERSION } from "../config/version.ts";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
 import type { HistogramExemplars } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
-import type { FaultPlace } from "./faults.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
@@ -17,7 +18,6 @@ import { QuotaMetrics } from "./quota-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
-import type { RequestTrace } from "./trace.ts";
 import { TraceMetrics } from "./trace-metrics.ts";
 
 interface MetricsOptions {

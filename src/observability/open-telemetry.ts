@@ -1,9 +1,16 @@
 import type { Context, Span, SpanContext, SpanOptions, Tracer } from "@opentelemetry/api";
 import type { ReadableSpan, Sampler, SpanProcessor } from "@opentelemetry/sdk-trace-base";
-import { notInstalled } from "../config/optional-package.ts";
+import { notInstalled } from "@sluice/client/internal/config/optional-package";
+import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
+import type {
+  RequestTrace,
+  TraceAttributes,
+  TracedRequest,
+  TraceSpan,
+  TraceStep,
+  Tracing,
+} from "@sluice/client/internal/observability/trace";
 import type { TracingSettings } from "../config/sections/tracing.ts";
-import { SLUICE_VERSION } from "../config/version.ts";
-import type { RequestTrace, TraceAttributes, TracedRequest, TraceSpan, TraceStep, Tracing } from "./trace.ts";
 import { remoteContext, traceparentOf } from "./trace-context.ts";
 import type { TraceMetrics } from "./trace-metrics.ts";
 

@@ -1,6 +1,6 @@
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { HistogramExemplars } from "./exemplars.ts";
-import type { RequestTrace } from "./trace.ts";
 
 /** The labels of a path's backend: the namespace, the Ingress and its Service. */
 export interface RouteNames {

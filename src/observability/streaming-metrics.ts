@@ -1,3 +1,4 @@
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { HistogramExemplars } from "./exemplars.ts";
 import {
@@ -11,7 +12,6 @@ import {
   SUBRESOURCES,
   type SubresourceLabel,
 } from "./streaming-labels.ts";
-import type { RequestTrace } from "./trace.ts";
 
 const HANDSHAKE_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,

@@ -1,18 +1,19 @@
-// src/peers: the other replicas of the gateway: where they are, mutual TLS, relayed resumptions, session lists
+// src/peers: the other replicas of the gateway: where they are, mutual TLS, relayed resumptions,
+// session lists
 
 import type { Server } from "node:http";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { WatchedAuthority } from "../access/authn/component.ts";
 import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import type { PeersListener } from "../config/sections/peers-listener.ts";
 import type { Component } from "../lifecycle/component.ts";
 import { Started } from "../lifecycle/started.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
 import type { ServingTls } from "../listeners/serving-tls.ts";
-import { UpstreamTls } from "../net/tls.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { newReplicaId, ReplicaName } from "../sessions/resumable/replica-name.ts";

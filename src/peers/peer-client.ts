@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { askJsonOnce } from "@sluice/client/internal/http/upstream/ask-json";
+import { type DialOptions, dial } from "@sluice/client/internal/net/dial";
+import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { AdminSession } from "../admin/admin-server.ts";
-import type { HeaderList } from "../http/header-list.ts";
-import { askJsonOnce } from "../http/upstream/ask-json.ts";
-import { type DialOptions, dial } from "../net/dial.ts";
-import type { UpstreamTls } from "../net/tls.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,

@@ -1,5 +1,5 @@
+import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import type { AdminSession } from "../admin/admin-server.ts";
-import { SLUICE_VERSION } from "../config/version.ts";
 
 /** Supported protocol versions. During a rollout two releases must share one. */
 const PEER_PROTOCOLS: readonly number[] = [1];

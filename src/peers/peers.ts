@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
+import type { DialOptions } from "@sluice/client/internal/net/dial";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
-import type { DialOptions } from "../net/dial.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
 import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
 import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";

@@ -1,4 +1,4 @@
-import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
+import { namedFilesAreRight, readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { watchFolders } from "../config/path-watcher.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { SessionKeys } from "../sessions/resumable/replica-name.ts";

@@ -1,4 +1,5 @@
-// src/probes: the kubelet's probes: one attempt, its result, workers on a timer wheel, readiness of pods, health of nodes and gateways
+// src/probes: the kubelet's probes: one attempt, its result, workers on a timer wheel, readiness of
+// pods, health of nodes and gateways
 
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";

@@ -1,4 +1,4 @@
-import { goQuote } from "../api/go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { ContainerPort } from "../api/objects.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { goDialErrorText } from "../net/go-dial-error.ts";
+import { goDialErrorText } from "@sluice/client/internal/net/go-dial-error";
 
 /** A connection or an exchange failed. The message uses Go's words, because the kubelet's Events quote it. */
 export class ExchangeError extends Error {

@@ -1,8 +1,8 @@
+import { CLAIMED_KUBERNETES_MINOR } from "@sluice/client/internal/config/version";
 import type { Pod, PodStatus } from "../api/objects.ts";
 import { SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import { CLAIMED_KUBERNETES_MINOR } from "../config/version.ts";
 import type { CriRuntime } from "../cri/cri-runtime.ts";
 import { PodStatuses } from "../cri/pod-statuses.ts";
 import type { EventRecorder } from "../kubernetes/event-recorder.ts";

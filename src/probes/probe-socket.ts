@@ -1,8 +1,8 @@
 import { type ConnectOpts, connect, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import { poisonFreed } from "../net/freed-memory.ts";
-import { joinHostPort } from "../net/go-dial-error.ts";
-import { containEvents, settleFault } from "../observability/faults.ts";
+import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import { containEvents, settleFault } from "@sluice/client/internal/observability/faults";
 import { brokenText } from "./exchange-error.ts";
 
 export interface SocketTarget {

@@ -1,4 +1,4 @@
-import { joinHostPort } from "../net/go-dial-error.ts";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { DeadlineError } from "./exchange-error.ts";
 import { openSocket } from "./open-socket.ts";
 import type { ProbeDeadline } from "./probe-deadline.ts";

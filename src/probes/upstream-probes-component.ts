@@ -1,10 +1,10 @@
+import { CLAIMED_KUBERNETES_MINOR } from "@sluice/client/internal/config/version";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
 import type { ProbeHandler } from "../api/probe-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import { nodeEndpointOf } from "../cluster/locate.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { UpstreamProbe } from "../config/sections/upstream-probes.ts";
-import { CLAIMED_KUBERNETES_MINOR } from "../config/version.ts";
-import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { KubeletOptions } from "../sessions/context.ts";

@@ -1,12 +1,12 @@
+import { type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
 import {
   LEGACY_SUBPROTOCOLS,
   PORT_FORWARD_PROTOCOL,
   parsePortsQuery,
   tunnelOffers,
   tunnelSubprotocolOf,
-} from "../../protocols/portforward/index.ts";
-import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "../../protocols/remotecommand/index.ts";
-import { type HeaderList, headerValues } from "../http/header-list.ts";
+} from "@sluice/protocols/portforward";
+import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "@sluice/protocols/remotecommand";
 import type { StreamingRequest, Subresource } from "./streaming-request.ts";
 
 /**

@@ -1,9 +1,9 @@
-import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import { isRemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
-import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { tunnelOffers } from "@sluice/protocols/portforward";
+import { isRemoteCommandVersion } from "@sluice/protocols/remotecommand";
+import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import type { Limits } from "../config/sections/limits.ts";
 import { READ_AHEAD_BYTES } from "../net/read-ahead.ts";
-import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ChannelCommandClient } from "./carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "./carriers/bridge/command-bridge.ts";
 import type { CommandClient, CommandClientHandler } from "./carriers/bridge/command-client.ts";

@@ -1,4 +1,4 @@
-import type { UpgradedConnection } from "../net/upgraded-connection.ts";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { Relay } from "./carriers/relay.ts";
 import type { GatewayContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";

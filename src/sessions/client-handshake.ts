@@ -1,6 +1,6 @@
-import { checkServerHandshake } from "../../protocols/websocket/index.ts";
-import { flatHeaders, type HeaderList } from "../http/header-list.ts";
-import { acceptValueOf } from "../http/upgrade/websocket-request.ts";
+import { flatHeaders, type HeaderList } from "@sluice/client/internal/http/header-list";
+import { acceptValueOf } from "@sluice/client/internal/http/upgrade/websocket-request";
+import { checkServerHandshake } from "@sluice/protocols/websocket";
 import type { Admission } from "./admission.ts";
 import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";

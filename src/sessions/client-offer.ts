@@ -1,5 +1,10 @@
-import { badRequest } from "../api/status.ts";
-import { type HeaderList, hasHeader, headerValues, listElements } from "../http/header-list.ts";
+import { badRequest } from "@sluice/client/internal/api/status";
+import {
+  type HeaderList,
+  hasHeader,
+  headerValues,
+  listElements,
+} from "@sluice/client/internal/http/header-list";
 
 /**
  * The protocols that the client offers to switch to. `unsupported`: an upgrade that no streaming route

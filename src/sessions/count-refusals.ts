@@ -1,4 +1,4 @@
-import { StatusError } from "../api/status.ts";
+import { StatusError } from "@sluice/client/internal/api/status";
 import { clientOfferOf } from "./client-offer.ts";
 import type { GatewayContext } from "./context.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";

@@ -1,6 +1,6 @@
-import type { HeaderList } from "../http/header-list.ts";
-import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
-import type { UpgradedConnection } from "../net/upgraded-connection.ts";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 
 /** The answer to a client's upgrade: the headers of a 101. */
 export interface SwitchAnswer {

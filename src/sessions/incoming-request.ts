@@ -1,7 +1,7 @@
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { PeerCertificates, RequestSource } from "../access/authn/authenticator.ts";
-import type { HeaderList } from "../http/header-list.ts";
-import type { RequestTrace } from "../observability/trace.ts";
 
 /** What the gateway had learned about a request when it refused it. */
 interface RequestNotes {

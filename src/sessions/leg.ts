@@ -1,5 +1,5 @@
-import type { StatusError } from "../api/status.ts";
-import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade/upgrade-request.ts";
+import type { StatusError } from "@sluice/client/internal/api/status";
+import type { RefusedUpgrade, UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import type { Admission } from "./admission.ts";
 import type { Downstream } from "./downstream.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";

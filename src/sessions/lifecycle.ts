@@ -1,13 +1,18 @@
 import type { Duplex } from "node:stream";
-import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
-import { abortSocket } from "../net/abort-socket.ts";
+import { abortSocket } from "@sluice/client/internal/net/abort-socket";
+import type { SessionClock, Ticking } from "@sluice/client/internal/net/session-clock";
+import {
+  contain,
+  containEvents,
+  reportFault,
+  settleFault,
+} from "@sluice/client/internal/observability/faults";
+import { type CauseOfOurs, endOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import { type Bandwidth, Pace } from "../net/bandwidth.ts";
-import type { SessionClock, Ticking } from "../net/session-clock.ts";
-import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
 import type { ObservedSession, SessionObserver, Side } from "./observers/session-observer.ts";
 import { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionReport, SessionTimeouts, StreamingSession } from "./session.ts";
-import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 import type { SessionInfo } from "./session-info.ts";
 import type { RunningSession, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";

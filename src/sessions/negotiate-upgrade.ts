@@ -1,6 +1,6 @@
-import { StatusError, statusOfBody } from "../api/status.ts";
+import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import type { RefusedUpgrade, UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { peekRefusal } from "../http/upgrade/peek-refusal.ts";
-import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade/upgrade-request.ts";
 import type { Admission } from "./admission.ts";
 import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./client-handshake.ts";
 import type { Fallback, Leg, Refusal } from "./leg.ts";

@@ -1,5 +1,5 @@
-import { genericError, StatusError, statusOfBody } from "../api/status.ts";
-import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
+import { genericError, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import type { Downstream } from "./downstream.ts";
 import type { Plan } from "./plan.ts";
 

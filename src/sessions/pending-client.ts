@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
+import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { answerSwitched, switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import { copyRefusal } from "../http/upgrade/copy-refusal.ts";
-import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
-import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import type { BeginSession, Downstream, SwitchAnswer } from "./downstream.ts";
 
 /** Limit for bytes that a client sends before its answer. Further bytes wait in the kernel. */

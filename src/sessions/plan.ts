@@ -1,4 +1,4 @@
-import { isShippedTunnelName, tunnelOffers } from "../../protocols/portforward/index.ts";
+import { isShippedTunnelName, tunnelOffers } from "@sluice/protocols/portforward";
 import type { NodeCapability, WebSocketPath } from "../nodes/node-capability.ts";
 import type { ClientOffer } from "./client-offer.ts";
 import type { Subresource } from "./streaming-request.ts";

@@ -1,7 +1,7 @@
-import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import { tunnelOffers } from "@sluice/protocols/portforward";
+import { isRemoteCommandVersion, type RemoteCommandVersion } from "@sluice/protocols/remotecommand";
 import type { Limits } from "../config/sections/limits.ts";
-import { type HeaderList, headerValue } from "../http/header-list.ts";
 import { ForwardDecoder } from "./decoders/forward-decoder.ts";
 import { LegacyForwardDecoder } from "./decoders/legacy-forward-decoder.ts";
 import type { PassThroughDecoder } from "./decoders/pass-through-decoder.ts";

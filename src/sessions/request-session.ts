@@ -3,11 +3,11 @@ import {
   requestUpgrade,
   type UpgradeRequest,
   type UpgradeResponse,
-} from "../http/upgrade/upgrade-request.ts";
-import { checkWebSocketAnswer } from "../http/upgrade/websocket-request.ts";
-import type { UpstreamEndpoint } from "../net/dial.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
-import type { RequestTrace } from "../observability/trace.ts";
+} from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { checkWebSocketAnswer } from "@sluice/client/internal/http/upgrade/websocket-request";
+import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { GatewayContext } from "./context.ts";
 import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumable/resumable-upgrade.ts";
 import type { UpstreamRequest } from "./upstream-request.ts";

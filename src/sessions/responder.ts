@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
-import type { StatusError } from "../api/status.ts";
-import type { LingerTimes } from "../net/linger.ts";
-import type { SessionClock } from "../net/session-clock.ts";
+import type { StatusError } from "@sluice/client/internal/api/status";
+import type { LingerTimes } from "@sluice/client/internal/net/linger";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 
 /** The parts that closing a connection needs. */
 export interface ResponseContext {

@@ -1,4 +1,5 @@
-// src/sessions: a streaming session from its plan to its end: carriers, limits, observers, resumption
+// src/sessions: a streaming session from its plan to its end: carriers, limits, observers,
+// resumption
 
 import type { Admission } from "./admission.ts";
 import { checkClientHandshake } from "./client-handshake.ts";

@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
-import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
-import { genericError } from "../api/status.ts";
-import { type HeaderList, headerValue } from "../http/header-list.ts";
-import type { SwitchedUpgrade } from "../http/upgrade/upgrade-request.ts";
-import type { UpgradedConnection } from "../net/upgraded-connection.ts";
+import { genericError } from "@sluice/client/internal/api/status";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import type { SwitchedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { tunnelOffers } from "@sluice/protocols/portforward";
+import type { RemoteCommandVersion } from "@sluice/protocols/remotecommand";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay } from "./carriers/relay.ts";

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { StatusError } from "@sluice/client/internal/api/status";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { contain } from "@sluice/client/internal/observability/faults";
+import type { TraceSpan } from "@sluice/client/internal/observability/trace";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import { StatusError } from "../api/status.ts";
-import { type HeaderList, headerValue } from "../http/header-list.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
 import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
-import { contain } from "../observability/faults.ts";
-import type { TraceSpan } from "../observability/trace.ts";
 import { type Admission, timesOf } from "./admission.ts";
 import type { SessionRunContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";

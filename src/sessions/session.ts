@@ -1,6 +1,6 @@
-import type { LingerTimes } from "../net/linger.ts";
-import type { Ticking } from "../net/session-clock.ts";
-import type { SessionEnd } from "./session-end.ts";
+import type { LingerTimes } from "@sluice/client/internal/net/linger";
+import type { Ticking } from "@sluice/client/internal/net/session-clock";
+import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 
 /**
  * A session's outcome. Translated sessions count payload without framing; relays and tunnels count the

@@ -1,4 +1,4 @@
-import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
+import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
 import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
 import { type ListedSession, listed } from "./session-info.ts";
 

@@ -1,8 +1,8 @@
-import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { badRequest } from "@sluice/client/internal/api/status";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import type { RequestedStreams } from "@sluice/protocols/remotecommand";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/require-policy.ts";
-import { goQuote } from "../api/go-json.ts";
-import { badRequest } from "../api/status.ts";
-import { type HeaderList, headerValue } from "../http/header-list.ts";
 import { nonUtf8Parameter } from "../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "./client-offer.ts";
 

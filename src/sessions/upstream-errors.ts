@@ -4,8 +4,8 @@ import {
   internalError,
   type StatusError,
   serviceUnavailable,
-} from "../api/status.ts";
-import type { UpstreamError } from "../net/upstream-error.ts";
+} from "@sluice/client/internal/api/status";
+import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
 /** The failure as kube-apiserver words it; the kubelet words a runtime's failure the same way. */
 export function dialingError({ code, message }: UpstreamError): StatusError {

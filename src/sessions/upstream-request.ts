@@ -1,15 +1,20 @@
-import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import { RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
-import { withoutIdentity } from "../access/authn/identity-headers.ts";
-import { addForwardedFor } from "../http/forwarded-headers.ts";
-import { HeaderEdit } from "../http/header-edit.ts";
-import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../http/header-list.ts";
-import { withoutHopByHop } from "../http/hop-by-hop.ts";
+import { HeaderEdit } from "@sluice/client/internal/http/header-edit";
+import {
+  type HeaderLine,
+  type HeaderList,
+  listElements,
+  withoutHeaders,
+} from "@sluice/client/internal/http/header-list";
 import {
   newWebSocketRequest,
   type WebSocketRequest,
   webSocketRequestLines,
-} from "../http/upgrade/websocket-request.ts";
+} from "@sluice/client/internal/http/upgrade/websocket-request";
+import { tunnelOffers } from "@sluice/protocols/portforward";
+import { RESUME_HEADER, RESUME_PROTOCOL } from "@sluice/protocols/resume";
+import { withoutIdentity } from "../access/authn/identity-headers.ts";
+import { addForwardedFor } from "../http/forwarded-headers.ts";
+import { withoutHopByHop } from "../http/hop-by-hop.ts";
 import type { Admission } from "./admission.ts";
 import { upstreamProtocolOf } from "./bridge-offer.ts";
 import type { Plan } from "./plan.ts";

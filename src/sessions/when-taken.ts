@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { queuedBytesOf } from "../net/linger.ts";
+import { queuedBytesOf } from "@sluice/client/internal/net/linger";
 
 /** Error codes of reads and writes on a connection that the peer has reset. */
 const RESETS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);

@@ -1,335 +1,15 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { DOORS, FIRST_FILES, PACKAGE_HOMES, ROOMS } from "./rooms.ts";
 import {
   commentsOf,
+  importedFile,
   importsOf,
   readSource,
+  sourceFiles,
   typeScriptFilesIn,
   withoutCommentsAndStrings,
 } from "./source-files.ts";
-
-/**
- * The rooms, top to bottom, each with its first file: a room imports only from rooms below it. `protocols` stands for all of them, and
- * each protocol is entered through its index.ts.
- */
-const FIRST_FILES: Readonly<Record<string, string>> = {
-  src: "src/main.ts",
-  "src/cli": "src/cli/command-line.ts",
-  "src/app": "src/app/app.ts",
-  "src/peers": "src/peers/component.ts",
-  "src/ingress": "src/ingress/component.ts",
-  "src/legs/agent": "src/legs/agent/agent-leg.ts",
-  "src/legs/kubelet": "src/legs/kubelet/kubelet-leg.ts",
-  "src/legs/api-server": "src/legs/api-server/api-server-leg.ts",
-  "src/conformance": "src/conformance/index.ts",
-  "src/load": "src/load/index.ts",
-  "src/demo": "src/demo/demo-cluster.ts",
-  "src/probes": "src/probes/component.ts",
-  "src/client": "src/client/index.ts",
-  "src/fake-node": "src/fake-node/index.ts",
-  "src/listeners": "src/listeners/listener.ts",
-  "src/kubernetes": "src/kubernetes/component.ts",
-  "src/sessions": "src/sessions/run-session.ts",
-  "src/nodes": "src/nodes/known-nodes.ts",
-  "src/access": "src/access/authn/component.ts",
-  "src/cluster": "src/cluster/cluster.ts",
-  "src/admin": "src/admin/admin-server.ts",
-  "src/cri": "src/cri/cri-runtime.ts",
-  "src/http": "src/http/upstream/http-exchange.ts",
-  "src/net": "src/net/dial.ts",
-  "src/api": "src/api/status.ts",
-  "src/lifecycle": "src/lifecycle/component.ts",
-  "src/observability": "src/observability/logger.ts",
-  protocols: "protocols/protocol-error.ts",
-  "src/config": "src/config/configuration.ts",
-};
-const ROOMS = Object.keys(FIRST_FILES);
-
-/**
- * The doors: which rooms each room imports besides itself. A door that is not used is closed, and a room without a row fails: draw its
- * doors first.
- */
-const doors: Readonly<Record<string, readonly string[]>> = {
-  protocols: [],
-  "protocols/bytes": [],
-  "protocols/portforward": [],
-  "src/config": [],
-  "src/observability": ["src/config"],
-  "src/lifecycle": ["src/config", "src/observability"],
-  "protocols/http1": ["protocols", "protocols/bytes"],
-  "protocols/http2": ["protocols/bytes"],
-  "protocols/proxy-protocol": ["protocols", "protocols/bytes"],
-  "protocols/remotecommand": ["protocols"],
-  "protocols/resume": ["protocols", "protocols/bytes"],
-  "protocols/spdy": ["protocols", "protocols/bytes"],
-  "protocols/tls": ["protocols/bytes"],
-  "protocols/websocket": ["protocols", "protocols/bytes"],
-  "src/api": ["src/config"],
-  "src/net": ["src/config", "src/lifecycle", "src/observability"],
-  "src/http": [
-    "protocols",
-    "protocols/bytes",
-    "protocols/http1",
-    "protocols/proxy-protocol",
-    "protocols/websocket",
-    "src/config",
-    "src/net",
-    "src/observability",
-  ],
-  "src/cri": ["protocols/remotecommand", "src/api", "src/config"],
-  "src/admin": ["src/http", "src/lifecycle", "src/observability"],
-  "src/cluster": ["src/api", "src/config"],
-  "src/access": [
-    "protocols/websocket",
-    "src/api",
-    "src/config",
-    "src/http",
-    "src/lifecycle",
-    "src/net",
-    "src/observability",
-  ],
-  "src/nodes": ["src/api", "src/cluster", "src/config", "src/net", "src/observability"],
-  "src/sessions": [
-    "protocols",
-    "protocols/bytes",
-    "protocols/portforward",
-    "protocols/remotecommand",
-    "protocols/resume",
-    "protocols/spdy",
-    "protocols/websocket",
-    "src/access",
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/http",
-    "src/net",
-    "src/nodes",
-    "src/observability",
-  ],
-  "src/kubernetes": [
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/http",
-    "src/lifecycle",
-    "src/net",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/listeners": [
-    "protocols",
-    "protocols/bytes",
-    "protocols/proxy-protocol",
-    "src/access",
-    "src/api",
-    "src/config",
-    "src/http",
-    "src/lifecycle",
-    "src/net",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/fake-node": [
-    "protocols",
-    "protocols/bytes",
-    "protocols/portforward",
-    "protocols/remotecommand",
-    "protocols/spdy",
-    "protocols/websocket",
-    "src/api",
-    "src/config",
-    "src/http",
-    "src/net",
-    "src/sessions",
-  ],
-  "src/client": [
-    "protocols",
-    "protocols/bytes",
-    "protocols/portforward",
-    "protocols/remotecommand",
-    "protocols/resume",
-    "protocols/spdy",
-    "protocols/websocket",
-    "src/config",
-    "src/http",
-    "src/kubernetes",
-    "src/net",
-    "src/sessions",
-  ],
-  "src/probes": [
-    "protocols",
-    "protocols/bytes",
-    "protocols/http1",
-    "protocols/http2",
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/cri",
-    "src/http",
-    "src/kubernetes",
-    "src/lifecycle",
-    "src/net",
-    "src/nodes",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/demo": [
-    "protocols/remotecommand",
-    "protocols/spdy",
-    "protocols/websocket",
-    "src/config",
-    "src/fake-node",
-    "src/http",
-    "src/net",
-    "src/observability",
-  ],
-  "src/load": ["protocols/portforward", "protocols/remotecommand", "src/client", "src/config"],
-  "src/conformance": [
-    "protocols/portforward",
-    "protocols/remotecommand",
-    "protocols/spdy",
-    "protocols/websocket",
-    "src/client",
-    "src/http",
-    "src/load",
-    "src/net",
-  ],
-  "src/legs/api-server": [
-    "protocols/portforward",
-    "src/access",
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/http",
-    "src/kubernetes",
-    "src/lifecycle",
-    "src/listeners",
-    "src/net",
-    "src/nodes",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/legs/kubelet": [
-    "protocols/portforward",
-    "protocols/remotecommand",
-    "src/access",
-    "src/api",
-    "src/config",
-    "src/cri",
-    "src/http",
-    "src/lifecycle",
-    "src/listeners",
-    "src/net",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/legs/agent": [
-    "src/access",
-    "src/api",
-    "src/client",
-    "src/config",
-    "src/http",
-    "src/kubernetes",
-    "src/lifecycle",
-    "src/listeners",
-    "src/net",
-    "src/nodes",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/ingress": [
-    "protocols/tls",
-    "src/access",
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/http",
-    "src/kubernetes",
-    "src/lifecycle",
-    "src/listeners",
-    "src/net",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/peers": [
-    "src/access",
-    "src/admin",
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/http",
-    "src/lifecycle",
-    "src/listeners",
-    "src/net",
-    "src/observability",
-    "src/sessions",
-  ],
-  "src/app": [
-    "src/access",
-    "src/admin",
-    "src/api",
-    "src/cluster",
-    "src/config",
-    "src/ingress",
-    "src/kubernetes",
-    "src/legs/agent",
-    "src/legs/api-server",
-    "src/legs/kubelet",
-    "src/lifecycle",
-    "src/listeners",
-    "src/net",
-    "src/nodes",
-    "src/observability",
-    "src/peers",
-    "src/probes",
-    "src/sessions",
-  ],
-  "src/cli": [
-    "protocols/remotecommand",
-    "src/access",
-    "src/api",
-    "src/app",
-    "src/client",
-    "src/cluster",
-    "src/config",
-    "src/conformance",
-    "src/cri",
-    "src/demo",
-    "src/fake-node",
-    "src/http",
-    "src/ingress",
-    "src/kubernetes",
-    "src/legs/agent",
-    "src/load",
-    "src/net",
-    "src/nodes",
-    "src/observability",
-    "src/probes",
-    "src/sessions",
-  ],
-  src: ["src/cli"],
-};
-
-/** The one folder that may import each package; a package without a row may not be imported at all. */
-const packageHome: Readonly<Record<string, string>> = {
-  pino: "src/observability",
-  "prom-client": "src/observability",
-  yaml: "src/config",
-  jose: "src/access",
-  selfsigned: "src/net",
-  "@lydell/node-pty": "src/fake-node",
-  "@grpc/grpc-js": "src/cri",
-  "@grpc/proto-loader": "src/cri",
-  "cli-progress": "src/cli",
-  "tar-stream": "src/cli",
-  iovalkey: "src/access",
-  uplot: "src/load",
-  autocannon: "src/load",
-  "@opentelemetry/api": "src/observability",
-  "@opentelemetry/sdk-trace-base": "src/observability",
-  "@opentelemetry/exporter-trace-otlp-http": "src/observability",
-  "@opentelemetry/resources": "src/observability",
-};
 
 /** `protocols` is pure: the only module of Node's that it may import, and from where. SPDY's header blocks need deflate. */
 const pureExceptions: Readonly<Record<string, string>> = {
@@ -340,7 +20,7 @@ const pureExceptions: Readonly<Record<string, string>> = {
 const impureGlobals =
   /(?<![.\w$])(?:Buffer|Date|performance|process|setTimeout|setInterval|setImmediate|queueMicrotask|fetch|console|globalThis)\b(?!\s*\??:)|\bMath\.random\b|(?<![.\w$])crypto\./g;
 
-const sources = [...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")];
+const sources = sourceFiles();
 
 describe("dependency rules", () => {
   it("imports follow the table of folders and packages", () => {
@@ -359,12 +39,13 @@ describe("dependency rules", () => {
     const used = new Set(
       sources.flatMap((file) =>
         importsOf(readSource(file)).flatMap(({ specifier }) => {
-          const to = specifier?.startsWith(".") ? folderOf(targetOf(file, specifier)) : undefined;
+          const target = importedFile(file, specifier);
+          const to = target === undefined ? undefined : folderOf(target);
           return to === undefined || to === folderOf(file) ? [] : [`${folderOf(file)} -> ${to}`];
         }),
       ),
     );
-    const drawn = Object.entries(doors).flatMap(([from, rooms]) => rooms.map((to) => `${from} -> ${to}`));
+    const drawn = Object.entries(DOORS).flatMap(([from, rooms]) => rooms.map((to) => `${from} -> ${to}`));
     expect(drawn.filter((door) => !used.has(door))).toEqual([]);
     const upward = drawn.filter((door) => {
       const [from = "", to = ""] = door.split(" -> ");
@@ -378,10 +59,10 @@ describe("dependency rules", () => {
       readSource("ARCHITECTURE.md").matchAll(/^\| `([^`]+)` \| (.+) \|$/gm),
       ([, name = "", text = ""]) => ({ name, home: /\(`([^`]+)`\)$/.exec(text)?.[1] }),
     );
-    const rooms = rows.filter(({ name }) => /^(?:src|protocols)\b/.test(name));
+    const rooms = rows.filter(({ name }) => /^(?:src|protocols|packages)\b/.test(name));
     expect(rooms.map(({ name }) => name)).toEqual(ROOMS);
     const packages = rows.filter((row) => !rooms.includes(row)).map(({ name, home }) => [name, home]);
-    expect(packages.toSorted()).toEqual(Object.entries(packageHome).toSorted());
+    expect(packages.toSorted()).toEqual(Object.entries(PACKAGE_HOMES).toSorted());
   });
 
   it.each(
@@ -403,8 +84,8 @@ describe("dependency rules", () => {
       ).flat(),
     );
     expect(makers).toEqual([
-      "node:http: src/http/downstream/http1-server.ts",
-      "node:https: src/http/downstream/http1-server.ts",
+      "node:http: packages/client/src/http/downstream/http1-server.ts",
+      "node:https: packages/client/src/http/downstream/http1-server.ts",
       "node:tls: src/ingress/secure-server.ts",
       "node:http2: src/listeners/http2-connections.ts",
     ]);
@@ -432,12 +113,13 @@ describe("the rules themselves", () => {
   it.each([
     ["protocols/bytes/a.ts", "node:net", "protocols are pure"],
     ["protocols/spdy/a.ts", "node:zlib", "protocols are pure"],
-    ["protocols/spdy/a.ts", "../../src/sessions/plan.ts", "no door"],
+    ["protocols/spdy/a.ts", "../../src/sessions/plan.ts", "by name"],
     ["protocols/spdy/a.ts", "../websocket/index.ts", "no door"],
     ["src/sessions/a.ts", "ws", "has no home"],
     ["src/sessions/a.ts", "pino", "belongs to src/observability"],
     ["src/net/a.ts", "../sessions/plan.ts", "no door"],
-    ["src/sessions/a.ts", "../../protocols/spdy/session.ts", "index.ts"],
+    ["src/sessions/a.ts", "../../protocols/spdy/index.ts", "by name"],
+    ["packages/client/src/a.ts", "@sluice/lab/load", "no door"],
     ["src/sessions/a.ts", undefined, "computed"],
     ["src/sessions/a.ts", "./plan.js", "end in .ts"],
     ["src/drawer/a.ts", "../config/limits.ts", "has no row"],
@@ -449,13 +131,14 @@ describe("the rules themselves", () => {
     ["protocols/spdy/header-compression.ts", "node:zlib"],
     ["protocols/spdy/a.ts", "../protocol-error.ts"],
     ["protocols/spdy/a.ts", "./frames/ping.ts"],
-    ["src/sessions/a.ts", "../../protocols/spdy/index.ts"],
+    ["src/sessions/a.ts", "@sluice/protocols/spdy"],
+    ["src/sessions/a.ts", "@sluice/client/internal/net/dial"],
     ["src/sessions/a.ts", "../nodes/known-nodes.ts"],
     ["src/legs/agent/a.ts", "../../sessions/plan.ts"],
     ["src/sessions/a.ts", "node:http"],
     ["src/access/authn/a.ts", "../authz/b.ts"],
     ["src/observability/a.ts", "pino"],
-    ["src/cli/demo/demo.ts", "../../demo/node.ts"],
+    ["src/cli/demo/demo.ts", "@sluice/lab/demo/demo-cluster"],
     ["src/main.ts", "./cli/demo/demo.ts"],
   ])("%s may import %s", (file, specifier) => {
     expect(refusalOf(file, specifier)).toBeUndefined();
@@ -511,11 +194,13 @@ function refusalOf(file: string, specifier: string | undefined): string | undefi
     if (!from.startsWith("protocols") || pureExceptions[file] === specifier) return undefined;
     return "protocols are pure";
   }
-  if (!specifier.startsWith(".")) return packageRefusal(from, specifier);
-  if (!specifier.endsWith(".ts")) return "relative imports end in .ts";
-  const target = targetOf(file, specifier);
+  const target = importedFile(file, specifier);
+  if (target === undefined) return packageRefusal(from, specifier);
+  if (specifier.startsWith(".") && !specifier.endsWith(".ts")) return "relative imports end in .ts";
   const to = folderOf(target);
-  const allowed = doors[from];
+  const [own, other] = [from, to].map(workspaceOf);
+  if (specifier.startsWith(".") && own !== other) return "other workspaces are imported by name";
+  const allowed = DOORS[from];
   if (allowed === undefined) return `${from} has no row in the table of doors`;
   if (to !== from && !allowed.includes(to)) return `no door from ${from} to ${to}`;
   if (to !== from && isProtocol(to) && path.posix.basename(target) !== "index.ts")
@@ -525,7 +210,7 @@ function refusalOf(file: string, specifier: string | undefined): string | undefi
 
 function packageRefusal(from: string, specifier: string): string | undefined {
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
-  const home = packageHome[name];
+  const home = PACKAGE_HOMES[name];
   if (home === undefined) return `package ${name} has no home`;
   return home === from ? undefined : `package ${name} belongs to ${home}`;
 }
@@ -535,14 +220,17 @@ function isProtocol(folder: string): boolean {
   return folder.startsWith("protocols/") && folder !== "protocols/bytes";
 }
 
-/** The room of a file: the first two levels, as in `src/sessions`, and three of a leg. */
+/** The room of a file: the first two levels, as in `src/sessions`, three of a leg, and a workspace's folders in its `src`. */
 function folderOf(file: string): string {
-  const folders = path.posix.dirname(file).split("/");
-  return folders.slice(0, folders[1] === "legs" ? 3 : 2).join("/");
+  const folders = path.posix
+    .dirname(file)
+    .replace(/^(packages\/\w+)\/src/, "$1")
+    .split("/");
+  return folders.slice(0, folders[0] === "packages" || folders[1] === "legs" ? 3 : 2).join("/");
 }
 
-function targetOf(file: string, specifier: string): string {
-  return path.posix.join(path.posix.dirname(file), specifier);
+function workspaceOf(room: string): string {
+  return room.startsWith("packages/") ? room.split("/", 2).join("/") : (room.split("/", 1)[0] ?? "");
 }
 
 /** How far down a room is. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commentsOf, markdownFiles, readSource, typeScriptFilesIn, withoutComments } from "./source-files.ts";
+import { commentsOf, markdownFiles, readSource, sourceFiles, withoutComments } from "./source-files.ts";
 
 /** Names that gave way to a term of the field. */
 const BANNED_NAMES =
@@ -16,10 +16,10 @@ const MAX_COMMENT_CHARACTERS = 200;
 const citation = /RFC ?\d|KEP-\d|CVE-\d|§|\bsection\b|#\d{3,}|https?:|docs\/|\w\.(?:go|proto|md)\b/;
 
 /** Published packages: their comments are their users' documentation, with units, shapes and errors. */
-const PUBLISHED = ["protocols", "src/client"] as const;
+const PUBLISHED = /^(?:protocols\/|packages\/client\/src\/[^/]+$)/;
 
-const sources = [...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")];
-const internal = sources.filter((file) => !PUBLISHED.some((room) => file.startsWith(`${room}/`)));
+const sources = sourceFiles();
+const internal = sources.filter((file) => !PUBLISHED.test(file));
 const documents = markdownFiles().filter((file) => !file.startsWith("docs/evidence/"));
 
 describe("language", () => {

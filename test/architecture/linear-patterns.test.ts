@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cpuMsOf } from "../support/cpu-time.ts";
 import { patternsIn, sampleParts } from "../support/foreign-patterns.ts";
-import { readSource, typeScriptFilesIn } from "./source-files.ts";
+import { readSource, sourceFiles } from "./source-files.ts";
 
 /** A pattern of linear time has passed so many characters long before; what has not is measured at four times as many. */
 const AT_ONCE_MS = 0.5;
@@ -18,7 +18,7 @@ const LINEAR_IN_PLACE = new Set([
 /** Texts that strangers could send, whatever the pattern looks for. */
 const ANYTHING = ["a", "0", "A", " ", "\t", "\n", "/", "\\", "-", ".", ":", "*", "=", ",", '"', "é"];
 
-const sources = [...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")];
+const sources = sourceFiles();
 const patterns = sources.flatMap((file) =>
   patternsIn(readSource(file), file).map(({ line, pattern }) => ({ place: `${file}:${line}`, pattern })),
 );

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { readSource, typeScriptFilesIn, withoutComments } from "./source-files.ts";
+import { readSource, sourceFiles, withoutComments } from "./source-files.ts";
 
 const CALL = /ogger(?:\.(?:debug|info|warn|error|child)|\[level\])\(\s*\{([^}]*)\}/g;
 
 describe("docs/logs.md", () => {
   it("has every field that is logged", () => {
-    const logged = typeScriptFilesIn("src").flatMap((file) => fieldsOf(withoutComments(readSource(file))));
+    const logged = sourceFiles().flatMap((file) => fieldsOf(withoutComments(readSource(file))));
     expect(logged.length).toBeGreaterThan(50);
     const documented = new Set(
       readSource("docs/logs.md")

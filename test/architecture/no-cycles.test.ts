@@ -1,12 +1,19 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { importsOf, readSource, typeScriptFilesIn } from "./source-files.ts";
+import {
+  importedFile,
+  importsOf,
+  readSource,
+  SOURCE_FOLDERS,
+  sourceFiles,
+  typeScriptFilesIn,
+} from "./source-files.ts";
 
 type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
 describe("import cycles", () => {
   it("no file imports itself through others", () => {
-    expect(cyclesIn(graphOf([...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")]))).toEqual([]);
+    expect(cyclesIn(graphOf(sourceFiles()))).toEqual([]);
   });
 
   it.each(roomFolders())("no folder of %s imports itself through others", (room) => {
@@ -30,19 +37,17 @@ function graphOf(files: readonly string[]): ImportGraph {
   return new Map(
     files.map((file) => [
       file,
-      importsOf(readSource(file)).flatMap(({ specifier }) =>
-        specifier?.startsWith(".") ? [path.posix.join(path.posix.dirname(file), specifier)] : [],
-      ),
+      importsOf(readSource(file)).flatMap(({ specifier }) => importedFile(file, specifier) ?? []),
     ]),
   );
 }
 
-/** The folders that are divided: rooms of `src`, and folders of rooms. */
+/** The folders that are divided: rooms, and folders of rooms. */
 function roomFolders(): string[] {
-  const files = typeScriptFilesIn("src");
-  const folders = new Set(files.map((file) => path.posix.dirname(file)));
+  const folders = new Set(sourceFiles().map((file) => path.posix.dirname(file)));
   const parents = [...folders].map((folder) => path.posix.dirname(folder));
-  return [...new Set(parents)].filter((parent) => parent.startsWith("src/")).sort();
+  const isInside = (parent: string) => SOURCE_FOLDERS.some((folder) => parent.startsWith(`${folder}/`));
+  return [...new Set(parents)].filter(isInside).sort();
 }
 
 /** The graph seen from `room`: each of its folders is one node, each of its own files another. */

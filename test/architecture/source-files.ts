@@ -20,9 +20,36 @@ export function typeScriptFilesIn(folder: string): string[] {
     return [];
   }
   return names
-    .filter((name) => name.endsWith(".ts") && !name.split(path.sep).includes("node_modules"))
+    .filter((name) => name.endsWith(".ts") && !/(?:^|[\\/])(?:node_modules|dist(?:\.\d+)?)[\\/]/.test(name))
     .map((name) => `${folder}/${name.split(path.sep).join("/")}`)
     .sort();
+}
+
+/** The sources of the workspaces and the gateway, each workspace importing only those before it. */
+export const SOURCE_FOLDERS = ["protocols", "packages/client/src", "packages/lab/src", "src"] as const;
+
+export function sourceFiles(): string[] {
+  return SOURCE_FOLDERS.flatMap((folder) => typeScriptFilesIn(folder));
+}
+
+const WORKSPACES: readonly (readonly [pattern: RegExp, file: (subpath: string) => string])[] = [
+  [/^@sluice\/protocols$/, () => "protocols/protocol-error.ts"],
+  [/^@sluice\/protocols\/(.+)$/, (protocol) => `protocols/${protocol}/index.ts`],
+  [/^@sluice\/client$/, () => "packages/client/src/index.ts"],
+  [/^@sluice\/client\/internal\/(.+)$/, (module) => `packages/client/src/${module}.ts`],
+  [/^@sluice\/lab\/(demo\/.+)$/, (module) => `packages/lab/src/${module}.ts`],
+  [/^@sluice\/lab\/(.+)$/, (room) => `packages/lab/src/${room}/index.ts`],
+];
+
+/** The file of ours that `file` imports so; `undefined` for a package and for Node's modules. */
+export function importedFile(file: string, specifier: string | undefined): string | undefined {
+  if (specifier === undefined) return undefined;
+  if (specifier.startsWith(".")) return path.posix.join(path.posix.dirname(file), specifier);
+  for (const [pattern, place] of WORKSPACES) {
+    const match = pattern.exec(specifier);
+    if (match !== null) return place(match[1] ?? "");
+  }
+  return undefined;
 }
 
 export function readSource(file: string): string {

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../src/cli/command-list.ts";
-import { readSource, typeScriptFilesIn, withoutComments } from "./source-files.ts";
+import { importedFile, readSource, typeScriptFilesIn, withoutComments } from "./source-files.ts";
 
 /** Rooms that the commands of a client do not need, and how many of our modules they may load: each is read and compiled at every start. */
 const MOST = 168;
@@ -12,7 +12,7 @@ const NOT_FOR_CLIENTS = [
   "src/ingress",
   "src/nodes",
   "src/probes",
-  "src/load",
+  "packages/lab/src",
 ];
 
 /** Modules of ours that are loaded with these files: imports that are not of types alone, and not lazy ones. */
@@ -23,7 +23,8 @@ function loadedWith(...entries: readonly string[]): readonly string[] {
     loaded.add(file);
     const code = withoutComments(readSource(file));
     for (const [, specifier = ""] of code.matchAll(VALUE_IMPORT)) {
-      if (specifier.startsWith(".")) visit(path.posix.join(path.posix.dirname(file), specifier));
+      const target = importedFile(file, specifier);
+      if (target !== undefined) visit(target);
     }
   };
   for (const entry of entries) visit(entry);
@@ -48,7 +49,7 @@ describe("modules loaded at the start", () => {
     expect(
       loaded.filter(
         (file) =>
-          !/^src\/(?:main\.ts|cli\/|config\/|kubernetes\/credentials-error|observability\/mask-controls)/.test(
+          !/^(?:packages\/client\/)?src\/(?:main\.ts|cli\/|config\/|kubernetes\/credentials-error|observability\/mask-controls)/.test(
             file,
           ),
       ),
@@ -64,7 +65,7 @@ describe("modules loaded at the start", () => {
 
   it("completion of flags takes no API client", () => {
     const loaded = loadedWith(MAIN, "src/cli/completion/answer-shell.ts", tableOf("serve"));
-    expect(loaded.filter((file) => file.startsWith("src/client/"))).toEqual([]);
+    expect(loaded.filter((file) => /^packages\/client\/src\/[^/]+$/.test(file))).toEqual([]);
     expect(loaded.length).toBeLessThanOrEqual(66);
   });
 });

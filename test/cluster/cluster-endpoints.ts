@@ -2,9 +2,13 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { kubeconfigTarget, Target } from "../../src/client/index.ts";
-import { apiServerEndpoint, type Endpoint, kubeletEndpoint } from "../../src/conformance/index.ts";
-import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
+import { kubeconfigTarget, Target } from "../../packages/client/src/index.ts";
+import { loadKubeconfig } from "../../packages/client/src/kubernetes/kubeconfig.ts";
+import {
+  apiServerEndpoint,
+  type Endpoint,
+  kubeletEndpoint,
+} from "../../packages/lab/src/conformance/index.ts";
 import { ECHO_COMMAND, ECHO_POD, serveEcho } from "../support/conformance/echo-pod.ts";
 import { CriClient } from "../support/cri.ts";
 import { type DoorName, openDoors } from "./doors.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { ALL_CASES, type Endpoint, runConformance } from "../../src/conformance/index.ts";
+import { ALL_CASES, type Endpoint, runConformance } from "../../packages/lab/src/conformance/index.ts";
 import { HOP_IDLE_SCALE } from "../support/conformance/configured-hops.ts";
 import {
   ATTACH_WITHOUT_INPUT,

@@ -2,7 +2,7 @@ import { Agent, get } from "node:http";
 import { get as getSecurely, Agent as SecureAgent } from "node:https";
 import { PassThrough, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CommandEnd, execPath, Target, WebSocketExecutor } from "../../src/client/index.ts";
+import { type CommandEnd, execPath, Target, WebSocketExecutor } from "../../packages/client/src/index.ts";
 import { TOKENS } from "./kubernetes/credentials.ts";
 
 const WEB = { namespace: "default", pod: "web", container: "main" };

@@ -1,7 +1,10 @@
 import { defineConfig } from "vitest/config";
+import { workspaceSources } from "../support/workspace-sources.ts";
 
 /** A configuration of its own: `npm test` starts no cluster. */
 export default defineConfig({
+  ssr: { resolve: { conditions: ["source"] } },
+  resolve: { alias: workspaceSources },
   test: {
     name: "cluster",
     root: new URL("../..", import.meta.url).pathname,

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SessionClock } from "../../src/net/session-clock.ts";
+import { SessionClock } from "../../packages/client/src/net/session-clock.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { V5Client, type V5Result } from "../support/v5-client.ts";
 import { type Conversation, damaged, kubeletExec, NODE_STATUS, spdyExec } from "./conversations.ts";

@@ -3,8 +3,12 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDemoPodServers, createFakeNode, type FakeNode } from "../../src/fake-node/index.ts";
-import { SessionClock } from "../../src/net/session-clock.ts";
+import { SessionClock } from "../../packages/client/src/net/session-clock.ts";
+import {
+  createDemoPodServers,
+  createFakeNode,
+  type FakeNode,
+} from "../../packages/lab/src/fake-node/index.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { V5Client } from "../support/v5-client.ts";
 import {

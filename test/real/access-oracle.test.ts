@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { StatusError } from "../../packages/client/src/api/status.ts";
+import { parseQuantity } from "../../packages/client/src/config/quantity.ts";
 import { CsvError, parseCsv } from "../../src/access/authn/csv.ts";
 import { Impersonation } from "../../src/access/authn/impersonation.ts";
 import { rulesOfClusterRole } from "../../src/access/authz/rbac/aggregation.ts";
@@ -9,8 +11,6 @@ import { requestAttributes } from "../../src/access/authz/request-attributes.ts"
 import type { RbacObject } from "../../src/api/rbac-objects.ts";
 import { fieldTerms } from "../../src/api/read-only-server/field-selector.ts";
 import { parseLabelSelector } from "../../src/api/read-only-server/label-selector.ts";
-import { StatusError } from "../../src/api/status.ts";
-import { parseQuantity } from "../../src/config/quantity.ts";
 import { requestUrlOf } from "../../src/http/request-url.ts";
 import { type AccessQuestion, askKubernetes, asSubject, policyQuestion } from "../support/access-oracle.ts";
 import { isGoPeerBuilt } from "../support/go-peers.ts";

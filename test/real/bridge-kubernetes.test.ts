@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { SpdyDialer, SpdyExecutor, Target } from "../../packages/client/src/index.ts";
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
-import { SpdyDialer, SpdyExecutor, Target } from "../../src/client/index.ts";
 import { ChannelClient } from "../support/channel-client.ts";
 import { Collected, inputOf } from "../support/client/websocket-server.ts";
 import { eventually } from "../support/eventually.ts";

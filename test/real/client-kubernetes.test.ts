@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import {
   FallbackDialer,
   FallbackExecutor,
@@ -11,7 +10,8 @@ import {
   Target,
   TunnelDialer,
   WebSocketExecutor,
-} from "../../src/client/index.ts";
+} from "../../packages/client/src/index.ts";
+import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { Collected, inputOf } from "../support/client/websocket-server.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
 import { describeReal } from "../support/real-parts.ts";

@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
-import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
-import { parseFlags } from "../../src/cli/parse-flags.ts";
-import { Target } from "../../src/client/index.ts";
+import { Target } from "../../packages/client/src/index.ts";
 import {
   type Advice,
   ALL_CASES,
@@ -12,8 +9,11 @@ import {
   type Endpoint,
   kubeletEndpoint,
   runConformance,
-} from "../../src/conformance/index.ts";
-import { runFakeNode } from "../../src/fake-node/index.ts";
+} from "../../packages/lab/src/conformance/index.ts";
+import { runFakeNode } from "../../packages/lab/src/fake-node/index.ts";
+import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
+import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
+import { parseFlags } from "../../src/cli/parse-flags.ts";
 import {
   HOP_IDLE_SCALE,
   startAdvisedEnvoy,

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseYamlDocuments } from "../../src/config/yaml-documents.ts";
+import { parseYamlDocuments } from "../../packages/client/src/config/yaml-documents.ts";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { FrontDoor, ingressObject } from "../support/front-door.ts";
 import { KubectlRunner } from "../support/kubectl.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
+import { loadKubeconfig } from "../../packages/client/src/kubernetes/kubeconfig.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import { describeReal, kubectls } from "../support/real-parts.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { parseYamlDocuments } from "../../src/config/yaml-documents.ts";
+import { parseYamlDocuments } from "../../packages/client/src/config/yaml-documents.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import { MANIFEST_KEYS, MANIFEST_WORDS, manifestOf } from "../support/manifest-words.ts";
 import { describeReal, kubectlSample } from "../support/real-parts.ts";

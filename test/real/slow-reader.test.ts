@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Target } from "../../packages/client/src/index.ts";
+import { apiServerEndpoint, kubeletEndpoint } from "../../packages/lab/src/conformance/index.ts";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
 import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
-import { Target } from "../../src/client/index.ts";
-import { apiServerEndpoint, kubeletEndpoint } from "../../src/conformance/index.ts";
 import { ECHO_POD, runEchoPod, serveEcho } from "../support/conformance/echo-pod.ts";
 import {
   losses,

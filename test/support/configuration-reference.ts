@@ -1,5 +1,5 @@
+import { type Field, placedFields, type Table } from "../../packages/client/src/config/field.ts";
 import { gatewayConfiguration } from "../../src/config/configuration.ts";
-import { type Field, placedFields, type Table } from "../../src/config/field.ts";
 
 const HEAD = `# Configuration
 

@@ -4,7 +4,7 @@ import {
   type FakeNodeLimits,
   runFakeNode,
   type SelfSignedCertificate,
-} from "../../src/fake-node/index.ts";
+} from "../../packages/lab/src/fake-node/index.ts";
 
 export interface WebNodeOptions {
   readonly name?: string;

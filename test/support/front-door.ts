@@ -1,6 +1,6 @@
+import { createSelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
 import type { Ingress, IngressAddress } from "../../src/api/networking-objects.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
-import { createSelfSignedCertificate } from "../../src/net/self-signed.ts";
 import { resourceOfKind } from "./api-server/resources.ts";
 import { type DoorCluster, type DoorSource, startDoorCluster } from "./door-cluster.ts";
 import { type EchoPod, startEchoPod } from "./echo-service.ts";

@@ -1,9 +1,10 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { unknownPath } from "../../packages/client/src/api/status.ts";
+import { SessionClock } from "../../packages/client/src/net/session-clock.ts";
 import { Impersonation } from "../../src/access/authn/impersonation.ts";
 import { type Authorizer, alwaysAllow } from "../../src/access/authz/authorizer.ts";
 import { SessionQuotas } from "../../src/access/policy/session-quotas.ts";
-import { unknownPath } from "../../src/api/status.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import {
@@ -19,7 +20,6 @@ import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules } from "../../src/listeners/edge-rules.ts";
 import type { ServingContext } from "../../src/listeners/listener-context.ts";
 import { Bandwidth } from "../../src/net/bandwidth.ts";
-import { SessionClock } from "../../src/net/session-clock.ts";
 import { KnownNodes } from "../../src/nodes/known-nodes.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
-import { createSelfSignedCertificate } from "../../src/net/self-signed.ts";
+import { createSelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
 import { eventually } from "./eventually.ts";
 import { freePorts } from "./http/loopback.ts";
 

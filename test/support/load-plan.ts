@@ -1,8 +1,8 @@
-import { type HttpLoadReport, httpReportOf } from "../../src/load/http-report.ts";
-import type { LoadPlan } from "../../src/load/index.ts";
-import { LatencyCounts } from "../../src/load/latency-counts.ts";
-import type { LoadPart } from "../../src/load/load-plan.ts";
-import { partsOf } from "../../src/load/load-report.ts";
+import { type HttpLoadReport, httpReportOf } from "../../packages/lab/src/load/http-report.ts";
+import type { LoadPlan } from "../../packages/lab/src/load/index.ts";
+import { LatencyCounts } from "../../packages/lab/src/load/latency-counts.ts";
+import type { LoadPart } from "../../packages/lab/src/load/load-plan.ts";
+import { partsOf } from "../../packages/lab/src/load/load-report.ts";
 
 /** Two sessions of exec that echo. */
 export function loadPlan(changed: Partial<LoadPlan> = {}): LoadPlan {

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
+import type { OutputStream } from "../../packages/client/src/output-sink.ts";
+import { SessionError } from "../../packages/client/src/session-error.ts";
 import type { CopyOptions } from "../../src/cli/copy/copy-options.ts";
 import type { RemoteShell, ShellResult, ShellStreams } from "../../src/cli/copy/remote-shell.ts";
-import type { OutputStream } from "../../src/client/output-sink.ts";
-import { SessionError } from "../../src/client/session-error.ts";
 import { collect } from "./kubectl.ts";
 
 export interface LocalShellOptions {

@@ -1,4 +1,4 @@
-import { SessionClock, type Ticking } from "../../src/net/session-clock.ts";
+import { SessionClock, type Ticking } from "../../packages/client/src/net/session-clock.ts";
 
 /** A session clock that stands still until a test moves it: hours pass at once, and nothing happens by chance. */
 export class ManualClock extends SessionClock {

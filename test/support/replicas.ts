@@ -1,6 +1,6 @@
+import { Target } from "../../packages/client/src/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
-import { Target } from "../../src/client/index.ts";
-import type { FakeNode } from "../../src/fake-node/index.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type CertificatePair, GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";

@@ -1,6 +1,6 @@
+import { Target } from "../../packages/client/src/index.ts";
+import type { FakeNode, FakeNodeLimits } from "../../packages/lab/src/fake-node/index.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
-import { Target } from "../../src/client/index.ts";
-import type { FakeNode, FakeNodeLimits } from "../../src/fake-node/index.ts";
 import { TESTER_TOKEN } from "./gateway-files.ts";
 import type { MetricSamples } from "./taken-path.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from "node:stream";
 import { expect } from "vitest";
-import { type CommandEnd, execPath, Target, WebSocketExecutor } from "../../src/client/index.ts";
+import { type CommandEnd, execPath, Target, WebSocketExecutor } from "../../packages/client/src/index.ts";
 import { TESTER_TOKEN } from "./gateway-files.ts";
 
 const POD = { namespace: "default", pod: "web", container: "main" };

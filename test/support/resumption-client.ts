@@ -1,4 +1,12 @@
 import {
+  type ConnectError,
+  dial,
+  execPath,
+  type Target,
+  type UpgradedConnection,
+} from "../../packages/client/src/index.ts";
+import { proofOf } from "../../packages/client/src/sessions/resume-proof.ts";
+import {
   type Agreement,
   encodeOffer,
   encodeResumption,
@@ -6,14 +14,6 @@ import {
   RESUME_HEADER,
   RESUME_PROTOCOL,
 } from "../../protocols/resume/index.ts";
-import {
-  type ConnectError,
-  dial,
-  execPath,
-  type Target,
-  type UpgradedConnection,
-} from "../../src/client/index.ts";
-import { proofOf } from "../../src/sessions/resumable/resume-proof.ts";
 
 export const EXEC_PATH = "/api/v1/namespaces/default/pods/web/exec";
 

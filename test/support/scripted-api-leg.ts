@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { HttpUpstream } from "../../src/http/upstream/http-upstream.ts";
+import { HttpUpstream } from "../../packages/client/src/http/upstream/http-upstream.ts";
 import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../src/legs/api-server/forward-to-api-server.ts";
 import { selfSignedPair } from "./gateway-files.ts";

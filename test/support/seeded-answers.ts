@@ -11,7 +11,7 @@ import { type ClientHttp2Session, createServer as createH2cServer, type Http2Ser
 import { createServer as createHttpsServer, request as requestTls } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { SeededStream } from "../../src/load/seeded-stream.ts";
+import { SeededStream } from "../../packages/lab/src/load/seeded-stream.ts";
 import { connectHttp2 } from "./http2-client.ts";
 
 /** What a backend speaks: HTTP/1.1 with a length or in chunks, the same over TLS, or HTTP/2 with prior knowledge. */

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { headerListOf } from "../../src/http/header-list.ts";
+import { headerListOf } from "../../packages/client/src/http/header-list.ts";
 
 /** An API server of objects that a test sets, whose streaming subresources are spliced to one loopback port for each pod. */
 export class StreamingApi {

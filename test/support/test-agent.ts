@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
+import { Target } from "../../packages/client/src/index.ts";
+import { loadKubeconfig } from "../../packages/client/src/kubernetes/kubeconfig.ts";
+import { createSelfSignedCertificate } from "../../packages/lab/src/fake-node/index.ts";
 import { type RunningAgent, startAgent } from "../../src/app/agent.ts";
-import { Target } from "../../src/client/index.ts";
 import type { Timeouts } from "../../src/config/sections/timeouts.ts";
-import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
-import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { collect } from "./kubectl.ts";
 

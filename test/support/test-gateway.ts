@@ -1,6 +1,6 @@
+import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
 import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
-import type { FakeNode } from "../../src/fake-node/index.ts";
 import { createLogger, type LogLevel } from "../../src/observability/logger.ts";
 import { runWebNode, type WebNodeOptions } from "./fake-nodes.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Status } from "../../api/status.ts";
+import type { Status } from "@sluice/client/internal/api/status";
 import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 import type { UserInfo } from "../user-info.ts";

@@ -1,4 +1,4 @@
-import { serviceUnavailable } from "../../api/status.ts";
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { AuditPolicyDocument } from "../../config/audit-policy.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuditEvent } from "./audit-event.ts";

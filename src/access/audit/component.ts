@@ -1,5 +1,5 @@
+import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
-import { readNamedFile } from "../../config/named-file-text.ts";
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/sections/audit.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import { Started } from "../../lifecycle/started.ts";

@@ -1,4 +1,4 @@
-import { isWebSocketUpgrade, parseBearerSubprotocol } from "../../../protocols/websocket/index.ts";
+import { isWebSocketUpgrade, parseBearerSubprotocol } from "@sluice/protocols/websocket";
 import type { CredentialsRequest } from "./authenticator.ts";
 
 /**

@@ -1,14 +1,14 @@
 // src/access: authentication, authorization (RBAC, webhook, reviews), session policy, audit
 
 import { createSecureContext } from "node:tls";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
+import { askHttpsUrl } from "@sluice/client/internal/http/upstream/ask-json";
 import { parseAuthenticationFile } from "../../config/authentication-file.ts";
 import { validityOfPem } from "../../config/certificate-validity.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import { ConfigurationError } from "../../config/configuration-error.ts";
 import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
-import { readNamedFile } from "../../config/named-file-text.ts";
 import { issuerOfOidc } from "../../config/sections/authentication.ts";
-import { askHttpsUrl } from "../../http/upstream/ask-json.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import { Started } from "../../lifecycle/started.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";

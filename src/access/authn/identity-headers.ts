@@ -1,5 +1,10 @@
-import { withoutBearerSubprotocols } from "../../../protocols/websocket/index.ts";
-import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
+import {
+  type HeaderLine,
+  type HeaderList,
+  listElements,
+  withoutHeaders,
+} from "@sluice/client/internal/http/header-list";
+import { withoutBearerSubprotocols } from "@sluice/protocols/websocket";
 import type { Authenticator } from "./authenticator.ts";
 
 /** kube-apiserver's usual `--requestheader-*` settings. */

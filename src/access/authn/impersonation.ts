@@ -1,4 +1,4 @@
-import { forbidden, StatusError } from "../../api/status.ts";
+import { forbidden, StatusError } from "@sluice/client/internal/api/status";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import type { UserInfo } from "../user-info.ts";

@@ -1,4 +1,7 @@
-import { ConfigurationError, type ConfigurationProblem } from "../../config/configuration-error.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+} from "@sluice/client/internal/config/configuration-error";
 import type { UserInfo } from "../user-info.ts";
 import {
   type Attempt,

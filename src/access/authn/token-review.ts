@@ -1,4 +1,4 @@
-import { tooManyRequests } from "../../api/status.ts";
+import { tooManyRequests } from "@sluice/client/internal/api/status";
 import { FairQueue } from "../../net/fair-queue.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import type { UserInfo } from "../user-info.ts";

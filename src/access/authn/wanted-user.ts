@@ -1,5 +1,5 @@
-import { goQuote } from "../../api/go-json.ts";
-import { badRequest, genericError } from "../../api/status.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { badRequest, genericError } from "@sluice/client/internal/api/status";
 import type { UserInfo } from "../user-info.ts";
 import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";

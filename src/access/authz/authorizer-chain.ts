@@ -1,4 +1,4 @@
-import { StatusError } from "../../api/status.ts";
+import { StatusError } from "@sluice/client/internal/api/status";
 import type { UserInfo } from "../user-info.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
 

@@ -1,5 +1,5 @@
-import { goQuote } from "../../api/go-json.ts";
-import { forbidden, type StatusError } from "../../api/status.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { forbidden, type StatusError } from "@sluice/client/internal/api/status";
 import type { Attributes, Authorizer } from "./authorizer.ts";
 
 /**

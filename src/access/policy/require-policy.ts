@@ -1,4 +1,4 @@
-import { badRequest, forbidden } from "../../api/status.ts";
+import { badRequest, forbidden } from "@sluice/client/internal/api/status";
 import type { PolicyRule } from "../../config/sections/policy.ts";
 import { evaluatePolicy, type RefusalCause, type WantedSession } from "./evaluate-policy.ts";
 

@@ -1,4 +1,4 @@
-import { type StatusError, tooManyRequests } from "../../api/status.ts";
+import { type StatusError, tooManyRequests } from "@sluice/client/internal/api/status";
 import type { SessionPolicy } from "../../config/sections/policy.ts";
 
 const RETRY_AFTER_SECONDS = 10;

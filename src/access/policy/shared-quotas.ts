@@ -1,4 +1,4 @@
-import { serviceUnavailable } from "../../api/status.ts";
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { SessionPolicy } from "../../config/sections/policy.ts";
 import { type QuotaLease, type QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
 import type { QuotaAnswer } from "./quota-script.ts";

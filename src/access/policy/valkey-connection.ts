@@ -1,8 +1,8 @@
+import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
+import { notInstalled } from "@sluice/client/internal/config/optional-package";
+import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { Redis } from "iovalkey";
-import { readNamedFile } from "../../config/named-file-text.ts";
-import { notInstalled } from "../../config/optional-package.ts";
 import type { QuotaStoreSettings } from "../../config/sections/quota-store.ts";
-import { UpstreamTls } from "../../net/tls.ts";
 import { tlsOptionsOf } from "../../net/upstream-tls-files.ts";
 import { QUOTA_SCRIPT, QUOTA_SCRIPT_SHA1 } from "./quota-script.ts";
 

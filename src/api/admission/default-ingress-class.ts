@@ -1,10 +1,10 @@
+import { forbidden, internalError } from "@sluice/client/internal/api/status";
 import {
   DEFAULT_CLASS_ANNOTATION,
   INGRESS_CLASS_ANNOTATION,
   type Ingress,
   type IngressClass,
 } from "../networking-objects.ts";
-import { forbidden, internalError } from "../status.ts";
 
 /**
  * How to treat several default classes: API servers since 1.26 take the newest, older ones refuse.

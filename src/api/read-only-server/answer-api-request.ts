@@ -1,4 +1,4 @@
-import { methodNotAllowed, StatusError, unknownPath } from "../status.ts";
+import { methodNotAllowed, StatusError, unknownPath } from "@sluice/client/internal/api/status";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
 import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer } from "./api-answer.ts";
 import { answerCoreResources, answerCoreVersions, answerGroups } from "./discovery.ts";

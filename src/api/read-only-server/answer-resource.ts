@@ -1,5 +1,5 @@
+import { notFound } from "@sluice/client/internal/api/status";
 import type { KubernetesObject } from "../objects.ts";
-import { notFound } from "../status.ts";
 import { answerWatch } from "./answer-watch.ts";
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
 import { type ObjectMatcher, parseFieldSelector } from "./field-selector.ts";

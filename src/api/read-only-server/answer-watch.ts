@@ -1,5 +1,5 @@
+import { badRequest } from "@sluice/client/internal/api/status";
 import type { KubernetesObject } from "../objects.ts";
-import { badRequest } from "../status.ts";
 import type { ApiAnswer } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import { parseCount } from "./list-page.ts";

@@ -1,5 +1,10 @@
-import { goJson } from "../go-json.ts";
-import { NEVER_CACHED, type StatusError, statusBody, statusHeaders } from "../status.ts";
+import { goJson } from "@sluice/client/internal/api/go-json";
+import {
+  NEVER_CACHED,
+  type StatusError,
+  statusBody,
+  statusHeaders,
+} from "@sluice/client/internal/api/status";
 
 export interface ApiRequest {
   readonly method: string;

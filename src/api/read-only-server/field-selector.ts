@@ -1,5 +1,5 @@
+import { badRequest } from "@sluice/client/internal/api/status";
 import type { KubernetesObject } from "../objects.ts";
-import { badRequest } from "../status.ts";
 import type { Resource } from "./resources.ts";
 
 export type ObjectMatcher = (object: KubernetesObject) => boolean;

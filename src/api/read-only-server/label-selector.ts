@@ -1,5 +1,5 @@
+import { badRequest } from "@sluice/client/internal/api/status";
 import { aggregateText, invalidValue } from "../field-errors.ts";
-import { badRequest } from "../status.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../validation/name-rules.ts";
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
+import { badRequest, resourceExpired } from "@sluice/client/internal/api/status";
 import type { KubernetesObject } from "../objects.ts";
-import { badRequest, resourceExpired } from "../status.ts";
 
 /** One page of a list, and the token for the next page. */
 interface ListPage {

@@ -1,4 +1,4 @@
-import { notAcceptable } from "../status.ts";
+import { notAcceptable } from "@sluice/client/internal/api/status";
 
 /** An answer's form besides plain JSON, as clients name it in Accept. */
 export interface Representation {

@@ -1,5 +1,5 @@
+import { badRequest } from "@sluice/client/internal/api/status";
 import type { KubernetesObject, ServedObject } from "../objects.ts";
-import { badRequest } from "../status.ts";
 import { cellsOf, columnsOf } from "./columns.ts";
 import type { Representation } from "./negotiate.ts";
 

@@ -1,5 +1,5 @@
+import { resourceExpired } from "@sluice/client/internal/api/status";
 import type { KubernetesObject, ObjectChange } from "../objects.ts";
-import { resourceExpired } from "../status.ts";
 import { jsonLine } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import type { ObjectSource } from "./object-source.ts";

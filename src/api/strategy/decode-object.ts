@@ -1,12 +1,12 @@
-import type { FieldPath } from "../../config/yaml-documents.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { isRecord } from "@sluice/client/internal/api/status-body";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 import type { ApiObject } from "../api-object.ts";
-import { goQuote } from "../go-json.ts";
-import { isRecord } from "../status-body.ts";
-import { strategies, strategyOf } from "../strategy/strategies.ts";
-import type { Strategy } from "../strategy/strategy.ts";
 import { kindShape } from "../validation/kubernetes-shapes.ts";
 import { type Shape, shapeProblem } from "../validation/shape.ts";
 import { withoutNulls } from "../validation/without-nulls.ts";
+import { strategies, strategyOf } from "./strategies.ts";
+import type { Strategy } from "./strategy.ts";
 
 /**
  * kubectl requests Strict: unknown fields are errors, and fields that Sluice does not read are

@@ -1,15 +1,15 @@
-import { formatPath } from "../../config/configuration-error.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { formatPath } from "@sluice/client/internal/config/configuration-error";
 import { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject } from "../api-object.ts";
 import { fieldErrorText } from "../field-errors.ts";
-import { goQuote } from "../go-json.ts";
-import { groupOf, type Strategy } from "../strategy/strategy.ts";
-import { prepareUpdate } from "../strategy/write-object.ts";
 import { kindShape } from "../validation/kubernetes-shapes.ts";
 import { lostFields } from "../validation/lost-fields.ts";
 import { unknownFields } from "../validation/unknown-fields.ts";
 import { unreadFields } from "../validation/unread-fields.ts";
 import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem } from "./decode-object.ts";
+import { groupOf, type Strategy } from "./strategy.ts";
+import { prepareUpdate } from "./write-object.ts";
 
 export type { FieldValidation, ObjectProblem } from "./decode-object.ts";
 

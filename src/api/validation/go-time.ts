@@ -1,4 +1,4 @@
-import { goQuote } from "../go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
 
 /**
  * The parts of RFC 3339 in Go's layout `2006-01-02T15:04:05Z07:00`, with Go's name for a part that

@@ -1,5 +1,5 @@
-import type { FieldPath } from "../../config/yaml-documents.ts";
-import { isRecord } from "../status-body.ts";
+import { isRecord } from "@sluice/client/internal/api/status-body";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 
 /** Fields of `before` that `after` lacks, outermost only. Expects lists of equal length. */
 export function lostFields(before: unknown, after: unknown, path: FieldPath = []): FieldPath[] {

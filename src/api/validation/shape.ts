@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../config/yaml-documents.ts";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 import { goBase64Problem } from "./go-base64.ts";
 import { goQuantityProblem } from "./go-quantity.ts";
 import { goTimeProblem } from "./go-time.ts";

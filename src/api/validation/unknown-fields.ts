@@ -1,7 +1,7 @@
-import { formatPath } from "../../config/configuration-error.ts";
-import { nearestName } from "../../config/nearest-name.ts";
-import type { FieldPath } from "../../config/yaml-documents.ts";
-import { goQuote } from "../go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { formatPath } from "@sluice/client/internal/config/configuration-error";
+import { nearestName } from "@sluice/client/internal/config/nearest-name";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 import type { Shape } from "./shape.ts";
 
 /** The API server's limit for reported fields (apimachinery's strict decoding). */

@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../config/yaml-documents.ts";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 import {
   duplicate,
   type FieldError,

@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../config/yaml-documents.ts";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 import { type FieldError, forbiddenField, notSupported } from "../field-errors.ts";
 import type { PodTemplateSpec } from "../workload-objects.ts";
 import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";

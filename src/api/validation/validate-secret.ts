@@ -1,4 +1,4 @@
-import { keyPairProblem } from "../../config/key-pair.ts";
+import { keyPairProblem } from "@sluice/client/internal/config/key-pair";
 import { type FieldError, invalidValue, required, tooLong } from "../field-errors.ts";
 import type { Lease, Secret } from "../service-objects.ts";
 import { TLS_SECRET_TYPE } from "../service-objects.ts";

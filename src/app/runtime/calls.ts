@@ -1,5 +1,5 @@
+import type { NamedText } from "@sluice/client/internal/config/named-file-text";
 import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
-import type { NamedText } from "../../config/named-file-text.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 import type { KeptKind } from "./kept-files.ts";

@@ -1,4 +1,4 @@
-import { ConfigurationError } from "../../config/configuration-error.ts";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { type InheritedSocket, ListeningSockets } from "../../net/listening-sockets.ts";
 import { Lineage } from "./lineage.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { NamedText } from "../../config/named-file-text.ts";
+import type { NamedText } from "@sluice/client/internal/config/named-file-text";
 
 /**
  * `manifests`: the cluster's. `named`: the certificates, keys, authorities, tokens and policies that

@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
+import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
 import type { AdminSession } from "../../admin/admin-server.ts";
-import { serviceUnavailable, tooManyRequests } from "../../api/status.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { SessionWatcher } from "../../sessions/sessions.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";

@@ -1,5 +1,5 @@
+import { StatusError } from "@sluice/client/internal/api/status";
 import type { Quotas } from "../../access/policy/component.ts";
-import { StatusError } from "../../api/status.ts";
 import type { PlaceAnswer } from "./calls.ts";
 
 interface Place {

@@ -2,8 +2,8 @@
 // to serve.
 import path from "node:path";
 import { setDefaultHighWaterMark } from "node:stream";
+import { observeRightFiles, readingInstead } from "@sluice/client/internal/config/named-file-text";
 import { parseConfiguration } from "../../config/configuration.ts";
-import { observeRightFiles, readingInstead } from "../../config/named-file-text.ts";
 import { listenAtPath } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { type RunningGateway, startGateway } from "../app.ts";

@@ -1,7 +1,7 @@
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { startAgent } from "../../app/agent.ts";
-import { ConfigurationError } from "../../config/configuration-error.ts";
-import { createSelfSignedCertificate } from "../../fake-node/index.ts";
-import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
 import {
   type KubeconfigPlace,
   KubeconfigTakenError,

@@ -1,5 +1,5 @@
-import type { PodReference } from "../../client/pod-paths.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import type { PodReference } from "@sluice/client/internal/pod-paths";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type ClientConnection, parseResource } from "./connection.ts";
 import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";

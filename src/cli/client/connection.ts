@@ -1,8 +1,8 @@
-import { kubeconfigTarget } from "../../client/kubeconfig-target.ts";
-import type { ResumeOptions } from "../../client/resume-options.ts";
-import type { Target } from "../../client/target.ts";
-import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
-import type { KubeconfigOverrides } from "../../kubernetes/kubeconfig-overrides.ts";
+import { kubeconfigTarget } from "@sluice/client/internal/kubeconfig-target";
+import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import type { KubeconfigOverrides } from "@sluice/client/internal/kubernetes/kubeconfig-overrides";
+import type { ResumeOptions } from "@sluice/client/internal/resume-options";
+import type { Target } from "@sluice/client/internal/target";
 import type { ValuesOf } from "../command.ts";
 import type { connectionFlags } from "../commands/connection-flags.ts";
 import { UsageError } from "../usage-error.ts";

@@ -1,4 +1,4 @@
-import { execPath } from "../../client/pod-paths.ts";
+import { execPath } from "@sluice/client/internal/pod-paths";
 import type { Invocation } from "../command.ts";
 import type { commandFlags } from "../commands/command-flags.ts";
 import { UsageError } from "../usage-error.ts";

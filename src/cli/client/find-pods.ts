@@ -1,6 +1,6 @@
-import { getObject } from "../../client/get-object.ts";
-import type { Target } from "../../client/target.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { getObject } from "@sluice/client/internal/get-object";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import type { Target } from "@sluice/client/internal/target";
 import type { ClientConnection } from "./connection.ts";
 
 /** The parts of a pod that these commands use; the API server's object has more. */

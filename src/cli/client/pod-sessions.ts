@@ -1,10 +1,10 @@
-import { shouldFallBack } from "../../client/executors.ts";
-import type { ForwardedStream } from "../../client/forwarded-stream.ts";
-import { portForwardPath } from "../../client/pod-paths.ts";
-import type { PortForwardConnection } from "../../client/port-forward-connection.ts";
-import { FallbackDialer, SpdyDialer, TunnelDialer } from "../../client/port-forward-dialers.ts";
-import { SessionError } from "../../client/session-error.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { shouldFallBack } from "@sluice/client/internal/executors";
+import type { ForwardedStream } from "@sluice/client/internal/forwarded-stream";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { portForwardPath } from "@sluice/client/internal/pod-paths";
+import type { PortForwardConnection } from "@sluice/client/internal/port-forward-connection";
+import { FallbackDialer, SpdyDialer, TunnelDialer } from "@sluice/client/internal/port-forward-dialers";
+import { SessionError } from "@sluice/client/internal/session-error";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 

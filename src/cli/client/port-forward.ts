@@ -1,6 +1,6 @@
-import { type PortMapping, parsePortArgument } from "../../client/port-argument.ts";
-import { PortForwarder } from "../../client/port-forwarder.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { type PortMapping, parsePortArgument } from "@sluice/client/internal/port-argument";
+import { PortForwarder } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
 import type { Invocation } from "../command.ts";
 import type { portForwardFlags } from "../commands/port-forward.ts";

@@ -1,5 +1,5 @@
-import { SessionError } from "../../client/session-error.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { SessionError } from "@sluice/client/internal/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
 

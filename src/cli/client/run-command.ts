@@ -1,13 +1,13 @@
 import { ReadStream, type WriteStream } from "node:tty";
-import type { CommandEnd, CommandStreams } from "../../client/command-run.ts";
+import type { CommandEnd, CommandStreams } from "@sluice/client/internal/command-run";
 import {
   type ExecutorOptions,
   FallbackExecutor,
   SpdyExecutor,
   shouldFallBack,
   WebSocketExecutor,
-} from "../../client/executors.ts";
-import type { CommandPath } from "../../client/pod-paths.ts";
+} from "@sluice/client/internal/executors";
+import type { CommandPath } from "@sluice/client/internal/pod-paths";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { reportError } from "./report-error.ts";
 import { EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";

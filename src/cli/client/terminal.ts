@@ -1,6 +1,6 @@
 import { Transform, type TransformCallback } from "node:stream";
 import type { ReadStream, WriteStream } from "node:tty";
-import type { TerminalSize } from "../../../protocols/remotecommand/index.ts";
+import type { TerminalSize } from "@sluice/protocols/remotecommand";
 
 const CR = 0x0d;
 const LF = 0x0a;

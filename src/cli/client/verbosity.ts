@@ -1,4 +1,4 @@
-import type { ConnectTrace } from "../../client/target.ts";
+import type { ConnectTrace } from "@sluice/client/internal/target";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { UsageError } from "../usage-error.ts";
 

@@ -1,5 +1,5 @@
-import { getObject } from "../../client/get-object.ts";
-import { kubeconfigFileNames, readKubeconfigFile } from "../../kubernetes/kubeconfig-files.ts";
+import { getObject } from "@sluice/client/internal/get-object";
+import { kubeconfigFileNames, readKubeconfigFile } from "@sluice/client/internal/kubernetes/kubeconfig-files";
 import { type ConnectionValues, openConnection } from "../client/connection.ts";
 import { connectionFlags } from "../commands/connection-flags.ts";
 import { parseFlags } from "../parse-flags.ts";

@@ -1,11 +1,11 @@
-import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener.ts";
 import {
   apiServerEndpoint,
   type Endpoint,
   kubeletEndpoint,
   runtimeEndpoint,
   type SessionRequest,
-} from "../../conformance/index.ts";
+} from "@sluice/lab/conformance";
+import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener.ts";
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import { parseStreamingUrl } from "../../cri/streaming-url.ts";
 import type { ValuesOf } from "../command.ts";

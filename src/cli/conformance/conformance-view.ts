@@ -1,5 +1,5 @@
+import { type CaseReport, caseLine } from "@sluice/lab/conformance";
 import cliProgress from "cli-progress";
-import { type CaseReport, caseLine } from "../../conformance/index.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 
 /** Without a terminal, the time between two progress lines. */

@@ -13,7 +13,7 @@ import {
   quickLabSettings,
   runConformance,
   textReport,
-} from "../../conformance/index.ts";
+} from "@sluice/lab/conformance";
 import { maskControls } from "../../observability/mask-controls.ts";
 import type { Invocation, ValuesOf } from "../command.ts";
 import type { conformanceFlags } from "../commands/conformance.ts";

@@ -1,7 +1,7 @@
 import { lstat, mkdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { SessionError } from "../../client/session-error.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { SessionError } from "@sluice/client/internal/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { findContainer } from "../client/command-target.ts";
 import { type ClientConnection, openConnection } from "../client/connection.ts";

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { chmod, lstat, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Writable } from "node:stream";
-import type { PartTaker } from "../../client/output-sink.ts";
+import type { PartTaker } from "@sluice/client/internal/output-sink";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { FileWriter } from "./file-writer.ts";

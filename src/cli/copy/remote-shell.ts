@@ -1,7 +1,7 @@
-import type { InputStream } from "../../client/input-source.ts";
-import type { OutputStream, PartTaker } from "../../client/output-sink.ts";
-import { execPath, type PodReference } from "../../client/pod-paths.ts";
-import { SessionError } from "../../client/session-error.ts";
+import type { InputStream } from "@sluice/client/internal/input-source";
+import type { OutputStream, PartTaker } from "@sluice/client/internal/output-sink";
+import { execPath, type PodReference } from "@sluice/client/internal/pod-paths";
+import { SessionError } from "@sluice/client/internal/session-error";
 import type { ClientConnection } from "../client/connection.ts";
 import { commandExecutor } from "../client/run-command.ts";
 import { CopyError } from "./copy-error.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { SessionError } from "../../client/session-error.ts";
-import { ConnectError } from "../../http/upstream/connect-error.ts";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { SessionError } from "@sluice/client/internal/session-error";
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;

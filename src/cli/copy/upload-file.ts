@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import { SessionError } from "../../client/session-error.ts";
+import { SessionError } from "@sluice/client/internal/session-error";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import path from "node:path";
-import { poisonFreed } from "../../net/freed-memory.ts";
+import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
 import { ARCHIVE_END, archiveHeader, archivePadding } from "./archive-header.ts";
 import { localPath, shownName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";

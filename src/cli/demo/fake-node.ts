@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createSelfSignedCertificate, runFakeNode } from "../../fake-node/index.ts";
+import { createSelfSignedCertificate, runFakeNode } from "@sluice/lab/fake-node";
 import type { Invocation } from "../command.ts";
 import type { fakeNodeFlags } from "../commands/fake-node.ts";
 import { terminationSignal } from "../termination-signal.ts";

@@ -1,5 +1,5 @@
+import { StatusError } from "@sluice/client/internal/api/status";
 import type { Pod } from "../../api/objects.ts";
-import { StatusError } from "../../api/status.ts";
 import { locate } from "../../cluster/locate.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";

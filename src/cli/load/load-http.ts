@@ -8,7 +8,7 @@ import {
   size,
   type Threshold,
   thresholdLines,
-} from "../../load/index.ts";
+} from "@sluice/lab/load";
 import type { LoadValues } from "../commands/load.ts";
 import { UsageError } from "../usage-error.ts";
 import { exitCodeOf, writeReport } from "./load-result.ts";

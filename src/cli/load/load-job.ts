@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { SERVICE_ACCOUNT_FOLDER } from "../../net/in-cluster-server.ts";
+import { SERVICE_ACCOUNT_FOLDER } from "@sluice/client/internal/net/in-cluster-server";
 import { type LoadValues, command as loadCommand } from "../commands/load.ts";
 import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";

@@ -10,7 +10,7 @@ import {
   readPlots,
   readReports,
   SESSION_METRICS,
-} from "../../load/index.ts";
+} from "@sluice/lab/load";
 import type { LoadValues } from "../commands/load.ts";
 import { UsageError } from "../usage-error.ts";
 import { publishHttp } from "./load-http.ts";

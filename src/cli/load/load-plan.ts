@@ -9,7 +9,7 @@ import {
   type LoadProtocol,
   PROTOCOLS_OF,
   type Verification,
-} from "../../load/index.ts";
+} from "@sluice/lab/load";
 import type { LoadValues } from "../commands/load.ts";
 import { remotePort } from "../flag-readers.ts";
 import { UsageError } from "../usage-error.ts";

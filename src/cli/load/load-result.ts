@@ -9,7 +9,7 @@ import {
   parseThreshold,
   summaryText,
   type Threshold,
-} from "../../load/index.ts";
+} from "@sluice/lab/load";
 import type { LoadValues } from "../commands/load.ts";
 import { UsageError } from "../usage-error.ts";
 

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
-import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "../../client/index.ts";
-import { kubeletCommandPath, kubeletPortForwardPath } from "../../client/kubelet-paths.ts";
-import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
-import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "../../load/index.ts";
-import type { UpstreamTlsOptions } from "../../net/tls.ts";
+import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "@sluice/client";
+import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/kubelet-paths";
+import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
+import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "@sluice/lab/load";
 import type { TargetValues } from "../commands/target-flags.ts";
 import { UsageError } from "../usage-error.ts";
 

@@ -1,5 +1,5 @@
+import { duration, type LoadCollector, type LoadPlan, size } from "@sluice/lab/load";
 import cliProgress from "cli-progress";
-import { duration, type LoadCollector, type LoadPlan, size } from "../../load/index.ts";
 
 const PLAIN_EVERY_SECONDS = 5;
 

@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
-import { isLoopback } from "../../config/address-list.ts";
-import { isSingleBinary } from "../../config/own-files.ts";
+import { isLoopback } from "@sluice/client/internal/config/address-list";
+import { isSingleBinary } from "@sluice/client/internal/config/own-files";
 import {
   HTTP_METRICS,
   readPlots,
@@ -8,7 +8,7 @@ import {
   runInProcesses,
   SESSION_METRICS,
   serveGenerator,
-} from "../../load/index.ts";
+} from "@sluice/lab/load";
 import type { Invocation } from "../command.ts";
 import type { LoadValues, loadFlags } from "../commands/load.ts";
 import { terminationSignal } from "../termination-signal.ts";

@@ -1,5 +1,5 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
 import type { ProbeResult } from "../../probes/probe-result.ts";
 
 const MAX_MESSAGE_CHARACTERS = 500;

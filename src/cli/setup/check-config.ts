@@ -1,8 +1,8 @@
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { walkedRoundRules } from "../../access/policy/other-spellings.ts";
 import { readManifestFiles } from "../../cluster/manifest-files.ts";
 import { type ManifestFile, readManifests } from "../../cluster/manifests.ts";
 import { CONFIGURATION_KIND } from "../../config/configuration.ts";
-import { ConfigurationError } from "../../config/configuration-error.ts";
 import { configurationWarnings, expiryWarnings } from "../../config/configuration-warnings.ts";
 import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";

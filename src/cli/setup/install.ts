@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { embeddedText, isSingleBinary } from "../../config/own-files.ts";
-import { SLUICE_VERSION } from "../../config/version.ts";
+import { embeddedText, isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import type { Invocation } from "../command.ts";
 import type { installFlags } from "../commands/install.ts";
 import { UsageError } from "../usage-error.ts";

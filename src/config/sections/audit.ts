@@ -1,9 +1,9 @@
-import { shaped, table, type ValueOf } from "../field.ts";
-import { boolean, choice, chosen, file, fileOf, otherFlag } from "../fields.ts";
+import { shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, choice, chosen, file, fileOf, otherFlag } from "@sluice/client/internal/config/fields";
+import { STANDARD_OUTPUT } from "@sluice/client/internal/config/section";
+import { webhookTargetFields, withTarget } from "@sluice/client/internal/config/sections/webhook-target";
 import { bytes, count, duration } from "../number-fields.ts";
-import { STANDARD_OUTPUT } from "../section.ts";
 import { optionalSection, section } from "../section-fields.ts";
-import { webhookTargetFields, withTarget } from "./webhook-target.ts";
 
 const CONFIG_FILE_FLAG = "audit-webhook-config-file";
 const MODE_FLAG = "audit-webhook-mode";

@@ -1,11 +1,15 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { boolean, choice, file, implied, string } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, choice, file, implied, string } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
+import {
+  REVIEW_VERSIONS,
+  reviewTargetFields,
+  withTarget,
+} from "@sluice/client/internal/config/sections/webhook-target";
 import { checkIssuers, type JwtIssuer, jwtAuthenticator, SIGNING_ALGORITHMS } from "../jwt-authenticators.ts";
 import { choices, strings } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
-import type { Section } from "../section.ts";
 import { map, optionalSection, section, sections } from "../section-fields.ts";
-import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
 
 const TOKEN_REVIEW_FLAG = "authentication-token-webhook-config-file";
 const TTL = { from: "0s", to: "1h" } as const;

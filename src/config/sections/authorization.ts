@@ -1,11 +1,15 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { choice, implied } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { choice, implied } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
+import {
+  REVIEW_VERSIONS,
+  reviewTargetFields,
+  withTarget,
+} from "@sluice/client/internal/config/sections/webhook-target";
 import { choices } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
-import type { Section } from "../section.ts";
 import { optionalSection } from "../section-fields.ts";
 import { type Authentication, identifiesCallers } from "./authentication.ts";
-import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
 
 const CONFIG_FILE_FLAG = "authorization-webhook-config-file";
 const TTL = { from: "0s", to: "24h" } as const;

@@ -1,5 +1,5 @@
-import { checkNetwork } from "../address-list.ts";
-import { table, type ValueOf } from "../field.ts";
+import { checkNetwork } from "@sluice/client/internal/config/address-list";
+import { table, type ValueOf } from "@sluice/client/internal/config/field";
 import { strings } from "../list-fields.ts";
 
 /** Trust before authentication: web origins and proxies. */

@@ -1,6 +1,9 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { file, string } from "../fields.ts";
-import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { file, string } from "@sluice/client/internal/config/fields";
+import {
+  checkUpstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 
 /** The HTTP CONNECT proxy to the nodes; EgressSelectorConfiguration's HTTPConnect transport. */
 export const egressProxy = checked(

@@ -1,8 +1,8 @@
+import type { Field } from "@sluice/client/internal/config/field";
+import { declare } from "@sluice/client/internal/config/fields";
+import { suggestion } from "@sluice/client/internal/config/nearest-name";
+import type { Section } from "@sluice/client/internal/config/section";
 import { FeatureGateError, FeatureGates, featureGateNames } from "../feature-gates.ts";
-import type { Field } from "../field.ts";
-import { declare } from "../fields.ts";
-import { suggestion } from "../nearest-name.ts";
-import type { Section } from "../section.ts";
 
 const FLAG = "feature-gates";
 const NAMES: readonly string[] = [...featureGateNames, "AllAlpha", "AllBeta"];

@@ -1,15 +1,18 @@
 import { isIP } from "node:net";
-import { checkNetwork } from "../address-list.ts";
-import { checked, shaped, table, unflagged, type ValueOf } from "../field.ts";
-import { boolean, choice, file, string } from "../fields.ts";
+import { checkNetwork } from "@sluice/client/internal/config/address-list";
+import { checked, shaped, table, unflagged, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, choice, file, string } from "@sluice/client/internal/config/fields";
+import { type Section, STANDARD_OUTPUT } from "@sluice/client/internal/config/section";
+import {
+  checkUpstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 import { strings } from "../list-fields.ts";
-import { type Section, STANDARD_OUTPUT } from "../section.ts";
 import { optionalSection, section, sections } from "../section-fields.ts";
 import { leaderElection } from "./leader-election.ts";
 import { addressFields, listenerPort, proxyProtocol } from "./listener-address.ts";
 import { certificateFiles, tlsSettings } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
-import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 /** The default `spec.controller` of IngressClasses that this gateway serves. */
 export const DEFAULT_CONTROLLER_NAME = "sluice.dev/ingress-controller";

@@ -1,13 +1,13 @@
-import { checked, table, unflagged, type ValueOf } from "../field.ts";
-import { boolean, string } from "../fields.ts";
-import type { Section } from "../section.ts";
+import { checked, table, unflagged, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, string } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
+import { upstreamTrust } from "@sluice/client/internal/config/sections/upstream-trust";
 import { optionalSection, section } from "../section-fields.ts";
 import { authentication } from "./authentication.ts";
 import { authorization } from "./authorization.ts";
 import { kubeletUpstream } from "./kubelet-upstream.ts";
 import { addressFields } from "./listener-address.ts";
 import { listenerTls } from "./tls-settings.ts";
-import { upstreamTrust } from "./upstream-trust.ts";
 
 export const DEFAULT_RUNTIME_ENDPOINT = "unix:///run/containerd/containerd.sock";
 

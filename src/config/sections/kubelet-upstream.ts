@@ -1,8 +1,11 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { file, string } from "../fields.ts";
-import type { Section } from "../section.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { file, string } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
+import {
+  checkUpstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
-import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 const fields = table({
   url: string("Scheme, host and port of the kubelet.", {

@@ -1,13 +1,16 @@
-import { checkNetwork } from "../address-list.ts";
-import { checked, shaped, table, type ValueOf } from "../field.ts";
-import { boolean, choice, implied } from "../fields.ts";
+import { checkNetwork } from "@sluice/client/internal/config/address-list";
+import { checked, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, choice, implied } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
+import {
+  checkUpstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 import { choices, strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
-import type { Section } from "../section.ts";
 import { optionalSection, section } from "../section-fields.ts";
 import { egressProxy } from "./egress-proxy.ts";
 import { nodeCircuit, nodeStreaming } from "./node-streaming.ts";
-import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 const AUTHORITY_FLAG = "kubelet-certificate-authority";
 const CERTIFICATE_FLAG = "kubelet-client-certificate";

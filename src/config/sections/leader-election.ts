@@ -1,7 +1,7 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { boolean, string } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, string } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
 import { duration } from "../number-fields.ts";
-import type { Section } from "../section.ts";
 
 const RENEWAL = { from: "100ms", to: "1h" } as const;
 /** client-go's random share of the retry period; the deadline must leave room for a second try. */

@@ -1,6 +1,6 @@
-import { checked, table, type ValueOf } from "../field.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { formatQuantity } from "@sluice/client/internal/config/quantity";
 import { bytes, count } from "../number-fields.ts";
-import { formatQuantity } from "../quantity.ts";
 import { section } from "../section-fields.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
-import { checkNetwork } from "../address-list.ts";
-import { table } from "../field.ts";
-import { type FieldOptions, string } from "../fields.ts";
+import { checkNetwork } from "@sluice/client/internal/config/address-list";
+import { table } from "@sluice/client/internal/config/field";
+import { type FieldOptions, string } from "@sluice/client/internal/config/fields";
 import { strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
 import { optionalSection } from "../section-fields.ts";

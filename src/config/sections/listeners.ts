@@ -1,7 +1,7 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { boolean } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
 import { strings } from "../list-fields.ts";
-import type { Section } from "../section.ts";
 import { optionalSection, section } from "../section-fields.ts";
 import { ingressListener } from "./ingress-listener.ts";
 import { kubeletListener } from "./kubelet-listener.ts";

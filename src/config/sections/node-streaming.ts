@@ -1,7 +1,7 @@
-import { shaped, table, type ValueOf } from "../field.ts";
-import { choice } from "../fields.ts";
+import { shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { choice } from "@sluice/client/internal/config/fields";
+import { notAmong, type Section } from "@sluice/client/internal/config/section";
 import { count, duration } from "../number-fields.ts";
-import { notAmong, type Section } from "../section.ts";
 import { map } from "../section-fields.ts";
 
 const MODES = ["auto", "websocket", "spdy", "websocket-only"] as const;

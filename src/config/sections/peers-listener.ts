@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { checked, table, type ValueOf } from "../field.ts";
-import { file, string } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { file, string } from "@sluice/client/internal/config/fields";
 import { strings } from "../list-fields.ts";
 import { optionalSection, section } from "../section-fields.ts";
 import { addressFields, checkHost } from "./listener-address.ts";

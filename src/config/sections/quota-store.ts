@@ -1,7 +1,10 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { choice, file, string } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { choice, file, string } from "@sluice/client/internal/config/fields";
+import {
+  checkUpstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 import { duration } from "../number-fields.ts";
-import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 const fields = table({
   url: string("`redis://host:port`, or `rediss://` for TLS; a path is the number of a database.", {

@@ -1,5 +1,5 @@
-import { checked, table, type ValueOf } from "../field.ts";
-import { boolean } from "../fields.ts";
+import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean } from "@sluice/client/internal/config/fields";
 import { bytes, count, duration } from "../number-fields.ts";
 
 /** Sessions between Sluices that survive lost connections (protocols/resume). */

@@ -1,4 +1,4 @@
-import { table, type ValueOf } from "../field.ts";
+import { table, type ValueOf } from "@sluice/client/internal/config/field";
 import { duration } from "../number-fields.ts";
 
 /** Node.js timers wait at most 2^31 - 1 ms; a longer one fires at once. */

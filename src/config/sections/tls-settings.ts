@@ -1,5 +1,5 @@
-import { table, type ValueOf } from "../field.ts";
-import { choice, file } from "../fields.ts";
+import { table, type ValueOf } from "@sluice/client/internal/config/field";
+import { choice, file } from "@sluice/client/internal/config/fields";
 import { choices } from "../list-fields.ts";
 
 /** Go's and OpenSSL's names of suites. As in Go, TLS 1.3 suites are always offered. */

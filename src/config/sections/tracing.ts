@@ -1,5 +1,5 @@
-import { table, type ValueOf } from "../field.ts";
-import { boolean, string } from "../fields.ts";
+import { table, type ValueOf } from "@sluice/client/internal/config/field";
+import { boolean, string } from "@sluice/client/internal/config/fields";
 import { count, duration } from "../number-fields.ts";
 
 /** OpenTelemetry traces. */

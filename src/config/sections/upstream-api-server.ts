@@ -1,6 +1,9 @@
-import { checked, table } from "../field.ts";
-import { boolean, choice, string } from "../fields.ts";
-import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+import { checked, table } from "@sluice/client/internal/config/field";
+import { boolean, choice, string } from "@sluice/client/internal/config/fields";
+import {
+  checkUpstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 
 /** Options for a URL with only scheme, host and port. */
 export const ORIGIN_URL = { check: checkOrigin, to: (value: string) => new URL(value).origin } as const;

@@ -1,8 +1,8 @@
-import { checked, shaped, table, type ValueOf } from "../field.ts";
-import { choice, string } from "../fields.ts";
+import { checked, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { choice, string } from "@sluice/client/internal/config/fields";
+import type { Section } from "@sluice/client/internal/config/section";
 import { strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
-import type { Section } from "../section.ts";
 import { optionalSection, section } from "../section-fields.ts";
 import { proberElection } from "./leader-election.ts";
 

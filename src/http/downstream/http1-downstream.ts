@@ -1,9 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable, Writable } from "node:stream";
-import { NOTHING } from "../../../protocols/bytes/index.ts";
-import { containEvents, type FaultPlace } from "../../observability/faults.ts";
-import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
-import type { HttpDownstream } from "./http-downstream.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import {
+  flatHeaders,
+  type HeaderList,
+  hasHeader,
+  headerListOf,
+} from "@sluice/client/internal/http/header-list";
+import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
+import { NOTHING } from "@sluice/protocols/bytes";
 
 /**
  * Beyond this the kernel gathers head and body more cheaply than joining them would; libuv's own stack

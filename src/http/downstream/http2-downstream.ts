@@ -1,11 +1,11 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
-import { NOTHING } from "../../../protocols/bytes/index.ts";
-import { breakStream, cancelStream, forgetTimer } from "../../net/abort-socket.ts";
-import { containEvents, type FaultPlace } from "../../observability/faults.ts";
-import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { type HeaderList, hasHeader, headerListOf } from "@sluice/client/internal/http/header-list";
+import { breakStream, cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
+import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
+import { NOTHING } from "@sluice/protocols/bytes";
 import { http1Lines, http2Headers, http2ResponseHeaders } from "../http2-headers.ts";
-import type { HttpDownstream } from "./http-downstream.ts";
 
 /**
  * node:http2 sends in a later turn. Up to this size a copy from Node's pool costs less than new memory

@@ -1,10 +1,15 @@
 import { connect as connectUnix, type Socket } from "node:net";
-import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
-import { secureSocket } from "../../net/secure-socket.ts";
-import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
-import { exchangeHeads } from "../upgrade/upgrade-request.ts";
-import { connectRequest, requireHost } from "./proxy-connection.ts";
+import { connectRequest, requireHost } from "@sluice/client/internal/http/proxies/proxy-connection";
+import { exchangeHeads } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import {
+  DEFAULT_DIAL_TIMEOUT_MS,
+  type DialOptions,
+  dial,
+  type UpstreamEndpoint,
+} from "@sluice/client/internal/net/dial";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import { secureSocket } from "@sluice/client/internal/net/secure-socket";
+import { abortedError, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
 /**
  * An HTTP proxy that reaches nodes by CONNECT (RFC 9110 section 9.3.6), such as konnectivity in its

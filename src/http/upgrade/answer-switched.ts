@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
-import { isHttp2Stream } from "../../net/abort-socket.ts";
-import { type HeaderList, withoutHeaders } from "../header-list.ts";
+import { type HeaderList, withoutHeaders } from "@sluice/client/internal/http/header-list";
+import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { http2ResponseHeaders } from "../http2-headers.ts";
 
 /** The status of an answer that switches protocols. An HTTP/2 stream has no 101 (RFC 8441 section 5). */

@@ -1,11 +1,16 @@
 import { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Duplex, Readable } from "node:stream";
-import { breakStream, isHttp2Stream } from "../../net/abort-socket.ts";
-import { flatHeaders, type HeaderLine, hasHeader, withoutHeaders } from "../header-list.ts";
+import {
+  flatHeaders,
+  type HeaderLine,
+  hasHeader,
+  withoutHeaders,
+} from "@sluice/client/internal/http/header-list";
+import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { breakStream, isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { withoutHopByHop } from "../hop-by-hop.ts";
 import { http2ResponseHeaders } from "../http2-headers.ts";
-import type { RefusedUpgrade } from "./upgrade-request.ts";
 
 /** Limit for the whole refusal, from its head to the client's close. Kubernetes' limit is the same. */
 const REFUSAL_DEADLINE_MS = 10_000;

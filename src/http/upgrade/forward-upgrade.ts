@@ -1,15 +1,24 @@
 import type { Duplex } from "node:stream";
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
+import {
+  type HeaderList,
+  hasHeader,
+  headerValues,
+  listElements,
+} from "@sluice/client/internal/http/header-list";
+import {
+  isSwitchedTo,
+  requestUpgrade,
+  type UpgradeRequest,
+} from "@sluice/client/internal/http/upgrade/upgrade-request";
+import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { withReusedReads } from "../../net/accepted-socket.ts";
-import type { UpstreamEndpoint } from "../../net/dial.ts";
-import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
-import type { RequestTrace } from "../../observability/trace.ts";
-import type { HeaderEdit } from "../header-edit.ts";
-import { type HeaderList, hasHeader, headerValues, listElements } from "../header-list.ts";
 import { upgradeEdit } from "../hop-by-hop.ts";
 import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
-import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "./upgrade-request.ts";
 
 /** The socket of an unanswered 'upgrade' event. It watches whether the client leaves. */
 export interface WaitingClient {

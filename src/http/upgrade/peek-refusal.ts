@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { RefusedUpgrade } from "./upgrade-request.ts";
+import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 
 interface PeekedRefusal {
   /** The beginning of the body, as much as arrived in time. */

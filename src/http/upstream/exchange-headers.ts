@@ -1,9 +1,9 @@
-import type { ResponseHead } from "../../../protocols/http1/index.ts";
-import type { UpstreamEndpoint } from "../../net/dial.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
-import { type HeaderEdit, HeaderNames } from "../header-edit.ts";
-import type { HeaderLine } from "../header-list.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
+import type { HeaderLine } from "@sluice/client/internal/http/header-list";
+import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import type { ResponseHead } from "@sluice/protocols/http1";
 import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
 

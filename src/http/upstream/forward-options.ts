@@ -1,7 +1,7 @@
-import type { UpstreamError } from "../../net/upstream-error.ts";
-import type { HeaderEdit } from "../header-edit.ts";
-import { type HeaderList, hasHeader } from "../header-list.ts";
-import type { HttpUpstream } from "./http-upstream.ts";
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
+import { type HeaderList, hasHeader } from "@sluice/client/internal/http/header-list";
+import type { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
 export interface ForwardOptions {
   readonly upstream: HttpUpstream;

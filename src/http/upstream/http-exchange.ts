@@ -1,20 +1,20 @@
-// src/http: HTTP to upstreams, and the HTTP/1.1 server of every listener: exchanges, forwarding, pools, proxies on the way, the upgrade
-// request, header hygiene
-
 import type { Writable } from "node:stream";
-import type { FieldLines, ResponseHead } from "../../../protocols/http1/index.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
-import { internalFailure, UpstreamError } from "../../net/upstream-error.ts";
-import { containAsync } from "../../observability/faults.ts";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
-import { headRefusal } from "../head-refusal.ts";
-import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headRefusal } from "@sluice/client/internal/http/head-refusal";
+import { type HeaderList, hasHeader, headerListOf } from "@sluice/client/internal/http/header-list";
+import { exchangeErrorOf } from "@sluice/client/internal/http/upstream/exchange-error";
+import type { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import type {
+  Http1Exchange,
+  Http1UpstreamConnection,
+} from "@sluice/client/internal/http/upstream/http1-upstream-connection";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { containAsync } from "@sluice/client/internal/observability/faults";
+import type { FieldLines, ResponseHead } from "@sluice/protocols/http1";
 import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
-import { exchangeErrorOf } from "./exchange-error.ts";
 import { isRepeatable, requestHeadersOf, responseEdit } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
-import type { HttpUpstream } from "./http-upstream.ts";
-import type { Http1Exchange, Http1UpstreamConnection } from "./http1-upstream-connection.ts";
 import { overdueError, watchBody } from "./silent-body.ts";
 import { UpstreamRequestBody } from "./upstream-request-body.ts";
 import { requestHeadText } from "./upstream-request-head.ts";

@@ -1,5 +1,8 @@
-import { contain } from "../../observability/faults.ts";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
+// src/http: HTTP to upstreams and to clients: exchanges, forwarding, pools, proxies on the way,
+// header hygiene
+
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { contain } from "@sluice/client/internal/observability/faults";
 import type { ForwardExchangeOptions } from "./forward-options.ts";
 import { HttpExchange } from "./http-exchange.ts";
 

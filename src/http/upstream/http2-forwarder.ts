@@ -1,16 +1,16 @@
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
-import { cancelStream } from "../../net/abort-socket.ts";
-import { internalFailure, UpstreamError } from "../../net/upstream-error.ts";
-import { containAsync, containEvents } from "../../observability/faults.ts";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
-import type { HeaderEdit } from "../header-edit.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import {
   type HeaderLine,
   type HeaderList,
   headerListOf,
   headerValue,
   withoutHeaders,
-} from "../header-list.ts";
+} from "@sluice/client/internal/http/header-list";
+import { cancelStream } from "@sluice/client/internal/net/abort-socket";
+import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { containAsync, containEvents } from "@sluice/client/internal/observability/faults";
 import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
 import { http2Headers } from "../http2-headers.ts";
 import { EXPECT, isRepeatable } from "./exchange-headers.ts";

@@ -1,5 +1,5 @@
 import type { ClientHttp2Stream } from "node:http2";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 
 /**
  * This much of a request's body is kept until there is an answer, for a retry if the backend refuses

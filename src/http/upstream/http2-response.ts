@@ -1,11 +1,17 @@
 import { STATUS_CODES } from "node:http";
 import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
-import { cancelStream, forgetTimer } from "../../net/abort-socket.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
-import { headRefusal } from "../head-refusal.ts";
-import type { HeaderEdit } from "../header-edit.ts";
-import { flatHeaders, type HeaderLine, type HeaderList, headerListOf, headerValue } from "../header-list.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headRefusal } from "@sluice/client/internal/http/head-refusal";
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
+import {
+  flatHeaders,
+  type HeaderLine,
+  type HeaderList,
+  headerListOf,
+  headerValue,
+} from "@sluice/client/internal/http/header-list";
+import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { withoutHopByHop } from "../hop-by-hop.ts";
 import { responseEdit } from "./exchange-headers.ts";
 import { type BodyTimeouts, responseSilenceMs } from "./forward-options.ts";

@@ -7,10 +7,10 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { defaultHttp1Limits } from "../../../protocols/http1/index.ts";
-import { forgetTimer } from "../../net/abort-socket.ts";
-import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
+import { forgetTimer } from "@sluice/client/internal/net/abort-socket";
+import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { defaultHttp1Limits } from "@sluice/protocols/http1";
 import { watchHttp2Session } from "../watch-http2-session.ts";
 
 export interface Http2UpstreamTimes {

@@ -1,4 +1,4 @@
-import { DEFAULT_DIAL_TIMEOUT_MS, type UpstreamEndpoint } from "../../net/dial.ts";
+import { DEFAULT_DIAL_TIMEOUT_MS, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { CancelShares } from "./cancel-shares.ts";
 import {
   Http2UpstreamConnection,

@@ -1,6 +1,6 @@
-import { UpstreamError } from "../../net/upstream-error.ts";
-import { contain } from "../../observability/faults.ts";
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { contain } from "@sluice/client/internal/observability/faults";
 import type { BodyTimeouts } from "./forward-options.ts";
 
 /** The error for an exchange that timed out, by what it was waiting for. */

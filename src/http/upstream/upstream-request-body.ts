@@ -1,6 +1,6 @@
-import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import type { Http1UpstreamConnection } from "@sluice/client/internal/http/upstream/http1-upstream-connection";
 import { trailersToForward } from "../hop-by-hop.ts";
-import type { Http1UpstreamConnection } from "./http1-upstream-connection.ts";
 import { trailerText } from "./upstream-request-head.ts";
 
 /**

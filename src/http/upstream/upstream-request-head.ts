@@ -1,5 +1,5 @@
-import { UpstreamError } from "../../net/upstream-error.ts";
-import { type HeaderList, isHeaderName, isHeaderValue } from "../header-list.ts";
+import { type HeaderList, isHeaderName, isHeaderValue } from "@sluice/client/internal/http/header-list";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
 // Rejects the same targets as Node's client: with controls, spaces, or characters above one byte.
 const TARGET = /^[\x21-\xff]+$/;

@@ -1,11 +1,12 @@
-// src/legs/agent: `sluice agent`: a loopback listener that sends everything to one API server with its user's credentials
+// src/legs/agent: `sluice agent`: a loopback listener that sends everything to one API server with
+// its user's credentials
 
+import { ConnectError, shouldFallBack } from "@sluice/client";
+import { badRequest, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { quotedRefusal } from "@sluice/client/internal/refusal";
 import type { UserInfo } from "../../access/user-info.ts";
-import { badRequest, StatusError, statusOfBody } from "../../api/status.ts";
-import { ConnectError, shouldFallBack } from "../../client/index.ts";
-import { quotedRefusal } from "../../client/refusal.ts";
-import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import type { NodeIncarnation } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
 import { refusedPath } from "../../nodes/refused-path.ts";

@@ -1,6 +1,6 @@
+import { unauthorized } from "@sluice/client/internal/api/status";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import type { UserInfo } from "../../access/user-info.ts";
-import { unauthorized } from "../../api/status.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
-import { serviceUnavailable } from "../../api/status.ts";
-import { type ConnectTrace, kubeconfigTarget, type Target } from "../../client/index.ts";
-import type { HeaderList } from "../../http/header-list.ts";
-import { connectThroughProxy } from "../../http/proxies/proxy-connection.ts";
-import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
-import type { Kubeconfig } from "../../kubernetes/kubeconfig.ts";
-import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
+import { type ConnectTrace, kubeconfigTarget, type Target } from "@sluice/client";
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { connectThroughProxy } from "@sluice/client/internal/http/proxies/proxy-connection";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 
 /** The API server in the user's kubeconfig, with that file's credentials and proxy. */
 export class AgentUpstream {

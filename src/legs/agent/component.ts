@@ -1,14 +1,14 @@
+import type { ConnectTrace } from "@sluice/client";
+import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { StaticTokens } from "../../access/authn/static-tokens.ts";
-import type { ConnectTrace } from "../../client/index.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import type { Timeouts } from "../../config/sections/timeouts.ts";
-import type { Kubeconfig } from "../../kubernetes/kubeconfig.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
 import type { Listener } from "../../listeners/listener.ts";
 import type { ServingTls } from "../../listeners/serving-tls.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
-import { SessionClock } from "../../net/session-clock.ts";
 import { buildKnownNodes } from "../../nodes/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";

@@ -1,5 +1,5 @@
-import type { HeaderList } from "../../http/header-list.ts";
-import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { requestSession } from "../../sessions/request-session.ts";
 import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { AgentContext } from "./agent-context.ts";

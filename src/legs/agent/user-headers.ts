@@ -1,12 +1,12 @@
-import { withoutIdentity } from "../../access/authn/identity-headers.ts";
-import { REASON_HEADER } from "../../access/policy/require-policy.ts";
 import {
   type HeaderLine,
   type HeaderList,
   headerValue,
   withHeader,
   withoutHeaders,
-} from "../../http/header-list.ts";
+} from "@sluice/client/internal/http/header-list";
+import { withoutIdentity } from "../../access/authn/identity-headers.ts";
+import { REASON_HEADER } from "../../access/policy/require-policy.ts";
 
 /** The agent acts as the user's client, so it does not announce itself as a hop. */
 const HOP_HEADERS = [

@@ -1,6 +1,6 @@
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { bearerTokenOf } from "../../access/authn/bearer.ts";
 import { TokenDigests } from "../../access/authn/token-digests.ts";
-import type { HeaderEdit } from "../../http/header-edit.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**

@@ -1,10 +1,10 @@
+import { forbidden, notFound } from "@sluice/client/internal/api/status";
+import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
-import { forbidden, notFound } from "../../api/status.ts";
-import { headerValue } from "../../http/header-list.ts";
 import { timesOf } from "../../sessions/admission.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";

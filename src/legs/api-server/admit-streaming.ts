@@ -1,12 +1,12 @@
+import { badRequest, methodNotAllowed } from "@sluice/client/internal/api/status";
+import { traced } from "@sluice/client/internal/observability/trace";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
-import { badRequest, methodNotAllowed } from "../../api/status.ts";
 import { requireFresh, SESSION_KINDS } from "../../cluster/freshness.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import { traced } from "../../observability/trace.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";

@@ -1,3 +1,6 @@
+import { badRequest, unknownPath } from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headerValue } from "@sluice/client/internal/http/header-list";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import { answerReview } from "../../access/authz/reviews/answer-review.ts";
@@ -5,9 +8,6 @@ import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
 import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
 import { reviewAt } from "../../api/read-only-server/review-resources.ts";
-import { badRequest, unknownPath } from "../../api/status.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
-import { headerValue } from "../../http/header-list.ts";
 import { readReview } from "../../listeners/request-body.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";

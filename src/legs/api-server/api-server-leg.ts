@@ -1,4 +1,5 @@
-// src/legs/api-server: the API server's streaming subresources; everything else is forwarded, or answered from manifests
+// src/legs/api-server: the API server's streaming subresources; everything else is forwarded, or
+// answered from manifests
 
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";

@@ -1,6 +1,6 @@
+import { badRequest } from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import { badRequest } from "../../api/status.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";

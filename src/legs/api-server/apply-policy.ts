@@ -1,8 +1,8 @@
-import { tunnelOffers } from "../../../protocols/portforward/index.ts";
+import { notFound } from "@sluice/client/internal/api/status";
+import { tunnelOffers } from "@sluice/protocols/portforward";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { requirePolicy } from "../../access/policy/require-policy.ts";
 import type { UserInfo } from "../../access/user-info.ts";
-import { notFound } from "../../api/status.ts";
 import type { StreamingTarget } from "../../cluster/locate.ts";
 import type { AppliedPolicy } from "../../sessions/admission.ts";
 import type { GatewayContext } from "../../sessions/context.ts";

@@ -1,6 +1,6 @@
+import { CLAIMED_KUBERNETES_VERSION } from "@sluice/client/internal/config/version";
 import type { WatchedAuthority } from "../../access/authn/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import { CLAIMED_KUBERNETES_VERSION } from "../../config/version.ts";
 import { type ApiServerUpstream, upstreamApiServerOf } from "../../kubernetes/api-server-upstream.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import type { Listener } from "../../listeners/listener.ts";

@@ -1,7 +1,7 @@
-import type { HeaderList } from "../../http/header-list.ts";
-import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { requestSession } from "../../sessions/request-session.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";

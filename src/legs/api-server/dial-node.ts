@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
-import { genericError } from "../../api/status.ts";
+import { genericError } from "@sluice/client/internal/api/status";
+import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import type { DialOptions, UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
-import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
-import type { DialOptions, UpstreamEndpoint } from "../../net/dial.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
 import type { GatewayContext, KubeletOptions } from "../../sessions/context.ts";

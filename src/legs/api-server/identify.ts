@@ -1,7 +1,7 @@
+import { unauthorized } from "@sluice/client/internal/api/status";
+import { traced } from "@sluice/client/internal/observability/trace";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import { unauthorized } from "../../api/status.ts";
-import { traced } from "../../observability/trace.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 

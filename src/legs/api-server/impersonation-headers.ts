@@ -1,6 +1,6 @@
+import type { HeaderLine } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { fixedGroupsOf, withSystemGroup } from "../../access/authn/system-users.ts";
-import type { HeaderLine } from "../../http/header-list.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { REQUESTED_BY_KEY } from "../../kubernetes/required-rules.ts";
 

@@ -1,12 +1,12 @@
+import { StatusError } from "@sluice/client/internal/api/status";
+import { CLAIMED_KUBERNETES_VERSION } from "@sluice/client/internal/config/version";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headerValue } from "@sluice/client/internal/http/header-list";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest } from "../../api/read-only-server/answer-api-request.ts";
-import { StatusError } from "../../api/status.ts";
 import { requireFresh, SESSION_KINDS } from "../../cluster/freshness.ts";
-import { CLAIMED_KUBERNETES_VERSION } from "../../config/version.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
-import { headerValue } from "../../http/header-list.ts";
 import { writeAnswer, writeStatus } from "../../listeners/write-answer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";

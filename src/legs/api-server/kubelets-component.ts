@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
+import { dial } from "@sluice/client/internal/net/dial";
+import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/sections/egress-proxy.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
-import { dial } from "../../net/dial.ts";
-import { addressOfUrl } from "../../net/endpoint-of-url.ts";
 import { NodeAddresses, NodeAddressRefused, resolveByDns } from "../../net/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "../../net/reserved-endpoints.ts";
 import { SpareConnections } from "../../net/spare-connections.ts";

@@ -6,14 +6,14 @@ import {
   methodNotAllowed,
   notFound,
   type StatusError,
-} from "../../api/status.ts";
+} from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { openAnswer } from "@sluice/client/internal/http/upstream/ask-json";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { locate } from "../../cluster/locate.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
-import type { HeaderList } from "../../http/header-list.ts";
-import { openAnswer } from "../../http/upstream/ask-json.ts";
-import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import { endpointOf } from "./dial-node.ts";

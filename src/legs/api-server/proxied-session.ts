@@ -1,5 +1,5 @@
+import { badRequest } from "@sluice/client/internal/api/status";
 import { type KubeletPath, matchKubeletPath } from "../../api/kubelet-path.ts";
-import { badRequest } from "../../api/status.ts";
 import type { PolicySubresource } from "../../config/sections/policy.ts";
 import { nonUtf8Parameter } from "../../http/request-url.ts";
 

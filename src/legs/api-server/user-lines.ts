@@ -1,6 +1,6 @@
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
+import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
 import type { UserInfo } from "../../access/user-info.ts";
-import { serviceUnavailable } from "../../api/status.ts";
-import type { HeaderLine, HeaderList } from "../../http/header-list.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { impersonationHeaders } from "./impersonation-headers.ts";

@@ -1,11 +1,11 @@
 // src/legs/kubelet: the kubelet's HTTP API over a container runtime
 
+import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { traced } from "@sluice/client/internal/observability/trace";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import { containerNotFound, findRunningContainer, findSandbox } from "../../cri/pods.ts";
-import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
-import { traced } from "../../observability/trace.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";

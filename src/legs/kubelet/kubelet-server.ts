@@ -1,5 +1,5 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { matchKubeletPath } from "../../api/kubelet-path.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";

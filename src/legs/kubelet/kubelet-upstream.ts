@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
+import type { HeaderLine } from "@sluice/client/internal/http/header-list";
+import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { KubeletUpstreamSettings } from "../../config/sections/kubelet-upstream.ts";
-import type { HeaderLine } from "../../http/header-list.ts";
-import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 
 /** The real kubelet behind a kubelet listener, and Sluice's credentials for it. */

@@ -1,6 +1,6 @@
+import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { CriRuntime } from "../../cri/cri-runtime.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
-import type { UpstreamTls } from "../../net/tls.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
 import type { KubeletUpstream } from "./kubelet-upstream.ts";
 

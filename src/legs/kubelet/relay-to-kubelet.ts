@@ -1,13 +1,13 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { HeaderEdit } from "@sluice/client/internal/http/header-edit";
+import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { frontProxyNames, withoutIdentity } from "../../access/authn/identity-headers.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { addForwardedFor } from "../../http/forwarded-headers.ts";
-import { HeaderEdit } from "../../http/header-edit.ts";
 import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
 import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import { unlimitedTimesOf } from "../../listeners/exchange-times.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
-import { isHttp2Stream } from "../../net/abort-socket.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";

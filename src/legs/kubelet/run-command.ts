@@ -1,7 +1,7 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
 import type { CriRuntime } from "../../cri/cri-runtime.ts";
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import { textRefusal } from "./text-refusal.ts";
 

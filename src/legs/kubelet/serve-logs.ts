@@ -1,9 +1,9 @@
+import { type PodLogOptions, parsePodLogOptions } from "@sluice/client/internal/api/pod-log-options";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
-import { type PodLogOptions, parsePodLogOptions } from "../../api/pod-log-options.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "../../cri/cri-runtime.ts";
 import { findSandbox, listAttempts } from "../../cri/pods.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { textRefusal } from "./text-refusal.ts";

@@ -1,5 +1,5 @@
-import { tunnelOffers } from "../../../protocols/portforward/index.ts";
-import type { RequestedStreams } from "../../../protocols/remotecommand/index.ts";
+import { tunnelOffers } from "@sluice/protocols/portforward";
+import type { RequestedStreams } from "@sluice/protocols/remotecommand";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
 import { nonUtf8Parameter } from "../../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "../../sessions/client-offer.ts";

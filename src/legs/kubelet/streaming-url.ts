@@ -1,6 +1,6 @@
+import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import { parseStreamingUrl } from "../../cri/streaming-url.ts";
-import type { UpstreamEndpoint } from "../../net/dial.ts";
-import type { UpstreamTls } from "../../net/tls.ts";
 
 /** The destination of a runtime's streaming URL. The path contains a single-use token and is never shown. */
 interface StreamingRoute {

@@ -1,8 +1,8 @@
 import type { Duplex } from "node:stream";
-import { genericError, StatusError } from "../../api/status.ts";
+import { genericError, StatusError } from "@sluice/client/internal/api/status";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import type { HeaderLine } from "@sluice/client/internal/http/header-list";
 import { RuntimeError } from "../../cri/runtime-error.ts";
-import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
-import type { HeaderLine } from "../../http/header-list.ts";
 import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 

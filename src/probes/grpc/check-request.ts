@@ -1,3 +1,4 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import {
   concatenated,
   DEFAULT_MAX_FRAME_BYTES,
@@ -5,9 +6,8 @@ import {
   encodeHeaderBlock,
   encodeHeaders,
   type HeaderEntry,
-} from "../../../protocols/http2/index.ts";
+} from "@sluice/protocols/http2";
 import type { GRPCAction } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
 import { encodeCheckRequest } from "./health-messages.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";

@@ -1,4 +1,4 @@
-import { goQuote } from "../../api/go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { GRPCAction } from "../../api/probe-objects.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from "node:http";
+import { goQuote } from "@sluice/client/internal/api/go-json";
 import {
   ERROR_CODE,
   errorCodeName,
   fieldOf,
   type HeaderFields,
   type ResponseHead,
-} from "../../../protocols/http2/index.ts";
-import { goQuote } from "../../api/go-json.ts";
+} from "@sluice/protocols/http2";
 import { GRPC_CODE_NAMES } from "../../cri/grpc-code-names.ts";
 
 export interface GrpcStatus {

@@ -1,5 +1,5 @@
-import { ERROR_CODE, errorCodeName } from "../../../protocols/http2/index.ts";
-import { goQuote } from "../../api/go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { ERROR_CODE, errorCodeName } from "@sluice/protocols/http2";
 import { DeadlineError } from "../exchange-error.ts";
 import { Http2Link } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";

@@ -1,5 +1,5 @@
-import { ByteCollector } from "../../../protocols/bytes/index.ts";
-import type { HeaderFields, ResponseHead } from "../../../protocols/http2/index.ts";
+import { ByteCollector } from "@sluice/protocols/bytes";
+import type { HeaderFields, ResponseHead } from "@sluice/protocols/http2";
 import {
   type GrpcStatus,
   INTERNAL,

@@ -1,5 +1,5 @@
-import { ERROR_CODE, errorCodeName, fieldOf, type ResponseHead } from "../../../protocols/http2/index.ts";
-import { goQuote } from "../../api/go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { ERROR_CODE, errorCodeName, fieldOf, type ResponseHead } from "@sluice/protocols/http2";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { streamErrorText } from "../http2/http2-error-text.ts";
 import { Http2Link } from "../http2/http2-link.ts";

@@ -1,5 +1,5 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
 import { resolveContainerPort } from "../container-port.ts";
 import type { ProbeTarget } from "../probe-target.ts";
 import { HttpRequest } from "./http-request.ts";

@@ -1,5 +1,5 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";

@@ -1,10 +1,10 @@
+import { goQuote } from "@sluice/client/internal/api/go-json";
 import {
   encodeFirstRequest,
   encodeHeaderBlock,
   encodeHeaders,
   type HeaderEntry,
-} from "../../../protocols/http2/index.ts";
-import { goQuote } from "../../api/go-json.ts";
+} from "@sluice/protocols/http2";
 import type { HeaderLines } from "./probe-headers.ts";
 
 /** These headers belong to one HTTP/1 connection; Go omits them too (RFC 9113 section 8.2.2). */

@@ -1,4 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { latin1Of } from "@sluice/client/internal/http/header-list";
+import { ProtocolError } from "@sluice/protocols";
 import {
   defaultHttp1Limits,
   MalformedResponse,
@@ -6,10 +9,7 @@ import {
   type ResponseDelivery,
   type ResponseHandler,
   type ResponseHead,
-} from "../../../protocols/http1/index.ts";
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
-import { goQuote } from "../../api/go-json.ts";
-import { latin1Of } from "../../http/header-list.ts";
+} from "@sluice/protocols/http1";
 import { ExchangeError } from "../exchange-error.ts";
 import { BodyStart, type HttpReply } from "./http-reply.ts";
 

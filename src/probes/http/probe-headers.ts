@@ -1,4 +1,4 @@
-import { goQuote } from "../../api/go-json.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { HTTPHeader } from "../../api/probe-objects.ts";
 
 export type HeaderLines = readonly (readonly [name: string, value: string])[];

@@ -1,4 +1,4 @@
-import { joinHostPort } from "../../net/go-dial-error.ts";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 
 /** The destination of one HTTP probe request. */
 export interface ProbeUrl {

@@ -1,5 +1,5 @@
-import { goQuote } from "../../api/go-json.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { ProbeUrl } from "./probe-url.ts";
 
 export interface Redirect {

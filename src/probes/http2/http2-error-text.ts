@@ -1,4 +1,4 @@
-import { errorCodeName, type Http2Error } from "../../../protocols/http2/index.ts";
+import { errorCodeName, type Http2Error } from "@sluice/protocols/http2";
 
 const TOO_LARGE = "http2: frame too large";
 

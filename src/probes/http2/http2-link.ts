@@ -5,7 +5,7 @@ import {
   encodeFrame,
   FRAME,
   Http2Error,
-} from "../../../protocols/http2/index.ts";
+} from "@sluice/protocols/http2";
 import { closeAfterServer } from "../close-after-server.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
 import { http2ErrorText } from "./http2-error-text.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { ContainerStatus, ObjectChange, Pod, PodStatus } from "../../api/objects.ts";
-import { reportFault } from "../../observability/faults.ts";
 import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics.ts";
 import type { RunCommand } from "../exec-probe.ts";
 import type { ProbeGates } from "../probe-target.ts";

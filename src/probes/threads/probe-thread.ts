@@ -1,6 +1,6 @@
 // One thread that probes: it receives probes and returns results, both in batches. The main thread counts.
 import { parentPort } from "node:worker_threads";
-import { containAsync, onFault } from "../../observability/faults.ts";
+import { containAsync, onFault } from "@sluice/client/internal/observability/faults";
 import { CancellableRun } from "../cancellation-for.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import { runProbe } from "../run-probe.ts";

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
+import { ownProgram } from "@sluice/client/internal/config/own-files";
+import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
-import { ownProgram } from "../../config/own-files.ts";
-import { reportFault } from "../../observability/faults.ts";
 import { type Cancellable, type Cancellation, cancellationFor } from "../cancellation-for.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";

@@ -1,4 +1,4 @@
-import type { FaultPlace } from "../../observability/faults.ts";
+import type { FaultPlace } from "@sluice/client/internal/observability/faults";
 import type { ProbeResult, ProbeVerdict, WireFacts } from "../probe-result.ts";
 
 /**

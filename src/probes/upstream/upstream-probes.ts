@@ -1,4 +1,4 @@
-import { containAsync } from "../../observability/faults.ts";
+import { containAsync } from "@sluice/client/internal/observability/faults";
 import type { ProbeResult } from "../probe-result.ts";
 import type { ProbeTiming } from "../worker/probe-kind.ts";
 import { runRound } from "../worker/prober.ts";

@@ -1,5 +1,5 @@
-import { SessionClock, type Ticking } from "../../net/session-clock.ts";
-import { contain } from "../../observability/faults.ts";
+import { SessionClock, type Ticking } from "@sluice/client/internal/net/session-clock";
+import { contain } from "@sluice/client/internal/observability/faults";
 
 /** A callback that runs once per `set`. Its owner reuses it without allocating. */
 export interface WheelEntry {

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { SessionClock } from "../../net/session-clock.ts";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 
 /**
  * Before v5 a client can end stdin only by closing the connection. After a proper close the command

@@ -1,16 +1,16 @@
 import type { Duplex } from "node:stream";
-import { abortSocket } from "../../net/abort-socket.ts";
+import { abortSocket } from "@sluice/client/internal/net/abort-socket";
+import { finishAndLinger, queuedBytesOf } from "@sluice/client/internal/net/linger";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { NodeSilence } from "@sluice/client/internal/sessions/node-silence";
+import { endOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import { feed } from "../../net/feed.ts";
-import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
 import { ReadAhead } from "../../net/read-ahead.ts";
-import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { endOf, type SessionEnd } from "../session-end.ts";
 import { InputHold } from "./input-hold.ts";
-import { NodeSilence } from "./node-silence.ts";
 
 /**
  * If the gateway ends a session in the middle of a node's frame, it waits this long for the rest of

@@ -1,4 +1,12 @@
-import { NOTHING } from "../../../protocols/bytes/index.ts";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { faultOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import { SpdyConnection, type SpdyConnectionEnd } from "@sluice/client/internal/sessions/spdy-connection";
+import {
+  clientEnd,
+  WebSocketConnection,
+  type WebSocketEnd,
+} from "@sluice/client/internal/sessions/websocket-connection";
+import { NOTHING } from "@sluice/protocols/bytes";
 import {
   CHANNEL,
   ChannelDemux,
@@ -7,13 +15,11 @@ import {
   type StreamType,
   spdyStreamTypes,
   specOf,
-} from "../../../protocols/remotecommand/index.ts";
-import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protocols/spdy/index.ts";
-import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
-import { CLOSE } from "../../../protocols/websocket/index.ts";
+} from "@sluice/protocols/remotecommand";
+import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
+import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import { feed } from "../../net/feed.ts";
 import { ReadAhead } from "../../net/read-ahead.ts";
-import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../observers/command-result.ts";
 import {
@@ -25,22 +31,16 @@ import {
   STDOUT,
 } from "../observers/session-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { faultOf, type SessionEnd } from "../session-end.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
 import { InputHold } from "./input-hold.ts";
-import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { terminalWarning } from "./terminal-warning.ts";
-import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 interface TranslatorOptions {
   readonly requested: RequestedStreams;
   /** The version that the upstream chose. Its error stream is text up to v3, and Status JSON from v4. */
   readonly upstreamVersion: RemoteCommandVersion;
-  /**
-   * Rewrites the upstream's Status as a kubelet's translator does (docs/decisions/0002-status-
-   * verbatim.md).
-   */
+  /** Rewrites the upstream's Status as a kubelet's translator does (docs/decisions/0002-status-verbatim.md). */
   readonly rewritesStatus?: boolean;
   readonly webSocketLimits: WebSocketLimits;
   readonly spdyLimits: SpdyLimits;

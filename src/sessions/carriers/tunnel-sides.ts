@@ -1,10 +1,13 @@
 import type { Duplex } from "node:stream";
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
-import { CLOSE, type WebSocketLimits } from "../../../protocols/websocket/index.ts";
-import { abortSocket } from "../../net/abort-socket.ts";
-import { finishAndLinger } from "../../net/linger.ts";
+import { abortSocket } from "@sluice/client/internal/net/abort-socket";
+import { finishAndLinger } from "@sluice/client/internal/net/linger";
+import {
+  WebSocketConnection,
+  type WebSocketEnd,
+} from "@sluice/client/internal/sessions/websocket-connection";
+import { ProtocolError } from "@sluice/protocols";
+import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../lifecycle.ts";
-import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 /** How a side ended. `webSocket`: for SPDY in WebSocket messages. */
 export interface TunnelSideEnd {

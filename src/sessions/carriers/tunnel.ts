@@ -1,13 +1,20 @@
-import type { SpdyLimits } from "../../../protocols/spdy/index.ts";
-import { CLOSE, type WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { NodeSilence } from "@sluice/client/internal/sessions/node-silence";
+import {
+  closeCodeFor,
+  endOf,
+  faultOf,
+  reasonOf,
+  type SessionEnd,
+} from "@sluice/client/internal/sessions/session-end";
+import { clientEnd } from "@sluice/client/internal/sessions/websocket-connection";
+import type { SpdyLimits } from "@sluice/protocols/spdy";
+import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import { feed } from "../../net/feed.ts";
-import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ForwardDecoder } from "../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
 import type { StreamingSession } from "../session.ts";
-import { closeCodeFor, endOf, faultOf, reasonOf, type SessionEnd } from "../session-end.ts";
-import { NodeSilence } from "./node-silence.ts";
 import { BOUNDARY_WAIT_MS } from "./relay.ts";
 import {
   MessageSide,
@@ -16,7 +23,6 @@ import {
   type TunnelSideEnd,
   type TunnelSideHandler,
 } from "./tunnel-sides.ts";
-import { clientEnd } from "./websocket-connection.ts";
 
 export interface TunnelOptions {
   /** How each side carries SPDY/3.1: on its connection, or in WebSocket messages. */

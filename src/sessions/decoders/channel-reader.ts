@@ -1,4 +1,4 @@
-import { Base64Decoder, type ChannelFraming } from "../../../protocols/remotecommand/index.ts";
+import { Base64Decoder, type ChannelFraming } from "@sluice/protocols/remotecommand";
 
 const ZERO_DIGIT = 0x30;
 

@@ -1,15 +1,15 @@
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import { ProtocolError } from "@sluice/protocols";
 import {
   type ControlFrame,
   FrameDecoder,
   HeartbeatFilter,
   type SpdyHeaders,
   type SpdyLimits,
-} from "../../../protocols/spdy/index.ts";
+} from "@sluice/protocols/spdy";
 import type { Farewells } from "../observers/end-observer.ts";
 import type { SessionStream, Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import type { SessionEnd } from "../session-end.ts";
 import { OpenForwards } from "./open-forwards.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";

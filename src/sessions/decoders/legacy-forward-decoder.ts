@@ -1,5 +1,5 @@
-import { dataChannelOf, PORT_PREFIX_BYTES } from "../../../protocols/portforward/index.ts";
-import { channelByte } from "../../../protocols/remotecommand/index.ts";
+import { dataChannelOf, PORT_PREFIX_BYTES } from "@sluice/protocols/portforward";
+import { channelByte } from "@sluice/protocols/remotecommand";
 import type { Farewells } from "../observers/end-observer.ts";
 import { legacyStreams } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";

@@ -1,5 +1,6 @@
-import { forwardErrorText, parseStreamHeaders } from "../../../protocols/portforward/index.ts";
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import { closeCodeFor, reasonOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import { ProtocolError } from "@sluice/protocols";
+import { forwardErrorText, parseStreamHeaders } from "@sluice/protocols/portforward";
 import {
   DATA_HEADER_BYTES,
   encodeGoAway,
@@ -10,10 +11,9 @@ import {
   type SpdyLimits,
   type SynStreamFrame,
   writeDataHeader,
-} from "../../../protocols/spdy/index.ts";
-import { CLOSE } from "../../../protocols/websocket/index.ts";
+} from "@sluice/protocols/spdy";
+import { CLOSE } from "@sluice/protocols/websocket";
 import type { Side } from "../observers/session-observer.ts";
-import { closeCodeFor, reasonOf, type SessionEnd } from "../session-end.ts";
 
 interface OpenForward {
   /** Absent: the node refuses the stream's headers. */

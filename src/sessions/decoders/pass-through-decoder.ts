@@ -1,4 +1,4 @@
-import type { SessionEnd } from "../session-end.ts";
+import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 
 export type Pass = (bytes: Uint8Array) => void;
 

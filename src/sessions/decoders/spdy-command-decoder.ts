@@ -1,6 +1,7 @@
-import { NOTHING } from "../../../protocols/bytes/index.ts";
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
-import { encodeStatus, type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
+import { faultOf, reasonOf, type SessionEnd, statusOf } from "@sluice/client/internal/sessions/session-end";
+import { ProtocolError } from "@sluice/protocols";
+import { NOTHING } from "@sluice/protocols/bytes";
+import { encodeStatus, type RemoteCommandVersion, specOf } from "@sluice/protocols/remotecommand";
 import {
   type ControlFrame,
   DATA_HEADER_BYTES,
@@ -9,11 +10,10 @@ import {
   HeartbeatFilter,
   type SpdyLimits,
   writeDataHeader,
-} from "../../../protocols/spdy/index.ts";
+} from "@sluice/protocols/spdy";
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, type SessionStream, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import { faultOf, reasonOf, type SessionEnd, statusOf } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";
 

@@ -1,4 +1,4 @@
-import { encodePing } from "../../../protocols/spdy/index.ts";
+import { encodePing } from "@sluice/protocols/spdy";
 
 /** Most PINGs that are remembered for a client that does not read; further ones get no answer. */
 export const MAX_OWED_PINGS = 64;

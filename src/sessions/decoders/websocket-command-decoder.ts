@@ -9,14 +9,14 @@ import {
   type RemoteCommandVersion,
   specOf,
   statusPayload,
-} from "../../../protocols/remotecommand/index.ts";
+} from "@sluice/protocols/remotecommand";
 import {
   CLOSE,
   encodeClose,
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
   writeFrameHeader,
-} from "../../../protocols/websocket/index.ts";
+} from "@sluice/protocols/websocket";
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";

@@ -1,6 +1,14 @@
-import { NOTHING } from "../../../protocols/bytes/index.ts";
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
-import type { CommandStatus } from "../../../protocols/remotecommand/index.ts";
+import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
+import { nextMaskKey } from "@sluice/client/internal/net/mask-keys";
+import {
+  closeCodeFor,
+  reasonOf,
+  type SessionEnd,
+  statusOf,
+} from "@sluice/client/internal/sessions/session-end";
+import { ProtocolError } from "@sluice/protocols";
+import { NOTHING } from "@sluice/protocols/bytes";
+import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import {
   applyMask,
   CLOSE,
@@ -8,13 +16,10 @@ import {
   encodeControlFrame,
   OPCODE,
   WebSocketFrameWalker,
-} from "../../../protocols/websocket/index.ts";
-import { poisonFreed } from "../../net/freed-memory.ts";
-import { nextMaskKey } from "../../net/mask-keys.ts";
+} from "@sluice/protocols/websocket";
 import type { Farewells } from "../observers/end-observer.ts";
 import type { Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import { closeCodeFor, reasonOf, type SessionEnd, statusOf } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 /** Ends a message whose last frame will not come. */

@@ -1,3 +1,4 @@
+import { endOf, type SessionEnd, statusOf } from "@sluice/client/internal/sessions/session-end";
 import {
   encodeStatus,
   exitCodeStatus,
@@ -6,8 +7,7 @@ import {
   type RemoteCommandVersion,
   specOf,
   successStatus,
-} from "../../../protocols/remotecommand/index.ts";
-import { endOf, type SessionEnd, statusOf } from "../session-end.ts";
+} from "@sluice/protocols/remotecommand";
 import { JsonObjectEnd } from "./json-object-end.ts";
 
 /** A runtime's status is a few hundred bytes, plus the command line, which may be long. */

@@ -1,5 +1,5 @@
-import { type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
-import { endOf, type SessionEnd } from "../session-end.ts";
+import { endOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import { type RemoteCommandVersion, specOf } from "@sluice/protocols/remotecommand";
 import { CommandResult } from "./command-result.ts";
 import type { SessionObserver } from "./session-observer.ts";
 

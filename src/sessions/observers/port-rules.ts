@@ -1,4 +1,4 @@
-import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { endOf, faultOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import type { SessionObserver, SessionStream, Side } from "./session-observer.ts";
 
 /**

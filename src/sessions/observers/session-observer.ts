@@ -1,6 +1,6 @@
-import type { CommandStatus } from "../../../protocols/remotecommand/index.ts";
+import type { CauseOfOurs, SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import type { SessionReport } from "../session.ts";
-import type { CauseOfOurs, SessionEnd } from "../session-end.ts";
 import type { SessionInfo } from "../session-info.ts";
 
 export type Side = "client" | "node";

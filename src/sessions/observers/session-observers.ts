@@ -1,7 +1,7 @@
-import { lendMemory, poisonFreed } from "../../net/freed-memory.ts";
-import { reportFault } from "../../observability/faults.ts";
+import { lendMemory, poisonFreed } from "@sluice/client/internal/net/freed-memory";
+import { reportFault } from "@sluice/client/internal/observability/faults";
+import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import type { SessionReport } from "../session.ts";
-import type { SessionEnd } from "../session-end.ts";
 import {
   type ObservedPayload,
   type ObservedSession,

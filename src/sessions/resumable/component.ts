@@ -1,5 +1,5 @@
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { SessionClock } from "../../net/session-clock.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import type { ReplicaName } from "./replica-name.ts";

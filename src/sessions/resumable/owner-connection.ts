@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import type { DialOptions } from "../../net/dial.ts";
+import type { DialOptions } from "@sluice/client/internal/net/dial";
 
 /** How to reach another process, which owns a session. */
 export interface OwnerConnection {

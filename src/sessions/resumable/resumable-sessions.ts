@@ -1,32 +1,37 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { NOTHING } from "../../../protocols/bytes/index.ts";
-import {
-  encodeAgreement,
-  parseRequest,
-  RESUME_HEADER,
-  RESUME_PROTOCOL,
-  type Resumption,
-} from "../../../protocols/resume/index.ts";
-import type { UserInfo } from "../../access/user-info.ts";
 import {
   forbidden,
   genericError,
   resourceExpired,
   type StatusError,
   tooManyRequests,
-} from "../../api/status.ts";
+} from "@sluice/client/internal/api/status";
+import {
+  type HeaderList,
+  headerValue,
+  listElements,
+  withHeader,
+} from "@sluice/client/internal/http/header-list";
+import type { LingerTimes } from "@sluice/client/internal/net/linger";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { ResumableSocket } from "@sluice/client/internal/sessions/resumable-socket";
+import { isProven } from "@sluice/client/internal/sessions/resume-proof";
+import { RESUME_HEARTBEAT } from "@sluice/client/internal/sessions/resuming-client";
+import { NOTHING } from "@sluice/protocols/bytes";
+import {
+  encodeAgreement,
+  parseRequest,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+  type Resumption,
+} from "@sluice/protocols/resume";
+import type { UserInfo } from "../../access/user-info.ts";
 import type { Resumption as ResumptionSettings } from "../../config/sections/resumption.ts";
-import { type HeaderList, headerValue, listElements, withHeader } from "../../http/header-list.ts";
-import type { LingerTimes } from "../../net/linger.ts";
-import type { SessionClock } from "../../net/session-clock.ts";
-import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
 import type { Admission } from "../admission.ts";
-import { ResumableSocket } from "./resumable-socket.ts";
-import { isProven } from "./resume-proof.ts";
-import { RESUME_HEARTBEAT } from "./resuming-client.ts";
 import type { SessionOwner } from "./session-owner.ts";
 
 /** After this many wrong proofs a session refuses further attempts, its owner's included, for a while. */

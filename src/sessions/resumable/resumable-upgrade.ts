@@ -1,4 +1,3 @@
-import { type Agreement, RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -7,22 +6,29 @@ import {
   listElements,
   withHeader,
   withoutHeaders,
-} from "../../http/header-list.ts";
+} from "@sluice/client/internal/http/header-list";
 import {
   isSwitchedTo,
   requestUpgrade,
   type SwitchedUpgrade,
   type UpgradeRequest,
   type UpgradeResponse,
-} from "../../http/upgrade/upgrade-request.ts";
+} from "@sluice/client/internal/http/upgrade/upgrade-request";
 import {
   checkWebSocketAnswer,
   newWebSocketRequest,
   webSocketRequestLines,
-} from "../../http/upgrade/websocket-request.ts";
-import type { SessionClock } from "../../net/session-clock.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
-import { agreementOf, isFinalStatus, isReset, offerLine, resumingSocket } from "./resuming-client.ts";
+} from "@sluice/client/internal/http/upgrade/websocket-request";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import {
+  agreementOf,
+  isFinalStatus,
+  isReset,
+  offerLine,
+  resumingSocket,
+} from "@sluice/client/internal/sessions/resuming-client";
+import { type Agreement, RESUME_HEADER, RESUME_PROTOCOL } from "@sluice/protocols/resume";
 
 export interface ResumableUpgradeOptions {
   readonly clock: SessionClock;

@@ -1,15 +1,10 @@
-import {
-  encodeResumed,
-  RESUME_HEADER,
-  RESUME_PROTOCOL,
-  type Resumption,
-} from "../../../protocols/resume/index.ts";
-import { checkServerHandshake } from "../../../protocols/websocket/index.ts";
+import { resourceExpired } from "@sluice/client/internal/api/status";
+import { flatHeaders, type HeaderLine } from "@sluice/client/internal/http/header-list";
+import { acceptValueOf } from "@sluice/client/internal/http/upgrade/websocket-request";
+import { encodeResumed, RESUME_HEADER, RESUME_PROTOCOL, type Resumption } from "@sluice/protocols/resume";
+import { checkServerHandshake } from "@sluice/protocols/websocket";
 import type { UserInfo } from "../../access/user-info.ts";
-import { resourceExpired } from "../../api/status.ts";
-import { flatHeaders, type HeaderLine } from "../../http/header-list.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
-import { acceptValueOf } from "../../http/upgrade/websocket-request.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
 import type { GatewayContext } from "../context.ts";

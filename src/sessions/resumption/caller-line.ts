@@ -1,5 +1,5 @@
+import { type HeaderLine, type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { UserInfo } from "../../access/user-info.ts";
-import { type HeaderLine, type HeaderList, headerValue } from "../../http/header-list.ts";
 
 /** The value is base64url of the user as JSON. */
 const CALLER_HEADER = "Sluice-Caller";

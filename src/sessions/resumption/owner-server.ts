@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Resumption } from "../../../protocols/resume/index.ts";
+import { badRequest, internalError, StatusError } from "@sluice/client/internal/api/status";
+import { createHttp1Server, type Http1Bounds } from "@sluice/client/internal/http/downstream/http1-server";
+import { headerListOf } from "@sluice/client/internal/http/header-list";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
-import { badRequest, internalError, StatusError } from "../../api/status.ts";
-import { createHttp1Server, type Http1Bounds } from "../../http/downstream/http1-server.ts";
-import { headerListOf } from "../../http/header-list.ts";
 import { requestUrlOf } from "../../http/request-url.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
 import type { Responder } from "../responder.ts";

@@ -1,16 +1,15 @@
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import {
-  encodeResumption,
-  RESUME_HEADER,
-  RESUME_PROTOCOL,
-  type Resumption,
-} from "../../../protocols/resume/index.ts";
+  isSwitchedTo,
+  requestUpgrade,
+  type SwitchedUpgrade,
+} from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { webSocketRequestLines } from "@sluice/client/internal/http/upgrade/websocket-request";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL, type Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
-import { serviceUnavailable } from "../../api/status.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
-import { isSwitchedTo, requestUpgrade, type SwitchedUpgrade } from "../../http/upgrade/upgrade-request.ts";
-import { webSocketRequestLines } from "../../http/upgrade/websocket-request.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
 import type { GatewayContext } from "../context.ts";
 import { refusalErrorOf } from "../node-refusal.ts";

@@ -1,6 +1,6 @@
-import type { Resumption } from "../../../protocols/resume/index.ts";
+import { serviceUnavailable } from "@sluice/client/internal/api/status";
+import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
-import { serviceUnavailable } from "../../api/status.ts";
 import type { GatewayContext } from "../context.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { atSocket, type OwnerConnection } from "../resumable/owner-connection.ts";

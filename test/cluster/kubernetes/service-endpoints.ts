@@ -1,8 +1,8 @@
+import { loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
 import type { Endpoint } from "../../../src/api/service-objects.ts";
 import { SERVICE_NAME_LABEL } from "../../../src/api/service-objects.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { ApiClient } from "../../../src/kubernetes/api-client.ts";
-import { loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
 import { LiveCluster } from "../../../src/kubernetes/live-cluster.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 

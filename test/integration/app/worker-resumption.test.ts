@@ -1,8 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { execPath, type SessionError, Target, WebSocketExecutor } from "../../../src/client/index.ts";
-import { proofOf } from "../../../src/sessions/resumable/resume-proof.ts";
+import {
+  execPath,
+  type SessionError,
+  Target,
+  WebSocketExecutor,
+} from "../../../packages/client/src/index.ts";
+import { proofOf } from "../../../packages/client/src/sessions/resume-proof.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";

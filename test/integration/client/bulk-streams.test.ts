@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import { WebSocketExecutor } from "../../../src/client/executors.ts";
-import type { PartTaker } from "../../../src/client/output-sink.ts";
-import { execPath } from "../../../src/client/pod-paths.ts";
+import { WebSocketExecutor } from "../../../packages/client/src/executors.ts";
+import type { PartTaker } from "../../../packages/client/src/output-sink.ts";
+import { execPath } from "../../../packages/client/src/pod-paths.ts";
 import {
   endSession,
   onChannel,

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type DialRequest, dial } from "../../../src/client/connect.ts";
-import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../../src/client/refusal.ts";
-import { Target, type TargetOptions } from "../../../src/client/target.ts";
-import { USER_AGENT } from "../../../src/config/version.ts";
-import { ConnectError } from "../../../src/http/upstream/connect-error.ts";
+import { USER_AGENT } from "../../../packages/client/src/config/version.ts";
+import { type DialRequest, dial } from "../../../packages/client/src/connect.ts";
+import { ConnectError } from "../../../packages/client/src/http/upstream/connect-error.ts";
+import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../../packages/client/src/refusal.ts";
+import { Target, type TargetOptions } from "../../../packages/client/src/target.ts";
 import { switchingWebSocket } from "../../support/client/switching.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
 import { afterHead, answering, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { getObject } from "../../../src/client/get-object.ts";
-import { Target } from "../../../src/client/target.ts";
+import { getObject } from "../../../packages/client/src/get-object.ts";
+import { Target } from "../../../packages/client/src/target.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
 import { answering, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";
 

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { dial } from "../../../src/client/connect.ts";
-import { getObject } from "../../../src/client/get-object.ts";
-import { Target } from "../../../src/client/target.ts";
+import { dial } from "../../../packages/client/src/connect.ts";
+import { getObject } from "../../../packages/client/src/get-object.ts";
+import { Target } from "../../../packages/client/src/target.ts";
 import { listenRaw, openSocketCount, type RawUpstream, until } from "../../support/http/loopback.ts";
 
 const OBJECT = 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{"a":1}';

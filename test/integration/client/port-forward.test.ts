@@ -3,17 +3,21 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ERROR_WAIT_MS, type ForwardedStream } from "../../../src/client/forwarded-stream.ts";
-import { parsePortArgument } from "../../../src/client/port-argument.ts";
+import { ERROR_WAIT_MS, type ForwardedStream } from "../../../packages/client/src/forwarded-stream.ts";
+import { parsePortArgument } from "../../../packages/client/src/port-argument.ts";
 import {
   MAX_STREAM_BUFFER_BYTES,
   type PortForwardConnection,
   STREAM_STALL_TIMEOUT_MS,
-} from "../../../src/client/port-forward-connection.ts";
-import { FallbackDialer, SpdyDialer, TunnelDialer } from "../../../src/client/port-forward-dialers.ts";
-import { PortForwarder } from "../../../src/client/port-forwarder.ts";
-import { Target } from "../../../src/client/target.ts";
-import { createDemoPodServers } from "../../../src/fake-node/index.ts";
+} from "../../../packages/client/src/port-forward-connection.ts";
+import {
+  FallbackDialer,
+  SpdyDialer,
+  TunnelDialer,
+} from "../../../packages/client/src/port-forward-dialers.ts";
+import { PortForwarder } from "../../../packages/client/src/port-forwarder.ts";
+import { Target } from "../../../packages/client/src/target.ts";
+import { createDemoPodServers } from "../../../packages/lab/src/fake-node/index.ts";
 import { openSocketCount, until } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { type KubeletScript, type KubeletSession, ScriptedKubelet } from "../../support/scripted-kubelet.ts";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { dial } from "../../../src/client/connect.ts";
-import { getObject } from "../../../src/client/get-object.ts";
-import { Target } from "../../../src/client/target.ts";
-import { ConnectError } from "../../../src/http/upstream/connect-error.ts";
+import { dial } from "../../../packages/client/src/connect.ts";
+import { getObject } from "../../../packages/client/src/get-object.ts";
+import { ConnectError } from "../../../packages/client/src/http/upstream/connect-error.ts";
+import { Target } from "../../../packages/client/src/target.ts";
 import {
   endSession,
   startWebSocketServer,

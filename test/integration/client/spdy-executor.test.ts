@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { FallbackExecutor, SpdyExecutor, WebSocketExecutor } from "../../../src/client/executors.ts";
-import { execPath } from "../../../src/client/pod-paths.ts";
-import { SessionError } from "../../../src/client/session-error.ts";
-import type { SessionTimes } from "../../../src/client/session-times.ts";
-import { Target } from "../../../src/client/target.ts";
+import { FallbackExecutor, SpdyExecutor, WebSocketExecutor } from "../../../packages/client/src/executors.ts";
+import { execPath } from "../../../packages/client/src/pod-paths.ts";
+import { SessionError } from "../../../packages/client/src/session-error.ts";
+import type { SessionTimes } from "../../../packages/client/src/session-times.ts";
+import { Target } from "../../../packages/client/src/target.ts";
 import {
   Collected,
   endSession,

@@ -1,7 +1,7 @@
+import { SessionClock } from "../../../packages/client/src/net/session-clock.ts";
+import { WebSocketConnection } from "../../../packages/client/src/sessions/websocket-connection.ts";
 import { SpdySession, type SpdyStream } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits } from "../../../protocols/websocket/index.ts";
-import { SessionClock } from "../../../src/net/session-clock.ts";
-import { WebSocketConnection } from "../../../src/sessions/carriers/websocket-connection.ts";
 import { switchingWebSocket } from "../../support/client/switching.ts";
 import { listenRaw } from "../../support/http/loopback.ts";
 import type { KubeletScript, KubeletSession } from "../../support/scripted-kubelet.ts";

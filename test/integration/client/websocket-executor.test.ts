@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
+import type { CommandStreams } from "../../../packages/client/src/command-run.ts";
+import { WebSocketExecutor } from "../../../packages/client/src/executors.ts";
+import { acceptValueOf } from "../../../packages/client/src/http/upgrade/websocket-request.ts";
+import { execPath } from "../../../packages/client/src/pod-paths.ts";
+import { SessionError } from "../../../packages/client/src/session-error.ts";
+import type { SessionTimes } from "../../../packages/client/src/session-times.ts";
+import { Target } from "../../../packages/client/src/target.ts";
 import type { RemoteCommandVersion } from "../../../protocols/remotecommand/index.ts";
 import { encodeClose, encodeSwitchingProtocols } from "../../../protocols/websocket/index.ts";
-import type { CommandStreams } from "../../../src/client/command-run.ts";
-import { WebSocketExecutor } from "../../../src/client/executors.ts";
-import { execPath } from "../../../src/client/pod-paths.ts";
-import { SessionError } from "../../../src/client/session-error.ts";
-import type { SessionTimes } from "../../../src/client/session-times.ts";
-import { Target } from "../../../src/client/target.ts";
-import { acceptValueOf } from "../../../src/http/upgrade/websocket-request.ts";
 import {
   Collected,
   endSession,

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ALL_CASES, type ConformanceReport } from "../../../src/conformance/index.ts";
+import { ALL_CASES, type ConformanceReport } from "../../../packages/lab/src/conformance/index.ts";
 import type { ProxyDefect } from "../../support/conformance/broken-proxy.ts";
 import { PROXY_DEFECTS } from "../../support/conformance/proxy-defects.ts";
 import { TestedDemo, troubles } from "../../support/conformance/tested-demo.ts";

@@ -2,16 +2,16 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { Target } from "../../../src/client/index.ts";
+import { Target } from "../../../packages/client/src/index.ts";
 import {
   apiServerEndpoint,
   type ConformanceCase,
   type Endpoint,
   runConformance,
   runtimeEndpoint,
-} from "../../../src/conformance/index.ts";
-import { MAX_KEPT_BYTES, RecordedOutput } from "../../../src/conformance/recorded-output.ts";
-import { SkippedCase, Violation } from "../../../src/conformance/violation.ts";
+} from "../../../packages/lab/src/conformance/index.ts";
+import { MAX_KEPT_BYTES, RecordedOutput } from "../../../packages/lab/src/conformance/recorded-output.ts";
+import { SkippedCase, Violation } from "../../../packages/lab/src/conformance/violation.ts";
 
 const closers: (() => void)[] = [];
 afterEach(() => {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const hasNginx = spawnSync("nginx", ["-v"]).error === undefined;

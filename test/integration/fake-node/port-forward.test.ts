@@ -2,9 +2,13 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import {
+  createDemoPodServers,
+  type DemoPodServers,
+  type FakeNode,
+} from "../../../packages/lab/src/fake-node/index.ts";
 import { SpdySession } from "../../../protocols/spdy/index.ts";
 import { OPCODE, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
-import { createDemoPodServers, type DemoPodServers, type FakeNode } from "../../../src/fake-node/index.ts";
 import {
   type ClientStream,
   maskedFrame,

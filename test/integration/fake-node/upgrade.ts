@@ -1,9 +1,13 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
+import {
+  createFakeNode,
+  type FakeNode,
+  type FakeNodeOptions,
+} from "../../../packages/lab/src/fake-node/index.ts";
 import { SpdySession, type SpdyStream } from "../../../protocols/spdy/index.ts";
 import { MAX_FRAME_HEADER_BYTES, writeMaskedFrameHeader } from "../../../protocols/websocket/index.ts";
-import { createFakeNode, type FakeNode, type FakeNodeOptions } from "../../../src/fake-node/index.ts";
 
 export const POD = {
   namespace: "default",

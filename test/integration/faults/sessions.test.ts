@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { HttpUpstream } from "../../../src/http/upstream/http-upstream.ts";
+import { HttpUpstream } from "../../../packages/client/src/http/upstream/http-upstream.ts";
+import { SessionClock } from "../../../packages/client/src/net/session-clock.ts";
+import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import { createApiServer } from "../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../src/legs/api-server/forward-to-api-server.ts";
-import { SessionClock } from "../../../src/net/session-clock.ts";
-import { onFault } from "../../../src/observability/faults.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legacy-forward-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";

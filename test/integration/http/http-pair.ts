@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { HttpUpstream } from "../../../packages/client/src/http/upstream/http-upstream.ts";
+import type { UpstreamError } from "../../../packages/client/src/net/upstream-error.ts";
 import { Http1Downstream } from "../../../src/http/downstream/http1-downstream.ts";
 import type { ForwardOptions } from "../../../src/http/upstream/forward-options.ts";
 import { forwardExchange } from "../../../src/http/upstream/http-forwarder.ts";
-import { HttpUpstream } from "../../../src/http/upstream/http-upstream.ts";
-import type { UpstreamError } from "../../../src/net/upstream-error.ts";
 import {
   closeServer,
   listen,

@@ -1,6 +1,9 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { HttpUpstream, type HttpUpstreamOptions } from "../../../src/http/upstream/http-upstream.ts";
+import {
+  HttpUpstream,
+  type HttpUpstreamOptions,
+} from "../../../packages/client/src/http/upstream/http-upstream.ts";
 import { listenRaw, openSocketCount, type RawUpstream, until } from "../../support/http/loopback.ts";
 import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
 

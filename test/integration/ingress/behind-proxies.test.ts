@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { type EchoedRequest, type EchoPod, startEchoPod } from "../../support/echo-service.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 

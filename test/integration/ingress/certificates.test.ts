@@ -7,8 +7,11 @@ import path from "node:path";
 import { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PLAIN_HTTP_ANSWER } from "../../../src/http/downstream/plain-http.ts";
-import { createSelfSignedCertificate, type SelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { PLAIN_HTTP_ANSWER } from "../../../packages/client/src/http/downstream/plain-http.ts";
+import {
+  createSelfSignedCertificate,
+  type SelfSignedCertificate,
+} from "../../../packages/client/src/net/self-signed.ts";
 import { backend, FrontDoor, ingressObject } from "../../support/front-door.ts";
 
 /** The type of TLS's record. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { resourceOfKind } from "../../support/api-server/resources.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 
 const CA_ANNOTATION = "sluice.dev/backend-ca-secret";

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CREDENTIALS_REUSE_MS, loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
-import { readKubeconfigEntries } from "../../../src/kubernetes/kubeconfig-entries.ts";
-import { type PluginOptions, pluginOf } from "../../../src/kubernetes/plugin-credentials.ts";
-import { MAX_PLUGIN_OUTPUT_BYTES } from "../../../src/kubernetes/run-plugin.ts";
+import { CREDENTIALS_REUSE_MS, loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
+import { readKubeconfigEntries } from "../../../packages/client/src/kubernetes/kubeconfig-entries.ts";
+import { type PluginOptions, pluginOf } from "../../../packages/client/src/kubernetes/plugin-credentials.ts";
+import { MAX_PLUGIN_OUTPUT_BYTES } from "../../../packages/client/src/kubernetes/run-plugin.ts";
 import { eventually } from "../../support/eventually.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { KubeconfigEntries } from "../../../src/kubernetes/kubeconfig-entries.ts";
-import { pluginOf } from "../../../src/kubernetes/plugin-credentials.ts";
+import type { KubeconfigEntries } from "../../../packages/client/src/kubernetes/kubeconfig-entries.ts";
+import { pluginOf } from "../../../packages/client/src/kubernetes/plugin-credentials.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 /** What the provider answers at its token endpoint, request by request; and what it was asked. */

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { type ConnectionOptions, connect, createServer, getCiphers } from "node:tls";
 import { describe, expect, it } from "vitest";
+import { createSelfSignedCertificate } from "../../../packages/lab/src/fake-node/index.ts";
 import {
   CIPHER_SUITES,
   cipherOptionsOf,
   type TlsSettings,
 } from "../../../src/config/sections/tls-settings.ts";
-import { createSelfSignedCertificate } from "../../../src/fake-node/index.ts";
 import { tlsOptionsOf } from "../../../src/listeners/serving-tls.ts";
 
 async function cipherWith(options: ConnectionOptions, settings: Partial<TlsSettings> = {}): Promise<string> {

@@ -2,8 +2,13 @@ import { createServer, type Server } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import { Target } from "../../../src/client/index.ts";
-import { Generator, LoadCollector, type LoadPlan, type LoadReport } from "../../../src/load/index.ts";
+import { Target } from "../../../packages/client/src/index.ts";
+import {
+  Generator,
+  LoadCollector,
+  type LoadPlan,
+  type LoadReport,
+} from "../../../packages/lab/src/load/index.ts";
 import { startWebSocketServer } from "../../support/client/websocket-server.ts";
 import { loadPlan } from "../../support/load-plan.ts";
 

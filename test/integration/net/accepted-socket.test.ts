@@ -5,11 +5,11 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { type Duplex, PassThrough } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
+import { releaseChunk } from "../../../packages/client/src/net/reused-reads.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
+import type { UpgradedConnection } from "../../../packages/client/src/net/upgraded-connection.ts";
 import { withReusedReads } from "../../../src/net/accepted-socket.ts";
 import { feed } from "../../../src/net/feed.ts";
-import { releaseChunk } from "../../../src/net/reused-reads.ts";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
-import type { UpgradedConnection } from "../../../src/net/upgraded-connection.ts";
 
 const UPGRADE = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 

@@ -3,11 +3,11 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer as createTlsServer, type Server, TLSSocket, type TlsOptions } from "node:tls";
 import { generate } from "selfsigned";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { requestUpgrade } from "../../../src/http/upgrade/upgrade-request.ts";
-import { HttpUpstream } from "../../../src/http/upstream/http-upstream.ts";
-import { dial } from "../../../src/net/dial.ts";
-import { goDialErrorText } from "../../../src/net/go-dial-error.ts";
-import { MAX_REMEMBERED_SESSIONS, UpstreamTls } from "../../../src/net/tls.ts";
+import { requestUpgrade } from "../../../packages/client/src/http/upgrade/upgrade-request.ts";
+import { HttpUpstream } from "../../../packages/client/src/http/upstream/http-upstream.ts";
+import { dial } from "../../../packages/client/src/net/dial.ts";
+import { goDialErrorText } from "../../../packages/client/src/net/go-dial-error.ts";
+import { MAX_REMEMBERED_SESSIONS, UpstreamTls } from "../../../packages/client/src/net/tls.ts";
 import { closeServer, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";
 import { exchange, startForwarder } from "../http/http-pair.ts";
 

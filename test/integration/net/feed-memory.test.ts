@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { Duplex } from "node:stream";
 import { expect, it } from "vitest";
+import { ReusedReads } from "../../../packages/client/src/net/reused-reads.ts";
 import { feed } from "../../../src/net/feed.ts";
-import { ReusedReads } from "../../../src/net/reused-reads.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const KIB = 1024;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { finishAndLinger, LINGER_PROGRESS_BYTES } from "../../../src/net/linger.ts";
+import { finishAndLinger, LINGER_PROGRESS_BYTES } from "../../../packages/client/src/net/linger.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 

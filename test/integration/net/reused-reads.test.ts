@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { ReusedReads, recycleChunks, releaseChunk } from "../../../src/net/reused-reads.ts";
+import { ReusedReads, recycleChunks, releaseChunk } from "../../../packages/client/src/net/reused-reads.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const servers: Server[] = [];

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { type DialOptions, dial, type UpstreamEndpoint } from "../../../src/net/dial.ts";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../../../packages/client/src/net/dial.ts";
 import { SpareConnections } from "../../../src/net/spare-connections.ts";
 import { listenRaw, openSocketCount, type RawUpstream, until } from "../../support/http/loopback.ts";
 

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { HttpUpstream } from "../../../src/http/upstream/http-upstream.ts";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { HttpUpstream } from "../../../packages/client/src/http/upstream/http-upstream.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 import { testUpstreams } from "../../support/test-upstreams.ts";
 

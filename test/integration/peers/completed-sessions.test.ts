@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Target } from "../../../packages/client/src/index.ts";
+import { SessionClock } from "../../../packages/client/src/net/session-clock.ts";
+import { ResumableSocket } from "../../../packages/client/src/sessions/resumable-socket.ts";
+import { RESUME_HEARTBEAT } from "../../../packages/client/src/sessions/resuming-client.ts";
 import {
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
   writeMaskedFrameHeader,
 } from "../../../protocols/websocket/index.ts";
-import type { Target } from "../../../src/client/index.ts";
-import { SessionClock } from "../../../src/net/session-clock.ts";
-import { ResumableSocket } from "../../../src/sessions/resumable/resumable-socket.ts";
-import { RESUME_HEARTBEAT } from "../../../src/sessions/resumable/resuming-client.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { portOf, ReplicaFiles, targetAt } from "../../support/replicas.ts";

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import type { ProbeHandler } from "../../../src/api/probe-objects.ts";
-import { onFault } from "../../../src/observability/faults.ts";
 import { runProbe } from "../../../src/probes/run-probe.ts";
 import {
   ProbeThreads,

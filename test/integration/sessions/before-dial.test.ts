@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { forbidden } from "../../../src/api/status.ts";
+import { forbidden } from "../../../packages/client/src/api/status.ts";
 import type { BeforeDial } from "../../../src/sessions/context.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { EventList } from "../../support/event-list.ts";

@@ -3,8 +3,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { connect, createServer, type Server, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { gatherWrites, unsentBytesOf } from "../../../src/net/gathered-writes.ts";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { gatherWrites, unsentBytesOf } from "../../../packages/client/src/net/gathered-writes.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { untilStill } from "../../support/still.ts";
 
 const KIB = 1024;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Duplex, duplexPair } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import type { RefusedUpgrade } from "../../../src/http/upgrade/upgrade-request.ts";
+import type { RefusedUpgrade } from "../../../packages/client/src/http/upgrade/upgrade-request.ts";
 import { apiServerLeg } from "../../../src/legs/api-server/api-server-leg.ts";
 import type { Downstream } from "../../../src/sessions/downstream.ts";
 import { runSession } from "../../../src/sessions/run-session.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type PortForwardConnection, SpdyDialer, TunnelDialer } from "../../../src/client/index.ts";
+import { type PortForwardConnection, SpdyDialer, TunnelDialer } from "../../../packages/client/src/index.ts";
 import { startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { ResumableGateway } from "../../support/resumable-gateway.ts";

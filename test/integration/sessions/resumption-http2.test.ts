@@ -1,16 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { HeaderLine } from "../../../packages/client/src/http/header-list.ts";
+import { dial, Target } from "../../../packages/client/src/index.ts";
+import { SessionClock } from "../../../packages/client/src/net/session-clock.ts";
+import {
+  type AnsweredUpgrade,
+  resumingSocket,
+} from "../../../packages/client/src/sessions/resuming-client.ts";
 import {
   encodeOffer,
   parseAgreement,
   RESUME_HEADER,
   RESUME_PROTOCOL,
 } from "../../../protocols/resume/index.ts";
-import { dial, Target } from "../../../src/client/index.ts";
-import type { HeaderLine } from "../../../src/http/header-list.ts";
-import { SessionClock } from "../../../src/net/session-clock.ts";
-import { type AnsweredUpgrade, resumingSocket } from "../../../src/sessions/resumable/resuming-client.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { connectHttp2, openSwitched } from "../../support/http2-client.ts";
 import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";

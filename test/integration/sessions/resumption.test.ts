@@ -7,21 +7,21 @@ import path from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import {
-  type Agreement,
-  encodeOffer,
-  RESUME_HEADER,
-  RESUME_PROTOCOL,
-} from "../../../protocols/resume/index.ts";
-import {
   dial,
   dialResumable,
   type ExecutorOptions,
   execPath,
   type SessionError,
   WebSocketExecutor,
-} from "../../../src/client/index.ts";
-import { proofOf } from "../../../src/sessions/resumable/resume-proof.ts";
-import { BROKEN_OFF_MS } from "../../../src/sessions/resumable/resuming-client.ts";
+} from "../../../packages/client/src/index.ts";
+import { proofOf } from "../../../packages/client/src/sessions/resume-proof.ts";
+import { BROKEN_OFF_MS } from "../../../packages/client/src/sessions/resuming-client.ts";
+import {
+  type Agreement,
+  encodeOffer,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+} from "../../../protocols/resume/index.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { ManualClock } from "../../support/manual-clock.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { unauthorized } from "../../../src/api/status.ts";
+import { unauthorized } from "../../../packages/client/src/api/status.ts";
 
 export interface Caller {
   readonly username: string;

@@ -1,12 +1,12 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import type { StatusError } from "../../../src/api/status.ts";
+import type { StatusError } from "../../../packages/client/src/api/status.ts";
 import {
   genericError,
   resourceExpired,
   serviceUnavailable,
   tooManyRequests,
-} from "../../../src/api/status.ts";
+} from "../../../packages/client/src/api/status.ts";
 
 export interface FaultyRequest {
   readonly method: string;

@@ -1,4 +1,4 @@
-import { badRequest } from "../../../src/api/status.ts";
+import { badRequest } from "../../../packages/client/src/api/status.ts";
 
 type Json = unknown;
 interface Operation {

@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ApiObject } from "../../../src/api/api-object.ts";
 import {
   badRequest,
   forbidden,
@@ -14,7 +13,8 @@ import {
   statusBody,
   unknownPath,
   unsupportedMediaType,
-} from "../../../src/api/status.ts";
+} from "../../../packages/client/src/api/status.ts";
+import type { ApiObject } from "../../../src/api/api-object.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { type Caller, type Callers, callersOf } from "./callers.ts";
 import { discoveryDocument } from "./discovery.ts";

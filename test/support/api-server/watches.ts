@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
+import { resourceExpired } from "../../../packages/client/src/api/status.ts";
 import type { ApiObject } from "../../../src/api/api-object.ts";
-import { resourceExpired } from "../../../src/api/status.ts";
 import type { ObjectStore, StoredEvent } from "./object-store.ts";
 import { groupVersionOf, type Resource } from "./resources.ts";
 import type { IsWanted } from "./selectors.ts";

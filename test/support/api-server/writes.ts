@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import {
+  badRequest,
+  notFound,
+  StatusError,
+  unsupportedMediaType,
+} from "../../../packages/client/src/api/status.ts";
 import { withDefaultIngressClass } from "../../../src/api/admission/default-ingress-class.ts";
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import { invalidObject } from "../../../src/api/field-errors.ts";
 import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
-import { badRequest, notFound, StatusError, unsupportedMediaType } from "../../../src/api/status.ts";
 import { decodeObject } from "../../../src/api/strategy/decode-object.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";

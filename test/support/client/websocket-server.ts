@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PassThrough, Writable } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { Target } from "../../../src/client/target.ts";
+import { Target } from "../../../packages/client/src/target.ts";
 
 export interface TestWebSocketServer {
   readonly target: Target;

@@ -1,4 +1,4 @@
-import type { ConformanceReport } from "../../../src/conformance/index.ts";
+import type { ConformanceReport } from "../../../packages/lab/src/conformance/index.ts";
 
 /** A defect of a peer, found by a case and explained from the peer's source. A row in docs/evidence/conformance.md has its text. */
 export interface KnownFailure {

@@ -1,5 +1,5 @@
 import { cpus, loadavg } from "node:os";
-import { ALL_CASES, type Endpoint, runConformance } from "../../../src/conformance/index.ts";
+import { ALL_CASES, type Endpoint, runConformance } from "../../../packages/lab/src/conformance/index.ts";
 import { publishSection } from "../evidence-sections.ts";
 import { evidenceTable } from "../evidence-table.ts";
 import { isFullRun } from "../real-parts.ts";

@@ -1,4 +1,5 @@
-import { kubeconfigTarget, Target } from "../../../src/client/index.ts";
+import { kubeconfigTarget, Target } from "../../../packages/client/src/index.ts";
+import { loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
 import {
   ALL_CASES,
   apiServerEndpoint,
@@ -6,8 +7,7 @@ import {
   type ConformanceReport,
   type LabSettings,
   runConformance,
-} from "../../../src/conformance/index.ts";
-import { loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
+} from "../../../packages/lab/src/conformance/index.ts";
 import { type RunningDemo, startDemo } from "../demo.ts";
 import { type ProxyBehaviour, startBrokenProxy } from "./broken-proxy.ts";
 

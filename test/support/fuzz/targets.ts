@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import { decodeProxyHeader } from "../../../protocols/proxy-protocol/index.ts";
 import { defaultSpdyLimits, FrameDecoder } from "../../../protocols/spdy/index.ts";
 import { ClientHelloReader } from "../../../protocols/tls/index.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
-import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { Recorder as Http1Recorder } from "../../unit/protocols/http1/recorder.ts";
 import { binaryHeader, tlv, withChecksum } from "../protocols/proxy-protocol/binary-header.ts";
 import { Recorder as WebSocketRecorder } from "../protocols/websocket/recorder.ts";

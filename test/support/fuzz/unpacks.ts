@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { SessionError } from "../../../packages/client/src/session-error.ts";
 import { CopyError } from "../../../src/cli/copy/copy-error.ts";
 import { downloadFolder } from "../../../src/cli/copy/download-folder.ts";
 import type { RemotePath } from "../../../src/cli/copy/remote-path.ts";
 import type { RemoteShell, ShellStreams } from "../../../src/cli/copy/remote-shell.ts";
-import { SessionError } from "../../../src/client/session-error.ts";
 
 /** An archive of a few KiB takes milliseconds. */
 const HANG_MS = 10_000;

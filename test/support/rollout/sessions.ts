@@ -2,7 +2,12 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { PassThrough, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
-import { execPath, type Target, TunnelDialer, WebSocketExecutor } from "../../../src/client/index.ts";
+import {
+  execPath,
+  type Target,
+  TunnelDialer,
+  WebSocketExecutor,
+} from "../../../packages/client/src/index.ts";
 import { eventually } from "../eventually.ts";
 import type { KubectlRunner } from "../kubectl.ts";
 import { isFullRun } from "../real-parts.ts";

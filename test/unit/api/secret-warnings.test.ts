@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { secretWarnings } from "../../../src/api/validation/validate-secret.ts";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 it("a TLS Secret is warned of in the API server's words, and no other kind", async () => {

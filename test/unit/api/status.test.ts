@@ -16,7 +16,7 @@ import {
   tooManyRequests,
   unauthorized,
   unknownPath,
-} from "../../../src/api/status.ts";
+} from "../../../packages/client/src/api/status.ts";
 
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const head = '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",';

@@ -1,9 +1,9 @@
 import { Duplex } from "node:stream";
 import { expect, it } from "vitest";
+import type { UpgradedConnection } from "../../../packages/client/src/index.ts";
+import { defaultSessionTimes } from "../../../packages/client/src/session-times.ts";
+import { WebSocketCommandLink } from "../../../packages/client/src/websocket-command-link.ts";
 import { WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
-import type { UpgradedConnection } from "../../../src/client/index.ts";
-import { defaultSessionTimes } from "../../../src/client/session-times.ts";
-import { WebSocketCommandLink } from "../../../src/client/websocket-command-link.ts";
 
 it("sends input as base64 where the protocol wants it, each message by itself", () => {
   const messages: Buffer[] = [];

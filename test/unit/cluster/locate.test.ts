@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { type Status, StatusError } from "../../../packages/client/src/api/status.ts";
 import type { Node, Pod } from "../../../src/api/objects.ts";
-import { type Status, StatusError } from "../../../src/api/status.ts";
 import {
   defaultLocateOptions,
   type LocateOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
 import type { Pod } from "../../../src/api/objects.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
-import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { exampleManifests } from "../../support/api/example-cluster.ts";
 
 const parse = (...texts: string[]) =>

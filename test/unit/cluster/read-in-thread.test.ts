@@ -1,9 +1,9 @@
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
 import { readInThread } from "../../../src/cluster/read-in-thread.ts";
-import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
 
 /** Threads run what is compiled: Node does not read TypeScript everywhere. */

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { StatusError } from "../../../packages/client/src/api/status.ts";
 import { RbacAuthorizer } from "../../../src/access/authz/rbac/rbac-authorizer.ts";
 import { RbacSource } from "../../../src/access/authz/rbac/rbac-source.ts";
 import { requestAttributes } from "../../../src/access/authz/request-attributes.ts";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
 import type { KubernetesObject, ObjectKind } from "../../../src/api/objects.ts";
 import type { Service } from "../../../src/api/service-objects.ts";
-import { StatusError } from "../../../src/api/status.ts";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions, locate, nodeEndpointOf } from "../../../src/cluster/locate.ts";

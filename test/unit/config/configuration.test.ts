@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
+import { placedFields } from "../../../packages/client/src/config/field.ts";
 import {
   defaultConfiguration,
   gatewayConfiguration,
   parseConfiguration,
 } from "../../../src/config/configuration.ts";
-import { ConfigurationError } from "../../../src/config/configuration-error.ts";
-import { placedFields } from "../../../src/config/field.ts";
 import { DEFAULT_CIPHER_SUITES } from "../../../src/config/sections/tls-settings.ts";
 import type { LogLevel } from "../../../src/observability/logger.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";

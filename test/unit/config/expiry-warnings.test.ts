@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import type { NamedFile } from "../../../packages/client/src/config/named-file.ts";
 import { expiryWarnings } from "../../../src/config/configuration-warnings.ts";
-import type { NamedFile } from "../../../src/config/named-file.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 const DAY_MS = 86_400_000;

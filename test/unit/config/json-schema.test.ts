@@ -1,11 +1,11 @@
 import { createRequire } from "node:module";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { ConfigurationProblem } from "../../../packages/client/src/config/configuration-error.ts";
+import { type Field, placedFields, type Table } from "../../../packages/client/src/config/field.ts";
+import { Section } from "../../../packages/client/src/config/section.ts";
+import { EMPTY_DOCUMENT } from "../../../packages/client/src/config/yaml-documents.ts";
 import { configurationSchema, gatewayConfiguration } from "../../../src/config/configuration.ts";
-import type { ConfigurationProblem } from "../../../src/config/configuration-error.ts";
-import { type Field, placedFields, type Table } from "../../../src/config/field.ts";
-import { Section } from "../../../src/config/section.ts";
-import { EMPTY_DOCUMENT } from "../../../src/config/yaml-documents.ts";
 
 interface Validator {
   compile(schema: object): (value: unknown) => boolean;

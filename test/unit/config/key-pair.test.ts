@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { keyPairOf, keyPairProblem } from "../../../src/config/key-pair.ts";
-import { createSelfSignedCertificate } from "../../../src/net/self-signed.ts";
+import { keyPairOf, keyPairProblem } from "../../../packages/client/src/config/key-pair.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 
 let ec: TestCertificate;

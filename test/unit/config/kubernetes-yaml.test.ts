@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseYamlDocuments } from "../../../src/config/yaml-documents.ts";
+import { parseYamlDocuments } from "../../../packages/client/src/config/yaml-documents.ts";
 import { MANIFEST_KEYS, MANIFEST_WORDS, manifestOf } from "../../support/manifest-words.ts";
 
 const asManifest = (text: string) => parseYamlDocuments(text, "m.yaml", { isManifest: true })[0]?.value;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { SLUICE_VERSION } from "../../../src/config/version.ts";
+import { SLUICE_VERSION } from "../../../packages/client/src/config/version.ts";
 
 const root = new URL("../../../", import.meta.url);
 const versionIn = (file: string): string => JSON.parse(readFileSync(new URL(file, root), "utf8")).version;

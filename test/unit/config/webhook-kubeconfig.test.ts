@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ConfigurationError } from "../../../src/config/configuration-error.ts";
-import { parseWebhookKubeconfig } from "../../../src/config/webhook-kubeconfig.ts";
+import type { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
+import { parseWebhookKubeconfig } from "../../../packages/client/src/config/webhook-kubeconfig.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const DATA = Buffer.from(PEM).toString("base64");

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ConfigurationError } from "../../../src/config/configuration-error.ts";
-import { MAX_YAML_CHARACTERS, parseYamlDocuments } from "../../../src/config/yaml-documents.ts";
+import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
+import {
+  MAX_YAML_CHARACTERS,
+  parseYamlDocuments,
+} from "../../../packages/client/src/config/yaml-documents.ts";
 
 describe("parseYamlDocuments", () => {
   it("reads several documents and leaves empty ones out", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ALL_CASES, CASE_GROUPS, type ConformanceCase } from "../../../src/conformance/index.ts";
+import { ALL_CASES, CASE_GROUPS, type ConformanceCase } from "../../../packages/lab/src/conformance/index.ts";
 
 /** One row for the same case over several transports. `vitest run -u` writes it. */
 it("docs/conformance-cases.md lists every case", async () => {
@@ -10,7 +10,7 @@ it("docs/conformance-cases.md lists every case", async () => {
     }
     return `## ${group}\n\n| case | severity | requirement | why it matters | source |\n|---|---|---|---|---|\n${Array.from(rows.values(), row).join("")}`;
   });
-  const text = `# Cases of sluice conformance\n\nGenerated from \`src/conformance/cases\` by a test. [Conformance](conformance.md) explains how they are run.\n\n${sections.join("\n")}`;
+  const text = `# Cases of sluice conformance\n\nGenerated from \`packages/lab/src/conformance/cases\` by a test. [Conformance](conformance.md) explains how they are run.\n\n${sections.join("\n")}`;
   await expect(text).toMatchFileSnapshot("../../../docs/conformance-cases.md");
 });
 

@@ -10,7 +10,7 @@ import {
   junitReport,
   parseReport,
   textReport,
-} from "../../../src/conformance/index.ts";
+} from "../../../packages/lab/src/conformance/index.ts";
 
 const EVIL = '</script><img src=x onerror=alert(1)>"&\u0000\ud800';
 

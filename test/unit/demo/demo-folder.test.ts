@@ -11,7 +11,11 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DemoFiles, DemoFolder, DemoFolderTakenError } from "../../../src/demo/demo-folder.ts";
+import {
+  type DemoFiles,
+  DemoFolder,
+  DemoFolderTakenError,
+} from "../../../packages/lab/src/demo/demo-folder.ts";
 
 let parent: string;
 beforeAll(() => {

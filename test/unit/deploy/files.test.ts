@@ -2,6 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
+import { placedFields } from "../../../packages/client/src/config/field.ts";
+import { parseQuantity } from "../../../packages/client/src/config/quantity.ts";
+import { parseYamlDocuments } from "../../../packages/client/src/config/yaml-documents.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { locate } from "../../../src/cluster/locate.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
@@ -11,9 +14,6 @@ import {
   parseConfiguration,
 } from "../../../src/config/configuration.ts";
 import { parseDuration } from "../../../src/config/duration.ts";
-import { placedFields } from "../../../src/config/field.ts";
-import { parseQuantity } from "../../../src/config/quantity.ts";
-import { parseYamlDocuments } from "../../../src/config/yaml-documents.ts";
 
 const root = new URL("../../../", import.meta.url);
 
@@ -123,8 +123,10 @@ describe("docker-compose.yml", () => {
     for (const file of ["tls.crt", "tls.key", "tokens.csv", "kubeconfig"]) {
       expect(script).toContain(`join(folder, "${file}")`);
     }
-    const [, module] = /from "\.\/dist\/(\S+)\.js"/.exec(script) ?? [];
-    expect(textOf(`${module}.ts`)).toContain("export async function createSelfSignedCertificate(");
+    const [, module] = /from "@sluice\/client\/internal\/(\S+)"/.exec(script) ?? [];
+    expect(textOf(`packages/client/src/${module}.ts`)).toContain(
+      "export async function createSelfSignedCertificate(",
+    );
   });
 
   it("publishes on loopback only, and nodes not at all", () => {

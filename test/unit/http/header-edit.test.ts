@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { HeaderEdit, HeaderNames } from "../../../src/http/header-edit.ts";
-import type { HeaderLine } from "../../../src/http/header-list.ts";
+import { HeaderEdit, HeaderNames } from "../../../packages/client/src/http/header-edit.ts";
+import type { HeaderLine } from "../../../packages/client/src/http/header-list.ts";
 
 const list: HeaderLine[] = [
   ["Host", "h"],

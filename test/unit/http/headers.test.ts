@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  addForwardedFor,
-  addForwardedOrigin,
-  type ForwardedOptions,
-  type ForwardedOriginOptions,
-} from "../../../src/http/forwarded-headers.ts";
-import { HeaderEdit } from "../../../src/http/header-edit.ts";
+import { HeaderEdit } from "../../../packages/client/src/http/header-edit.ts";
 import {
   type HeaderList,
   headerTokens,
@@ -13,7 +7,13 @@ import {
   trimWhitespace,
   withHeader,
   withoutHeaders,
-} from "../../../src/http/header-list.ts";
+} from "../../../packages/client/src/http/header-list.ts";
+import {
+  addForwardedFor,
+  addForwardedOrigin,
+  type ForwardedOptions,
+  type ForwardedOriginOptions,
+} from "../../../src/http/forwarded-headers.ts";
 import { trailersToForward, upgradeEdit, withoutHopByHop } from "../../../src/http/hop-by-hop.ts";
 
 const forwardedFor = (headers: HeaderList, options: ForwardedOptions) => {

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { HttpDownstream } from "../../../src/http/downstream/http-downstream.ts";
+import type { HttpDownstream } from "../../../packages/client/src/http/downstream/http-downstream.ts";
 import { BODY_LOOK_MS, MIN_BODY_BYTES, SlowBodies, whenBodySlow } from "../../../src/http/slow-bodies.ts";
 
 /** An exchange whose body the test sends, and whose end it tells. */

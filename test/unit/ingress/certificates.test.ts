@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { expect, it } from "vitest";
+import { createSelfSignedCertificate } from "../../../packages/lab/src/fake-node/index.ts";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
 import type { Secret } from "../../../src/api/service-objects.ts";
-import { createSelfSignedCertificate } from "../../../src/fake-node/index.ts";
 import { compileCertificates } from "../../../src/ingress/certificates.ts";
 
 it("the Secrets of certificates are named once each, with when they expire", async () => {

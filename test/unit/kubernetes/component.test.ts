@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { buildCluster } from "../../../src/kubernetes/component.ts";
-import { onFault } from "../../../src/observability/faults.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { KubeconfigEntries } from "../../../src/kubernetes/kubeconfig-entries.ts";
-import { applyOverrides } from "../../../src/kubernetes/kubeconfig-overrides.ts";
+import type { KubeconfigEntries } from "../../../packages/client/src/kubernetes/kubeconfig-entries.ts";
+import { applyOverrides } from "../../../packages/client/src/kubernetes/kubeconfig-overrides.ts";
 
 const entries: KubeconfigEntries = {
   server: "https://api.example:6443",

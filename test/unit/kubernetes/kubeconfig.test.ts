@@ -2,10 +2,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ConfigurationError } from "../../../src/config/configuration-error.ts";
-import { readingInstead } from "../../../src/config/named-file-text.ts";
-import { CREDENTIALS_REUSE_MS, loadInCluster, loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
-import { MAX_KUBECONFIG_BYTES } from "../../../src/kubernetes/kubeconfig-files.ts";
+import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
+import { readingInstead } from "../../../packages/client/src/config/named-file-text.ts";
+import {
+  CREDENTIALS_REUSE_MS,
+  loadInCluster,
+  loadKubeconfig,
+} from "../../../packages/client/src/kubernetes/kubeconfig.ts";
+import { MAX_KUBECONFIG_BYTES } from "../../../packages/client/src/kubernetes/kubeconfig-files.ts";
 
 let folder: string;
 beforeEach(async () => {

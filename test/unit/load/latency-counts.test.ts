@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { build, type JsHistogram } from "hdr-histogram-js";
 import { describe, expect, it } from "vitest";
-import { LATENCY_BUCKETS, LatencyCounts, upperUs } from "../../../src/load/latency-counts.ts";
+import { LATENCY_BUCKETS, LatencyCounts, upperUs } from "../../../packages/lab/src/load/latency-counts.ts";
 
 describe("latency counts", () => {
   it("know every percentile to 1 per cent", () => {

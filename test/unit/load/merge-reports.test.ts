@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LoadCollector, type LoadReport, mergeReports, missingParts } from "../../../src/load/index.ts";
-import { LatencyCounts } from "../../../src/load/latency-counts.ts";
-import { partsOf } from "../../../src/load/load-report.ts";
-import { LATENCIES, Recorder } from "../../../src/load/recorder.ts";
+import {
+  LoadCollector,
+  type LoadReport,
+  mergeReports,
+  missingParts,
+} from "../../../packages/lab/src/load/index.ts";
+import { LatencyCounts } from "../../../packages/lab/src/load/latency-counts.ts";
+import { partsOf } from "../../../packages/lab/src/load/load-report.ts";
+import { LATENCIES, Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import { loadPlan } from "../../support/load-plan.ts";
 
 const START_MS = Date.parse("2026-01-01T00:00:00Z");

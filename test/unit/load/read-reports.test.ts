@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LoadCollector, readReports } from "../../../src/load/index.ts";
-import { Recorder } from "../../../src/load/recorder.ts";
+import { LoadCollector, readReports } from "../../../packages/lab/src/load/index.ts";
+import { Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import { loadPlan } from "../../support/load-plan.ts";
 
 function someReport() {

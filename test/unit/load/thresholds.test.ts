@@ -6,8 +6,8 @@ import {
   type LoadReport,
   parseThreshold,
   SESSION_METRICS,
-} from "../../../src/load/index.ts";
-import { Recorder } from "../../../src/load/recorder.ts";
+} from "../../../packages/lab/src/load/index.ts";
+import { Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import { httpReport, loadPlan } from "../../support/load-plan.ts";
 
 /** 100 messages of 1 to 100 ms, 1 MiB each way, 3 of 4 sessions without failure, in 2 s. */

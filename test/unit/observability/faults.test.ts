@@ -1,11 +1,11 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { containEvents, onFault, reportFault } from "../../../packages/client/src/observability/faults.ts";
 import {
   LOGGED_FAULTS_WINDOW_MS,
   MAX_LOGGED_FAULTS,
   observeFaults,
 } from "../../../src/app/uncaught-exceptions.ts";
-import { containEvents, onFault, reportFault } from "../../../src/observability/faults.ts";
 
 function reported(): unknown[] {
   const faults: unknown[] = [];

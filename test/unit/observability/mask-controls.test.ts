@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
+import { SessionError } from "../../../packages/client/src/session-error.ts";
 import { writeEvent } from "../../../src/access/audit/write-event.ts";
 import { reportError } from "../../../src/cli/client/report-error.ts";
-import { SessionError } from "../../../src/client/session-error.ts";
 import { quietJson } from "../../../src/observability/mask-controls.ts";
 import { redactText } from "../../../src/observability/redact.ts";
 

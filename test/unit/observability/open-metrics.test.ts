@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { RequestTrace } from "../../../packages/client/src/observability/trace.ts";
 import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { openMetricsOf } from "../../../src/observability/open-metrics.ts";
-import type { RequestTrace } from "../../../src/observability/trace.ts";
 
 const PLAN = { kind: "translate", reason: "spdy-node" } as const;
 

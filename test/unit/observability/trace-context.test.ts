@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { traced } from "../../../src/observability/trace.ts";
+import { traced } from "../../../packages/client/src/observability/trace.ts";
 import { remoteContext, traceparentOf } from "../../../src/observability/trace-context.ts";
 
 const ID = "4bf92f3577b34da6a3ce929d0e0e4736";

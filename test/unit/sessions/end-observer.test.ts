@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { SessionEnd } from "../../../packages/client/src/sessions/session-end.ts";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { encodeClose, OPCODE, writeFrameHeader } from "../../../protocols/websocket/index.ts";
 import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
@@ -7,7 +8,6 @@ import { MAX_STATUS_BYTES } from "../../../src/sessions/observers/command-result
 import type { EndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
-import type { SessionEnd } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 
 const HOW = "the connection broke";

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
 import {
   defaultSpdyLimits,
   FrameDecoder,
@@ -10,7 +11,6 @@ import {
 import { BOUNDARY_WAIT_MS, Relay } from "../../../src/sessions/carriers/relay.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
-import { endOf } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { plainPipe, spdyPeer } from "../../support/session-peers.ts";

@@ -1,13 +1,13 @@
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { genericError, statusBody } from "../../../src/api/status.ts";
+import { genericError, statusBody } from "../../../packages/client/src/api/status.ts";
 import type {
   RefusedUpgrade,
   SwitchedUpgrade,
   UpgradeResponse,
-} from "../../../src/http/upgrade/upgrade-request.ts";
-import { UpstreamError } from "../../../src/net/upstream-error.ts";
+} from "../../../packages/client/src/http/upgrade/upgrade-request.ts";
+import { UpstreamError } from "../../../packages/client/src/net/upstream-error.ts";
 import type { Admission } from "../../../src/sessions/admission.ts";
 import { HandshakeRefusal } from "../../../src/sessions/client-handshake.ts";
 import type { Fallback, Leg, Refusal } from "../../../src/sessions/leg.ts";

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { endOf, type SessionEnd } from "../../../packages/client/src/sessions/session-end.ts";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
 import { WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { ForwardDecoder } from "../../../src/sessions/decoders/forward-decoder.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
-import { endOf, type SessionEnd } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import type { MemorySocket } from "../../support/carried-session.ts";
 import { spdyPeer, webSocketPipe } from "../../support/session-peers.ts";

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { encodeClose, OPCODE, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { BOUNDARY_WAIT_MS, Relay } from "../../../src/sessions/carriers/relay.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
-import { endOf } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { webSocketPipe } from "../../support/session-peers.ts";

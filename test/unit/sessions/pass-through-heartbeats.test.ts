@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { NODE_SILENCE_MS } from "../../../packages/client/src/sessions/node-silence.ts";
 import { defaultSpdyLimits, encodePing, writeDataHeader } from "../../../protocols/spdy/index.ts";
 import {
   defaultWebSocketLimits,
@@ -8,7 +9,6 @@ import {
   OPCODE,
   WebSocketFrameDecoder,
 } from "../../../protocols/websocket/index.ts";
-import { NODE_SILENCE_MS } from "../../../src/sessions/carriers/node-silence.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Tunnel, type TunnelOptions } from "../../../src/sessions/carriers/tunnel.ts";
 import { MAX_OWED_PINGS } from "../../../src/sessions/decoders/spdy-pings.ts";

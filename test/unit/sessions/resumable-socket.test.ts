@@ -1,16 +1,16 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
+import {
+  COMPLETED_WINDOW_MS,
+  type ResumableEnd,
+  ResumableSocket,
+} from "../../../packages/client/src/sessions/resumable-socket.ts";
 import { MAX_HEADER_BYTES, writeAck } from "../../../protocols/resume/frames.ts";
 import {
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
   writeMaskedFrameHeader,
 } from "../../../protocols/websocket/index.ts";
-import {
-  COMPLETED_WINDOW_MS,
-  type ResumableEnd,
-  ResumableSocket,
-} from "../../../src/sessions/resumable/resumable-socket.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 const WINDOW_MS = 120_000;

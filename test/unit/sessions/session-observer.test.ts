@@ -1,8 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onFault } from "../../../packages/client/src/observability/faults.ts";
+import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, OPCODE } from "../../../protocols/websocket/index.ts";
-import { onFault } from "../../../src/observability/faults.ts";
 import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legacy-forward-bridge.ts";
@@ -14,7 +15,6 @@ import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { type PassThrough, passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
-import { endOf } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { EventList } from "../../support/event-list.ts";

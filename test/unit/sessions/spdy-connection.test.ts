@@ -1,7 +1,10 @@
 import { PassThrough } from "node:stream";
 import { beforeEach, describe, expect, it } from "vitest";
+import {
+  SpdyConnection,
+  type SpdyConnectionEnd,
+} from "../../../packages/client/src/sessions/spdy-connection.ts";
 import { defaultSpdyLimits, FrameEncoder, GOAWAY, RST } from "../../../protocols/spdy/index.ts";
-import { SpdyConnection, type SpdyConnectionEnd } from "../../../src/sessions/carriers/spdy-connection.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 const GOAWAY_TYPE = 7;

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { UpgradedConnection } from "../../../packages/client/src/net/upgraded-connection.ts";
 import { encodeBase64 } from "../../../protocols/remotecommand/index.ts";
 import {
   defaultSpdyLimits,
@@ -13,7 +14,6 @@ import {
   OPCODE,
   writeFrameHeader,
 } from "../../../protocols/websocket/index.ts";
-import type { UpgradedConnection } from "../../../src/net/upgraded-connection.ts";
 import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { StatusError } from "../../../src/api/status.ts";
-import type { HeaderList } from "../../../src/http/header-list.ts";
+import { StatusError } from "../../../packages/client/src/api/status.ts";
+import type { HeaderList } from "../../../packages/client/src/http/header-list.ts";
 import { clientOfferOf } from "../../../src/sessions/client-offer.ts";
 import { matchStreamingPath, parseStreamingRequest } from "../../../src/sessions/streaming-request.ts";
 

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { Tunnel, type TunnelOptions } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
-import { endOf } from "../../../src/sessions/session-end.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);

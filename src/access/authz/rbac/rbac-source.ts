@@ -1,5 +1,5 @@
+import type { StatusError } from "@sluice/client/internal/api/status";
 import { isRbacObject, type RbacObject } from "../../../api/rbac-objects.ts";
-import type { StatusError } from "../../../api/status.ts";
 import { rulesOfClusterRole } from "./aggregation.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacIndex } from "./rbac-index.ts";

@@ -1,6 +1,6 @@
+import { badRequest, forbidden } from "@sluice/client/internal/api/status";
+import { isRecord } from "@sluice/client/internal/api/status-body";
 import type { ReviewResource } from "../../../api/read-only-server/review-resources.ts";
-import { badRequest, forbidden } from "../../../api/status.ts";
-import { isRecord } from "../../../api/status-body.ts";
 import type { UserInfo } from "../../user-info.ts";
 import type { Authorizer } from "../authorizer.ts";
 import { answerAccessReview } from "./self-subject-access-review.ts";

@@ -1,5 +1,5 @@
+import { badRequest } from "@sluice/client/internal/api/status";
 import { invalidObject, invalidValue, required } from "../../../api/field-errors.ts";
-import { badRequest } from "../../../api/status.ts";
 import type { UserInfo } from "../../user-info.ts";
 import type { Attributes, Authorizer } from "../authorizer.ts";
 

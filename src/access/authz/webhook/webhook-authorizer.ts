@@ -1,4 +1,4 @@
-import { tooManyRequests } from "../../../api/status.ts";
+import { tooManyRequests } from "@sluice/client/internal/api/status";
 import { FairQueue } from "../../../net/fair-queue.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "../authorizer.ts";
 import { DecisionCache } from "./decision-cache.ts";

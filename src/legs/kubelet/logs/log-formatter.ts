@@ -1,5 +1,5 @@
-import { isBefore, parseLogTime, withNineDigits } from "../../../api/log-time.ts";
-import type { PodLogOptions } from "../../../api/pod-log-options.ts";
+import { isBefore, parseLogTime, withNineDigits } from "@sluice/client/internal/api/log-time";
+import type { PodLogOptions } from "@sluice/client/internal/api/pod-log-options";
 
 /**
  * The head before a line's content: `2026-01-02T03:04:05.123456789Z stdout F `. Tag P marks a part

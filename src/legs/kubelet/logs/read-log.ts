@@ -1,5 +1,5 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
-import type { PodLogOptions } from "../../../api/pod-log-options.ts";
+import type { PodLogOptions } from "@sluice/client/internal/api/pod-log-options";
 import { FileChange } from "./file-change.ts";
 import { findTail } from "./find-tail.ts";
 import { LogFormatter } from "./log-formatter.ts";

@@ -1,17 +1,17 @@
 import type { Duplex } from "node:stream";
-import { NOTHING } from "../../../../protocols/bytes/index.ts";
+import { sendChannelMessage } from "@sluice/client/internal/sessions/channel-message";
+import { clientEnd, WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
+import { NOTHING } from "@sluice/protocols/bytes";
 import {
   CHANNEL,
   ChannelDemux,
   type RemoteCommandSpec,
   specOf,
   statusPayload,
-} from "../../../../protocols/remotecommand/index.ts";
-import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
-import { CLOSE } from "../../../../protocols/websocket/index.ts";
+} from "@sluice/protocols/remotecommand";
+import type { WebSocketLimits } from "@sluice/protocols/websocket";
+import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import { sendChannelMessage } from "../channel-message.ts";
-import { clientEnd, WebSocketConnection } from "../websocket-connection.ts";
 import type {
   CommandClient,
   CommandClientHandler,

@@ -1,8 +1,9 @@
-import { NOTHING } from "../../../../protocols/bytes/index.ts";
-import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { faultOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import { NOTHING } from "@sluice/protocols/bytes";
+import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import { feed } from "../../../net/feed.ts";
 import { ReadAhead } from "../../../net/read-ahead.ts";
-import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { type Conclusion, failedBy } from "../../observers/command-result.ts";
 import {
@@ -14,7 +15,6 @@ import {
   STDOUT,
 } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
-import { faultOf, type SessionEnd } from "../../session-end.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { leaveBehindInput } from "../input-grace.ts";
 import { InputHold } from "../input-hold.ts";

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
-import type { RemoteCommandVersion, RequestedStreams } from "../../../../protocols/remotecommand/index.ts";
-import type { SessionEnd } from "../../session-end.ts";
+import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import type { RemoteCommandVersion, RequestedStreams } from "@sluice/protocols/remotecommand";
 
 export type OutputStream = "stdout" | "stderr";
 

@@ -1,5 +1,5 @@
-import { forwardErrorText } from "../../../../protocols/portforward/index.ts";
-import type { SpdyStream, SpdyStreamHandler, StreamEnd } from "../../../../protocols/spdy/index.ts";
+import { forwardErrorText } from "@sluice/protocols/portforward";
+import type { SpdyStream, SpdyStreamHandler, StreamEnd } from "@sluice/protocols/spdy";
 
 /**
  * Nodes end both streams of a pair together. If the error stream stays open, the pair ends after this

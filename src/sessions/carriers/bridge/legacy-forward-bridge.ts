@@ -1,22 +1,32 @@
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { sendChannelMessage } from "@sluice/client/internal/sessions/channel-message";
+import {
+  closeCodeFor,
+  endOf,
+  faultOf,
+  reasonOf,
+  type SessionEnd,
+} from "@sluice/client/internal/sessions/session-end";
+import {
+  clientEnd,
+  WebSocketConnection,
+  type WebSocketEnd,
+} from "@sluice/client/internal/sessions/websocket-connection";
+import { ProtocolError } from "@sluice/protocols";
 import {
   dataChannelOf,
   encodePortPrefix,
   errorChannelOf,
   streamHeaders,
-} from "../../../../protocols/portforward/index.ts";
-import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { ChannelDemux, type ChannelFraming } from "../../../../protocols/remotecommand/index.ts";
-import { RST, type SpdyLimits, SpdySession } from "../../../../protocols/spdy/index.ts";
-import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
-import { CLOSE } from "../../../../protocols/websocket/index.ts";
+} from "@sluice/protocols/portforward";
+import { ChannelDemux, type ChannelFraming } from "@sluice/protocols/remotecommand";
+import { RST, type SpdyLimits, SpdySession } from "@sluice/protocols/spdy";
+import type { WebSocketLimits } from "@sluice/protocols/websocket";
+import { CLOSE } from "@sluice/protocols/websocket";
 import { feed } from "../../../net/feed.ts";
-import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { legacyStreams, type SessionStream, type Side } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
-import { closeCodeFor, endOf, faultOf, reasonOf, type SessionEnd } from "../../session-end.ts";
-import { sendChannelMessage } from "../channel-message.ts";
-import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 
 interface LegacyForwardOptions {

@@ -1,13 +1,9 @@
 import type { Duplex } from "node:stream";
-import {
-  type StreamType,
-  spdyStreamTypes,
-  statusPayload,
-} from "../../../../protocols/remotecommand/index.ts";
-import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../../protocols/spdy/index.ts";
+import { endOf, faultOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import { SpdyConnection, type SpdyConnectionEnd } from "@sluice/client/internal/sessions/spdy-connection";
+import { type StreamType, spdyStreamTypes, statusPayload } from "@sluice/protocols/remotecommand";
+import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import { endOf, faultOf, type SessionEnd } from "../../session-end.ts";
-import { SpdyConnection, type SpdyConnectionEnd } from "../spdy-connection.ts";
 import type {
   CommandClient,
   CommandClientHandler,

@@ -1,12 +1,15 @@
-import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { CHANNEL, ChannelDemux } from "../../../../protocols/remotecommand/index.ts";
-import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
-import { CLOSE } from "../../../../protocols/websocket/index.ts";
-import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
+import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { faultOf } from "@sluice/client/internal/sessions/session-end";
+import {
+  WebSocketConnection,
+  type WebSocketEnd,
+} from "@sluice/client/internal/sessions/websocket-connection";
+import { ProtocolError } from "@sluice/protocols";
+import { CHANNEL, ChannelDemux } from "@sluice/protocols/remotecommand";
+import type { WebSocketLimits } from "@sluice/protocols/websocket";
+import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../../observers/command-result.ts";
-import { faultOf } from "../../session-end.ts";
-import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import type { OutputStream } from "./command-client.ts";
 
 interface V5UpstreamHandler {

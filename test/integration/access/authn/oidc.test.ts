@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { askHttpsUrl } from "../../../../packages/client/src/http/upstream/ask-json.ts";
 import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
 import { userOfClaims } from "../../../../src/access/authn/oidc-claims.ts";
 import {
@@ -15,7 +16,6 @@ import {
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
 import { issuerOfOidc, type OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
-import { askHttpsUrl } from "../../../../src/http/upstream/ask-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
 const defaultOidc = defaultConfiguration({

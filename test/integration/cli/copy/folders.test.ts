@@ -5,14 +5,14 @@ import type { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { type Headers as Header, pack } from "tar-stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { PartTaker } from "../../../../packages/client/src/output-sink.ts";
+import { SessionError } from "../../../../packages/client/src/session-error.ts";
 import { safeName } from "../../../../src/cli/copy/archive-names.ts";
 import type { CopyOptions } from "../../../../src/cli/copy/copy-options.ts";
 import { downloadFile } from "../../../../src/cli/copy/download-file.ts";
 import { downloadFolder } from "../../../../src/cli/copy/download-folder.ts";
 import type { RemotePath, Tool } from "../../../../src/cli/copy/remote-path.ts";
 import type { RemoteShell, ShellResult, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
-import type { PartTaker } from "../../../../src/client/output-sink.ts";
-import { SessionError } from "../../../../src/client/session-error.ts";
 
 let folder: string;
 beforeEach(() => {

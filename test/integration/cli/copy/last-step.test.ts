@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SessionError } from "../../../../packages/client/src/session-error.ts";
 import type { CopyOptions } from "../../../../src/cli/copy/copy-options.ts";
 import type { RemotePath } from "../../../../src/cli/copy/remote-path.ts";
 import type { RemoteShell, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
 import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
-import { SessionError } from "../../../../src/client/session-error.ts";
 
 const CONTENT = "content";
 const HASH = createHash("sha256").update(CONTENT).digest("hex");

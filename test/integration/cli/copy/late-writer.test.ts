@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SessionError } from "../../../../packages/client/src/session-error.ts";
 import type { RemotePath } from "../../../../src/cli/copy/remote-path.ts";
 import { type RemoteShell, remoteFailure, type ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
 import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
 import { FINISH } from "../../../../src/cli/copy/upload-scripts.ts";
-import { SessionError } from "../../../../src/client/session-error.ts";
 
 const CONTENT = randomBytes(512 * 1024);
 /** Less than half: the next command sends a part only. */

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
+import type { RefusedUpgrade } from "../../../../packages/client/src/http/upgrade/upgrade-request.ts";
 import { copyRefusal, MAX_MEASURED_REFUSAL_BYTES } from "../../../../src/http/upgrade/copy-refusal.ts";
-import type { RefusedUpgrade } from "../../../../src/http/upgrade/upgrade-request.ts";
 import {
   closeServer,
   listen,

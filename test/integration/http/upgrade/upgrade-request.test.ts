@@ -4,7 +4,7 @@ import {
   isSwitchedTo,
   requestUpgrade,
   type UpgradeRequest,
-} from "../../../../src/http/upgrade/upgrade-request.ts";
+} from "../../../../packages/client/src/http/upgrade/upgrade-request.ts";
 import {
   afterHead,
   answering,

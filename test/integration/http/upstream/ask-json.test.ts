@@ -2,9 +2,13 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { askJson, askJsonOnce, type JsonRequest } from "../../../../src/http/upstream/ask-json.ts";
-import { HttpUpstream } from "../../../../src/http/upstream/http-upstream.ts";
-import { dial } from "../../../../src/net/dial.ts";
+import {
+  askJson,
+  askJsonOnce,
+  type JsonRequest,
+} from "../../../../packages/client/src/http/upstream/ask-json.ts";
+import { HttpUpstream } from "../../../../packages/client/src/http/upstream/http-upstream.ts";
+import { dial } from "../../../../packages/client/src/net/dial.ts";
 
 let server: Server;
 let upstream: HttpUpstream;

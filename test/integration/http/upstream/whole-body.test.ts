@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { AnswerTooLargeError, wholeBody } from "../../../../src/http/upstream/whole-body.ts";
+import { AnswerTooLargeError, wholeBody } from "../../../../packages/client/src/http/upstream/whole-body.ts";
 import { eventually } from "../../../support/eventually.ts";
 
 let close: (() => void) | undefined;

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { loadKubeconfig } from "../../../../src/kubernetes/kubeconfig.ts";
+import { loadKubeconfig } from "../../../../packages/client/src/kubernetes/kubeconfig.ts";
 import {
   AgentKubeconfig,
   KubeconfigTakenError,

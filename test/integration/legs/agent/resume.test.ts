@@ -1,7 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Executor, execPath, SpdyExecutor, WebSocketExecutor } from "../../../../src/client/index.ts";
+import {
+  type Executor,
+  execPath,
+  SpdyExecutor,
+  WebSocketExecutor,
+} from "../../../../packages/client/src/index.ts";
 import { type FaultProxy, startFaultProxy } from "../../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../../support/gateway-files.ts";
 import { ResumableGateway } from "../../../support/resumable-gateway.ts";

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
+import { acceptValueOf } from "../../../../packages/client/src/http/upgrade/websocket-request.ts";
 import { CLOSE, encodeClose, WebSocketFrameDecoder } from "../../../../protocols/websocket/index.ts";
-import { acceptValueOf } from "../../../../src/http/upgrade/websocket-request.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { afterHead, listenRaw } from "../../../support/http/loopback.ts";

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
+import { HttpUpstream } from "../../../../packages/client/src/http/upstream/http-upstream.ts";
 import { Impersonation } from "../../../../src/access/authn/impersonation.ts";
 import type { Authorizer } from "../../../../src/access/authz/authorizer.ts";
-import { HttpUpstream } from "../../../../src/http/upstream/http-upstream.ts";
 import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../../src/legs/api-server/forward-to-api-server.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
+import { acceptValueOf } from "../../../../packages/client/src/http/upgrade/websocket-request.ts";
 import { FrameEncoder } from "../../../../protocols/spdy/index.ts";
 import { encodeClose } from "../../../../protocols/websocket/index.ts";
-import { acceptValueOf } from "../../../../src/http/upgrade/websocket-request.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { afterHead, listenRaw, type RawUpstream } from "../../../support/http/loopback.ts";

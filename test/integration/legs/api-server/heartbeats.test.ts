@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { NODE_SILENCE_MS } from "../../../../src/sessions/carriers/node-silence.ts";
+import { NODE_SILENCE_MS } from "../../../../packages/client/src/sessions/node-silence.ts";
 import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { SessionClock } from "../../../../packages/client/src/net/session-clock.ts";
 import type { Timeouts } from "../../../../src/config/sections/timeouts.ts";
-import { SessionClock } from "../../../../src/net/session-clock.ts";
 import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { openClient } from "../../../support/http/loopback.ts";

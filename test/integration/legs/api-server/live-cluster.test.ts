@@ -4,8 +4,12 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { CoreV1Api, Exec, KubeConfig, Log, type V1Status, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  createSelfSignedCertificate,
+  type FakeNode,
+  runFakeNode,
+} from "../../../../packages/lab/src/fake-node/index.ts";
 import type { Node } from "../../../../src/api/objects.ts";
-import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
 import type { Caller } from "../../../support/api-server/callers.ts";
 import { resourceOfKind } from "../../../support/api-server/resources.ts";
 import { TestApiServer } from "../../../support/api-server/test-api-server.ts";

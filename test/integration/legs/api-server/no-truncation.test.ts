@@ -7,7 +7,7 @@ import {
   createFakeNode,
   createSelfSignedCertificate,
   type FakeNode,
-} from "../../../../src/fake-node/index.ts";
+} from "../../../../packages/lab/src/fake-node/index.ts";
 import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { type ClientBehaviour, type PacedResult, runPacedCommand } from "../../../support/paced-command.ts";
 import { startTestGateway } from "../../../support/test-gateway.ts";

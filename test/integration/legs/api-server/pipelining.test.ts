@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MAX_PIPELINED_REQUESTS } from "../../../../src/http/downstream/http1-server.ts";
+import { MAX_PIPELINED_REQUESTS } from "../../../../packages/client/src/http/downstream/http1-server.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../../support/front-door.ts";
 import { ask, connectHttp2 } from "../../../support/http2-client.ts";
 import { untilStill } from "../../../support/still.ts";

@@ -1,7 +1,11 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDemoPodServers, createFakeNode, type FakeNode } from "../../../../src/fake-node/index.ts";
+import {
+  createDemoPodServers,
+  createFakeNode,
+  type FakeNode,
+} from "../../../../packages/lab/src/fake-node/index.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { TunnelClient, type TunnelStream } from "../../../support/tunnel-client.ts";
 

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { SessionClock } from "../../../../packages/client/src/net/session-clock.ts";
 import { FrameEncoder } from "../../../../protocols/spdy/index.ts";
 import {
   encodeClose,
@@ -8,7 +9,6 @@ import {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "../../../../protocols/websocket/index.ts";
-import { SessionClock } from "../../../../src/net/session-clock.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../../support/fault-proxy.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";

@@ -6,7 +6,7 @@ import {
   createFakeNode,
   createSelfSignedCertificate,
   type FakeNode,
-} from "../../../../src/fake-node/index.ts";
+} from "../../../../packages/lab/src/fake-node/index.ts";
 import { GatewayFiles, selfSignedPair, TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { type ServedGateway, serveGateway } from "../../../support/served-gateway.ts";
 import { untilStill } from "../../../support/still.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { SessionClock } from "../../../../packages/client/src/net/session-clock.ts";
 import { READ_AHEAD_BYTES } from "../../../../src/net/read-ahead.ts";
-import { SessionClock } from "../../../../src/net/session-clock.ts";
 import {
   type GatewayHarness,
   type HarnessOptions,

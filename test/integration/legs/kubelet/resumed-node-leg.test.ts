@@ -8,7 +8,7 @@ import {
   Target,
   TunnelDialer,
   WebSocketExecutor,
-} from "../../../../src/client/index.ts";
+} from "../../../../packages/client/src/index.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../../support/fault-proxy.ts";
 import { TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { RuntimeNode } from "../../../support/runtime-node.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { StatusError } from "../../../../packages/client/src/api/status.ts";
 import { Impersonation } from "../../../../src/access/authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../../../../src/access/authz/authorizer.ts";
 import type { UserInfo } from "../../../../src/access/user-info.ts";
-import { StatusError } from "../../../../src/api/status.ts";
 
 const ANN: UserInfo = { name: "ann", uid: "7", groups: ["admins"], extra: {} };
 

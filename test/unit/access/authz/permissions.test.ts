@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { StatusError } from "../../../../packages/client/src/api/status.ts";
 import {
   type Attributes,
   type Authorizer,
@@ -10,7 +11,6 @@ import {
   requireCreatePermission,
   requirePermission,
 } from "../../../../src/access/authz/require-permission.ts";
-import { StatusError } from "../../../../src/api/status.ts";
 
 const user = { name: "u", uid: "1", groups: [], extra: {} };
 const exec: Attributes = {

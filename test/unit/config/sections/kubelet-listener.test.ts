@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../../packages/client/src/config/configuration-error.ts";
 import { authenticationWarning } from "../../../../src/cli/serve/serve-notices.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
-import { ConfigurationError } from "../../../../src/config/configuration-error.ts";
 
 const HEADER = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };
 

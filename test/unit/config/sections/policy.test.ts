@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { ConfigurationError } from "../../../../packages/client/src/config/configuration-error.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
-import type { ConfigurationError } from "../../../../src/config/configuration-error.ts";
 
 const read = (policy: unknown) =>
   parseConfiguration(

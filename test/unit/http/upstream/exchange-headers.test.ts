@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { HttpDownstream } from "../../../../src/http/downstream/http-downstream.ts";
+import type { HttpDownstream } from "../../../../packages/client/src/http/downstream/http-downstream.ts";
 import { responseEdit } from "../../../../src/http/upstream/exchange-headers.ts";
 
 const client = { canCarryTrailers: () => false } as unknown as HttpDownstream;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HeaderEdit } from "../../../../src/http/header-edit.ts";
+import { HeaderEdit } from "../../../../packages/client/src/http/header-edit.ts";
 import {
   AcceptedCredentials,
   MAX_ACCEPTED_CREDENTIALS,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HeaderLine } from "../../../../src/http/header-list.ts";
+import type { HeaderLine } from "../../../../packages/client/src/http/header-list.ts";
 import { kubeletPath } from "../../../../src/legs/api-server/kubelet-path.ts";
 import type { Plan } from "../../../../src/sessions/plan.ts";
 import { parseStreamingRequest, type Subresource } from "../../../../src/sessions/streaming-request.ts";

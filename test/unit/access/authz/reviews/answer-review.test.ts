@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { StatusError } from "../../../../../packages/client/src/api/status.ts";
 import type { Attributes, Authorizer } from "../../../../../src/access/authz/authorizer.ts";
 import { answerReview } from "../../../../../src/access/authz/reviews/answer-review.ts";
 import { reviewAt } from "../../../../../src/api/read-only-server/review-resources.ts";
-import { StatusError } from "../../../../../src/api/status.ts";
 
 const alice = { name: "alice", uid: "u1", groups: ["dev"], extra: { scope: ["x"] } };
 

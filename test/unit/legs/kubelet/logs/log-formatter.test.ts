@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseLogTime } from "../../../../../src/api/log-time.ts";
-import type { PodLogOptions } from "../../../../../src/api/pod-log-options.ts";
+import { parseLogTime } from "../../../../../packages/client/src/api/log-time.ts";
+import type { PodLogOptions } from "../../../../../packages/client/src/api/pod-log-options.ts";
 import { LogFormatter } from "../../../../../src/legs/kubelet/logs/log-formatter.ts";
 
 type Options = Partial<Pick<PodLogOptions, "since" | "timestamps" | "stream" | "limitBytes">>;

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PodLogOptions } from "../../../../../src/api/pod-log-options.ts";
+import type { PodLogOptions } from "../../../../../packages/client/src/api/pod-log-options.ts";
 import { openLog, readLog } from "../../../../../src/legs/kubelet/logs/read-log.ts";
 import { eventually } from "../../../../support/eventually.ts";
 

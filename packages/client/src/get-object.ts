@@ -1,0 +1,71 @@
+import type { Socket } from "node:net";
+import { addAbortSignal } from "node:stream";
+import { USER_AGENT } from "./config/version.ts";
+import { legOf } from "./connect.ts";
+import { encodeRequestHead, exchangeHeads } from "./http/upgrade/upgrade-request.ts";
+import { ConnectError } from "./http/upstream/connect-error.ts";
+import { ResponseBody } from "./http/upstream/response-body.ts";
+import { wholeBody } from "./http/upstream/whole-body.ts";
+import { UpstreamError } from "./net/upstream-error.ts";
+import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
+import type { Target } from "./target.ts";
+
+/** A list of many pods takes a few MiB. */
+const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** The longest delay of a Node timer. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+/**
+ * Reads an object or list through the target's proxy; the connection stays open for an immediate
+ * next request. `timeoutMs` limits the whole exchange; 0 means no limit. Throws ConnectError:
+ * "http" with the server's Status for an answer other than 2xx, otherwise as `dial` does.
+ */
+export async function getObject<T>(
+  target: Target,
+  path: string,
+  { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+): Promise<T> {
+  const headers = [
+    ["Host", target.url.host],
+    ["Accept", "application/json"],
+    ["User-Agent", USER_AGENT],
+    ...(await target.headers()),
+  ] as const;
+  const { endpoint, trace } = target;
+  const fullPath = target.pathOf(path);
+  trace.request?.("GET", target.url.origin + fullPath, headers);
+  const startedMs = performance.now();
+  const deadline = timeoutMs === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
+  const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  try {
+    const socket = await target.connect(endpoint, { signal: ends, reusesReads: true });
+    const { head, response } = await exchangeHeads(
+      socket,
+      encodeRequestHead({ endpoint, method: "GET", path: fullPath, headers }),
+      { endpoint, method: "GET", responseHeaderTimeoutMs: NO_TIMEOUT_MS, signal: ends },
+    );
+    const options = { deadlineMs: NO_TIMEOUT_MS, release: (idle: Socket) => target.release(idle, endpoint) };
+    const whole = addAbortSignal(ends, new ResponseBody(socket, response, options));
+    const body = await wholeBody(whole, MAX_OBJECT_BYTES);
+    const { status, reason } = head;
+    trace.response?.(status, reason, [], performance.now() - startedMs);
+    if (status >= 200 && status <= 299) return JSON.parse(body.toString("utf8")) as T;
+    const apiStatus = apiStatusIn(body);
+    const text = apiStatus?.message === undefined ? quotedRefusal(body) : printable(apiStatus.message);
+    throw new ConnectError("http", text || `the server answered ${status}`, {
+      httpStatus: status,
+      apiStatus,
+    });
+  } catch (error) {
+    throw asConnectError(error, deadline.aborted);
+  }
+}
+
+function asConnectError(error: unknown, isLate: boolean): ConnectError {
+  if (error instanceof ConnectError) return error;
+  if (isLate) return new ConnectError("response", "net/http: request canceled: timeout", { cause: error });
+  if (error instanceof UpstreamError) return new ConnectError(legOf(error), error.message, { cause: error });
+  const isAborted = (error as Error).name === "AbortError";
+  return new ConnectError(isAborted ? "aborted" : "response", (error as Error).message, { cause: error });
+}

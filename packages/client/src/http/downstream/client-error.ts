@@ -1,0 +1,105 @@
+import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { beginsProxyHeader } from "@sluice/protocols/proxy-protocol";
+
+/**
+ * After a refusal, a client that is silent for the first time is disconnected, as by Go's servers; any
+ * client after the second.
+ */
+export const REFUSAL_LINGER_MS = 500;
+const MAX_REFUSAL_LINGER_MS = 5_000;
+
+/** Node's parser error: the bytes received, and how many were parsed. */
+type ParserError = Error & {
+  readonly code?: string;
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+};
+
+/** A request with a method that Node's parser does not know, such as Vault's LIST or a cache's BAN. */
+export interface UnknownMethod {
+  readonly method: string;
+  readonly target: string;
+}
+
+const LINE_FEED = 0x0a;
+/** A token of RFC 9110 and a possible target; the rest of the line may not have arrived yet. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) ([^\s\p{Cc}]{0,8192})(?: HTTP\/1\.[01]\r?)?$/u;
+/** Node stores the connection's present answer here. */
+type ServerSocket = Duplex & { readonly _httpMessage?: Pick<ServerResponse, "headersSent"> | null };
+
+/**
+ * Answers requests that Node's parser refuses with status, reason and a linger. Unread input at the
+ * close would make the kernel send RST, and the client would never see the answer.
+ */
+export function answerClientErrors(
+  server: Server,
+  maxHeaderBytes: number,
+  onUnknownMethod?: (request: UnknownMethod, socket: Duplex) => void,
+): void {
+  server.on("clientError", (error: ParserError, socket: ServerSocket) => {
+    // From a proxy that is configured for another listener, or from one without `proxyProtocol` here.
+    const isProxyHeader = error.rawPacket !== undefined && beginsProxyHeader(error.rawPacket) === true;
+    const unknown = isProxyHeader ? undefined : unknownMethodOf(error);
+    const refusal = isProxyHeader
+      ? ([400, "a PROXY protocol header, which this listener does not take from this address"] as const)
+      : unknown === undefined
+        ? refusalOf(error, maxHeaderBytes)
+        : ([501, `the method ${unknown.method} is not known here`] as const);
+    const isAnswered = socket._httpMessage?.headersSent === true;
+    if (refusal === undefined || isAnswered || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    if (unknown !== undefined) onUnknownMethod?.(unknown, socket);
+    const [status, reason] = refusal;
+    const text = `${status} ${STATUS_CODES[status]}`;
+    const head = [`HTTP/1.1 ${text}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
+    lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}: ${reason}`);
+  });
+}
+
+/** Undefined if the line has other faults or is not HTTP/1. */
+function unknownMethodOf({ code = "", message, rawPacket, bytesParsed = 0 }: ParserError) {
+  const isOfMethod =
+    code === "HPE_INVALID_METHOD" || (code === "HPE_INVALID_CONSTANT" && /Invalid method/.test(message));
+  if (!isOfMethod || rawPacket === undefined) return undefined;
+  const begin = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf(LINE_FEED, bytesParsed - 1) + 1;
+  const end = rawPacket.indexOf(LINE_FEED, begin);
+  const line = rawPacket.toString("latin1", begin, end === -1 ? rawPacket.byteLength : end);
+  const [, method, target] = REQUEST_LINE.exec(line) ?? [];
+  return method === undefined || target === undefined ? undefined : { method, target };
+}
+
+/** Undefined if the connection itself failed. */
+function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return [431, `the request line and headers have more than ${maxHeaderBytes} bytes`] as const;
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return [413, "the extensions of the body's chunks are too large"] as const;
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [408, "the request did not arrive in time"] as const;
+    default:
+      // The parser's message: a fixed text for each code.
+      return code.startsWith("HPE_") ? ([400, message.replace(/^Parse Error: /, "")] as const) : undefined;
+  }
+}
+
+/** Sends the text and FIN, then reads and discards until the client closes. */
+function lingerAfter(socket: Duplex, text: string): void {
+  const destroy = (): void => void socket.destroy();
+  // Detach the parser, which would refuse the following bytes again. Our own listener reads them.
+  for (const listener of socket.listeners("data")) socket.off("data", listener as () => void);
+  const idle = setTimeout(destroy, REFUSAL_LINGER_MS);
+  const longest = setTimeout(destroy, MAX_REFUSAL_LINGER_MS);
+  socket.on("data", () => idle.refresh());
+  socket.on("error", destroy);
+  socket.once("end", destroy);
+  socket.once("close", () => {
+    clearTimeout(idle);
+    clearTimeout(longest);
+  });
+  socket.resume();
+  socket.end(text);
+}

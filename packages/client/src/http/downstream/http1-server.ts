@@ -1,0 +1,182 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { Duplex } from "node:stream";
+import type { TlsOptions } from "node:tls";
+import { answerClientErrors, type UnknownMethod } from "./client-error.ts";
+import { answerPlainHttp } from "./plain-http.ts";
+
+/**
+ * Most requests of one connection that wait for an earlier answer. Clients repeat further ones on
+ * another connection.
+ */
+export const MAX_PIPELINED_REQUESTS = 32;
+
+const MAX_HEAD_CHECK_MS = 5_000;
+
+/** Limits for a server's HTTP/1.1 connections. */
+export interface Http1Bounds {
+  readonly maxHeaderBytes: number;
+  /** Timeout for a request's head, checked every five seconds; answered with 408. */
+  readonly headMs: number;
+  /** Timeout for a whole request; absent: a body may take any time. */
+  readonly requestMs?: number;
+  /** Timeout for a connection without a request. */
+  readonly keepAliveMs: number;
+  /** Bytes buffered for a client that does not read; absent: Node's default. */
+  readonly bufferBytes?: number;
+}
+
+interface Http1Handlers {
+  /** Called once for each connection, before its first request. */
+  onFirstRequest?(socket: Duplex): void;
+  onRequest(request: IncomingMessage, response: ServerResponse): void;
+  /** Called for a request with `Expect: 100-continue`; absent: Node answers it. */
+  onExpectContinue?(request: IncomingMessage, response: ServerResponse): void;
+  /** Absent: upgrade requests are served like others. */
+  onUpgrade?(request: IncomingMessage, socket: Duplex, early: Buffer): void;
+  /** Called for CONNECT. Absent: Node closes the connection. */
+  onConnect?(socket: Duplex): void;
+  /** Called for a request whose unknown method was answered with 501. */
+  onUnknownMethod?(request: UnknownMethod, socket: Duplex): void;
+}
+
+/**
+ * Creates each of the program's HTTP/1.1 servers, with these limits and one request of a connection at
+ * a time. Not yet listening.
+ */
+export function createHttp1Server(
+  { maxHeaderBytes, headMs, requestMs = 0, keepAliveMs, bufferBytes }: Http1Bounds,
+  { onFirstRequest, onRequest, onExpectContinue, onUpgrade, onConnect, onUnknownMethod }: Http1Handlers,
+  {
+    tls,
+    ...options
+  }: Pick<ServerOptions, "requireHostHeader"> & { readonly tls?: TlsOptions | undefined } = {},
+): Server {
+  const httpOptions: ServerOptions = {
+    ...options,
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: headMs,
+    connectionsCheckingInterval: Math.min(headMs, MAX_HEAD_CHECK_MS),
+    requestTimeout: requestMs,
+    keepAliveTimeout: keepAliveMs,
+    ...(bufferBytes !== undefined && { highWaterMark: bufferBytes }),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+  };
+  const server =
+    tls === undefined ? createServer(httpOptions) : createHttpsServer({ ...httpOptions, ...tls });
+  // Bytes limit the heads. With a line limit Node would silently drop the lines beyond it.
+  server.maxHeadersCount = 0;
+  answerClientErrors(server, maxHeaderBytes, onUnknownMethod);
+  if (tls !== undefined) answerPlainHttp(server);
+  const turns = new Http1Turns((socket) => onFirstRequest?.(socket));
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    request.httpVersionMajor === 1 ? onRequest(request, response) : refuseVersion(response);
+  server.on("request", (request, response) => turns.take(request, response, serve));
+  if (onExpectContinue !== undefined) {
+    server.on("checkContinue", (request, response) => turns.take(request, response, onExpectContinue));
+  }
+  if (onUpgrade !== undefined) {
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
+      if (turns.mayLeave(socket)) onUpgrade(request, socket, early);
+      else socket.destroy();
+    });
+  }
+  if (onConnect !== undefined) {
+    server.on("connect", (_request, socket) => {
+      if (turns.mayLeave(socket)) onConnect(socket);
+      else socket.destroy();
+    });
+  }
+  return server;
+}
+
+/** The parser also accepts HTTP/0.9 and HTTP/2.0 in a request line. */
+function refuseVersion(response: ServerResponse): void {
+  response.writeHead(505, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
+  response.end("505 HTTP Version Not Supported: unsupported protocol version");
+}
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface Turn {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly serve: Serve;
+}
+
+interface Connection {
+  current: ServerResponse;
+  readonly waiting: Turn[];
+}
+
+/**
+ * Serves one request of an HTTP/1.1 connection at a time, where Node would serve all requests of a
+ * read at once. Later requests wait, and reading stops.
+ */
+class Http1Turns {
+  readonly #connections = new WeakMap<Duplex, Connection>();
+  readonly #onFirst: (socket: Duplex) => void;
+
+  constructor(onFirst: (socket: Duplex) => void) {
+    this.#onFirst = onFirst;
+  }
+
+  /** Calls `serve` when the earlier answers are done; never, if the connection ends first. */
+  take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
+    const { socket } = request;
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) {
+      this.#connections.set(socket, { current: response, waiting: [] });
+      this.#onFirst(socket);
+      serve(request, response);
+      return;
+    }
+    const { current, waiting } = connection;
+    if (current.closed && waiting.length === 0) {
+      connection.current = response;
+      serve(request, response);
+      return;
+    }
+    if (waiting.length === MAX_PIPELINED_REQUESTS) {
+      // Further requests get no answer: the connection closes after the last one that does.
+      const last = waiting[waiting.length - 1] as Turn;
+      last.response.shouldKeepAlive = false;
+      return;
+    }
+    waiting.push({ request, response, serve });
+    socket.pause();
+    if (waiting.length === 1) current.once("close", () => this.#next(connection, socket));
+  }
+
+  /**
+   * Whether the connection may switch protocols. False until earlier answers are done, since an upgrade
+   * now would write between their bytes.
+   */
+  mayLeave(socket: Duplex): boolean {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) this.#onFirst(socket);
+    return connection === undefined || (connection.current.closed && connection.waiting.length === 0);
+  }
+
+  #next(connection: Connection, socket: Duplex): void {
+    const { waiting } = connection;
+    const turn = waiting.shift();
+    // An answer that closes the connection was the last one, and so was any answer if the client has left.
+    if (turn === undefined || !socket.writable) {
+      waiting.splice(0);
+      return;
+    }
+    connection.current = turn.response;
+    if (waiting.length > 0) turn.response.once("close", () => this.#next(connection, socket));
+    else socket.resume();
+    turn.serve(turn.request, turn.response);
+  }
+}

@@ -1,0 +1,45 @@
+import type { RequestedStreams } from "@sluice/protocols/remotecommand";
+
+export interface PodReference {
+  readonly namespace: string;
+  readonly pod: string;
+  /** Defaults to the pod's default container. */
+  readonly container?: string | undefined;
+}
+
+/** A session's path on its server, for the requested streams. */
+export type CommandPath = (requested: RequestedStreams) => string;
+
+/** An API server's `pods/exec`. */
+export function execPath(reference: PodReference, command: readonly string[]): CommandPath {
+  return (requested) => `${podPath(reference)}/exec?${commandQuery(reference, command, requested)}`;
+}
+
+/** An API server's `pods/attach`. */
+export function attachPath(reference: PodReference): CommandPath {
+  return (requested) => `${podPath(reference)}/attach?${commandQuery(reference, [], requested)}`;
+}
+
+/** An API server's `pods/portforward`. */
+export function portForwardPath(reference: PodReference): string {
+  return `${podPath(reference)}/portforward`;
+}
+
+function podPath({ namespace, pod }: PodReference): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}`;
+}
+
+/** Sorted by name, as Go encodes a query; false values are omitted. */
+function commandQuery(
+  { container }: PodReference,
+  command: readonly string[],
+  requested: RequestedStreams,
+): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const argument of command) query.append("command", argument);
+  if (container !== undefined) query.append("container", container);
+  for (const name of ["stderr", "stdin", "stdout", "tty"] as const) {
+    if (requested[name]) query.append(name, "true");
+  }
+  return query;
+}

@@ -1,0 +1,130 @@
+import type { Socket } from "node:net";
+import { type HeaderList, isHeaderName, isHeaderValue } from "./http/header-list.ts";
+import { connectThroughProxy, type ProxyServer, proxyServerOf } from "./http/proxies/proxy-connection.ts";
+import { parseProxy, proxyFromEnvironment } from "./http/proxies/proxy-environment.ts";
+import { type DialOptions, dial, type UpstreamEndpoint } from "./net/dial.ts";
+import { IdleConnection } from "./net/idle-connection.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "./net/tls.ts";
+
+/** A streaming server: an API server, a kubelet or a gateway. */
+export interface TargetOptions {
+  /** `https://host:port`, with a path if the server has a base path. */
+  readonly url: string | URL;
+  /**
+   * Trusted authorities and the client's identity; PEM texts. Ignored for `http:`. A function runs
+   * before each connection, after `headers`, and returns another object for new certificates.
+   */
+  readonly tls?: UpstreamTlsOptions | (() => UpstreamTlsOptions | undefined) | undefined;
+  /**
+   * Called for each request, so that tokens can renew: Authorization, impersonation, User-Agent.
+   */
+  readonly headers?: (() => HeaderList | Promise<HeaderList>) | undefined;
+  /** "environment" (the default) reads the usual variables; "none"; or the proxy's URL. */
+  readonly proxy?: "environment" | "none" | string | undefined;
+  /** The source of the variables; defaults to process.env. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Receives every request and answer. The caller must keep header values secret. */
+  readonly trace?: ConnectTrace | undefined;
+}
+
+/** Receives what `-v 7` prints. */
+export interface ConnectTrace {
+  request?(method: string, url: string, headers: HeaderList): void;
+  response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
+}
+
+/** How long the connection that read a pod waits for the session in that pod. */
+const IDLE_MS = 1_000;
+const NO_TLS_OPTIONS: UpstreamTlsOptions = {};
+
+/**
+ * A target is prepared once and dialled often: it parses certificates, keeps TLS sessions for
+ * resumption, and chooses the proxy. Throws Error for a URL that is invalid or not http(s),
+ * OpenSSL's error for unreadable certificates, and ConnectError "proxy" for an unsupported proxy.
+ */
+export class Target {
+  readonly url: URL;
+  readonly proxy: ProxyServer | undefined;
+  readonly trace: ConnectTrace;
+  readonly #headers: () => HeaderList | Promise<HeaderList>;
+  readonly #tlsOptions: () => UpstreamTlsOptions;
+  #usedTlsOptions: UpstreamTlsOptions;
+  #endpoint: UpstreamEndpoint;
+  readonly #idle = new IdleConnection(IDLE_MS);
+  #idleEndpoint: UpstreamEndpoint | undefined;
+
+  constructor(options: TargetOptions) {
+    const url = new URL(options.url);
+    if (url.protocol !== "https:" && url.protocol !== "http:") {
+      throw new Error(`${JSON.stringify(url.protocol)} is not http: or https:`);
+    }
+    const { tls } = options;
+    this.url = url;
+    this.#tlsOptions =
+      typeof tls === "function" ? () => tls() ?? NO_TLS_OPTIONS : () => tls ?? NO_TLS_OPTIONS;
+    this.#usedTlsOptions = this.#tlsOptions();
+    this.#endpoint = endpointOf(url, this.#usedTlsOptions);
+    this.trace = options.trace ?? {};
+    this.#headers = options.headers ?? (() => []);
+    const proxyUrl = proxyOf(url, options);
+    const { ca, insecureSkipVerify } = this.#usedTlsOptions;
+    this.proxy = proxyUrl && proxyServerOf(proxyUrl, ca, insecureSkipVerify);
+  }
+
+  /** Keeps TLS sessions while the certificates stay the same. */
+  get endpoint(): UpstreamEndpoint {
+    const tlsOptions = this.#tlsOptions();
+    if (tlsOptions !== this.#usedTlsOptions) {
+      this.#usedTlsOptions = tlsOptions;
+      this.#endpoint = endpointOf(this.url, tlsOptions);
+    }
+    return this.#endpoint;
+  }
+
+  /**
+   * Connects to the endpoint, through the proxy if there is one, or returns the idle connection,
+   * paused. Throws UpstreamError and ConnectError "proxy".
+   */
+  async connect(endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> {
+    const { proxy } = this;
+    const idle = this.#idleEndpoint === endpoint ? this.#idle.take() : undefined;
+    if (idle !== undefined) return idle;
+    return proxy === undefined ? dial(endpoint, options) : connectThroughProxy(proxy, endpoint, options);
+  }
+
+  /** Returns a connection after a complete response, for a request within the next second. */
+  release(socket: Socket, endpoint: UpstreamEndpoint): void {
+    this.#idle.put(socket);
+    this.#idleEndpoint = endpoint;
+  }
+
+  /** Throws Error for a line that HTTP cannot carry; the message omits its value. */
+  async headers(): Promise<HeaderList> {
+    const headers = await this.#headers();
+    const wrong = headers.find(([name, value]) => !isHeaderName(name) || !isHeaderValue(value));
+    if (wrong !== undefined) throw new Error(`invalid header ${JSON.stringify(wrong[0])}`);
+    return headers;
+  }
+
+  /** The request target for a path relative to the server's base path. */
+  pathOf(path: string): string {
+    return this.url.pathname.replace(/(?<!\/)\/+$/, "") + path;
+  }
+}
+
+function endpointOf(url: URL, tlsOptions: UpstreamTlsOptions): UpstreamEndpoint {
+  const isSecure = url.protocol === "https:";
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+    tls: isSecure ? new UpstreamTls(tlsOptions) : undefined,
+  };
+}
+
+function proxyOf(
+  url: URL,
+  { proxy = "environment", environment = process.env }: TargetOptions,
+): URL | undefined {
+  if (proxy === "none" || proxy === "") return undefined;
+  return proxy === "environment" ? proxyFromEnvironment(url, environment) : parseProxy(proxy);
+}

@@ -1,0 +1,103 @@
+import { attachPath, execPath, type PodReference, portForwardPath, type Target } from "@sluice/client";
+import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/kubelet-paths";
+import type { RequestedStreams } from "@sluice/protocols/remotecommand";
+
+/** The kind of server. It decides which paths exist and which transports must be accepted. */
+export type EndpointProfile = "api-server" | "kubelet" | "runtime";
+
+export interface CommandSessionRequest {
+  readonly kind: "exec" | "attach";
+  /** Empty for attach. */
+  readonly command: readonly string[];
+  readonly streams: RequestedStreams;
+  /** Replaces the endpoint's own container. */
+  readonly container?: string | undefined;
+}
+
+interface ForwardSessionRequest {
+  readonly kind: "port-forward";
+  /** Only the legacy WebSocket protocol names its port in the query. */
+  readonly legacyPort?: number | undefined;
+}
+
+export type SessionRequest = CommandSessionRequest | ForwardSessionRequest;
+
+/** The target and path of one session. */
+export interface SessionPlace {
+  readonly target: Target;
+  /** Path below the target's base path. */
+  readonly path: string;
+}
+
+/** The subject of a run: one container of one pod, behind one server. */
+export interface Endpoint {
+  /** Name in reports, without credentials. */
+  readonly name: string;
+  readonly profile: EndpointProfile;
+  /** The server, with the credentials to send. */
+  readonly target: Target;
+  /** Called once per session, because a runtime's URLs work once. */
+  placeOf(request: SessionRequest): SessionPlace | Promise<SessionPlace>;
+  /** Masks this endpoint's secrets in a peer's text. */
+  readonly mask?: ((text: string) => string) | undefined;
+}
+
+export function apiServerEndpoint(target: Target, pod: PodReference): Endpoint {
+  return {
+    name: target.url.origin,
+    profile: "api-server",
+    target,
+    placeOf: (request) => {
+      if (request.kind === "port-forward") {
+        const query = request.legacyPort === undefined ? "" : `?ports=${request.legacyPort}`;
+        return { target, path: portForwardPath(pod) + query };
+      }
+      const reference = request.container === undefined ? pod : { ...pod, container: request.container };
+      const path = request.kind === "exec" ? execPath(reference, request.command) : attachPath(reference);
+      return { target, path: path(request.streams) };
+    },
+  };
+}
+
+/** `container` is required: a kubelet has no default. */
+export function kubeletEndpoint(
+  target: Target,
+  pod: PodReference & { readonly container: string },
+): Endpoint {
+  return {
+    name: target.url.origin,
+    profile: "kubelet",
+    target,
+    placeOf: (request) => {
+      if (request.kind === "port-forward")
+        return { target, path: kubeletPortForwardPath(pod, request.legacyPort) };
+      const container = request.container ?? pod.container;
+      const path = kubeletCommandPath(request.kind, { ...pod, container }, request.command);
+      return { target, path: path(request.streams) };
+    },
+  };
+}
+
+/** The token in a streaming URL, wherever a server or a hop quotes it. */
+const TOKEN_OF_URL = /\/(exec|attach|portforward)\/[\w-]+/g;
+
+/**
+ * A container runtime's streaming server, or a hop before it. `urlOf` gets a URL from the runtime,
+ * of which only the path is used.
+ */
+export function runtimeEndpoint(
+  name: string,
+  target: Target,
+  urlOf: (request: SessionRequest) => Promise<URL>,
+): Endpoint {
+  return {
+    name,
+    profile: "runtime",
+    target,
+    placeOf: async (request) => {
+      const { pathname, search } = await urlOf(request);
+      return { target, path: pathname + search };
+    },
+    mask: (text) => text.replace(TOKEN_OF_URL, "/$1/..."),
+  };
+}

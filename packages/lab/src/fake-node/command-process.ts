@@ -1,0 +1,61 @@
+import type { RequestedStreams, TerminalSize } from "@sluice/protocols/remotecommand";
+
+export type OutputStream = "stdout" | "stderr";
+
+/** How a command ended. `failed`: it never ran; the message is the runtime's. */
+export type CommandExit =
+  | { readonly type: "exited"; readonly code: number }
+  | { readonly type: "failed"; readonly message: string };
+
+export interface ProcessEnvironment {
+  readonly hostname: string;
+}
+
+export interface CommandLine {
+  readonly argv: readonly string[];
+  readonly requested: RequestedStreams;
+  readonly environment: ProcessEnvironment;
+  readonly maxStdinBufferBytes: number;
+  /** The terminal size that the client sent before the command started. */
+  readonly size?: TerminalSize | undefined;
+}
+
+export interface CommandProcessHandler {
+  /** The process' side never reuses the part. */
+  onOutput(stream: OutputStream, part: Uint8Array): void;
+  onOutputEnd(stream: OutputStream): void;
+  /** The process has read all input, or will read none any more. */
+  onStdinDrain(): void;
+  /** Called once, after the last output. */
+  onExit(exit: CommandExit): void;
+}
+
+/** A running command, or an attached client's view of one. */
+export interface CommandProcess {
+  /**
+   * False: enough is buffered, so write no more until onStdinDrain. Drops input that the process
+   * does not want.
+   */
+  writeStdin(part: Uint8Array): boolean;
+  endStdin(): void;
+  resize(size: TerminalSize): void;
+  /** The process blocks once the pipe is full. */
+  pauseOutput(): void;
+  resumeOutput(): void;
+  /** The client is gone: ends the command like a runtime. onExit follows, unless the command ignores it. */
+  hangUp(): void;
+  /** Kills the command, and resolves when it has ended. */
+  kill(): Promise<void>;
+}
+
+/** A container process' environment: it inherits only the path from this program. */
+export function environmentOf({ hostname }: ProcessEnvironment): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    HOME: process.env.HOME ?? "/",
+    HOSTNAME: hostname,
+  };
+}
+
+/** The working directory of an image that sets none. */
+export const WORKING_DIRECTORY = "/";

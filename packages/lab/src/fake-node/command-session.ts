@@ -1,0 +1,133 @@
+import type { Duplex } from "node:stream";
+import type { TerminalSize } from "@sluice/protocols/remotecommand";
+import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
+import type { FakeNodeLimits } from "./limits.ts";
+import { PauseGate } from "./pause-gate.ts";
+import { CommandStartError } from "./start-command.ts";
+
+/** The destination of a session's output: SPDY streams or WebSocket channels. */
+export interface CommandTransport {
+  readonly socket: Duplex;
+  sendOutput(stream: OutputStream, part: Uint8Array): void;
+  endOutput(stream: OutputStream): void;
+  /** Sends the status after all output, and ends the connection so that the client receives everything. */
+  finish(exit: CommandExit): void;
+  /** Ends the connection at once. */
+  abort(): void;
+}
+
+export type StartProcess = (handler: CommandProcessHandler, size: TerminalSize | undefined) => CommandProcess;
+
+/**
+ * One exec or attach over any protocol. Output that the client does not read pauses the process;
+ * input that the process does not read pauses the connection.
+ */
+export class CommandSession implements CommandProcessHandler {
+  readonly #transport: CommandTransport;
+  readonly #startProcess: StartProcess;
+  readonly #limits: FakeNodeLimits;
+  readonly #gate: PauseGate;
+  /** Called when the process, too, has ended; until then the node can abort the session. */
+  readonly #onOver: () => void;
+  #process: CommandProcess | undefined;
+  #earlyInput: Uint8Array[] = [];
+  #earlyBytes = 0;
+  #hasEarlyEnd = false;
+  /** The newest size that arrived before the process started. */
+  #earlySize: TerminalSize | undefined;
+  #isOver = false;
+  #hasExited = false;
+
+  constructor(transport: CommandTransport, start: StartProcess, limits: FakeNodeLimits, onOver: () => void) {
+    this.#transport = transport;
+    this.#startProcess = start;
+    this.#limits = limits;
+    this.#gate = new PauseGate(transport.socket);
+    this.#onOver = onOver;
+    transport.socket.on("drain", () => this.#process?.resumeOutput());
+  }
+
+  start(): void {
+    if (this.#isOver) return;
+    try {
+      this.#process = this.#startProcess(this, this.#earlySize);
+    } catch (error) {
+      if (!(error instanceof CommandStartError)) throw error;
+      this.onExit({ type: "failed", message: error.message });
+      return;
+    }
+    const early = this.#earlyInput;
+    this.#earlyInput = [];
+    this.#gate.release(this);
+    if (this.#earlySize !== undefined) this.#process.resize(this.#earlySize);
+    for (const part of early) this.receiveStdin(part);
+    if (this.#hasEarlyEnd) this.#process.endStdin();
+  }
+
+  receiveStdin(part: Uint8Array): void {
+    if (this.#isOver || part.length === 0) return;
+    if (this.#process === undefined) {
+      this.#earlyInput.push(part);
+      this.#earlyBytes += part.length;
+      if (this.#earlyBytes > this.#limits.maxStdinBufferBytes) this.#gate.hold(this);
+    } else if (!this.#process.writeStdin(part)) this.#gate.hold(this);
+  }
+
+  receiveStdinEnd(): void {
+    if (this.#process === undefined) this.#hasEarlyEnd = true;
+    else this.#process.endStdin();
+  }
+
+  receiveResize(size: TerminalSize): void {
+    if (this.#process === undefined) this.#earlySize = size;
+    else this.#process.resize(size);
+  }
+
+  /** The client closed or lost the connection. */
+  clientGone(): void {
+    if (this.#isOver) return;
+    this.#stopCarrying();
+    if (this.#process === undefined) this.#onOver();
+    else this.#process.hangUp();
+  }
+
+  /** The node shuts down: nothing of the session may survive it. */
+  async abort(): Promise<void> {
+    this.#stopCarrying();
+    this.#transport.abort();
+    if (!this.#hasExited) await this.#process?.kill();
+  }
+
+  onOutput(stream: OutputStream, part: Uint8Array): void {
+    if (this.#isOver) return;
+    const { socket } = this.#transport;
+    socket.cork();
+    this.#transport.sendOutput(stream, part);
+    socket.uncork();
+    if (socket.writableNeedDrain) this.#process?.pauseOutput();
+  }
+
+  onOutputEnd(stream: OutputStream): void {
+    if (!this.#isOver) this.#transport.endOutput(stream);
+  }
+
+  onStdinDrain(): void {
+    this.#gate.release(this);
+  }
+
+  onExit(exit: CommandExit): void {
+    this.#hasExited = true;
+    this.#onOver();
+    if (this.#isOver) return;
+    this.#stopCarrying();
+    const { socket } = this.#transport;
+    socket.cork();
+    this.#transport.finish(exit);
+    socket.uncork();
+  }
+
+  #stopCarrying(): void {
+    this.#isOver = true;
+    this.#gate.release(this);
+  }
+}

@@ -1,0 +1,59 @@
+import type { Http1Bounds } from "@sluice/client/internal/http/downstream/http1-server";
+
+/** Every bound of a fake node. Times are in milliseconds. */
+export interface FakeNodeLimits {
+  /** A client has this long to open the streams of an exec or attach, and both streams of a forwarded connection. */
+  readonly streamCreationTimeoutMs: number;
+  /**
+   * A target that accepts no byte for this long, and so blocks the other connections, gets its
+   * connection reset.
+   */
+  readonly streamStallTimeoutMs: number;
+  /** Input that a process has not read yet; beyond it the node stops reading the client's connection. */
+  readonly maxStdinBufferBytes: number;
+  /** The same bound for the target of one forwarded connection. */
+  readonly maxForwardBufferBytes: number;
+  /**
+   * Time for the client to finish after the target has ended; then, like containerd, both close.
+   * Infinity: a runtime that half-closes.
+   */
+  readonly forwardGraceMs: number;
+  /**
+   * Bytes the client may send after its target has ended. Beyond it the node stops reading the
+   * connection, like spdystream with full queues.
+   */
+  readonly maxUnreadForwardBytes: number;
+  /**
+   * A main process' output kept for `/containerLogs`; beyond it the oldest lines are dropped. Each
+   * line counts 64 bytes extra.
+   */
+  readonly maxLogBytes: number;
+  /**
+   * Answers (to PINGs) queued for a client that sends but does not read; beyond it the client is
+   * disconnected.
+   */
+  readonly maxQueuedBytes: number;
+  /** After a session, disconnects a client that neither sends nor closes for this long. */
+  readonly lingerIdleMs: number;
+  /** After a session, disconnects a client that keeps sending but never closes. */
+  readonly lingerMaxMs: number;
+}
+
+export const defaultFakeNodeLimits: FakeNodeLimits = {
+  streamCreationTimeoutMs: 30_000,
+  streamStallTimeoutMs: 30_000,
+  maxStdinBufferBytes: 1024 * 1024,
+  forwardGraceMs: 1_000,
+  maxUnreadForwardBytes: 51 * 32 * 1024,
+  maxLogBytes: 1024 * 1024,
+  maxForwardBufferBytes: 1024 * 1024,
+  maxQueuedBytes: 4 * 1024 * 1024,
+  lingerIdleMs: 60_000,
+  lingerMaxMs: 600_000,
+};
+
+/** A kubelet's bounds: heads of 1 MiB, idle connections for 90 s. The kubelet itself waits 4 h for a head. */
+export const HTTP_BOUNDS: Http1Bounds = { maxHeaderBytes: 1024 * 1024, headMs: 30_000, keepAliveMs: 90_000 };
+
+/** Go's io.Copy reads 32 KiB at a time, so real nodes never send longer DATA frames and messages. */
+export const MAX_CHUNK_BYTES: number = 32 * 1024;

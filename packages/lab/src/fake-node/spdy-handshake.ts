@@ -1,0 +1,70 @@
+import { firstHeaderValue, type HeaderLines, headerValues, tokenList } from "@sluice/protocols/websocket";
+import { goHeaderCount, goHeaderDump } from "./go-headers.ts";
+import { httpError, type Refusal } from "./refusal.ts";
+
+const PROTOCOL_HEADER = "X-Stream-Protocol-Version";
+
+type SpdyHandshake =
+  | { readonly ok: true; readonly protocol: string }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+interface SpdyHandshakeOptions {
+  /** In the order in which a refusal lists them. */
+  readonly accepted: readonly string[];
+  /**
+   * Exec and attach servers write a refused negotiation twice, because both the handshake and its
+   * caller do.
+   */
+  readonly isSaidTwice: boolean;
+}
+
+/** k8s.io/streaming's checks in their order: negotiation, then the upgrade headers. The client's first preference wins. */
+export function checkSpdyHandshake(lines: HeaderLines, options: SpdyHandshakeOptions): SpdyHandshake {
+  const values = headerValues(lines, PROTOCOL_HEADER);
+  const offered = tokenList(values);
+  if (offered.length === 0) {
+    const problem =
+      values.length === 0
+        ? `does not exist in request with ${goHeaderCount(lines)} headers`
+        : `contains [${values.join(" ")}], but no valid protocols`;
+    return refused(400, `unable to upgrade: header ${PROTOCOL_HEADER} ${problem}`, options, []);
+  }
+  const protocol = offered.find((name) => options.accepted.includes(name));
+  if (protocol === undefined) {
+    const reason = `client supports [${offered.join(" ")}], server accepts [${options.accepted.join(" ")}]`;
+    const accepted = options.accepted.map((name) => ["X-Accepted-Stream-Protocol-Versions", name] as const);
+    return refused(403, `unable to upgrade: unable to negotiate protocol: ${reason}`, options, accepted);
+  }
+  if (!hasUpgradeHeaders(lines)) {
+    const text = `unable to upgrade: missing upgrade headers in request: ${goHeaderDump(lines)}`;
+    return { ok: false, refusal: httpError(400, text, [[PROTOCOL_HEADER, protocol]]) };
+  }
+  return { ok: true, protocol };
+}
+
+/** Tests for substrings of the first lines, as the reference does. */
+function hasUpgradeHeaders(lines: HeaderLines): boolean {
+  const has = (name: string, wanted: string): boolean =>
+    firstHeaderValue(lines, name).toLowerCase().includes(wanted);
+  return has("Connection", "upgrade") && has("Upgrade", "spdy/3.1");
+}
+
+function refused(
+  status: number,
+  line: string,
+  { isSaidTwice }: SpdyHandshakeOptions,
+  headers: readonly (readonly [string, string])[],
+): SpdyHandshake {
+  return { ok: false, refusal: httpError(status, isSaidTwice ? `${line}\n${line}` : line, headers) };
+}
+
+export function encodeSpdySwitch(protocol: string): string {
+  return [
+    "HTTP/1.1 101 Switching Protocols",
+    "Connection: Upgrade",
+    "Upgrade: SPDY/3.1",
+    `${PROTOCOL_HEADER}: ${protocol}`,
+    `Date: ${new Date().toUTCString()}`,
+    "\r\n",
+  ].join("\r\n");
+}

@@ -1,0 +1,111 @@
+import type { Duplex } from "node:stream";
+import { sendChannelMessage } from "@sluice/client/internal/sessions/channel-message";
+import type { WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
+import { ProtocolError } from "@sluice/protocols";
+import { NOTHING } from "@sluice/protocols/bytes";
+import {
+  CHANNEL,
+  ChannelDemux,
+  type RemoteCommandSpec,
+  ResizeDecoder,
+  specOf,
+} from "@sluice/protocols/remotecommand";
+import { CLOSE } from "@sluice/protocols/websocket";
+import { sendInChunks } from "./chunks.ts";
+import type { CommandExit, OutputStream } from "./command-process.ts";
+import type { CommandService } from "./command-service.ts";
+import { CommandSession, type CommandTransport } from "./command-session.ts";
+import { failureFrame } from "./failure-frame.ts";
+import { openWebSocket } from "./open-websocket.ts";
+import type { ServingContext } from "./serving-context.ts";
+
+/** Serves an exec or attach over WebSocket channels on a socket after its 101. */
+export class WebSocketCommand implements CommandTransport {
+  readonly socket: Duplex;
+  readonly #service: CommandService;
+  readonly #spec: RemoteCommandSpec;
+  readonly #webSocket: WebSocketConnection;
+  readonly #session: CommandSession;
+  readonly #channels: ChannelDemux;
+  readonly #resizes = new ResizeDecoder();
+  #isStdinOpen: boolean;
+
+  constructor(socket: Duplex, head: Uint8Array, service: CommandService, context: ServingContext) {
+    this.socket = socket;
+    this.#service = service;
+    this.#spec = specOf(service.version);
+    this.#isStdinOpen = service.requested.stdin;
+    this.#channels = new ChannelDemux(this.#spec, {
+      onChannelData: (channel, part) => this.#received(channel, part),
+      onChannelClose: (channel) => {
+        if (channel === CHANNEL.STDIN) this.#endStdin();
+      },
+    });
+    this.#webSocket = openWebSocket(
+      socket,
+      {
+        onMessage: (part, isFirst, isLast) => this.#message(part, isFirst, isLast),
+        onEnd: () => this.#session.clientGone(),
+      },
+      context,
+    );
+    this.#session = new CommandSession(this, service.start, context.limits, () => {
+      context.sessions.delete(this.#session);
+    });
+    context.sessions.add(this.#session);
+    // The first message contains only a channel byte: it tells the client that the channels are
+    // open (reference 3.5).
+    sendChannelMessage(this.#webSocket, this.#spec, this.#firstChannel, NOTHING);
+    this.#session.start();
+    socket.on("data", (chunk: Uint8Array) => this.#webSocket.receive(chunk));
+    this.#webSocket.receive(head);
+  }
+
+  sendOutput(stream: OutputStream, part: Uint8Array): void {
+    const channel = stream === "stdout" ? CHANNEL.STDOUT : CHANNEL.STDERR;
+    sendInChunks(part, (chunk) => sendChannelMessage(this.#webSocket, this.#spec, channel, chunk));
+  }
+
+  /** Output channels cannot end alone: all end with the WebSocket. */
+  endOutput(): void {}
+
+  finish(exit: CommandExit): void {
+    const word = failureFrame(exit, this.#service);
+    if (word.length > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
+    this.#webSocket.close(CLOSE.NORMAL, "");
+  }
+
+  abort(): void {
+    this.#webSocket.abort();
+  }
+
+  get #firstChannel(): number {
+    const { stdout, stderr } = this.#service.requested;
+    if (stdout) return CHANNEL.STDOUT;
+    return stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
+  }
+
+  #message(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
+    try {
+      this.#channels.push(part, isFirst, isLast);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#webSocket.close(CLOSE.PROTOCOL_ERROR, error.message);
+      this.#session.clientGone();
+    }
+  }
+
+  /** Drops data on channels that were not requested, and data after a channel's end. */
+  #received(channel: number, part: Uint8Array): void {
+    if (channel === CHANNEL.STDIN && this.#isStdinOpen) this.#session.receiveStdin(part);
+    if (channel === CHANNEL.RESIZE && this.#service.requested.tty) {
+      for (const size of this.#resizes.push(part)) this.#session.receiveResize(size);
+    }
+  }
+
+  #endStdin(): void {
+    if (!this.#isStdinOpen) return;
+    this.#isStdinOpen = false;
+    this.#session.receiveStdinEnd();
+  }
+}

@@ -1,0 +1,166 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Target } from "@sluice/client";
+import type { Carrier } from "./carrier.ts";
+import { carrierOf } from "./carriers.ts";
+import { LoadError } from "./load-error.ts";
+import { type LoadPlan, type LoadShare, shareOf } from "./load-plan.ts";
+import { LoadSession } from "./load-session.ts";
+import { type Interval, Recorder } from "./recorder.ts";
+
+const INTERVAL_MS = 1_000;
+const TICK_MS = 50;
+/** In a closed model, the least time between one slot's requests to a server that refuses. */
+const RETRY_MS = 1_000;
+const LAG_RESOLUTION_MS = 10;
+
+/** One process' part of a load: starts sessions when due, and reports every second. */
+export class Generator {
+  readonly #plan: LoadPlan;
+  readonly #share: LoadShare;
+  readonly #carry: Carrier;
+  readonly #emit: (interval: Interval) => void;
+  readonly #recorder = new Recorder();
+  readonly #running = new Set<LoadSession>();
+  readonly #startMs: number;
+  readonly #places: number;
+  readonly #count: number;
+  readonly #perSecond: number;
+  readonly #retryAtMs: number[] = [];
+  readonly #lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
+  #started = 0;
+  #intervals = 0;
+  #cpu = process.cpuUsage();
+  #cpuAtMs = performance.now();
+  #isStopping = false;
+  #stopsAtMs: number;
+  #endsAtMs: number;
+
+  constructor(plan: LoadPlan, share: LoadShare, target: Target, emit: (interval: Interval) => void) {
+    this.#plan = plan;
+    this.#share = share;
+    this.#carry = carrierOf(plan, target);
+    this.#emit = emit;
+    this.#startMs = share.startAtMs - performance.timeOrigin;
+    this.#places = shareOf(plan.sessions, share);
+    this.#count = plan.count === 0 ? Number.POSITIVE_INFINITY : shareOf(plan.count, share);
+    this.#perSecond = plan.arrivalsPerSecond / share.processes;
+    this.#stopsAtMs = this.#startMs + plan.durationMs;
+    this.#endsAtMs = this.#stopsAtMs + plan.timeoutMs;
+  }
+
+  /** Resolves when every session is over and the last interval was emitted. */
+  run(): Promise<void> {
+    this.#lag.enable();
+    return new Promise((resolve) => {
+      const timer = setInterval(() => {
+        this.#tick(performance.now());
+        if (!this.#isOver) return;
+        clearInterval(timer);
+        this.#report();
+        this.#lag.disable();
+        resolve();
+      }, TICK_MS);
+    });
+  }
+
+  /** Starts no new sessions or messages; messages in flight may return within the plan's time-out. */
+  stop(): void {
+    this.#stopsAtMs = Math.min(this.#stopsAtMs, performance.now());
+    this.#endsAtMs = Math.min(this.#endsAtMs, this.#stopsAtMs + this.#plan.timeoutMs);
+  }
+
+  get #isOver(): boolean {
+    return this.#running.size === 0 && (this.#isStopping || this.#started >= this.#count);
+  }
+
+  #tick(nowMs: number): void {
+    if (nowMs < this.#startMs && nowMs < this.#stopsAtMs) {
+      this.#measureAnew(nowMs);
+      return;
+    }
+    if (nowMs >= this.#stopsAtMs && !this.#isStopping) {
+      this.#isStopping = true;
+      for (const session of this.#running) session.finish();
+    }
+    if (!this.#isStopping) this.#startDue(nowMs);
+    for (const session of this.#running) {
+      if (nowMs >= this.#endsAtMs) session.interrupt();
+      else session.tick(nowMs);
+    }
+    if (nowMs - this.#startMs >= (this.#intervals + 1) * INTERVAL_MS) this.#report();
+  }
+
+  #startDue(nowMs: number): void {
+    if (this.#perSecond > 0) this.#startArrivals(nowMs);
+    else this.#fillPlaces(nowMs);
+  }
+
+  /**
+   * Open model: sessions arrive by the clock. An arrival that finds no free slot is an error; it
+   * does not wait.
+   */
+  #startArrivals(nowMs: number): void {
+    for (;;) {
+      const dueMs = this.#startMs + this.#arrivalMs(this.#started);
+      if (dueMs > nowMs || this.#started >= this.#count) return;
+      if (this.#running.size < this.#places) this.#start(dueMs);
+      else {
+        this.#started += 1;
+        this.#recorder.counts.failed += 1;
+        const text = `${this.#plan.sessions} sessions run already (--sessions)`;
+        this.#recorder.error(new LoadError("generator", "too-many-sessions", text));
+      }
+    }
+  }
+
+  /**
+   * When the n-th arrival is due. Processes take turns, and during the ramp the rate grows from
+   * zero (n = r t^2 / 2T).
+   */
+  #arrivalMs(index: number): number {
+    const { rampMs } = this.#plan;
+    const n = index + this.#share.index / this.#share.processes;
+    const perMs = this.#perSecond / 1_000;
+    const inRamp = (perMs * rampMs) / 2;
+    return n < inRamp ? Math.sqrt((2 * n * rampMs) / perMs) : rampMs + (n - inRamp) / perMs;
+  }
+
+  /** Closed model: each finished session is replaced. */
+  #fillPlaces(nowMs: number): void {
+    const { rampMs } = this.#plan;
+    const share = rampMs === 0 ? 1 : Math.min(1, (nowMs - this.#startMs) / rampMs);
+    const open = Math.min(this.#places, Math.max(1, Math.ceil(this.#places * share)));
+    while (this.#retryAtMs.length > 0 && (this.#retryAtMs[0] as number) <= nowMs) this.#retryAtMs.shift();
+    while (this.#running.size + this.#retryAtMs.length < open && this.#started < this.#count)
+      this.#start(nowMs);
+  }
+
+  #start(dueMs: number): void {
+    const number = this.#started * this.#share.processes + this.#share.index;
+    const session = new LoadSession(this.#plan, this.#recorder, number, dueMs);
+    this.#started += 1;
+    this.#running.add(session);
+    void session.run(this.#carry).then(() => {
+      this.#running.delete(session);
+      if (session.hasFailed) this.#retryAtMs.push(performance.now() + RETRY_MS);
+    });
+  }
+
+  #report(): void {
+    const nowMs = performance.now();
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const cpuShare = (user + system) / 1_000 / Math.max(1, nowMs - this.#cpuAtMs);
+    const lagMs = Math.max(0, this.#lag.max / 1e6 - LAG_RESOLUTION_MS);
+    const untilMs = Math.max(0, nowMs - this.#startMs);
+    this.#emit(this.#recorder.interval(this.#intervals, { untilMs, cpuShare, lagMs }));
+    this.#intervals += 1;
+    this.#measureAnew(nowMs);
+  }
+
+  /** Excludes this process' CPU time before the start. */
+  #measureAnew(nowMs: number): void {
+    this.#cpu = process.cpuUsage();
+    this.#cpuAtMs = nowMs;
+    this.#lag.reset();
+  }
+}

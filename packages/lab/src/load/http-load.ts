@@ -1,0 +1,105 @@
+import type { ConnectionOptions } from "node:tls";
+import { notInstalled } from "@sluice/client/internal/config/optional-package";
+import { type HttpLoadReport, httpReportOf } from "./http-report.ts";
+import { LatencyCounts } from "./latency-counts.ts";
+import { type LoadPart, shareOf } from "./load-plan.ts";
+import { partsOf } from "./load-report.ts";
+
+export interface HttpLoadPlan {
+  /** The whole URL. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connections: number;
+  /** Total requests per second; 0 means as many as possible. */
+  readonly requestsPerSecond: number;
+  readonly durationMs: number;
+  readonly timeoutMs: number;
+  readonly tls: ConnectionOptions;
+}
+
+interface HttpRunOptions {
+  readonly part: LoadPart;
+  /** Like `RunOptions.startAtMs`. */
+  readonly startAtMs?: number | undefined;
+  /** Resolves when the run should end early. */
+  readonly interrupted: Promise<unknown>;
+}
+
+/** The used part of autocannon's result; autocannon has no types. */
+interface AutocannonResult {
+  readonly duration: number;
+  readonly errors: number;
+  readonly timeouts: number;
+  readonly requests: { readonly total: number };
+  readonly throughput: { readonly total: number };
+  readonly statusCodeStats?: Readonly<Record<string, { readonly count: number }>>;
+}
+interface AutocannonRun extends Promise<AutocannonResult> {
+  stop?(): void;
+  on(
+    event: "response",
+    listener: (...of: [client: unknown, status: number, bytes: number, ms: number]) => void,
+  ): void;
+}
+type Autocannon = (options: object) => AutocannonRun;
+
+/** Sends plain requests through autocannon, to load a listener without sessions. */
+export async function runHttpLoad(
+  plan: HttpLoadPlan,
+  { part, startAtMs = 0, interrupted }: HttpRunOptions,
+): Promise<HttpLoadReport> {
+  // biome-ignore lint/suspicious/noTsIgnore: there is a declaration file for some versions and none for others
+  // @ts-ignore
+  const loaded: unknown = await import("autocannon").catch(notInstalled("autocannon", "load of plain HTTP"));
+  const { default: autocannon } = loaded as { default: Autocannon };
+  let wasInterrupted = false;
+  const stopped = interrupted.then(() => {
+    wasInterrupted = true;
+  });
+  await untilTime(startAtMs, stopped);
+  const startedAtMs = Date.now();
+  const counts = new LatencyCounts();
+  const report = (result: AutocannonResult | undefined): HttpLoadReport =>
+    httpReportOf(plan, partsOf(part), startedAtMs, {
+      wasInterrupted,
+      seconds: result?.duration ?? 0,
+      requests: result?.requests.total ?? 0,
+      bytes: result?.throughput.total ?? 0,
+      byStatus: Object.fromEntries(
+        Object.entries(result?.statusCodeStats ?? {}).map(([status, { count }]) => [status, count]),
+      ),
+      errors: result?.errors ?? 0,
+      timeouts: result?.timeouts ?? 0,
+      counts,
+    });
+  if (wasInterrupted) return report(undefined);
+  const share = { index: part.index, processes: part.of };
+  const connections = shareOf(plan.connections, share);
+  // autocannon can only divide whole requests.
+  const { requestsPerSecond } = plan;
+  const perSecond = part.of === 1 ? requestsPerSecond : shareOf(Math.round(requestsPerSecond), share);
+  const run = autocannon({
+    url: plan.url,
+    headers: plan.headers,
+    connections,
+    duration: Math.max(1, Math.ceil(plan.durationMs / 1_000)),
+    timeout: Math.max(1, Math.ceil(plan.timeoutMs / 1_000)),
+    tlsOptions: plan.tls,
+    ...(perSecond > 0 && { overallRate: perSecond }),
+  });
+  const expectedMs = perSecond > 0 ? (Math.min(connections, perSecond) * 1_000) / perSecond : 0;
+  run.on("response", (_client, _status, _bytes, ms) => counts.recordExpected(ms, expectedMs));
+  void stopped.then(() => run.stop?.());
+  return report(await run);
+}
+
+async function untilTime(atMs: number, stopped: Promise<unknown>): Promise<void> {
+  const waitMs = atMs - Date.now();
+  if (waitMs <= 0) return;
+  let timer: NodeJS.Timeout | undefined;
+  const due = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, waitMs);
+  });
+  await Promise.race([due, stopped]);
+  clearTimeout(timer);
+}

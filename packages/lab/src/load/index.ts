@@ -1,0 +1,34 @@
+// packages/lab/load: the load generator: plans, seeded streams, sessions, processes, reports
+
+export { Generator } from "./generator.ts";
+export { serveGenerator } from "./generator-process.ts";
+export { type RunOptions, runInProcesses } from "./generator-processes.ts";
+export { escapeHtml, htmlPage } from "./html-page.ts";
+export { htmlReport, readPlots } from "./html-report.ts";
+export { type HttpLoadPlan, runHttpLoad } from "./http-load.ts";
+export type { HttpLoadReport } from "./http-report.ts";
+export { LINE_BYTES, LineSequence } from "./line-sequence.ts";
+export {
+  canEndInput,
+  type LoadDirection,
+  type LoadKind,
+  type LoadPart,
+  type LoadPlan,
+  type LoadProtocol,
+  PROTOCOLS_OF,
+  type Verification,
+} from "./load-plan.ts";
+export { type JudgedThreshold, LoadCollector, type LoadReport } from "./load-report.ts";
+export { mergeHttpReports, mergeReports, missingParts, type NamedReport } from "./merge-reports.ts";
+export { readReports } from "./read-reports.ts";
+export { SeededStream } from "./seeded-stream.ts";
+export { duration, partLines, size, summaryText, thresholdLines } from "./summary-text.ts";
+export {
+  HTTP_METRICS,
+  judge,
+  judgesFailures,
+  type Metrics,
+  parseThreshold,
+  SESSION_METRICS,
+  type Threshold,
+} from "./thresholds.ts";

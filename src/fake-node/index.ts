@@ -1,8 +1,0 @@
-// src/fake-node: a node that answers as kubelet and runtime do, with real processes
-
-export { createSelfSignedCertificate, type SelfSignedCertificate } from "../net/self-signed.ts";
-export { createDemoPodServers, type DemoPodServers } from "./demo-pod-servers.ts";
-export { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node.ts";
-export type { FakeContainer, FakePod } from "./fake-pod.ts";
-export { defaultFakeNodeLimits, type FakeNodeLimits } from "./limits.ts";
-export { type RunFakeNodeOptions, runFakeNode } from "./run-fake-node.ts";

@@ -1,0 +1,16 @@
+import type { Http1Bounds } from "@sluice/client/internal/http/downstream/http1-server";
+import type { Limits } from "../../config/sections/limits.ts";
+import type { Timeouts } from "../../config/sections/timeouts.ts";
+
+/** The limits of a listener for clients. */
+export function boundsOfListener(
+  limits: Pick<Limits, "maxRequestHeaderBytes" | "socketBufferBytes">,
+  { handshakeMs, keepAliveMs }: Pick<Timeouts, "handshakeMs" | "keepAliveMs">,
+): Http1Bounds {
+  return {
+    maxHeaderBytes: limits.maxRequestHeaderBytes,
+    headMs: handshakeMs,
+    keepAliveMs,
+    bufferBytes: limits.socketBufferBytes,
+  };
+}
