@@ -1,10 +1,5 @@
 import { Counter, type Registry } from "prom-client";
-import {
-  isNewWebSocket,
-  type MeasuredPlan,
-  SUBRESOURCES,
-  type SubresourceLabel,
-} from "./streaming-labels.ts";
+import { type MeasuredPlan, SUBRESOURCES, type SubresourceLabel } from "./streaming-labels.ts";
 import type { KubernetesCounters } from "./streaming-metrics.ts";
 
 /**
@@ -59,5 +54,5 @@ export class KubeletCounters implements KubernetesCounters {
 
 /** With its gate off, a kubelet passes these requests on without counting. */
 function isHandledHere(plan: MeasuredPlan): boolean {
-  return isNewWebSocket(plan) && plan.reason !== "gate-off";
+  return plan.countedAs === "new-protocol";
 }

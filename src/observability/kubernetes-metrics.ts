@@ -1,11 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import {
-  codeLabel,
-  isNewWebSocket,
-  type MeasuredPlan,
-  SUBRESOURCES,
-  type SubresourceLabel,
-} from "./streaming-labels.ts";
+import { codeLabel, type MeasuredPlan, SUBRESOURCES, type SubresourceLabel } from "./streaming-labels.ts";
 import type { KubernetesCounters } from "./streaming-metrics.ts";
 
 /**
@@ -68,7 +62,7 @@ export class KubernetesMetrics implements KubernetesCounters {
 
   routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void {
     // With its gate off, kube-apiserver does not make the counted decision.
-    if (isWebSocket && plan.reason !== "gate-off") {
+    if (isWebSocket && plan.countedAs !== "gated") {
       const proxy_type = plan.kind === "pass-through" ? "proxied_to_kubelet" : "translated_at_apiserver";
       this.#routed.inc({ subresource, proxy_type });
     }
@@ -104,7 +98,7 @@ export class KubernetesMetrics implements KubernetesCounters {
   }
 
   #upgradeAttempted(subresource: SubresourceLabel, plan: MeasuredPlan, type: "success" | "failure"): void {
-    if (isNewWebSocket(plan)) this.#attemptsOf(subresource).inc({ type });
+    if (plan.countedAs !== "other") this.#attemptsOf(subresource).inc({ type });
   }
 
   #attemptsOf(subresource: SubresourceLabel): Counter<"type"> {

@@ -32,11 +32,17 @@ export const SESSION_ENDS = [
 type EndedByLabel = (typeof SESSION_ENDS)[number]["endedBy"];
 type EndCauseLabel = (typeof SESSION_ENDS)[number]["cause"];
 
+/**
+ * How Kubernetes' counters see a session: a client of WebSocket v5 or the tunnel (KEP-4006), one whose
+ * feature gate is off, or another.
+ */
+export type CountedAs = "new-protocol" | "gated" | "other";
+
 /** The plan's fields for metrics. */
 export interface MeasuredPlan {
   readonly kind: PlanKindLabel;
-  /** One of the gateway's plan reasons. Selects the Kubernetes counters; not a label. */
-  readonly reason: string;
+  /** Selects the counters of Kubernetes; not a label. */
+  readonly countedAs: CountedAs;
 }
 
 /** A finished session's fields for metrics. Bytes are payload. */
@@ -53,26 +59,6 @@ export interface MeasuredSession {
   readonly subresource: SubresourceLabel;
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
-}
-
-const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
-  "node-speaks-websocket",
-  "node-held-to-websocket",
-  "node-held-to-spdy",
-  "node-failed-at-websocket",
-  "node-speaks-spdy-only",
-  "runtime-speaks-spdy",
-  "node-knows-other-name",
-  "only-websocket-passes",
-  "gate-off",
-]);
-
-/**
- * True if the client offered WebSocket v5 (exec, attach) or the port-forward tunnel, which
- * KEP-4006's counters count.
- */
-export function isNewWebSocket(plan: MeasuredPlan): boolean {
-  return NEW_WEBSOCKET_REASONS.has(plan.reason);
 }
 
 /** An HTTP status as a label; invalid ones share one value. */

@@ -1,5 +1,6 @@
 import { isShippedTunnelName, tunnelOffers } from "@sluice/protocols/portforward";
 import type { NodeCapability, WebSocketPath } from "../nodes/node-capability.ts";
+import type { CountedAs } from "../observability/streaming-labels.ts";
 import type { ClientOffer } from "./client-offer.ts";
 import type { Subresource } from "./streaming-request.ts";
 
@@ -10,9 +11,20 @@ export interface PlanGates {
   readonly ExtendWebSocketsToKubelet: boolean;
 }
 
-/** How a session's bytes travel, and why. `reason` is data: `sluice explain`, logs and tests print it. */
+/** How a session's bytes travel. Code asks the fields; the reason is for people alone. */
 export interface Plan {
   readonly kind: "pass-through" | "translate" | "tunnel" | "bridge";
+  /** What the session is requested from; "websocket-hop": an upstream that nothing but WebSocket reaches. */
+  readonly path: "node" | "websocket-hop" | "runtime" | "api-server";
+  /**
+   * True if the upstream is asked for v5 or the tunnel, which it may make resumable. Older protocols, and
+   * what passes whatever it is, stay unchanged.
+   */
+  readonly offersNewProtocol: boolean;
+  /** Whose wording a command's final Status has: the upstream's, or the kubelet's for a bare runtime. */
+  readonly statusStyle: "upstream" | "kubelet";
+  readonly countedAs: CountedAs;
+  /** `sluice explain`, logs, lists and audit events print it. */
   readonly reason: PlanReason;
 }
 
@@ -55,13 +67,26 @@ type PlanReason = keyof typeof PLAN_REASONS;
  */
 export type AdmissionReason = Extract<PlanReason, `admission-${string}`>;
 
-/** The API server supports every client protocol, so the client's own passes through. Pure. */
-export function planThroughApiServer(reason: AdmissionReason): Plan {
-  return { kind: "pass-through", reason };
+/** A plan with the fields that most plans share. */
+export function makePlan(
+  kind: Plan["kind"],
+  reason: PlanReason,
+  fields: Partial<Omit<Plan, "kind" | "reason">> = {},
+): Plan {
+  return {
+    kind,
+    path: "node",
+    offersNewProtocol: false,
+    statusStyle: "upstream",
+    countedAs: "other",
+    ...fields,
+    reason,
+  };
 }
 
-export function isThroughApiServer({ reason }: Plan): boolean {
-  return reason.startsWith("admission-");
+/** The API server supports every client protocol, so the client's own passes through. Pure. */
+export function planThroughApiServer(reason: AdmissionReason): Plan {
+  return makePlan("pass-through", reason, { path: "api-server" });
 }
 
 /**
@@ -83,38 +108,26 @@ export function planFor(
   gates: PlanGates,
 ): Plan {
   if (node.mode === "websocket-only") return planForWebSocketOnly(subresource, offer);
-  if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
-  if (!hasNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
+  if (offer.transport !== "websocket") return makePlan("pass-through", "client-speaks-spdy");
+  if (!hasNewProtocol(subresource, offer.protocols)) return makePlan("pass-through", "runtime-speaks-it");
 
   const isGateOn =
     subresource === "portforward" ? gates.PortForwardWebsockets : gates.TranslateStreamCloseWebsocketRequests;
-  if (!isGateOn) return { kind: "pass-through", reason: "gate-off" };
+  if (!isGateOn) return makePlan("pass-through", "gate-off", { countedAs: "gated" });
   if (!gates.ExtendWebSocketsToKubelet) return overSpdy(subresource, "node-speaks-spdy-only");
   if (node.mode === "spdy") return overSpdy(subresource, "node-held-to-spdy");
   if (node.mode === "auto" && !node.declaresWebSocket) return overSpdy(subresource, "node-speaks-spdy-only");
-  if (!isKnownToNodes(subresource, offer.protocols))
-    return { kind: "tunnel", reason: "node-knows-other-name" };
+  if (!isKnownToNodes(subresource, offer.protocols)) return overSpdy(subresource, "node-knows-other-name");
   if (node.avoidedPaths.includes(webSocketPathOf(subresource))) {
     return overSpdy(subresource, "node-failed-at-websocket");
   }
-  return {
-    kind: "pass-through",
-    reason: node.mode === "websocket" ? "node-held-to-websocket" : "node-speaks-websocket",
-  };
+  const reason = node.mode === "websocket" ? "node-held-to-websocket" : "node-speaks-websocket";
+  return makePlan("pass-through", reason, { offersNewProtocol: true, countedAs: "new-protocol" });
 }
 
 /** The next plan if the node refuses `plan` because of its protocol; undefined if there is none. Pure. */
-export function planAfter(plan: Plan, subresource: Subresource): Plan | undefined {
-  const isTaken = plan.reason === "node-speaks-websocket" || plan.reason === "node-held-to-websocket";
-  return isTaken ? overSpdy(subresource, "node-failed-at-websocket") : undefined;
-}
-
-/**
- * True if the plan requests v5 or the tunnel, which an upstream Sluice can make resumable. Older
- * protocols stay unchanged.
- */
-export function asksForNewProtocol({ kind, reason }: Plan): boolean {
-  return kind === "bridge" || (kind === "pass-through" && NEW_PROTOCOL_REASONS.includes(reason));
+export function planAfter({ path, offersNewProtocol }: Plan, subresource: Subresource): Plan | undefined {
+  return path === "node" && offersNewProtocol ? overSpdy(subresource, "node-failed-at-websocket") : undefined;
 }
 
 /**
@@ -126,10 +139,14 @@ export function planForRuntime(
   offer: ClientOffer,
   gates: Pick<PlanGates, "ExtendWebSocketsToKubelet">,
 ): Plan {
-  if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
-  if (!hasNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
-  if (!gates.ExtendWebSocketsToKubelet) return { kind: "pass-through", reason: "gate-off" };
-  return overSpdy(subresource, "runtime-speaks-spdy");
+  const path = "runtime";
+  if (offer.transport !== "websocket") return makePlan("pass-through", "client-speaks-spdy", { path });
+  if (!hasNewProtocol(subresource, offer.protocols))
+    return makePlan("pass-through", "runtime-speaks-it", { path });
+  if (!gates.ExtendWebSocketsToKubelet)
+    return makePlan("pass-through", "gate-off", { path, countedAs: "gated" });
+  // A node's clients are API servers and kubectl, which know the kubelet's wording.
+  return { ...overSpdy(subresource, "runtime-speaks-spdy"), path, statusStyle: "kubelet" };
 }
 
 /**
@@ -137,21 +154,15 @@ export function planForRuntime(
  * whatever the gates say. Pure.
  */
 export function planForWebSocketOnly(subresource: Subresource, offer: ClientOffer): Plan {
-  if (offer.transport !== "websocket") return { kind: "bridge", reason: "spdy-over-websocket-hop" };
+  const fields = { path: "websocket-hop", offersNewProtocol: true } as const;
+  if (offer.transport !== "websocket") return makePlan("bridge", "spdy-over-websocket-hop", fields);
   if (!hasNewProtocol(subresource, offer.protocols))
-    return { kind: "bridge", reason: "older-websocket-over-hop" };
+    return makePlan("bridge", "older-websocket-over-hop", fields);
+  const counted = { ...fields, countedAs: "new-protocol" } as const;
   return isKnownToNodes(subresource, offer.protocols)
-    ? { kind: "pass-through", reason: "only-websocket-passes" }
-    : { kind: "bridge", reason: "node-knows-other-name" };
+    ? makePlan("pass-through", "only-websocket-passes", counted)
+    : makePlan("bridge", "node-knows-other-name", counted);
 }
-
-const NEW_PROTOCOL_REASONS: readonly PlanReason[] = [
-  "node-speaks-websocket",
-  "node-held-to-websocket",
-  "only-websocket-passes",
-];
-const CLIENT_SPEAKS_SPDY: Plan = { kind: "pass-through", reason: "client-speaks-spdy" };
-const RUNTIME_SPEAKS_IT: Plan = { kind: "pass-through", reason: "runtime-speaks-it" };
 
 /** The protocols of KEP-4006: WebSocket v5 for commands, the tunnel for port-forward. */
 function hasNewProtocol(subresource: Subresource, protocols: readonly string[]): boolean {
@@ -171,5 +182,6 @@ function isKnownToNodes(subresource: Subresource, protocols: readonly string[]):
 }
 
 function overSpdy(subresource: Subresource, reason: PlanReason): Plan {
-  return { kind: subresource === "portforward" ? "tunnel" : "translate", reason };
+  const kind = subresource === "portforward" ? "tunnel" : "translate";
+  return makePlan(kind, reason, { countedAs: "new-protocol" });
 }

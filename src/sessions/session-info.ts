@@ -5,7 +5,7 @@ import type { Subresource } from "./streaming-request.ts";
  * The plan of a session through a proxy subresource: the API server finds the node, and the bytes pass
  * undecoded.
  */
-export const PROXIED = { kind: "proxied", reason: "proxy-subresource" } as const;
+export const PROXIED = { kind: "proxied", countedAs: "other", reason: "proxy-subresource" } as const;
 
 /** The facts about a session, from its admission on, as lists, other processes and logs have them. */
 export interface ListedSession {
@@ -17,12 +17,13 @@ export interface ListedSession {
   readonly user: string;
   /** The authenticated user, if that user impersonates another. */
   readonly requestedBy?: string;
-  readonly plan: Plan | typeof PROXIED;
+  readonly plan: Pick<Plan | typeof PROXIED, "kind" | "reason">;
   readonly startedAt: Date;
 }
 
 /** The facts about a session for this process. */
 export interface SessionInfo extends ListedSession {
+  readonly plan: Plan | typeof PROXIED;
   /** Absent for a session through a proxy subresource. */
   readonly details?: SessionDetails | undefined;
 }
@@ -43,6 +44,6 @@ export interface SessionDetails {
 }
 
 /** The session without what is for observers alone. */
-export function listed({ details: _, ...info }: SessionInfo): ListedSession {
-  return info;
+export function listed({ details: _, plan: { kind, reason }, ...info }: SessionInfo): ListedSession {
+  return { ...info, plan: { kind, reason } };
 }

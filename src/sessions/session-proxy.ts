@@ -86,8 +86,7 @@ export function sessionProxyFor(
             {
               requested: admission.request.streams,
               upstreamVersion,
-              // A node's clients are API servers and kubectl, which know the kubelet's wording.
-              rewritesStatus: admission.plan.reason === "runtime-speaks-spdy",
+              rewritesStatus: admission.plan.statusStyle === "kubelet",
               webSocketLimits,
               spdyLimits: limits.spdy,
               maxQueuedBytes: limits.stalledPeerBufferBytes,

@@ -1,5 +1,5 @@
 import type { ClientOffer } from "../../sessions/client-offer.ts";
-import { type Plan, planForWebSocketOnly } from "../../sessions/plan.ts";
+import { makePlan, type Plan, planForWebSocketOnly } from "../../sessions/plan.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 
 /**
@@ -21,5 +21,5 @@ export function planForApiServer(
  */
 export function planAfterRefusal(plan: Plan): Plan | undefined {
   if (plan.kind !== "bridge") return undefined;
-  return { kind: "pass-through", reason: "upstream-refused-websocket" };
+  return makePlan("pass-through", "upstream-refused-websocket", { path: "api-server" });
 }

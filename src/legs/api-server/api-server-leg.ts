@@ -6,7 +6,7 @@ import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Fallback, Refusal } from "../../sessions/leg.ts";
 import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";
-import { isThroughApiServer, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
+import { planAfter, webSocketPathOf } from "../../sessions/plan.ts";
 import { type ResumableLeg, resumableClient } from "../../sessions/resumption/run-resumable.ts";
 import type { StreamingPath } from "../../sessions/streaming-request.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
@@ -36,7 +36,7 @@ export function apiServerLeg(
     admit: (incoming) => admitStreaming(path, incoming, gateway, route?.judge),
     dial: (admission, signal) => {
       const { request, target, plan } = admission;
-      if (route !== undefined && isThroughApiServer(plan))
+      if (route !== undefined && plan.path === "api-server")
         return dialApiServer(admission, signal, route.apiServer, gateway);
       // Only a legacy port-forward names its ports in the URL, and bridges do not use that protocol
       // upstream.

@@ -7,7 +7,7 @@ import type { NodeEndpoint } from "../../cluster/locate.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
 import type { GatewayContext, KubeletOptions } from "../../sessions/context.ts";
-import { asksForNewProtocol, type Plan, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
+import { type Plan, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
 import { requestSession } from "../../sessions/request-session.ts";
 import type { ResumableUpgradeOptions } from "../../sessions/resumable/resumable-upgrade.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
@@ -61,7 +61,7 @@ async function requestFromNode(
   { clock, logger, resumable }: GatewayContext,
   request: (resume?: ResumableUpgradeOptions) => Promise<UpgradeResponse>,
 ): Promise<UpgradeResponse> {
-  const settle = asksForNewProtocol(plan) ? resumable?.admitUpstream() : undefined;
+  const settle = plan.offersNewProtocol ? resumable?.admitUpstream() : undefined;
   if (resumable === undefined || settle === undefined) return request();
   let socket: Duplex | undefined;
   try {

@@ -3,7 +3,7 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionOwner } from "../../sessions/lifecycle.ts";
 import type { SessionReport } from "../../sessions/session.ts";
-import { type ListedSession, PROXIED } from "../../sessions/session-info.ts";
+import { PROXIED, type SessionInfo } from "../../sessions/session-info.ts";
 import { annotateEnd } from "../../sessions/session-record.ts";
 import type { AdmittedProxied } from "./admit-proxied.ts";
 
@@ -12,7 +12,7 @@ import type { AdmittedProxied } from "./admit-proxied.ts";
  * for how the payload ends.
  */
 export class ProxiedRecord implements SessionOwner {
-  readonly info: ListedSession;
+  readonly info: SessionInfo;
   readonly onOver: () => void;
   readonly #incoming: IncomingStreaming;
   readonly #gateway: GatewayContext;

@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { type MeasuredPlan, SESSION_ENDS } from "../../../src/observability/streaming-labels.ts";
 
-const TRANSLATE: MeasuredPlan = { kind: "translate", reason: "node-speaks-spdy-only" };
-const TUNNEL: MeasuredPlan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
-const WS_PASS_THROUGH: MeasuredPlan = { kind: "pass-through", reason: "node-speaks-websocket" };
-const SPDY_PASS_THROUGH: MeasuredPlan = { kind: "pass-through", reason: "client-speaks-spdy" };
-const LEGACY: MeasuredPlan = { kind: "pass-through", reason: "runtime-speaks-it" };
-const GATE_OFF: MeasuredPlan = { kind: "pass-through", reason: "gate-off" };
+const TRANSLATE: MeasuredPlan = { kind: "translate", countedAs: "new-protocol" };
+const TUNNEL: MeasuredPlan = { kind: "tunnel", countedAs: "new-protocol" };
+const WS_PASS_THROUGH: MeasuredPlan = { kind: "pass-through", countedAs: "new-protocol" };
+const SPDY_PASS_THROUGH: MeasuredPlan = { kind: "pass-through", countedAs: "other" };
+const LEGACY: MeasuredPlan = { kind: "pass-through", countedAs: "other" };
+const GATE_OFF: MeasuredPlan = { kind: "pass-through", countedAs: "gated" };
 
 const report = {
   endedBy: "node",

@@ -4,7 +4,7 @@ import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { openMetricsOf } from "../../../src/observability/open-metrics.ts";
 
-const PLAN = { kind: "translate", reason: "spdy-node" } as const;
+const PLAN = { kind: "translate", countedAs: "new-protocol" } as const;
 
 function trace(traceId: string, isRecorded = true): RequestTrace {
   const unused = (): never => {

@@ -12,12 +12,12 @@ import type { Admission } from "../../../src/sessions/admission.ts";
 import { HandshakeRefusal } from "../../../src/sessions/client-handshake.ts";
 import type { Fallback, Leg, Refusal } from "../../../src/sessions/leg.ts";
 import { negotiateUpgrade } from "../../../src/sessions/negotiate-upgrade.ts";
-import type { Plan } from "../../../src/sessions/plan.ts";
+import { makePlan, type Plan } from "../../../src/sessions/plan.ts";
 import { parseStreamingRequest } from "../../../src/sessions/streaming-request.ts";
 
 const PATH = { namespace: "default", pod: "web", subresource: "exec" } as const;
-const FIRST: Plan = { kind: "pass-through", reason: "node-speaks-websocket" };
-const NEXT: Plan = { kind: "translate", reason: "node-failed-at-websocket" };
+const FIRST: Plan = makePlan("pass-through", "node-speaks-websocket");
+const NEXT: Plan = makePlan("translate", "node-failed-at-websocket");
 const HANDSHAKE = { protocol: "", switchTo: () => [] };
 
 function admissionOf(isAnswerable = true): Admission {

@@ -31,15 +31,18 @@ const without = (gate: keyof PlanGates): PlanGates => ({ ...ALL_ON, [gate]: fals
 
 const DECLARES = ["SomethingElse", "ExtendWebSocketsToKubelet"];
 
-const passThrough = (reason: Plan["reason"]): Plan => ({ kind: "pass-through", reason });
-const translate: Plan = { kind: "translate", reason: "node-speaks-spdy-only" };
-const tunnel: Plan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
+/** The part of a plan that the tables name; "fields" below holds the rest, by reason. */
+type Route = Pick<Plan, "kind" | "reason">;
+
+const passThrough = (reason: Plan["reason"]): Route => ({ kind: "pass-through", reason });
+const translate: Route = { kind: "translate", reason: "node-speaks-spdy-only" };
+const tunnel: Route = { kind: "tunnel", reason: "node-speaks-spdy-only" };
 const direct = passThrough("node-speaks-websocket");
 const runtime = passThrough("runtime-speaks-it");
 const gateOff = passThrough("gate-off");
 const spdyAsIs = passThrough("client-speaks-spdy");
 
-type Row = [offer: ClientOffer, declared: readonly string[], gates: PlanGates, plan: Plan];
+type Row = [offer: ClientOffer, declared: readonly string[], gates: PlanGates, plan: Route];
 
 /** The same for exec and attach. TestExecRESTConnect and TestAttachRESTConnect ask gate by node. */
 const COMMAND_ROWS: Record<string, Row> = {
@@ -126,6 +129,12 @@ const PORT_FORWARD_ROWS: Record<string, Row> = {
   SPDY: [spdy("portforward.k8s.io"), [], ALL_ON, spdyAsIs],
 };
 
+const TABLES: readonly [Subresource, Record<string, Row>][] = [
+  ["exec", COMMAND_ROWS],
+  ["attach", COMMAND_ROWS],
+  ["portforward", PORT_FORWARD_ROWS],
+];
+
 const nodeThat = (declared: readonly string[], more: Partial<NodeCapability> = {}): NodeCapability => ({
   declaresWebSocket: declared.includes("ExtendWebSocketsToKubelet"),
   mode: "auto",
@@ -161,30 +170,30 @@ describe("plan by what is held of the node", () => {
       ["portforward", TUNNEL, isPassed ? "pass-through" : "tunnel"],
     ] as const)(`${name}: %s`, (subresource, protocol, kind) => {
       const plan = planFor(subresource, webSocket(protocol), nodeThat(declared, more), ALL_ON);
-      expect(plan).toEqual({ kind, reason });
+      expect(plan).toMatchObject({ kind, reason });
     });
     it(`${name}: other clients pass through as ever`, () => {
       const node = nodeThat(declared, more);
-      expect(planFor("exec", webSocket("v4.channel.k8s.io"), node, ALL_ON)).toEqual(runtime);
-      expect(planFor("exec", spdy("v4.channel.k8s.io"), node, ALL_ON)).toEqual(spdyAsIs);
+      expect(planFor("exec", webSocket("v4.channel.k8s.io"), node, ALL_ON)).toMatchObject(runtime);
+      expect(planFor("exec", spdy("v4.channel.k8s.io"), node, ALL_ON)).toMatchObject(spdyAsIs);
       const isOff = without("ExtendWebSocketsToKubelet");
-      expect(planFor("exec", webSocket(V5), node, isOff)).toEqual(translate);
+      expect(planFor("exec", webSocket(V5), node, isOff)).toMatchObject(translate);
     });
   }
 
   it("the paths fail apart from each other", () => {
     const node = nodeThat(DECLARES, { avoidedPaths: ["tunnel"] });
-    expect(planFor("attach", webSocket(V5), node, ALL_ON)).toEqual(direct);
+    expect(planFor("attach", webSocket(V5), node, ALL_ON)).toMatchObject(direct);
     expect(planFor("portforward", webSocket(TUNNEL), node, ALL_ON).reason).toBe(heldToSpdy.failed);
   });
 });
 
-const bridge = (reason: Plan["reason"]): Plan => ({ kind: "bridge", reason });
+const bridge = (reason: Plan["reason"]): Route => ({ kind: "bridge", reason });
 const spdyBridge = bridge("spdy-over-websocket-hop");
 const olderBridge = bridge("older-websocket-over-hop");
 const hopPasses = passThrough("only-websocket-passes");
 
-const HOP_ROWS: Record<string, [subresource: Subresource, offer: ClientOffer, plan: Plan]> = {
+const HOP_ROWS: Record<string, [subresource: Subresource, offer: ClientOffer, plan: Route]> = {
   "SPDY exec": ["exec", spdy("v4.channel.k8s.io"), spdyBridge],
   "SPDY attach": ["attach", spdy(V5, "v4.channel.k8s.io"), spdyBridge],
   "SPDY port-forward": ["portforward", spdy("portforward.k8s.io"), spdyBridge],
@@ -202,7 +211,7 @@ const HOP_ROWS: Record<string, [subresource: Subresource, offer: ClientOffer, pl
 
 describe("plan where only WebSocket passes", () => {
   it.each(Object.entries(HOP_ROWS))("%s", (_name, [subresource, offer, plan]) => {
-    expect(planForWebSocketOnly(subresource, offer)).toEqual(plan);
+    expect(planForWebSocketOnly(subresource, offer)).toMatchObject(plan);
     const allOff: PlanGates = {
       TranslateStreamCloseWebsocketRequests: false,
       PortForwardWebsockets: false,
@@ -210,23 +219,32 @@ describe("plan where only WebSocket passes", () => {
     };
     for (const gates of [ALL_ON, allOff]) {
       const node = nodeThat([], { mode: "websocket-only", avoidedPaths: ["command", "tunnel"] });
-      expect(planFor(subresource, offer, node, gates)).toEqual(plan);
+      expect(planFor(subresource, offer, node, gates)).toMatchObject(plan);
     }
-    expect(planAfter(plan, subresource)).toBeUndefined();
+    expect(planAfter(planForWebSocketOnly(subresource, offer), subresource)).toBeUndefined();
   });
 });
 
 describe("plan after a refusal", () => {
-  it("is SPDY where the client's own protocol was tried because of the node", () => {
-    for (const plan of [direct, held]) {
-      expect(planAfter(plan, "exec")).toEqual({ kind: "translate", reason: heldToSpdy.failed });
-      expect(planAfter(plan, "portforward")).toEqual({ kind: "tunnel", reason: heldToSpdy.failed });
+  it.each([
+    ["declared", {}],
+    ["held", { mode: "websocket" }],
+  ] as const)("is SPDY where the client's own protocol was tried because of the node: %s", (_name, more) => {
+    for (const [subresource, protocol, kind] of [
+      ["exec", V5, "translate"],
+      ["portforward", TUNNEL, "tunnel"],
+    ] as const) {
+      const plan = planFor(subresource, webSocket(protocol), nodeThat(DECLARES, more), ALL_ON);
+      expect(planAfter(plan, subresource)).toMatchObject({ kind, reason: heldToSpdy.failed });
     }
   });
 
   it("is none where every other plan was as good as this", () => {
-    for (const plan of [runtime, gateOff, spdyAsIs, translate, tunnel]) {
-      expect(planAfter(plan, "exec")).toBeUndefined();
+    for (const [subresource, rows] of TABLES) {
+      for (const [name, [offer, declared, gates, { reason }]] of Object.entries(rows)) {
+        const plan = planFor(subresource, offer, nodeThat(declared), gates);
+        if (reason !== direct.reason) expect(planAfter(plan, subresource), name).toBeUndefined();
+      }
     }
   });
 });
@@ -234,7 +252,7 @@ describe("plan after a refusal", () => {
 function check(subresource: Subresource, rows: Record<string, Row>): void {
   for (const [name, [offer, declared, gates, plan]] of Object.entries(rows)) {
     it(name, () => {
-      expect(planFor(subresource, offer, nodeThat(declared), gates)).toEqual(plan);
+      expect(planFor(subresource, offer, nodeThat(declared), gates)).toMatchObject(plan);
     });
   }
 }
@@ -245,7 +263,7 @@ describe("plan of portforward", () => check("portforward", PORT_FORWARD_ROWS));
 
 const RUNTIME_ROWS: Record<
   string,
-  [subresource: Subresource, offer: ClientOffer, isGateOn: boolean, plan: Plan]
+  [subresource: Subresource, offer: ClientOffer, isGateOn: boolean, plan: Route]
 > = {
   "v5 exec": ["exec", webSocket(V5), true, { kind: "translate", reason: "runtime-speaks-spdy" }],
   "v5 attach": ["attach", webSocket(V5), true, { kind: "translate", reason: "runtime-speaks-spdy" }],
@@ -267,7 +285,7 @@ const RUNTIME_ROWS: Record<
 
 describe("plan in front of a container runtime", () => {
   it.each(Object.entries(RUNTIME_ROWS))("%s", (_name, [subresource, offer, isGateOn, plan]) => {
-    expect(planForRuntime(subresource, offer, { ExtendWebSocketsToKubelet: isGateOn })).toEqual(plan);
+    expect(planForRuntime(subresource, offer, { ExtendWebSocketsToKubelet: isGateOn })).toMatchObject(plan);
   });
 });
 
@@ -277,20 +295,73 @@ const ADMISSION_REASONS: readonly AdmissionReason[] = [
   "admission-always",
 ];
 
+const tried = { path: "node", offersNewProtocol: true, countedAs: "new-protocol" } as const;
+const overSpdy = { ...tried, offersNewProtocol: false };
+const unchanged = { ...overSpdy, countedAs: "other" } as const;
+const overHop = { path: "websocket-hop", offersNewProtocol: true, countedAs: "other" } as const;
+const throughApiServer = { ...unchanged, path: "api-server" } as const;
+
+/** The fields of plans to nodes and API servers; "node-knows-other-name" is also a bridge's. */
+const FIELDS: Record<Plan["reason"], Omit<Plan, "kind" | "reason" | "statusStyle">> = {
+  "node-speaks-websocket": tried,
+  "node-held-to-websocket": tried,
+  "node-speaks-spdy-only": overSpdy,
+  "node-held-to-spdy": overSpdy,
+  "node-failed-at-websocket": overSpdy,
+  "node-knows-other-name": overSpdy,
+  "runtime-speaks-spdy": { ...overSpdy, path: "runtime" },
+  "client-speaks-spdy": unchanged,
+  "runtime-speaks-it": unchanged,
+  "gate-off": { ...unchanged, countedAs: "gated" },
+  "only-websocket-passes": { ...overHop, countedAs: "new-protocol" },
+  "spdy-over-websocket-hop": overHop,
+  "older-websocket-over-hop": overHop,
+  "upstream-refused-websocket": throughApiServer,
+  "admission-judges-it": throughApiServer,
+  "admission-unknown": throughApiServer,
+  "admission-always": throughApiServer,
+};
+
+function everyPlan(): Plan[] {
+  return [
+    ...TABLES.flatMap(([subresource, rows]) =>
+      Object.values(rows).map(([offer, declared, gates]) =>
+        planFor(subresource, offer, nodeThat(declared), gates),
+      ),
+    ),
+    ...Object.values(LEARNED_ROWS).map(([more, declared]) =>
+      planFor("exec", webSocket(V5), nodeThat(declared, more), ALL_ON),
+    ),
+    ...Object.values(HOP_ROWS).map(([subresource, offer]) => planForWebSocketOnly(subresource, offer)),
+    ...Object.values(RUNTIME_ROWS).map(([subresource, offer, ExtendWebSocketsToKubelet]) =>
+      planForRuntime(subresource, offer, { ExtendWebSocketsToKubelet }),
+    ),
+    // The agent's, after its API server refused a bridge.
+    ...["exec", "portforward"].flatMap(
+      (subresource) =>
+        planAfterRefusal(planForWebSocketOnly(subresource as Subresource, spdy("v4.channel.k8s.io"))) ?? [],
+    ),
+    ...ADMISSION_REASONS.map(planThroughApiServer),
+  ];
+}
+
+describe("fields", () => {
+  it.each(
+    everyPlan().map((plan) => [`${plan.kind} to ${plan.path}: ${plan.reason}`, plan] as const),
+  )("%s", (_name, { kind, reason, ...fields }) => {
+    const expected = kind === "bridge" ? { ...FIELDS[reason], path: "websocket-hop" } : FIELDS[reason];
+    expect(fields).toEqual({
+      ...expected,
+      ...(kind === "bridge" && { offersNewProtocol: true }),
+      ...(fields.path === "runtime" && { path: "runtime" }),
+      statusStyle: reason === "runtime-speaks-spdy" ? "kubelet" : "upstream",
+    });
+  });
+});
+
 describe("reasons", () => {
   it("each is reached by a row, and has a sentence", () => {
-    const reached = [
-      ...[...Object.values(COMMAND_ROWS), ...Object.values(PORT_FORWARD_ROWS)].map(
-        ([, , , { reason }]) => reason,
-      ),
-      ...Object.values(RUNTIME_ROWS).map(([, , , { reason }]) => reason),
-      ...Object.values(LEARNED_ROWS).map(([, , reason]) => reason),
-      ...Object.values(HOP_ROWS).map(([, , { reason }]) => reason),
-      // The agent's, behind a bridge that its API server refused.
-      planAfterRefusal(spdyBridge)?.reason,
-      ...ADMISSION_REASONS.map((reason) => planThroughApiServer(reason).reason),
-    ];
-    expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));
+    expect(new Set(everyPlan().map(({ reason }) => reason))).toEqual(new Set(Object.keys(PLAN_REASONS)));
     for (const sentence of Object.values(PLAN_REASONS)) expect(sentence.length).toBeGreaterThan(20);
   });
 });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { HeaderLine } from "../../../../packages/client/src/http/header-list.ts";
 import { kubeletPath } from "../../../../src/legs/api-server/kubelet-path.ts";
-import type { Plan } from "../../../../src/sessions/plan.ts";
+import { makePlan, type Plan } from "../../../../src/sessions/plan.ts";
 import { parseStreamingRequest, type Subresource } from "../../../../src/sessions/streaming-request.ts";
 import { type UpstreamRequest, upstreamRequestFor } from "../../../../src/sessions/upstream-request.ts";
 
-const TRANSLATE: Plan = { kind: "translate", reason: "node-speaks-spdy-only" };
-const TUNNEL: Plan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
-const BRIDGE: Plan = { kind: "bridge", reason: "spdy-over-websocket-hop" };
-const PASS: Plan = { kind: "pass-through", reason: "node-speaks-websocket" };
+const TRANSLATE: Plan = makePlan("translate", "node-speaks-spdy-only");
+const TUNNEL: Plan = makePlan("tunnel", "node-speaks-spdy-only");
+const BRIDGE: Plan = makePlan("bridge", "spdy-over-websocket-hop");
+const PASS: Plan = makePlan("pass-through", "node-speaks-websocket");
 
 const WEBSOCKET: HeaderLine[] = [
   ["Host", "gateway.example.com"],
