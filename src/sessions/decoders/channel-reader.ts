@@ -1,6 +1,12 @@
+import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
 import { Base64Decoder, type ChannelFraming } from "@sluice/protocols/remotecommand";
+import { applyMask } from "@sluice/protocols/websocket";
 
 const ZERO_DIGIT = 0x30;
+const SCRATCH_BYTES = 64 * 1024;
+
+/** Shared by all sessions. A view of it is valid for one call. */
+let scratch: Uint8Array | undefined;
 
 /**
  * Reads the channels of one side's messages. The first byte names the channel, in whichever frame it
@@ -53,5 +59,17 @@ export class ChannelReader {
     const part = chunk.subarray(at, end);
     const payload = this.#base64 === undefined ? part : this.#base64.push(part, false);
     if (payload.byteLength > 0) this.#see(this.#channel, payload);
+  }
+  /** As `payload`, of bytes that are masked as on the wire. Does not change the chunk. */
+  maskedPayload(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void {
+    scratch ??= new Uint8Array(SCRATCH_BYTES);
+    let phase = maskPhase;
+    for (let at = start; at < end; at += SCRATCH_BYTES) {
+      const view = scratch.subarray(0, Math.min(end - at, SCRATCH_BYTES));
+      view.set(chunk.subarray(at, at + view.byteLength));
+      phase = applyMask(view, maskKey, phase);
+      this.payload(view, 0, view.byteLength);
+      poisonFreed(view);
+    }
   }
 }

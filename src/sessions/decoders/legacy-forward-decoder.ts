@@ -4,7 +4,7 @@ import type { Farewells } from "../observers/end-observer.ts";
 import { legacyStreams } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
 import { ChannelReader } from "./channel-reader.ts";
-import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
+import { WebSocketDecoder } from "./websocket-decoder.ts";
 
 /**
  * Decodes a WebSocket port-forward from before the tunnel: two channels for each port in the request,
@@ -12,11 +12,10 @@ import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
  */
 export class LegacyForwardDecoder extends WebSocketDecoder {
   readonly #dataChannels: ReadonlySet<number>;
-  readonly #client: ChannelReader;
-  readonly #node: ChannelReader;
+  protected readonly client: ChannelReader;
+  protected readonly node: ChannelReader;
   /** Each node channel begins with its port number: how many of those bytes are still to come. */
   readonly #prefixBytesLeft: number[];
-  readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
 
   constructor(ports: readonly number[], isBase64: boolean, observers: SessionObservers, ends: Farewells) {
     super(observers, ends);
@@ -28,7 +27,7 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
       for (const stream of streams.slice(channel, channel + 2).reverse()) observers.stream(stream);
     }
     this.#prefixBytesLeft = streams.map(() => PORT_PREFIX_BYTES);
-    this.#client = new ChannelReader(
+    this.client = new ChannelReader(
       { isBase64 },
       () => observers.showsInput,
       (channel, part) => {
@@ -36,7 +35,7 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
         if (stream?.type === "data") this.refuse(observers.data(stream, "client", part));
       },
     );
-    this.#node = new ChannelReader(
+    this.node = new ChannelReader(
       { isBase64 },
       () => observers.showsNode,
       (channel, part) => {
@@ -53,31 +52,16 @@ export class LegacyForwardDecoder extends WebSocketDecoder {
     return this.#dataChannels.has(firstByte);
   }
 
-  protected clientMessage(): void {
-    this.#client.startMessage();
+  protected get readsClient(): boolean {
+    return this.observers.showsInput;
   }
 
-  protected clientPayload(
-    chunk: Uint8Array,
-    start: number,
-    end: number,
-    maskKey: number,
-    maskPhase: number,
-  ): void {
-    if (this.observers.showsInput) seeUnmasked(chunk, start, end, maskKey, maskPhase, this.#seeClient);
-    else this.#client.skip();
+  protected get readsNode(): boolean {
+    return this.observers.showsNode;
   }
 
-  protected nodeMessage(): void {
-    this.#node.startMessage();
-  }
-
-  protected nodePayload(chunk: Uint8Array, start: number, end: number): void {
-    if (this.observers.showsNode) {
-      this.#node.payload(chunk, start, end);
-      return;
-    }
-    this.#node.skip();
+  protected override skipNode(): void {
+    super.skipNode();
     // Nodes write the port numbers first: an observer that comes later has missed them.
     this.#prefixBytesLeft.fill(0);
   }

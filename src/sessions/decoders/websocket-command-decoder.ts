@@ -21,25 +21,24 @@ import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
 import { ChannelReader } from "./channel-reader.ts";
-import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
+import { WebSocketDecoder } from "./websocket-decoder.ts";
 
 /** Decodes an exec or attach over WebSocket, in any version. */
 export class WebSocketCommandDecoder extends WebSocketDecoder {
   readonly #version: RemoteCommandVersion;
   readonly #ends: CommandEndObserver;
-  readonly #client: ChannelReader;
-  readonly #node: ChannelReader;
+  protected readonly client: ChannelReader;
+  protected readonly node: ChannelReader;
   /** Bytes of the client's present message on channel CLOSE. */
   #closeBytes = 0;
   #hasStdinEnded = false;
-  readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
 
   constructor(version: RemoteCommandVersion, observers: SessionObservers, ends: CommandEndObserver) {
     super(observers, ends);
     this.#version = version;
     this.#ends = ends;
     const spec = specOf(version);
-    this.#client = new ChannelReader(
+    this.client = new ChannelReader(
       spec,
       (channel) => observers.showsClient || channel === CHANNEL.CLOSE,
       (channel, part) => {
@@ -48,7 +47,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
         else if (channel === CHANNEL.CLOSE && spec.hasClose) this.#seeClose(part);
       },
     );
-    this.#node = new ChannelReader(
+    this.node = new ChannelReader(
       spec,
       (channel) => channel === CHANNEL.ERROR || observers.showsNode,
       (channel, part) => {
@@ -96,29 +95,19 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     return isOfClient || (hasClose && firstByte === CHANNEL.CLOSE);
   }
 
-  protected clientMessage(): void {
+  protected override clientMessage(): void {
+    super.clientMessage();
     this.#closeBytes = 0;
-    this.#client.startMessage();
   }
 
-  protected clientPayload(
-    chunk: Uint8Array,
-    start: number,
-    end: number,
-    maskKey: number,
-    maskPhase: number,
-  ): void {
+  protected get readsClient(): boolean {
     const { showsClient, showsEnds } = this.observers;
-    if (showsClient || showsEnds) seeUnmasked(chunk, start, end, maskKey, maskPhase, this.#seeClient);
-    else this.#client.skip();
+    return showsClient || showsEnds;
   }
 
-  protected nodeMessage(): void {
-    this.#node.startMessage();
-  }
-
-  protected nodePayload(chunk: Uint8Array, start: number, end: number): void {
-    this.#node.payload(chunk, start, end);
+  /** The Status is read in any case. */
+  protected get readsNode(): boolean {
+    return true;
   }
 }
 

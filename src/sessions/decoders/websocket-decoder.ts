@@ -1,4 +1,3 @@
-import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
 import { nextMaskKey } from "@sluice/client/internal/net/mask-keys";
 import {
   closeCodeFor,
@@ -10,7 +9,6 @@ import { ProtocolError } from "@sluice/protocols";
 import { NOTHING } from "@sluice/protocols/bytes";
 import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import {
-  applyMask,
   CLOSE,
   encodeClose,
   encodeControlFrame,
@@ -20,14 +18,11 @@ import {
 import type { Farewells } from "../observers/end-observer.ts";
 import type { Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
+import type { ChannelReader } from "./channel-reader.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 /** Ends a message whose last frame will not come. */
 const LAST_FRAGMENT: Uint8Array = Uint8Array.of(0x80, 0);
-const SCRATCH_BYTES = 64 * 1024;
-
-/** Shared by all sessions. A view of it is valid for one call. */
-let scratch: Uint8Array | undefined;
 
 /**
  * Decodes both sides' WebSocket frames. If one side stops being valid WebSocket, only the other is
@@ -35,8 +30,8 @@ let scratch: Uint8Array | undefined;
  */
 export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected readonly observers: SessionObservers;
-  readonly #client: WebSocketFrameWalker;
-  readonly #node: WebSocketFrameWalker;
+  readonly #clientFrames: WebSocketFrameWalker;
+  readonly #nodeFrames: WebSocketFrameWalker;
   #canReadClient = true;
   #canReadNode = true;
   #refusal: SessionEnd | undefined;
@@ -57,10 +52,12 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
 
   constructor(observers: SessionObservers, ends: Farewells) {
     this.observers = observers;
-    this.#client = new WebSocketFrameWalker("server", {
+    this.#clientFrames = new WebSocketFrameWalker("server", {
       onMessageStart: () => this.clientMessage(),
-      onPayload: (chunk, start, end, maskKey, maskPhase) =>
-        this.clientPayload(chunk, start, end, maskKey, maskPhase),
+      onPayload: (chunk, start, end, maskKey, maskPhase) => {
+        if (this.readsClient) this.client.maskedPayload(chunk, start, end, maskKey, maskPhase);
+        else this.client.skip();
+      },
       onMessageEnd: () => {},
       onCloseStart: () => {},
       onClose: (code) => ends.clientLeft(`the client closed with ${code}`),
@@ -73,14 +70,15 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       isUnwanted: (firstByte, bytes, isWhole) => this.isUnwanted(firstByte, bytes, isWhole),
       onBoundary: () => {},
     });
-    this.#node = new WebSocketFrameWalker("client", {
+    this.#nodeFrames = new WebSocketFrameWalker("client", {
       onMessageStart: () => {
-        if (!this.#isNodeCut) this.nodeMessage();
+        if (!this.#isNodeCut) this.node.startMessage();
       },
       onPayload: (chunk, start, end) => {
         if (this.#isNodeCut) return;
         this.#isPartRefused = false;
-        this.nodePayload(chunk, start, end);
+        if (this.readsNode) this.node.payload(chunk, start, end);
+        else this.skipNode();
         if (this.#isPartRefused) this.#cutBefore(chunk);
       },
       onMessageEnd: () => {},
@@ -117,18 +115,20 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   /** Whether clients send on the channel with this first byte. */
   protected abstract isWantedChannel(firstByte: number): boolean;
 
+  protected abstract readonly client: ChannelReader;
+  protected abstract readonly node: ChannelReader;
+  /** False: this side's payload is skipped unread. */
+  protected abstract get readsClient(): boolean;
+  protected abstract get readsNode(): boolean;
+
   /** Called when a message of the client begins. */
-  protected abstract clientMessage(): void;
-  /** The bytes are masked, as on the wire: see `seeUnmasked`. */
-  protected abstract clientPayload(
-    chunk: Uint8Array,
-    start: number,
-    end: number,
-    maskKey: number,
-    maskPhase: number,
-  ): void;
-  protected abstract nodeMessage(): void;
-  protected abstract nodePayload(chunk: Uint8Array, start: number, end: number): void;
+  protected clientMessage(): void {
+    this.client.startMessage();
+  }
+
+  protected skipNode(): void {
+    this.node.skip();
+  }
 
   /**
    * The message that reports a failure before Close; undefined if the protocol has none, or the node has
@@ -145,20 +145,20 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     this.#passUp = pass;
-    this.#canReadClient = this.#walk("client", this.#client, this.#canReadClient, chunk, pass);
+    this.#canReadClient = this.#walk("client", this.#clientFrames, this.#canReadClient, chunk, pass);
     return this.#refusal;
   }
 
   fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     this.#passDown = pass;
-    this.#canReadNode = this.#walk("node", this.#node, this.#canReadNode, chunk, pass);
+    this.#canReadNode = this.#walk("node", this.#nodeFrames, this.#canReadNode, chunk, pass);
     return this.#refusal;
   }
 
   answerClient(): Uint8Array | undefined {
     if (this.#clientPing === undefined || !this.#canReadNode) return undefined;
-    if (this.#node.isBetweenFrames) return this.#takeAnswer();
-    this.#node.awaitBoundary();
+    if (this.#nodeFrames.isBetweenFrames) return this.#takeAnswer();
+    this.#nodeFrames.awaitBoundary();
     return undefined;
   }
 
@@ -174,7 +174,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
    * behind input.
    */
   beatClient(): Uint8Array | undefined {
-    if (!this.#canReadNode || !this.#node.isBetweenFrames) return undefined;
+    if (!this.#canReadNode || !this.#nodeFrames.isBetweenFrames) return undefined;
     const beats = [OPCODE.PONG, OPCODE.PING].map((opcode) => encodeControlFrame(opcode, NOTHING));
     return Buffer.concat(beats);
   }
@@ -186,17 +186,17 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   stop(): boolean {
     if (!this.#canReadNode || this.#isStopped) return true;
     this.#isStopping = true;
-    if (this.#node.isBetweenFrames) this.#stopHere();
-    else this.#node.awaitBoundary();
+    if (this.#nodeFrames.isBetweenFrames) this.#stopHere();
+    else this.#nodeFrames.awaitBoundary();
     return this.#isStopped;
   }
 
   failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
     const isBetweenFrames = this.#isStopped
       ? !this.#isCutInFrame
-      : this.#canReadNode && this.#node.isBetweenFrames;
+      : this.#canReadNode && this.#nodeFrames.isBetweenFrames;
     if (this.hasNodeLeft || !isBetweenFrames) return undefined;
-    const isCut = this.#isStopped ? this.#isCutInMessage : this.#node.isInMessage;
+    const isCut = this.#isStopped ? this.#isCutInMessage : this.#nodeFrames.isInMessage;
     const failure = this.#hasSaidMissing ? undefined : this.failureMessage(statusOf(end, message));
     return Buffer.concat([isCut ? LAST_FRAGMENT : NOTHING, failure ?? NOTHING, this.closeFor(end)]);
   }
@@ -209,19 +209,19 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   /** The node's present frame is refused: what came before it in the chunk still passes. */
   #cutBefore(chunk: Uint8Array): void {
     this.#isStopping = true;
-    this.#isCutInFrame = !this.#node.passBeforeFrame(chunk);
-    this.#isCutInMessage = this.#node.wasInMessage;
+    this.#isCutInFrame = !this.#nodeFrames.passBeforeFrame(chunk);
+    this.#isCutInMessage = this.#nodeFrames.wasInMessage;
     this.#isStopped = true;
   }
 
   #stopHere(): void {
     this.#isStopped = true;
-    this.#isCutInMessage = this.#node.isInMessage;
+    this.#isCutInMessage = this.#nodeFrames.isInMessage;
   }
 
   /** Sends a missing Status before Close, since a client takes an end without one for exit code 0. */
   #beforeClose(): void {
-    if (this.#isNodeCut || this.#node.isInMessage) return;
+    if (this.#isNodeCut || this.#nodeFrames.isInMessage) return;
     const missing = this.missingStatus();
     if (missing === undefined) return;
     this.#hasSaidMissing = true;
@@ -234,7 +234,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 
   get #isClientBetweenFrames(): boolean {
-    return this.#canReadClient && this.#client.isBetweenFrames;
+    return this.#canReadClient && this.#clientFrames.isBetweenFrames;
   }
 
   #takeAnswer(): Uint8Array | undefined {
@@ -271,28 +271,5 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected refuse(end: SessionEnd | undefined): void {
     if (end !== undefined) this.#isPartRefused = true;
     this.#refusal ??= end;
-  }
-}
-
-/**
- * Calls `see` with unmasked copies of the bytes in `chunk` from `start` to `end`, in order. Does not
- * change the chunk.
- */
-export function seeUnmasked(
-  chunk: Uint8Array,
-  start: number,
-  end: number,
-  maskKey: number,
-  maskPhase: number,
-  see: (bytes: Uint8Array) => void,
-): void {
-  scratch ??= new Uint8Array(SCRATCH_BYTES);
-  let phase = maskPhase;
-  for (let at = start; at < end; at += SCRATCH_BYTES) {
-    const view = scratch.subarray(0, Math.min(end - at, SCRATCH_BYTES));
-    view.set(chunk.subarray(at, at + view.byteLength));
-    phase = applyMask(view, maskKey, phase);
-    see(view);
-    poisonFreed(view);
   }
 }
