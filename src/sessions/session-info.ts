@@ -37,6 +37,8 @@ export interface SessionDetails {
   readonly tty: boolean;
   readonly stdin: boolean;
   readonly groups: readonly string[];
+  /** When its user's credentials expire (`UserInfo`); absent: never, or it is unknown. */
+  readonly expiresAtMs?: number | undefined;
   /** The connection's peer, and its User-Agent, "" without one. */
   readonly client: { readonly address: string; readonly agent: string };
   /** Agreed with the client: "" before, and for a WebSocket without a subprotocol. */

@@ -215,6 +215,7 @@ function detailsOf({ request, user, container = request.container }: Admission):
     tty: streams.tty,
     stdin: streams.stdin,
     groups: user.groups,
+    ...(user.expiresAtMs !== undefined && { expiresAtMs: user.expiresAtMs }),
     client: { address: remoteAddress, agent: headerValue(headers, "user-agent") ?? "" },
     protocol: "",
   };

@@ -5,6 +5,7 @@ import { SessionClock } from "../../packages/client/src/net/session-clock.ts";
 import { Impersonation } from "../../src/access/authn/impersonation.ts";
 import { type Authorizer, alwaysAllow } from "../../src/access/authz/authorizer.ts";
 import { SessionQuotas } from "../../src/access/policy/session-quotas.ts";
+import type { UserInfo } from "../../src/access/user-info.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import {
@@ -40,6 +41,8 @@ export interface HarnessOptions {
   /** What learned capability is timed by; the session clock unless said otherwise. */
   readonly nodeClock?: { now(): number };
   readonly beforeDial?: ServingContext["beforeDial"];
+  /** Facts about the user of every request. */
+  readonly user?: Partial<UserInfo>;
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
 }
@@ -65,7 +68,9 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const { kubelet } = defaultConfiguration();
   const context: ServingContext = {
-    authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
+    authenticator: {
+      authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {}, ...options.user }),
+    },
     authorizer: options.authorizer ?? alwaysAllow,
     impersonation: new Impersonation(options.authorizer ?? alwaysAllow, true),
     policy: policyOf(options.policy ?? {}),

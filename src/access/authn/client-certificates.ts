@@ -34,6 +34,7 @@ export class ClientCertificates implements RequestAuthenticator {
         uid: "",
         groups: organizations,
         extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] },
+        expiresAtMs: Date.parse(peer.leaf.validTo),
       },
     };
   }

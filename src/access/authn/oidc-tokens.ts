@@ -56,7 +56,9 @@ export class OidcTokens implements TokenAuthenticator {
     const fault = faultOfClaims(claims, issuer, Date.now() / 1_000);
     if (fault !== undefined) return invalidCredential(fault);
     const user = userOfClaims(claims, issuer);
-    return user === undefined ? invalidCredential("token-claims-wrong") : { type: "known", user };
+    if (user === undefined) return invalidCredential("token-claims-wrong");
+    const expiresAtMs = Number(claims.exp) * 1_000 + issuer.clockSkewMs;
+    return { type: "known", user: { ...user, expiresAtMs } };
   }
 }
 

@@ -78,7 +78,7 @@ export class TokenReviews implements TokenAuthenticator {
    */
   #ttlOf(token: string): number {
     const { cacheTtlMs, failureCacheTtlMs, epochMs } = this.#options;
-    const leftMs = expirySecondsOf(token) * 1_000 - epochMs();
+    const leftMs = (expiryMsOf(token) ?? Number.POSITIVE_INFINITY) - epochMs();
     return Math.min(cacheTtlMs, Math.max(leftMs, failureCacheTtlMs));
   }
 
@@ -107,7 +107,10 @@ export class TokenReviews implements TokenAuthenticator {
         spec,
       });
       const user = userOfReview(answer, audiences);
-      const attempt: Attempt = user === undefined ? NO_CREDENTIAL : { type: "known", user };
+      const attempt: Attempt =
+        user === undefined
+          ? NO_CREDENTIAL
+          : { type: "known", user: { ...user, expiresAtMs: expiryMsOf(token) } };
       this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : this.#ttlOf(token));
       return attempt;
     } catch (error) {
@@ -117,13 +120,13 @@ export class TokenReviews implements TokenAuthenticator {
   }
 }
 
-/** The unverified claim `exp` of a JWT; Infinity without one. */
-function expirySecondsOf(token: string): number {
+/** The unverified claim `exp` of a JWT; undefined without one that is a time. */
+function expiryMsOf(token: string): number | undefined {
   try {
     const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
-    return typeof exp === "number" ? exp : Number.POSITIVE_INFINITY;
+    return typeof exp === "number" && Math.abs(exp) <= Number.MAX_SAFE_INTEGER ? exp * 1_000 : undefined;
   } catch {
-    return Number.POSITIVE_INFINITY;
+    return undefined;
   }
 }
 

@@ -29,5 +29,6 @@ export async function identify(incoming: IncomingStreaming, gateway: GatewayCont
     notes.requestedBy = caller.name;
   }
   trail?.impersonating(impersonated);
-  return { ...user, requestedBy: caller.name };
+  // The session lives by the credentials that came with it.
+  return { ...user, requestedBy: caller.name, expiresAtMs: caller.expiresAtMs };
 }

@@ -3,7 +3,11 @@ import { forbidden } from "../../../packages/client/src/api/status.ts";
 import type { BeforeDial } from "../../../src/sessions/context.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { EventList } from "../../support/event-list.ts";
-import { type GatewayHarness, startGatewayHarness } from "../../support/gateway-harness.ts";
+import {
+  type GatewayHarness,
+  type HarnessOptions,
+  startGatewayHarness,
+} from "../../support/gateway-harness.ts";
 import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
@@ -21,9 +25,10 @@ async function start(
   beforeDial: BeforeDial,
   query = "stdout=true&command=x",
   headers: Readonly<Record<string, string>> = {},
+  user: HarnessOptions["user"] = {},
 ): Promise<V5Client> {
   kubelet = new ScriptedKubelet(script);
-  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), beforeDial });
+  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), beforeDial, user });
   return new V5Client(harness.authority, query, "exec", headers);
 }
 
@@ -95,6 +100,25 @@ describe("the step before the dial", () => {
     expect(listed).toContain('"pod":"web"');
     expect(listed).not.toMatch(/hunter2|kubectl|details|command/);
     expect(harness?.logLines.join("")).not.toMatch(/hunter2/);
+  });
+
+  it("tells when the user's credentials expire, or those of the user who impersonates another", async () => {
+    const seen: unknown[] = [];
+    const beforeDial: BeforeDial = async ({ info }) => {
+      seen.push([info.user, info.requestedBy, info.details?.expiresAtMs]);
+      return [];
+    };
+    const user = { expiresAtMs: 1_900_000_000_000 };
+    await (await start(ANSWERS, beforeDial, undefined, {}, user)).done;
+    await harness?.close();
+    await kubelet?.close();
+    const asJane = { "Impersonate-User": "jane" };
+    await (await start(ANSWERS, beforeDial, undefined, asJane, user)).done;
+    expect(seen).toEqual([
+      ["tester", undefined, user.expiresAtMs],
+      ["jane", "tester", user.expiresAtMs],
+    ]);
+    expect(harness?.logLines.join("")).not.toContain("expiresAt");
   });
 
   it("may refuse the session: no node is dialled, and its place is free", async () => {

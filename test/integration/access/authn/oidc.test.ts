@@ -93,10 +93,18 @@ describe("tokens of an OpenID Connect issuer", () => {
   const seconds = (fromNow: number) => Math.floor(Date.now() / 1_000) + fromNow;
 
   it("are their subject, with the issuer in front, and the groups of their claim", async () => {
-    expect(await tokensOf().attemptToken(await sign())).toEqual({
+    expect(await tokensOf().attemptToken(await sign())).toMatchObject({
       type: "known",
       user: { name: `${issuer}#jane`, uid: "", groups: ["dev"], extra: {} },
     });
+  });
+
+  it("have the expiry of their claims, and the time after it that they are still accepted", async () => {
+    const exp = seconds(60);
+    for (const clockSkewMs of [0, 30_000])
+      expect(await tokensOf({ clockSkewMs }).attemptToken(await sign({ exp }))).toMatchObject({
+        user: { expiresAtMs: exp * 1_000 + clockSkewMs },
+      });
   });
 
   it("are verified with keys of a discovery document elsewhere, of the same issuer", async () => {

@@ -22,10 +22,18 @@ describe("a client certificate of system:masters", () => {
   });
 });
 
-async function attemptOf(organizations: readonly string[], refusesMasters: boolean) {
+it("a certificate's user has its expiry", async () => {
+  const notAfter = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000);
+  expect(await attemptOf(["dev"], true, notAfter)).toMatchObject({
+    user: { name: "root", expiresAtMs: notAfter.getTime() },
+  });
+});
+
+async function attemptOf(organizations: readonly string[], refusesMasters: boolean, notAfter?: Date) {
   const authority = await issueCertificate({ commonName: "ca" });
   const { cert } = await issueCertificate({ commonName: "root", organizations }, authority, {
     usage: "client",
+    ...(notAfter && { notAfter }),
   });
   const leaf = new X509Certificate(cert);
   const certificates = new ClientCertificates(new CertificateAuthority(authority.cert, true), refusesMasters);

@@ -68,6 +68,20 @@ describe("a JWT that expires while its review is cached", () => {
   });
 });
 
+it.each<[string, string, number | undefined]>([
+  ["has the expiry of its claims", "exp", 1_700_000_060],
+  ["has none without the claim", "sub", 5],
+  ["has none that is not a time", "exp", 1e300],
+])("a reviewed JWT %s", async (_, claim, value) => {
+  const { tokens } = reviews(async () => KNOWN);
+  const token = `e30.${Buffer.from(JSON.stringify({ [claim]: value })).toString("base64url")}.c2ln`;
+  const expiresAtMs = value === 1_700_000_060 ? 1_700_000_060_000 : undefined;
+  for (const from of ["review", "cache"]) {
+    const attempt = await tokens.attemptToken(token);
+    expect([from, attempt.type === "known" && attempt.user.expiresAtMs]).toEqual([from, expiresAtMs]);
+  }
+});
+
 describe("a TokenReview", () => {
   it("tells the user, and asks as Kubernetes has it", async () => {
     const { tokens, asked } = reviews(async () => KNOWN);
