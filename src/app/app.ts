@@ -4,7 +4,7 @@ import { buildAudit } from "../access/audit/component.ts";
 import { buildAuthenticator } from "../access/authn/component.ts";
 import { buildAuthorizer } from "../access/authz/component.ts";
 import { buildPolicy } from "../access/policy/component.ts";
-import { type AdminSession, createAdminServer, type SessionLists } from "../admin/admin-server.ts";
+import { createAdminServer } from "../admin/admin-server.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { startIngress } from "../ingress/component.ts";
 import { buildCluster } from "../kubernetes/component.ts";
@@ -23,10 +23,11 @@ import { openTelemetry } from "../observability/open-telemetry.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
-import type { Sessions } from "../sessions/sessions.ts";
+import { newReplicaId } from "../sessions/session-id.ts";
 import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { watchDescriptors } from "./descriptor-watch.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime.ts";
+import { SessionDirectory } from "./session-directory.ts";
 import { buildSessions, startOwnerListener } from "./sessions-component.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
@@ -41,9 +42,7 @@ export interface RunningGateway {
   readonly listening: Readonly<Record<string, string | undefined>>;
   /** Refuses new upgrades and waits for sessions; after the grace period ends them with an honest status. */
   shutDown(departure?: Departure): Promise<void>;
-  sessions(): ReturnType<Sessions["list"]>;
-  /** The given sessions, followed by those of other replicas, and the replicas that did not answer. */
-  listAllSessions(own: readonly AdminSession[]): Promise<SessionLists>;
+  readonly sessions: SessionDirectory;
   /** What the gateway knows about every node, or about the named one. */
   nodes(name?: string): readonly DescribedNode[];
   /** Applies policy and the contents of the files that the configuration names. */
@@ -69,7 +68,7 @@ export async function startGateway(
   app: Supervisor = new Supervisor(logger),
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts } = configuration;
-  const { ticketKeys, siblings } = runtime;
+  const { ticketKeys, siblings, replicaId = newReplicaId() } = runtime;
   const metrics = new Metrics();
   const reloads = runtime.readsConfiguration ? metrics.addReloads() : undefined;
   metrics.operations.observeDraining(() => app.isDraining);
@@ -97,11 +96,11 @@ export async function startGateway(
   );
   const quotas = app.add("quotas", () => runtime.buildQuotas(configuration, metrics, logger));
   const policy = app.add("policy", () => buildPolicy(configuration.policy, quotas.started.quotas));
-  const { peers: peersSettings, kubelet: kubeletSettings } = listeners;
+  const { peers: peersSettings, kubelet: kubeletSettings, apiServer: apiSettings } = listeners;
   const peers =
     peersSettings &&
     app.add("peers", () =>
-      buildPeers(peersSettings, configuration, cluster.started.store, runtime.replicaId, metrics, logger),
+      buildPeers(peersSettings, configuration, { ...cluster.started, replicaId, metrics, logger }),
     );
   const { tracing: tracingSettings } = configuration;
   const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
@@ -114,6 +113,7 @@ export async function startGateway(
       policy: policy.started,
       ownEndpoints: () => ownEndpoints(),
       upstreams: certificates.started.upstreams,
+      replicaId,
       siblings,
       replicas: peers?.started,
       tracing: tracing?.started,
@@ -133,10 +133,9 @@ export async function startGateway(
     }),
   );
   if (configuration.cluster.live?.podDeletionCost === true && runtime.isFirst !== false) {
-    const countSessions = async (): Promise<number> =>
-      (await (runtime.listReplicaSessions ?? listSessions)()).length;
     app.add("pod deletion cost", () => {
       const { live } = cluster.started;
+      const countSessions = async () => (await directory.listReplica()).length;
       return live === undefined ? { stop: () => {} } : startPodDeletionCost(live, countSessions, logger);
     });
   }
@@ -162,11 +161,10 @@ export async function startGateway(
     app.add("peers listener", () => {
       const server = peers.started.createServer({
         gateway: sessions.started.context,
-        listSessions: runtime.listReplicaSessions ?? listSessions,
+        sessions: directory,
       });
       return startListener(server, (each) => runtime.listen(each, "peers", peersSettings));
     });
-  const { apiServer: apiSettings } = listeners;
   const apiListener =
     apiSettings &&
     app.add("apiServer listener", () =>
@@ -181,8 +179,8 @@ export async function startGateway(
         limits,
         allowedHosts: listeners.admin.allowedHosts,
         readinessChecks: { ...app.healthChecks, ...app.lifeChecks },
-        listSessions,
-        listAllSessions: () => listAllSessions(listSessions()),
+        listSessions: () => directory.list(),
+        listAllSessions: () => directory.listAll(directory.list()),
         listNodes,
         // The admin listener already answers while later components start.
         listProbes: () => probes.ifStarted?.listProbes() ?? [],
@@ -251,12 +249,12 @@ export async function startGateway(
     );
     return [...ours, ...cluster.started.listApiEndpoints()];
   };
-  const listSessions = () => [
-    ...sessions.started.context.sessions.list(),
-    ...(kubelet?.ifStarted?.gateway.sessions.list() ?? []),
-  ];
-  const listAllSessions: RunningGateway["listAllSessions"] = async (own) =>
-    (await peers?.ifStarted?.listSessions(own)) ?? { sessions: own, partial: [] };
+  const directory = new SessionDirectory({
+    replicaId,
+    registries: () => [sessions, kubelet].flatMap((leg) => leg?.ifStarted?.context.sessions ?? []),
+    processes: runtime.replicaSessions,
+    peers: () => peers?.ifStarted?.peers,
+  });
   const listNodes = (name?: string) =>
     nodesForOperators(configuration, cluster.started.store, sessions.started.context.nodes)(name);
 
@@ -279,8 +277,7 @@ export async function startGateway(
     kubeletUrl: urls.kubeletUrl,
     ingress: urls.ingress,
     listening: urlsByListener(urls),
-    sessions: listSessions,
-    listAllSessions,
+    sessions: directory,
     nodes: listNodes,
     reloads,
     probes: probes.started,

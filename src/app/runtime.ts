@@ -1,6 +1,5 @@
 import { type AuditDelivery, openAuditLog } from "../access/audit/component.ts";
 import { buildQuotas } from "../access/policy/component.ts";
-import type { AdminSession } from "../admin/admin-server.ts";
 import type { LastGoodManifests } from "../cluster/manifest-source.ts";
 import type { AuditLogFile } from "../config/sections/audit.ts";
 import { type Listen, listenAt } from "../net/listen.ts";
@@ -8,6 +7,7 @@ import type { LogFields, Logger } from "../observability/logger.ts";
 import type { ProbeUpdate } from "../probes/probe-update.ts";
 import type { Siblings } from "../sessions/resumable/component.ts";
 import type { SessionWatcher } from "../sessions/sessions.ts";
+import type { ReplicaSessions } from "./session-directory.ts";
 
 /**
  * What a gateway of one process and one of several do differently. Each component gets only the
@@ -27,8 +27,8 @@ export interface Runtime {
   readonly siblings?: Siblings | undefined;
   /** From `newReplicaId`, equal in all processes of a replica; absent: this process makes its own. */
   readonly replicaId?: string | undefined;
-  /** Lists the sessions of all processes of this replica; absent: this process is the only one. */
-  readonly listReplicaSessions?: (() => Promise<readonly AdminSession[]>) | undefined;
+  /** Absent: this process is the replica's only one. */
+  readonly replicaSessions?: ReplicaSessions | undefined;
   /** Is notified of this process's sessions; absent: this process is the only one. */
   readonly sessionWatcher?: SessionWatcher | undefined;
   /**

@@ -34,6 +34,7 @@ interface SessionsParts {
   /** This process's API server endpoints, read at each dial: no node may use them. */
   readonly ownEndpoints: () => readonly ReservedEndpoint[];
   readonly upstreams: UpstreamTlsFiles;
+  readonly replicaId: string;
   readonly siblings: Siblings | undefined;
   /** Absent: this gateway is the only replica. */
   readonly replicas: { readonly name: ReplicaName; readonly peers: SessionPeers } | undefined;
@@ -55,7 +56,7 @@ export async function buildSessions(
   const { limits, timeouts, featureGates, edge } = configuration;
   const { cluster, metrics, logger } = parts;
   const clock = new SessionClock();
-  const sessions = new Sessions(limits.maxConcurrentSessions);
+  const sessions = new Sessions(limits.maxConcurrentSessions, parts.replicaId);
   sessions.watch(parts.sessionWatcher);
   metrics.observeRunningSessions(() => sessions.list());
   const bytesPerSecond = limits.maxConnectionBytesPerSecond;

@@ -6,7 +6,6 @@ import { ConfigurationError } from "@sluice/client/internal/config/configuration
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { WatchedAuthority } from "../access/authn/component.ts";
-import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { PeersListener } from "../config/sections/peers-listener.ts";
@@ -16,7 +15,7 @@ import { readServingTls, watchServingTls } from "../listeners/serving-certificat
 import type { ServingTls } from "../listeners/serving-tls.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { newReplicaId, ReplicaName } from "../sessions/resumable/replica-name.ts";
+import { ReplicaName } from "../sessions/resumable/replica-name.ts";
 import { PeerAddresses } from "./peer-addresses.ts";
 import { PeerClient } from "./peer-client.ts";
 import { createPeerServer, type PeerServerParts, replacePeerTls } from "./peer-server.ts";
@@ -26,21 +25,23 @@ import { WatchedSessionKeys } from "./session-keys.ts";
 interface BuiltPeers extends Component {
   readonly name: ReplicaName;
   readonly peers: Peers;
-  /** The sessions of all replicas; names those that did not answer. */
-  listSessions(own: readonly AdminSession[]): Promise<SessionLists>;
   /** Creates the server for the other replicas' requests, not yet listening. Call it once. */
-  createServer(parts: Pick<PeerServerParts, "listSessions" | "gateway">): Server;
+  createServer(parts: Pick<PeerServerParts, "sessions" | "gateway">): Server;
+}
+
+interface PeersParts {
+  readonly store: Pick<Cluster, "list">;
+  /** This replica's id, the same for all of its processes. */
+  readonly replicaId: string;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
 }
 
 /** Connects to the other replicas on demand. Throws ConfigurationError for unreadable or invalid files. */
 export async function buildPeers(
   settings: PeersListener,
   { limits, timeouts }: Pick<GatewayConfiguration, "limits" | "timeouts">,
-  cluster: Pick<Cluster, "list">,
-  /** This replica's id, the same for all of its processes. */
-  replicaId: string = newReplicaId(),
-  metrics: Metrics,
-  logger: Logger,
+  { store, replicaId, metrics, logger }: PeersParts,
 ): Promise<BuiltPeers> {
   return await Started.building(async (started) => {
     const { certificateAuthorityFile, name: tlsName, ...files } = settings.tls;
@@ -73,7 +74,7 @@ export async function buildPeers(
     );
     const name = new ReplicaName(replicaId, keys);
     const peers = new Peers({
-      addresses: new PeerAddresses(settings, limits.maxPeers, cluster, logger),
+      addresses: new PeerAddresses(settings, limits.maxPeers, store, logger),
       client,
       id: name.id,
       maxRelays: limits.maxPeerRelays,
@@ -84,7 +85,6 @@ export async function buildPeers(
     return {
       name,
       peers,
-      listSessions: (own) => peers.listSessions(own),
       createServer: (parts) => {
         server = createPeerServer({ ...parts, tls: current, name: tlsName, replica: name.id });
         return server;

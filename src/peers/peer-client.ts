@@ -4,9 +4,17 @@ import { askJsonOnce } from "@sluice/client/internal/http/upstream/ask-json";
 import { type DialOptions, dial } from "@sluice/client/internal/net/dial";
 import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { AdminSession } from "../admin/admin-server.ts";
+import {
+  END_HOP_MS,
+  type EndRequest,
+  type EndResult,
+  MAX_END_MS,
+  readEndResult,
+} from "../sessions/session-actions.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,
+  endPathOf,
   HELLO_PATH,
   PEER_PAGE_SESSIONS,
   type PeerHello,
@@ -63,6 +71,24 @@ export class PeerClient {
       after = page.next;
     }
     throw new Error(`it has more than ${MAX_PEER_PAGES} pages of sessions`);
+  }
+
+  /** Ends a session of this peer. Throws Error with a message for operators, and UpstreamError. */
+  async endSession({ host, port }: PeerAddress, { id, ...request }: EndRequest): Promise<EndResult> {
+    const bytes = Buffer.from(JSON.stringify(request));
+    const { status, body } = await askJsonOnce(
+      { host, port, tls: this.tls },
+      {
+        method: "POST",
+        path: endPathOf(id),
+        body: { contentType: "application/json", bytes },
+        timeoutMs: MAX_END_MS + 3 * END_HOP_MS,
+        maxBytes: MAX_HELLO_BYTES,
+      },
+    );
+    if (status !== 200) throw new Error(`it answered with status ${status}`);
+    readHello(body);
+    return readEndResult((body as { readonly result?: unknown }).result);
   }
 
   /** Like `dial`. */

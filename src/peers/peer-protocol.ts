@@ -6,6 +6,15 @@ const PEER_PROTOCOLS: readonly number[] = [1];
 
 export const HELLO_PATH = "/peer/hello";
 export const SESSIONS_PATH = "/peer/sessions";
+/** Takes a POST of an EndRequest without its id; answers with the EndResult. */
+export function endPathOf(session: string): string {
+  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/end`;
+}
+
+/** The session in the path of such a request. */
+export function sessionToEnd(url: string): string | undefined {
+  return /^\/peer\/sessions\/([0-9a-f-]{36})\/end$/.exec(url)?.[1];
+}
 /** Asks for a page of sessions: those behind this id, "" for the first. Older releases answer with all. */
 export const AFTER_HEADER = "Sluice-After";
 /** Sessions in one page: with long names half of the bytes that an answer may have. */

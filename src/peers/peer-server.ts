@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { checkServerIdentity, type TLSSocket } from "node:tls";
 import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
+import { wholeBody } from "@sluice/client/internal/http/upstream/whole-body";
 import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { AdminSession } from "../admin/admin-server.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
@@ -11,7 +12,13 @@ import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
 import type { GatewayContext } from "../sessions/context.ts";
 import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";
-import { AFTER_HEADER, HELLO_PATH, helloOf, pageOf, SESSIONS_PATH } from "./peer-protocol.ts";
+import {
+  type EndRequest,
+  type EndResult,
+  MAX_END_REQUEST_BYTES,
+  readEndRequest,
+} from "../sessions/session-actions.ts";
+import { AFTER_HEADER, HELLO_PATH, helloOf, pageOf, SESSIONS_PATH, sessionToEnd } from "./peer-protocol.ts";
 
 export interface PeerServerParts {
   readonly tls: ServingTls;
@@ -19,8 +26,11 @@ export interface PeerServerParts {
   readonly name: string;
   /** This replica's id. */
   readonly replica: string;
-  /** All sessions of this replica, in any of its processes. */
-  readonly listSessions: () => Promise<readonly AdminSession[]> | readonly AdminSession[];
+  /** The sessions of this replica, in any of its processes. */
+  readonly sessions: {
+    listReplica(): Promise<readonly AdminSession[]>;
+    endInReplica(request: EndRequest): Promise<EndResult>;
+  };
   readonly gateway: Pick<
     GatewayContext,
     "resumable" | "sessions" | "clock" | "limits" | "timeouts" | "logger"
@@ -34,7 +44,8 @@ const MIN_VERSION = "TLSv1.3";
  * Answers other replicas: this one's id, its sessions, and their resumption. A client without a
  * replica's certificate fails in its handshake. Not yet listening.
  */
-export function createPeerServer({ tls, name, replica, listSessions, gateway }: PeerServerParts): Server {
+export function createPeerServer(parts: PeerServerParts): Server {
+  const { tls, name, gateway } = parts;
   const { limits, timeouts, logger } = gateway;
   let relayed = 0;
   const onUpgrade = (request: IncomingMessage, socket: Duplex, early: Buffer): void => {
@@ -50,14 +61,14 @@ export function createPeerServer({ tls, name, replica, listSessions, gateway }: 
     void takeFromReplica(request, socket, early, gateway, { refuseUpgrade });
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    answer(request, response, replica, listSessions).catch((error: unknown) => {
+    answer(request, response, parts).catch((error: unknown) => {
       logger.error({ error }, "a request of another replica failed");
       if (!response.headersSent) response.writeHead(500);
       response.end();
     });
   };
   const server = createHttp1Server(
-    ownerServerBounds(gateway),
+    { ...ownerServerBounds(gateway), requestMs: timeouts.handshakeMs },
     { onRequest, onUpgrade },
     {
       tls: {
@@ -106,15 +117,15 @@ export function replacePeerTls(server: Server, tls: ServingTls): void {
 }
 
 async function answer(
-  { method, url, headers }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
-  replica: string,
-  listSessions: PeerServerParts["listSessions"],
+  { replica, sessions }: PeerServerParts,
 ): Promise<void> {
+  const { method, url = "", headers } = request;
   const hello = helloOf(replica);
   if (method === "GET" && url === HELLO_PATH) return sendJson(response, hello);
   if (method === "GET" && url === SESSIONS_PATH) {
-    const all = await listSessions();
+    const all = await sessions.listReplica();
     const after = headers[AFTER_HEADER.toLowerCase()];
     // An older release asks for no page.
     return sendJson(response, {
@@ -122,7 +133,15 @@ async function answer(
       ...(after === undefined ? { sessions: all } : pageOf(all, String(after))),
     });
   }
-  response.writeHead(404).end();
+  const ended = method === "POST" ? sessionToEnd(url) : undefined;
+  if (ended === undefined) return void response.writeHead(404).end();
+  let asked: EndRequest;
+  try {
+    asked = readEndRequest(ended, String(await wholeBody(request, MAX_END_REQUEST_BYTES)));
+  } catch {
+    return void response.writeHead(400, { Connection: "close" }).end();
+  }
+  sendJson(response, { ...hello, result: await sessions.endInReplica(asked) });
 }
 
 function sendJson(response: ServerResponse, value: object): void {

@@ -4,6 +4,7 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
 import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
 import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
+import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 
@@ -12,7 +13,7 @@ const PEERS_AT_ONCE = 16;
 
 interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
-  readonly client: Pick<PeerClient, "hello" | "sessions" | "connect">;
+  readonly client: Pick<PeerClient, "hello" | "sessions" | "connect" | "endSession">;
   /** This replica's id. */
   readonly id: string;
   readonly maxRelays: number;
@@ -85,16 +86,33 @@ export class Peers implements SessionPeers {
     return { sessions: [...own, ...lists.flat()], partial };
   }
 
+  /** Ends a session of the replica with this id. Never rejects. */
+  async endSession(replica: string, request: EndRequest): Promise<EndResult> {
+    try {
+      const peer = await this.#find(replica);
+      return await this.#options.client.endSession(peer, request).catch((error: unknown) => {
+        throw this.#isGone(replica, error) ? new OwnerGoneError("the replica is gone") : error;
+      });
+    } catch (error) {
+      return error instanceof OwnerGoneError ? "unknown" : "unreachable";
+    }
+  }
+
   async #connectTo(replica: string, options: DialOptions): Promise<Socket> {
     const peer = await this.#find(replica);
     try {
       return await this.#options.client.connect(peer, options);
     } catch (error) {
-      if (!isRefused(error)) throw error;
-      // Nothing listens at its old address, so the next resumption looks for it again.
-      this.#addressOf.delete(replica);
+      if (!this.#isGone(replica, error)) throw error;
       throw new OwnerGoneError(`the replica at ${peer.name} is gone`, { cause: error });
     }
+  }
+
+  /** True if nothing listens at its known address any more: the next one looks for it again. */
+  #isGone(replica: string, error: unknown): boolean {
+    const isGone = isRefused(error);
+    if (isGone) this.#addressOf.delete(replica);
+    return isGone;
   }
 
   /**

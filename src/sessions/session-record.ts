@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { StatusError } from "@sluice/client/internal/api/status";
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
@@ -39,7 +38,7 @@ export class SessionRecord implements SessionOwner {
     this.#gateway = gateway;
     this.#startedMs = startedMs;
     this.#info = {
-      id: randomUUID(),
+      id: gateway.sessions.newId(),
       subresource: request.subresource,
       namespace: request.namespace,
       pod: request.pod,

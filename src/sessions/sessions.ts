@@ -1,11 +1,14 @@
 import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
 import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
+import { newReplicaId, newSessionId } from "./session-id.ts";
 import { type ListedSession, listed } from "./session-info.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 
 /** A session that is running. */
 export interface RunningSession extends ObservedSession {
+  /** True once nothing is carried any more; it is listed until its end is reported. */
+  readonly isOver: boolean;
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   /**
@@ -26,6 +29,8 @@ export interface SessionWatcher {
  * before the upstream is dialled, and released when the session ends or is refused.
  */
 export class Sessions {
+  /** The id of this process's replica, with which the ids of its sessions begin. */
+  readonly replica: string;
   readonly #maxSessions: number;
   readonly #running = new Set<RunningSession>();
   readonly #emptied: (() => void)[] = [];
@@ -33,8 +38,9 @@ export class Sessions {
   #isDraining = false;
   #watcher: SessionWatcher | undefined;
 
-  constructor(maxSessions: number) {
+  constructor(maxSessions: number, replica: string = newReplicaId()) {
     this.#maxSessions = maxSessions;
+    this.replica = replica;
   }
 
   /** `watcher` hears of sessions that begin from now on. */
@@ -59,6 +65,11 @@ export class Sessions {
       this.#admitted -= 1;
       if (this.#admitted === 0) for (const resolve of this.#emptied.splice(0)) resolve();
     };
+  }
+
+  /** The id for a new session of this process. */
+  newId(): string {
+    return newSessionId(this.replica);
   }
 
   add(session: RunningSession): void {

@@ -1,6 +1,12 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { Target } from "../../packages/client/src/index.ts";
 import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
+import type { RunningWorkers } from "../../src/app/runtime/primary.ts";
+import { parseConfiguration } from "../../src/config/configuration.ts";
+import { compiledSources } from "./built-program.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type CertificatePair, GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
@@ -99,6 +105,23 @@ export class ReplicaFiles {
   async start(index: number): Promise<RunningGateway> {
     const { files, wire, log } = this.replicas[index] as Replica;
     const running = await startConfigured(files, log);
+    wire.targetPort = portOf(running.listening.peers);
+    return running;
+  }
+
+  /** The same as a primary with this many workers; the compiled program, which can start processes. */
+  async startWorkers(index: number, count: number): Promise<RunningWorkers> {
+    const { files, wire } = this.replicas[index] as Replica;
+    const primary: typeof import("../../src/app/runtime/primary.ts") = await import(
+      pathToFileURL(path.join(compiledSources(), "app/runtime/primary.js")).href
+    );
+    const { configurationFile } = files;
+    const configurationText = readFileSync(configurationFile, "utf8");
+    const forWorkers = { configurationText, configurationFile, flags: {} };
+    const configuration = parseConfiguration(configurationText, configurationFile);
+    // With the conditions of this process, workers would import sources.
+    process.execArgv = [];
+    const running = await primary.startWorkers(configuration, count, forWorkers);
     wire.targetPort = portOf(running.listening.peers);
     return running;
   }

@@ -71,8 +71,8 @@ export class ResumableGateway {
     files.write("cluster.json", edit(files.read("cluster.json")));
   }
 
-  sessions(): ReturnType<RunningGateway["sessions"]> {
-    return this.#gateway.running.sessions();
+  sessions(): ReturnType<RunningGateway["sessions"]["list"]> {
+    return this.#gateway.running.sessions.list();
   }
 
   metrics(): Promise<MetricSamples> {

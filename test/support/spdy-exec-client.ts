@@ -17,9 +17,10 @@ export interface SpdyExecClient {
 export async function startSpdyExec(
   authority: string,
   headers: Readonly<Record<string, string>> = {},
+  command = "x",
 ): Promise<SpdyExecClient> {
   const upgrade = request(
-    `http://${authority}/api/v1/namespaces/default/pods/web/exec?stdin=true&stdout=true&command=x`,
+    `http://${authority}/api/v1/namespaces/default/pods/web/exec?stdin=true&stdout=true&command=${command}`,
     {
       method: "POST",
       headers: {

@@ -1,6 +1,7 @@
 import type { NamedText } from "@sluice/client/internal/config/named-file-text";
 import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
+import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 import type { KeptKind } from "./kept-files.ts";
 
@@ -55,6 +56,8 @@ export type PrimaryCalls = {
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
   /** The sessions of all workers. */
   readonly replicaSessions: { readonly body: undefined; readonly answer: readonly AdminSession[] };
+  /** Ends a session of any worker. */
+  readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** Sent by the worker that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
@@ -98,6 +101,10 @@ export type WorkerCalls = {
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** The given sessions of this replica, followed by those of the others. */
   readonly allSessions: { readonly body: readonly AdminSession[]; readonly answer: SessionLists };
+  /** Ends a session of this worker. */
+  readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
+  /** Ends a session of another replica. */
+  readonly endElsewhere: { readonly body: EndRequest; readonly answer: EndResult };
   /** What the worker knows about all nodes, or about the named one. */
   readonly nodes: { readonly body: string | undefined; readonly answer: readonly unknown[] };
   /** The state of each probe that this worker runs; empty if another worker probes for all. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Component } from "../../lifecycle/component.ts";
 import { ListeningSockets } from "../../net/listening-sockets.ts";
-import { newReplicaId } from "../../sessions/resumable/replica-name.ts";
+import { newReplicaId } from "../../sessions/session-id.ts";
 
 /** The folder of the gateway's Unix sockets. Only its own user may enter it. */
 export interface SocketFolder extends Component {

@@ -1,9 +1,10 @@
 import type { Server, Socket } from "node:net";
 import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
-import type { AdminSession } from "../../admin/admin-server.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { SessionWatcher } from "../../sessions/sessions.ts";
+import type { ReplicaSessions } from "../session-directory.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
+import { endWithin } from "./end-within.ts";
 import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 
@@ -81,9 +82,10 @@ export class PrimaryClient {
   }
 
   /** The sessions of all workers. */
-  listSessions(): Promise<readonly AdminSession[]> {
-    return this.#link.request("replicaSessions", undefined);
-  }
+  readonly replicaSessions: ReplicaSessions = {
+    list: () => this.#link.request("replicaSessions", undefined),
+    end: (request) => endWithin(2, this.#link.request("endSession", request)),
+  };
 
   /** Sends this worker's probe results to the other workers. */
   shareFindings(findings: readonly ProbeUpdate[]): void {

@@ -16,12 +16,14 @@ import { type ListenAddress, urlOf } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { ReloadMetrics } from "../../observability/operations-metrics.ts";
+import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { RunningGateway } from "../app.ts";
 import { type ListenerUrls, urlsByListener } from "../runtime.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
 import { Acceptors } from "./acceptors.ts";
 import type { WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
+import { endWithin } from "./end-within.ts";
 import { KeptFiles, type KeptKind } from "./kept-files.ts";
 import { Lineage, type SocketFolder } from "./lineage.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
@@ -37,7 +39,7 @@ const TICKET_KEY_BYTES = 48;
 /** The configuration for workers; the primary fills in the rest of `WorkerStart`. */
 type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "configurationFile" | "flags">;
 
-interface RunningWorkers
+export interface RunningWorkers
   extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
   readonly reloads: ReloadMetrics;
   /**
@@ -45,6 +47,8 @@ interface RunningWorkers
    * new configuration, too.
    */
   reload(configuration: GatewayConfiguration, text: string): Promise<void>;
+  /** As SessionDirectory. */
+  endSession(request: EndRequest): Promise<EndResult>;
 }
 
 /**
@@ -110,6 +114,10 @@ export async function startWorkers(
       ),
   });
   const workerSessions = new WorkerSessions<Worker>(logger);
+  const endInWorkers = async (request: EndRequest): Promise<EndResult> => {
+    const owner = workerSessions.ownerOf(request.id);
+    return owner === undefined ? "unknown" : endWithin(1, owner.link.request("endSession", request));
+  };
   const countReady = (): void => metrics.workersReady(pool.workers.filter(({ isTaking }) => isTaking).length);
   const pool: WorkerPool = new WorkerPool({
     count,
@@ -140,6 +148,7 @@ export async function startWorkers(
       keepFiles: ({ kind, files }) => kept[kind].keep(files),
       recallFiles: (kind) => kept[kind].files,
       replicaSessions: () => sessionsOf(pool),
+      endSession: endInWorkers,
       audit: async (lines) => auditLog?.started.deliver(lines),
       found: (findings) => probing.found(worker, findings),
     }),
@@ -227,6 +236,12 @@ export async function startWorkers(
         quotas.started.quotas.replaceLimits?.(sessionLimits);
         reloadedText = text;
         await Promise.all(pool.workers.filter(({ isTaking }) => isTaking).map(reloadWorker));
+      },
+      endSession: async (request) => {
+        const worker = pool.workers.find(({ isTaking }) => isTaking);
+        const result = await endInWorkers(request);
+        if (result !== "unknown" || worker === undefined) return result;
+        return endWithin(4, worker.link.request("endElsewhere", request));
       },
       shutDown: async (departure: Departure = { delayMs: timeouts.shutdownDelayMs, hasSuccessor: false }) => {
         const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs, departure);

@@ -20,6 +20,12 @@ export class WorkerSessions<Worker> {
     this.#running.get(worker)?.delete(id);
   }
 
+  /** The worker that runs the session with this id. */
+  ownerOf(id: string): Worker | undefined {
+    for (const [worker, sessions] of this.#running) if (sessions.has(id)) return worker;
+    return undefined;
+  }
+
   /** Logs an end for each session that was running, without byte counts, which only the worker knew. */
   gone(worker: Worker): void {
     const sessions = this.#running.get(worker);

@@ -94,7 +94,7 @@ async function runIn(
       if (isOnce) return hasFailed ? 1 : 0;
       process.stdout.write(instructions(folder, adminUrl));
       await stopped;
-      const count = gateway.sessions().length;
+      const count = gateway.sessions.list().length;
       const seconds = configuration.timeouts.shutdownGracePeriodMs / 1_000;
       if (count > 0) process.stdout.write(waiting(count, seconds));
       return 0;

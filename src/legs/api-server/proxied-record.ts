@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionOwner } from "../../sessions/lifecycle.ts";
@@ -26,7 +25,8 @@ export class ProxiedRecord implements SessionOwner {
   ) {
     const { name, requestedBy } = user;
     const asked = requestedBy === undefined ? {} : { requestedBy };
-    this.info = { ...target, id: randomUUID(), user: name, ...asked, plan: PROXIED, startedAt: new Date() };
+    const id = gateway.sessions.newId();
+    this.info = { ...target, id, user: name, ...asked, plan: PROXIED, startedAt: new Date() };
     this.onOver = onOver;
     this.#incoming = incoming;
     this.#gateway = gateway;

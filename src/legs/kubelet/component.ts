@@ -22,7 +22,7 @@ import { KubeletUpstream } from "./kubelet-upstream.ts";
 interface BuiltKubeletListener extends Component {
   readonly listener: Listener;
   /** The gateway with this listener's own authenticator, authorizer and sessions. */
-  readonly gateway: ServingContext;
+  readonly context: ServingContext;
   readonly runtime: CriRuntime;
 }
 
@@ -83,7 +83,7 @@ async function buildIn(
   if (authorization !== shared.authorization) started.add(authorization, (it) => it.stop());
 
   const kubeletMetrics = metrics.addKubelet();
-  const sessions = new Sessions(limits.maxConcurrentSessions);
+  const sessions = new Sessions(limits.maxConcurrentSessions, base.sessions.replica);
   sessions.watch(sessionWatcher);
   kubeletMetrics.observeRunningSessions(() => sessions.list());
   const gateway: ServingContext = {
@@ -135,7 +135,7 @@ async function buildIn(
   if (watched !== undefined) started.add(watched, (it) => it.stop());
   return {
     listener: kubelet,
-    gateway,
+    context: gateway,
     runtime,
     reload: async () => await watched?.reload(),
     enterLameDuck: (hasSuccessor) => {

@@ -21,14 +21,6 @@ export interface SessionKeys {
 }
 
 /**
- * A new replica id for each start, so that a replica that reuses an address is not taken for the
- * previous one.
- */
-export function newReplicaId(): string {
-  return randomBytes(REPLICA_BYTES).toString("hex");
-}
-
-/**
  * Names sessions after one process of one replica. All replicas share the signing keys, so they never
  * dial for a name that a client made up. No name contains an address.
  */

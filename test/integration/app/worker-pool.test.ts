@@ -55,6 +55,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
     handlersFor: () => ({
       listen: (where) => where,
       report: () => {},
+      endSession: () => "unknown",
       received: () => {},
       wantsFiles: () => false,
       keepFiles: () => {},

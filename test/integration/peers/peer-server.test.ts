@@ -1,13 +1,21 @@
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { UpstreamTls } from "../../../packages/client/src/net/tls.ts";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import { listenAt } from "../../../src/net/listen.ts";
 import { MAX_PEER_PAGES, MAX_PEER_SESSIONS, PeerClient } from "../../../src/peers/peer-client.ts";
-import { HELLO_PATH, helloOf, PEER_PAGE_SESSIONS, SESSIONS_PATH } from "../../../src/peers/peer-protocol.ts";
-import { createPeerServer, replacePeerTls } from "../../../src/peers/peer-server.ts";
+import {
+  endPathOf,
+  HELLO_PATH,
+  helloOf,
+  PEER_PAGE_SESSIONS,
+  SESSIONS_PATH,
+} from "../../../src/peers/peer-protocol.ts";
+import { createPeerServer, type PeerServerParts, replacePeerTls } from "../../../src/peers/peer-server.ts";
+import { type EndRequest, MAX_END_REQUEST_BYTES } from "../../../src/sessions/session-actions.ts";
+import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
@@ -25,7 +33,7 @@ it("connections of replicas whose authority was taken away end, and those of oth
     tls,
     name: NAME,
     replica: "one",
-    listSessions: () => [],
+    sessions: { listReplica: async () => [], endInReplica: async () => "unknown" },
     gateway: { limits: defaultLimits, timeouts: defaultTimeouts, logger: { warn: () => {} } } as never,
   });
   const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
@@ -69,14 +77,17 @@ const sessionOf = (number: number): AdminSession => ({
 });
 
 /** A replica with these sessions, and a client of it. */
-async function replicaWith(listSessions: () => readonly AdminSession[]) {
+async function replicaWith(
+  listSessions: () => readonly AdminSession[],
+  endInReplica: PeerServerParts["sessions"]["endInReplica"] = async () => "unknown",
+) {
   const authority = await issueCertificate({ commonName: "authority" });
   const { cert, key } = await issueCertificate({ commonName: NAME }, authority, { names: [NAME] });
   const server = createPeerServer({
     tls: { cert, key, clientAuthorities: [authority.cert] },
     name: NAME,
     replica: "0a1b2c3d",
-    listSessions,
+    sessions: { listReplica: async () => listSessions(), endInReplica },
     gateway: {
       limits: defaultLimits,
       timeouts: defaultTimeouts,
@@ -162,4 +173,42 @@ it("pages that hold more sessions than a page may are not collected without end"
   const address = { host: "127.0.0.1", port, name: "liar" };
   await expect(client.sessions(address)).rejects.toThrow(`more than ${MAX_PEER_SESSIONS} sessions`);
   expect(pages).toBe(2);
+});
+
+describe("a request to end a session", () => {
+  const ID = newSessionId("0a1b2c3d");
+  const asked: EndRequest[] = [];
+  const start = () =>
+    replicaWith(
+      () => [],
+      async (request) => {
+        asked.push(request);
+        return "ending";
+      },
+    );
+
+  it("is handed to the session's process, and has its answer", async () => {
+    const { client, address } = await start();
+    const request = { id: ID, message: "ended by cleo", status: { status: "Failure", code: 403 } };
+    expect(await client.endSession(address, request)).toBe("ending");
+    expect(asked.splice(0)).toEqual([request]);
+  });
+
+  it("that is none is refused, and one that is too large", async () => {
+    const { address, ca, cert, key } = await start();
+    const post = async (path: string, body: string, method = "POST"): Promise<number | undefined> => {
+      const { port } = address;
+      const sent = request({ host: "127.0.0.1", port, path, method, ca, cert, key, servername: NAME });
+      sent.end(body);
+      const [answer] = await once(sent, "response");
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect(await post(endPathOf(ID), "{}")).toBe(400);
+    const tooMuch = JSON.stringify({ message: "x".repeat(MAX_END_REQUEST_BYTES) });
+    expect(await post(endPathOf(ID), tooMuch)).toBe(400);
+    expect(await post(endPathOf("../hello"), '{"message":"m"}')).toBe(404);
+    expect(await post(endPathOf(ID), "", "GET")).toBe(404);
+    expect(asked).toEqual([]);
+  });
 });

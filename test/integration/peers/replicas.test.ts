@@ -7,9 +7,10 @@ import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../proto
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import type { RunningGateway } from "../../../src/app/app.ts";
 import { listenAt } from "../../../src/net/listen.ts";
-import { newReplicaId, ReplicaName } from "../../../src/sessions/resumable/replica-name.ts";
+import { ReplicaName } from "../../../src/sessions/resumable/replica-name.ts";
 import { ResumableSessions } from "../../../src/sessions/resumable/resumable-sessions.ts";
 import { callerLine } from "../../../src/sessions/resumption/caller-line.ts";
+import { newReplicaId } from "../../../src/sessions/session-id.ts";
 import {
   ReplicaFiles,
   type ReplicasOptions,
@@ -107,6 +108,24 @@ describe("a session of one of two replicas", () => {
     connection.socket.destroy();
   });
 
+  it("is ended through the other by its id, and is gone then", async () => {
+    await start();
+    const { connection } = await openResumable(at(0), ["cat"]);
+    const [{ id }] = (await listed(0)).sessions as [AdminSession];
+    const request = { id, message: "ended by cleo" };
+    expect(await running[1]?.sessions.end(request)).toBe("ended");
+    expect((await listed(1)).sessions).toEqual([]);
+    expect(await running[1]?.sessions.end(request)).toBe("unknown");
+    expect(files.replicas[0]?.log.find((line) => line.includes('"session ended"'))).toMatch(
+      /"cause":"moderator","code":500,.*"reason":"ended by cleo"/,
+    );
+    wireOf(0).targetPort = 1;
+    wireOf(0).cutAll();
+    await wireOf(0).close();
+    expect(await running[1]?.sessions.end(request)).toBe("unknown");
+    connection.socket.destroy();
+  });
+
   it("is kept while its owner drains, and goes on through the other", async () => {
     await start({ timeouts: { shutdownGracePeriod: "30s" } });
     const { agreement, connection } = await openResumable(at(0), ["cat"]);
@@ -144,6 +163,9 @@ describe("a peer that does not answer as it should", () => {
     const { sessions, partial } = await listed(1);
     expect(sessions).toEqual([]);
     const replica = `127.0.0.1:${wireOf(0).port}`;
+    const [session] = running[0]?.sessions.list() ?? [];
+    const request = { id: session?.id ?? "", message: "ended by cleo" };
+    expect(await running[1]?.sessions.end(request)).toBe("unreachable");
     // On a busy machine the other may be as slow.
     expect(partial).toContainEqual({ replica, problem: `no answer from ${replica} within 200 ms` });
     connection.socket.destroy();

@@ -9,6 +9,7 @@ import {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "../../../../protocols/websocket/index.ts";
+import { endSession } from "../../../../src/sessions/session-actions.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../../support/fault-proxy.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
@@ -421,8 +422,7 @@ describe.each(PATHS)("the end of $name", (path) => {
     "node",
   ] as const)("is the gateway's where the network of the %s stalls", async (proxied) => {
     const { client, node } = await start(path, { proxied, idleMs: 500 });
-    endsWithPeer(client);
-    endsWithPeer(node);
+    for (const end of [client, node]) endsWithPeer(end);
     cable?.freeze();
     expect(await report()).toEqual({ endedBy: "gateway", cause: "idle", code: 500 });
   });
@@ -431,8 +431,7 @@ describe.each(PATHS)("the end of $name", (path) => {
     const rule = { name: "short", action: "allow", maxDuration: "10s" };
     const clock = new SettableClock();
     const { client, node } = await start(path, { policy: { rules: [rule] }, clock });
-    endsWithPeer(client);
-    endsWithPeer(node);
+    for (const end of [client, node]) endsWithPeer(end);
     clock.aheadMs = 10_000;
     expect(await report()).toEqual({ endedBy: "gateway", cause: "time-limit", code: 500 });
   });
@@ -490,14 +489,15 @@ describe.each(PATHS)("$name that a moderator ends", (path) => {
     const received: Buffer[] = [];
     client.on("data", (chunk: Buffer) => received.push(chunk));
     const closed = new Promise((resolve) => client.once("close", resolve));
-    endsWithPeer(client);
-    endsWithPeer(node);
+    for (const end of [client, node]) endsWithPeer(end);
     node.write(Buffer.concat([path.output, path.output.subarray(0, 5)]));
     const out = path.name.includes("base64") ? "b3V0" : "out";
     await eventually("the output came", () => Buffer.concat(received).includes(out));
-    const [{ id = "" } = {}] = gateway?.context.sessions.list() ?? [];
-    gateway?.context.sessions.find(id)?.cut("moderator", FREEZE, FORBIDDEN);
+    const { sessions } = gateway?.context as GatewayHarness["context"];
+    const id = sessions.list()[0]?.id ?? "";
+    const ended = endSession([sessions], { id, message: FREEZE, status: FORBIDDEN });
     node.write(Buffer.concat([path.output.subarray(5), path.output]));
+    expect(await ended).toBe("ended");
     expect(await report()).toEqual({ endedBy: "gateway", cause: "moderator", code: 403 });
     await closed;
     const seen = readBy(path, Buffer.concat(received));

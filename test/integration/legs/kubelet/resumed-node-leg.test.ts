@@ -171,7 +171,7 @@ describe("a session with a node that is a Sluice", () => {
     edge.proxy.cutAll();
     await expect(ended).rejects.toThrow();
     expect(other.runtime.callsOf("Exec")).toHaveLength(0);
-    await expect.poll(() => edge.gateway.running.sessions()).toEqual([]);
+    await expect.poll(() => edge.gateway.running.sessions.list()).toEqual([]);
     stdin.destroy();
   });
 

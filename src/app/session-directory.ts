@@ -1,0 +1,75 @@
+import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
+import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
+import { replicaOfSession } from "../sessions/session-id.ts";
+import type { Sessions } from "../sessions/sessions.ts";
+
+/** The sessions of all processes of this replica, by way of the primary. */
+export interface ReplicaSessions {
+  list(): Promise<readonly AdminSession[]>;
+  end(request: EndRequest): Promise<EndResult>;
+}
+
+/** The sessions of other replicas. */
+interface PeerSessions {
+  /** The given sessions, followed by those of the others; names the replicas that did not answer. */
+  listSessions(own: readonly AdminSession[]): Promise<SessionLists>;
+  endSession(replica: string, request: EndRequest): Promise<EndResult>;
+}
+
+interface DirectoryParts {
+  readonly replicaId: string;
+  /** Those of this process. */
+  readonly registries: () => readonly Pick<Sessions, "list" | "find">[];
+  /** Absent: this process is the replica's only one. */
+  readonly processes?: ReplicaSessions | undefined;
+  /** Undefined: this gateway is the only replica. */
+  readonly peers: () => PeerSessions | undefined;
+}
+
+/**
+ * The gateway's sessions as operators and the API see them: lists them, and finds one by its id, which
+ * names its replica. Each method says how far it looks.
+ */
+export class SessionDirectory {
+  readonly #parts: DirectoryParts;
+
+  constructor(parts: DirectoryParts) {
+    this.#parts = parts;
+  }
+
+  /** Those of this process. */
+  list(): ReturnType<Sessions["list"]> {
+    return this.#parts.registries().flatMap((sessions) => sessions.list());
+  }
+
+  /** Those of this replica. */
+  async listReplica(): Promise<readonly AdminSession[]> {
+    return (await this.#parts.processes?.list()) ?? this.list();
+  }
+
+  /** The given sessions, which are this replica's, followed by those of the others. */
+  async listAll(own: readonly AdminSession[]): Promise<SessionLists> {
+    return (await this.#parts.peers()?.listSessions(own)) ?? { sessions: own, partial: [] };
+  }
+
+  /** Ends a session of this process. */
+  endHere(request: EndRequest): Promise<EndResult> {
+    return endSession(this.#parts.registries(), request);
+  }
+
+  /** Ends a session of this replica. */
+  async endInReplica(request: EndRequest): Promise<EndResult> {
+    const { processes, replicaId } = this.#parts;
+    const result = await this.endHere(request);
+    if (result !== "unknown" || replicaOfSession(request.id) !== replicaId) return result;
+    return (await processes?.end(request)) ?? result;
+  }
+
+  /** Ends a session of any replica. Never rejects; answers within some seconds (docs/limits.md). */
+  async end(request: EndRequest): Promise<EndResult> {
+    const { peers, replicaId } = this.#parts;
+    const replica = replicaOfSession(request.id);
+    if (replica === undefined || replica === replicaId) return this.endInReplica(request);
+    return (await peers()?.endSession(replica, request)) ?? "unknown";
+  }
+}

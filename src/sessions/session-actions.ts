@@ -1,0 +1,63 @@
+import { isRecord } from "@sluice/client/internal/api/status-body";
+import type { CommandStatus } from "@sluice/protocols/remotecommand";
+import type { Sessions } from "./sessions.ts";
+
+/** A moderator's end of a running session, wherever it runs. */
+export interface EndRequest {
+  readonly id: string;
+  /** For the log: names the moderator, and the reason. */
+  readonly message: string;
+  /** For its client; absent: an InternalError with the message. */
+  readonly status?: CommandStatus | undefined;
+}
+
+/**
+ * `ended`: nothing of it is carried any more. `ending`: it was told to end, and is not over in time.
+ * `unknown`: no such session runs. `unreachable`: the process that runs it did not answer.
+ */
+const END_RESULTS = ["ended", "ending", "unknown", "unreachable"] as const;
+export type EndResult = (typeof END_RESULTS)[number];
+
+/** A session has this long to end at a message boundary of its node. */
+export const MAX_END_MS = 3_000;
+/** Each process on the way to the session's gives the next one this much longer. */
+export const END_HOP_MS = 1_000;
+export const MAX_END_REQUEST_BYTES: number = 16 * 1024;
+
+/** Ends the session if one of these registries has it; resolves with `unknown` if none does. */
+export async function endSession(
+  registries: readonly Pick<Sessions, "find">[],
+  { id, message, status }: EndRequest,
+): Promise<EndResult> {
+  const session = registries.map((sessions) => sessions.find(id)).find((found) => found !== undefined);
+  if (session === undefined) return "unknown";
+  if (session.isOver) return "ended";
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      stop();
+      resolve("ending");
+    }, MAX_END_MS);
+    const onEnd = (): void => {
+      clearTimeout(timer);
+      resolve("ended");
+    };
+    const stop = session.observe({ isRequired: false, onEnd });
+    session.cut("moderator", message, status);
+  });
+}
+
+/** Reads a request from another process's bytes. Throws SyntaxError or TypeError if it is none. */
+export function readEndRequest(id: string, text: string): EndRequest {
+  const { message, status }: Record<string, unknown> = { ...JSON.parse(text) };
+  if (typeof message !== "string") throw new TypeError("the request has no message");
+  if (status === undefined) return { id, message };
+  if (!isRecord(status) || typeof status.status !== "string") throw new TypeError("its status is none");
+  return { id, message, status: status as unknown as CommandStatus };
+}
+
+/** Throws TypeError if it is none. */
+export function readEndResult(value: unknown): EndResult {
+  const result = END_RESULTS.find((each) => each === value);
+  if (result === undefined) throw new TypeError("the answer is no result");
+  return result;
+}

@@ -1,0 +1,64 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { AdminSession } from "../../../src/admin/admin-server.ts";
+import type { RunningWorkers } from "../../../src/app/runtime/primary.ts";
+import { newSessionId, replicaOfSession } from "../../../src/sessions/session-id.ts";
+import { eventually } from "../../support/eventually.ts";
+import { TESTER_TOKEN } from "../../support/gateway-files.ts";
+import { ReplicaFiles, readJson } from "../../support/replicas.ts";
+import { startSpdyExec } from "../../support/spdy-exec-client.ts";
+import { V5Client } from "../../support/v5-client.ts";
+
+/** Six processes start, on machines that are busy with other tests. */
+vi.setConfig({ testTimeout: 120_000 });
+
+let files: ReplicaFiles;
+let running: RunningWorkers[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((gateway) => gateway.shutDown()));
+  await files.stop();
+});
+
+const HEADERS = { Authorization: `Bearer ${TESTER_TOKEN}` };
+const MESSAGE = "the session was ended by cleo: production freeze";
+const STATUS = { metadata: {}, status: "Failure", message: MESSAGE, reason: "Forbidden", code: 403 };
+
+const authorityOf = ({ apiServerUrl = "" }: RunningWorkers): string => new URL(apiServerUrl).host;
+
+async function sessionsOf({ adminUrl }: RunningWorkers, count: number): Promise<readonly AdminSession[]> {
+  return eventually(`${count} sessions run`, async () => {
+    const sessions = (await readJson(`${adminUrl}/debug/sessions`)) as AdminSession[];
+    return sessions.length === count && sessions;
+  });
+}
+
+describe("a session of a worker of a replica", () => {
+  it("is ended by its id from either replica's primary, and its client sees the reason", async () => {
+    files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
+    running = await Promise.all([files.startWorkers(0, 2), files.startWorkers(1, 2)]);
+    const [one, other] = running as [RunningWorkers, RunningWorkers];
+    const query = "stdin=true&stdout=true&command=cat";
+    const clients = [1, 2, 3].map(() => new V5Client(authorityOf(one), query, "exec", HEADERS));
+    await Promise.all(clients.map(({ opened }) => opened));
+    const spdy = await startSpdyExec(authorityOf(one), HEADERS, "cat");
+    const sessions = await sessionsOf(one, 4);
+    expect(new Set(sessions.map(({ worker }) => worker))).toEqual(new Set([0, 1]));
+    const request = { message: MESSAGE, status: STATUS };
+    for (const [index, { id }] of sessions.entries()) {
+      const from = index % 2 === 0 ? other : one;
+      expect(await from.endSession({ id, ...request })).toBe("ended");
+      await sessionsOf(one, 3 - index);
+      expect(await from.endSession({ id, ...request })).toBe("unknown");
+    }
+    for (const { done } of clients) {
+      const { status, closeCode } = await done;
+      expect([JSON.parse(status), closeCode]).toEqual([STATUS, 1000]);
+    }
+    await eventually("the SPDY client has its Status", () => spdy.received.error !== "");
+    expect(JSON.parse(spdy.received.error)).toEqual(STATUS);
+    spdy.socket.destroy();
+    for (const id of [newSessionId("ffffffff"), "0b0f6a52-3f0e-4b9c-9d7c-5f3a3f0e4b9c"])
+      expect(await one.endSession({ id, ...request })).toBe("unknown");
+    const replica = replicaOfSession(sessions[0]?.id ?? "") as string;
+    expect(await other.endSession({ id: newSessionId(replica), ...request })).toBe("unknown");
+  });
+});
