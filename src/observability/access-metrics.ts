@@ -1,4 +1,5 @@
-import { Counter, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { counter, type MetricsOf, register } from "./metric-table.ts";
 
 type ConnectionRefusal =
   | "too-many-of-address"
@@ -8,59 +9,52 @@ type ConnectionRefusal =
   | "proxy-header-malformed"
   | "proxy-header-late";
 
+const BACKENDS = ["log", "webhook"] as const;
+
+export const ACCESS_FAMILIES = {
+  attempts: counter(
+    "sluice_authentication_attempts_total",
+    "Requests by result of authentication: authenticated, anonymous, no-credentials, or the fault of the credentials.",
+    ["result"],
+  ),
+  auditEvents: counter(
+    "sluice_audit_events_total",
+    "Audit events by result: stored, or lost because too many waited.",
+    { backend: BACKENDS, result: ["stored", "lost"] },
+  ),
+  auditFailures: counter(
+    "sluice_audit_failures_total",
+    "Failed deliveries of audit events; each is retried.",
+    { backend: BACKENDS },
+  ),
+  refusedConnections: counter(
+    "sluice_connections_refused_total",
+    "Connections and upgrades refused before authentication, by reason.",
+    ["reason"],
+  ),
+};
+
 /** Metrics of authentication, authorization, policy and audit. Label values are closed lists. */
 export class AccessMetrics {
-  readonly #attempts: Counter<"result">;
-  readonly #auditEvents: Counter<"backend" | "result">;
-  readonly #auditFailures: Counter<"backend">;
-  readonly #refusedConnections: Counter<"reason">;
+  readonly #metrics: MetricsOf<typeof ACCESS_FAMILIES>;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#attempts = new Counter({
-      name: "sluice_authentication_attempts_total",
-      help: "Requests by result of authentication: authenticated, anonymous, no-credentials, or the fault of the credentials.",
-      labelNames: ["result"],
-      registers,
-    });
-    this.#auditEvents = new Counter({
-      name: "sluice_audit_events_total",
-      help: "Audit events by result: stored, or lost because too many waited.",
-      labelNames: ["backend", "result"],
-      registers,
-    });
-    this.#auditFailures = new Counter({
-      name: "sluice_audit_failures_total",
-      help: "Failed deliveries of audit events; each is retried.",
-      labelNames: ["backend"],
-      registers,
-    });
-    // Starts at 0, so that rates and alerts see the first lost event.
-    for (const backend of ["log", "webhook"] as const) {
-      this.#auditFailures.inc({ backend }, 0);
-      for (const result of ["stored", "lost"]) this.#auditEvents.inc({ backend, result }, 0);
-    }
-    this.#refusedConnections = new Counter({
-      name: "sluice_connections_refused_total",
-      help: "Connections and upgrades refused before authentication, by reason.",
-      labelNames: ["reason"],
-      registers,
-    });
+    this.#metrics = register(registry, ACCESS_FAMILIES);
   }
 
   authenticationAttempted(result: string): void {
-    this.#attempts.inc({ result });
+    this.#metrics.attempts.inc({ result });
   }
 
   auditEvents(backend: "log" | "webhook", result: "stored" | "lost", count: number): void {
-    this.#auditEvents.inc({ backend, result }, count);
+    this.#metrics.auditEvents.inc({ backend, result }, count);
   }
 
   auditFailed(backend: "log" | "webhook"): void {
-    this.#auditFailures.inc({ backend });
+    this.#metrics.auditFailures.inc({ backend });
   }
 
   connectionRefused(reason: ConnectionRefusal): void {
-    this.#refusedConnections.inc({ reason });
+    this.#metrics.refusedConnections.inc({ reason });
   }
 }

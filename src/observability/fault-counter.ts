@@ -1,14 +1,16 @@
 import { FAULT_PLACES } from "@sluice/client/internal/observability/faults";
-import { Counter, type Registry } from "prom-client";
+import type { Counter, Registry } from "prom-client";
+import { counter, register } from "./metric-table.ts";
 
-/** Counts a process's faults, starting at 0. */
+export const FAULT_FAMILIES = {
+  internalErrors: counter(
+    "sluice_internal_errors_total",
+    "Unexpected exceptions by the place that contained them; each ended one request, exchange, session or probe. The log has their stacks.",
+    { where: FAULT_PLACES },
+  ),
+};
+
+/** Counts a process's faults. */
 export function countFaults(registry: Registry): Counter<"where"> {
-  const counter = new Counter({
-    name: "sluice_internal_errors_total",
-    help: "Unexpected exceptions by the place that contained them; each ended one request, exchange, session or probe. The log has their stacks.",
-    labelNames: ["where"] as const,
-    registers: [registry],
-  });
-  for (const where of FAULT_PLACES) counter.inc({ where }, 0);
-  return counter;
+  return register(registry, FAULT_FAMILIES).internalErrors;
 }

@@ -1,7 +1,39 @@
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { HistogramExemplars } from "./exemplars.ts";
+import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 import { RouteMetrics, type RouteNames } from "./route-metrics.ts";
+
+/** Workers serve the same routes: gauges show one worker's. */
+export const INGRESS_FAMILIES = {
+  requests: counter(
+    "sluice_ingress_requests_total",
+    "Requests of the ingress listeners by HTTP version and response code; an upgrade counts when it is answered.",
+    ["protocol", "code"],
+  ),
+  endpointRetries: counter(
+    "sluice_ingress_endpoint_retries_total",
+    "Requests tried on another endpoint because one refused the connection.",
+  ),
+  accessLogLines: counter(
+    "sluice_ingress_access_log_lines_total",
+    "Lines of the access log by result: stored, or lost because too many waited.",
+    ["result"],
+  ),
+  ingresses: gauge(
+    "sluice_ingress_objects",
+    "Ingresses that the active routes were compiled from.",
+    [],
+    "max",
+  ),
+  problems: gauge(
+    "sluice_ingress_problems",
+    "Problems of Ingresses: fields not served as written, hosts taken by another namespace; by the Event's reason.",
+    ["reason"],
+    "max",
+  ),
+  reloads: counter("sluice_ingress_reloads_total", "How often routes were compiled and activated."),
+};
 
 /** Metrics of Ingress traffic. No label contains a host, a path or a name that a client chooses. */
 export class IngressMetrics {
@@ -11,58 +43,19 @@ export class IngressMetrics {
    */
   readonly #uncounted = { "http/1.1": new Map<number, number>(), h2: new Map<number, number>() };
   readonly #routeMetrics: RouteMetrics;
-  readonly #endpointRetries: Counter;
-  readonly #accessLogLines: Counter<"result">;
-  readonly #routes: Gauge;
-  readonly #problems: Gauge<"reason">;
-  readonly #reloads: Counter;
+  readonly #metrics: MetricsOf<typeof INGRESS_FAMILIES>;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    const uncounted = this.#uncounted;
-    new Counter({
-      name: "sluice_ingress_requests_total",
-      help: "Requests of the ingress listeners by HTTP version and response code; an upgrade counts when it is answered.",
-      labelNames: ["protocol", "code"],
-      registers,
-      collect() {
+    this.#metrics = register(registry, INGRESS_FAMILIES, {
+      requests: (metric) => {
         for (const protocol of ["http/1.1", "h2"] as const) {
-          for (const [code, count] of uncounted[protocol]) this.inc({ protocol, code: String(code) }, count);
-          uncounted[protocol].clear();
+          for (const [code, count] of this.#uncounted[protocol])
+            metric.inc({ protocol, code: String(code) }, count);
+          this.#uncounted[protocol].clear();
         }
       },
     });
     this.#routeMetrics = new RouteMetrics(registry);
-    this.#endpointRetries = new Counter({
-      name: "sluice_ingress_endpoint_retries_total",
-      help: "Requests tried on another endpoint because one refused the connection.",
-      registers,
-    });
-    this.#accessLogLines = new Counter({
-      name: "sluice_ingress_access_log_lines_total",
-      help: "Lines of the access log by result: stored, or lost because too many waited.",
-      labelNames: ["result"],
-      registers,
-    });
-    this.#routes = new Gauge({
-      name: "sluice_ingress_objects",
-      help: "Ingresses that the active routes were compiled from.",
-      // Workers serve the same routes.
-      aggregator: "max",
-      registers,
-    });
-    this.#problems = new Gauge({
-      name: "sluice_ingress_problems",
-      help: "Problems of Ingresses: fields not served as written, hosts taken by another namespace; by the Event's reason.",
-      labelNames: ["reason"],
-      aggregator: "max",
-      registers,
-    });
-    this.#reloads = new Counter({
-      name: "sluice_ingress_reloads_total",
-      help: "How often routes were compiled and activated.",
-      registers,
-    });
   }
 
   /** `route` belongs to the matched rule. `seconds` is undefined for an upgrade. */
@@ -83,11 +76,11 @@ export class IngressMetrics {
   }
 
   accessLogged(result: "stored" | "lost", count: number): void {
-    this.#accessLogLines.inc({ result }, count);
+    this.#metrics.accessLogLines.inc({ result }, count);
   }
 
   endpointRetried(): void {
-    this.#endpointRetries.inc();
+    this.#metrics.endpointRetries.inc();
   }
 
   /**
@@ -101,14 +94,14 @@ export class IngressMetrics {
     maxRoutes: number,
   ): void {
     this.#routeMetrics.routesReplaced(routes, maxRoutes);
-    this.#routes.set(ingresses);
+    this.#metrics.ingresses.set(ingresses);
     this.problemsReplaced(reasons);
-    this.#reloads.inc();
+    this.#metrics.reloads.inc();
   }
 
   /** One reason for each present problem. */
   problemsReplaced(reasons: readonly string[]): void {
-    this.#problems.reset();
-    for (const reason of reasons) this.#problems.inc({ reason });
+    this.#metrics.problems.reset();
+    for (const reason of reasons) this.#metrics.problems.inc({ reason });
   }
 }

@@ -1,88 +1,82 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Counter, Registry } from "prom-client";
+import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 import { codeLabel, type MeasuredPlan, SUBRESOURCES, type SubresourceLabel } from "./streaming-labels.ts";
 import type { KubernetesCounters } from "./streaming-metrics.ts";
+
+const ATTEMPTS = { type: ["success", "failure"] } as const;
+
+export const KUBERNETES_FAMILIES = {
+  translated: counter(
+    "apiserver_stream_translator_requests_total",
+    "Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming RemoteCommand/V5",
+    ["code"],
+  ),
+  tunneled: counter(
+    "apiserver_stream_tunnel_requests_total",
+    "Total number of requests that were handled by the StreamTunnelProxy, which processes streaming PortForward/V2",
+    ["code"],
+  ),
+  routed: counter(
+    "apiserver_websocket_streaming_requests_total",
+    "Total number of WebSocket streaming requests (exec/attach/portforward) routed by the API server, labeled by " +
+      "subresource and proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; " +
+      "otherwise translated_at_apiserver.",
+    { subresource: SUBRESOURCES, proxy_type: ["proxied_to_kubelet", "translated_at_apiserver"] },
+  ),
+  remoteCommandV5: counter(
+    "num_ws_remote_command_v5_total",
+    "Total number of WebSocket/V5 RemoteCommand connection upgrade attempts, by result (success or failure).",
+    ATTEMPTS,
+  ),
+  portForwardV2: counter(
+    "num_ws_port_forward_v2_total",
+    "Total number of WebSocket/V2 PortForward connection upgrade attempts, by result (success or failure).",
+    ATTEMPTS,
+  ),
+  active: gauge(
+    "apiserver_streaming_active_connections",
+    "Gauge of active streaming connections, to distinguish between connections proxied directly to the Kubelet vs. " +
+      "those that require protocol translation or tunneling at the API server.",
+    { subresource: SUBRESOURCES, proxy_type: ["proxied", "translated_or_tunneled"] },
+  ),
+};
 
 /**
  * Kubernetes' shipped metrics (names, labels and help of 1.37) and those announced in KEP-4006, so
  * that dashboards for either work. Counts as kube-apiserver does, if kube-apiserver counts at all.
  */
 export class KubernetesMetrics implements KubernetesCounters {
-  readonly #translated: Counter<"code">;
-  readonly #tunneled: Counter<"code">;
-  readonly #routed: Counter<"subresource" | "proxy_type">;
-  readonly #remoteCommandV5: Counter<"type">;
-  readonly #portForwardV2: Counter<"type">;
-  readonly #active: Gauge<"subresource" | "proxy_type">;
+  readonly #metrics: MetricsOf<typeof KUBERNETES_FAMILIES>;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#translated = new Counter({
-      name: "apiserver_stream_translator_requests_total",
-      help: "Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming RemoteCommand/V5",
-      labelNames: ["code"],
-      registers,
-    });
-    this.#tunneled = new Counter({
-      name: "apiserver_stream_tunnel_requests_total",
-      help: "Total number of requests that were handled by the StreamTunnelProxy, which processes streaming PortForward/V2",
-      labelNames: ["code"],
-      registers,
-    });
-    this.#routed = new Counter({
-      name: "apiserver_websocket_streaming_requests_total",
-      help:
-        "Total number of WebSocket streaming requests (exec/attach/portforward) routed by the API server, labeled by " +
-        "subresource and proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; " +
-        "otherwise translated_at_apiserver.",
-      labelNames: ["subresource", "proxy_type"],
-      registers,
-    });
-    this.#remoteCommandV5 = new Counter({
-      name: "num_ws_remote_command_v5_total",
-      help: "Total number of WebSocket/V5 RemoteCommand connection upgrade attempts, by result (success or failure).",
-      labelNames: ["type"],
-      registers,
-    });
-    this.#portForwardV2 = new Counter({
-      name: "num_ws_port_forward_v2_total",
-      help: "Total number of WebSocket/V2 PortForward connection upgrade attempts, by result (success or failure).",
-      labelNames: ["type"],
-      registers,
-    });
-    this.#active = new Gauge({
-      name: "apiserver_streaming_active_connections",
-      help:
-        "Gauge of active streaming connections, to distinguish between connections proxied directly to the Kubelet vs. " +
-        "those that require protocol translation or tunneling at the API server.",
-      labelNames: ["subresource", "proxy_type"],
-      registers,
-    });
-    this.#startAtZero();
+    this.#metrics = register(registry, KUBERNETES_FAMILIES);
+    this.#metrics.translated.inc({ code: "200" }, 0);
+    this.#metrics.tunneled.inc({ code: "101" }, 0);
   }
 
   routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void {
     // With its gate off, kube-apiserver does not make the counted decision.
     if (isWebSocket && plan.countedAs !== "gated") {
       const proxy_type = plan.kind === "pass-through" ? "proxied_to_kubelet" : "translated_at_apiserver";
-      this.#routed.inc({ subresource, proxy_type });
+      this.#metrics.routed.inc({ subresource, proxy_type });
     }
   }
 
   started(subresource: SubresourceLabel, plan: MeasuredPlan): void {
     this.#upgradeAttempted(subresource, plan, "success");
-    this.#active.inc({ subresource, proxy_type: kepProxyType(plan) });
+    this.#metrics.active.inc({ subresource, proxy_type: kepProxyType(plan) });
     if (plan.kind === "tunnel") {
       // kube-apiserver counts the tunnel at the node's answer, the translator at the session's end.
-      this.#tunneled.inc({ code: "101" });
+      this.#metrics.tunneled.inc({ code: "101" });
     }
   }
 
   refused(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void {
     this.#upgradeAttempted(subresource, plan, "failure");
     if (plan.kind === "translate") {
-      this.#translated.inc({ code: codeLabel(code) });
+      this.#metrics.translated.inc({ code: codeLabel(code) });
     } else if (plan.kind === "tunnel") {
-      this.#tunneled.inc({ code: codeLabel(code) });
+      this.#metrics.tunneled.inc({ code: codeLabel(code) });
     }
   }
 
@@ -91,9 +85,9 @@ export class KubernetesMetrics implements KubernetesCounters {
   }
 
   ended(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void {
-    this.#active.dec({ subresource, proxy_type: kepProxyType(plan) });
+    this.#metrics.active.dec({ subresource, proxy_type: kepProxyType(plan) });
     if (plan.kind === "translate") {
-      this.#translated.inc({ code: codeLabel(code) });
+      this.#metrics.translated.inc({ code: codeLabel(code) });
     }
   }
 
@@ -102,25 +96,7 @@ export class KubernetesMetrics implements KubernetesCounters {
   }
 
   #attemptsOf(subresource: SubresourceLabel): Counter<"type"> {
-    return subresource === "portforward" ? this.#portForwardV2 : this.#remoteCommandV5;
-  }
-
-  /** rate() misses the first event of a series that starts with it. */
-  #startAtZero(): void {
-    for (const type of ["success", "failure"]) {
-      this.#remoteCommandV5.inc({ type }, 0);
-      this.#portForwardV2.inc({ type }, 0);
-    }
-    for (const subresource of SUBRESOURCES) {
-      for (const proxy_type of ["proxied_to_kubelet", "translated_at_apiserver"]) {
-        this.#routed.inc({ subresource, proxy_type }, 0);
-      }
-      for (const proxy_type of ["proxied", "translated_or_tunneled"]) {
-        this.#active.set({ subresource, proxy_type }, 0);
-      }
-    }
-    this.#translated.inc({ code: "200" }, 0);
-    this.#tunneled.inc({ code: "101" }, 0);
+    return subresource === "portforward" ? this.#metrics.portForwardV2 : this.#metrics.remoteCommandV5;
   }
 }
 

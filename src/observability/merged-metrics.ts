@@ -1,10 +1,24 @@
 import type { FaultPlace } from "@sluice/client/internal/observability/faults";
-import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
+import { AggregatorRegistry, Registry } from "prom-client";
 import type { Exemplar } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
+import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 import { openMetricsOf } from "./open-metrics.ts";
 import { ReloadMetrics } from "./operations-metrics.ts";
 import { QuotaMetrics } from "./quota-metrics.ts";
+
+export const WORKER_FAMILIES = {
+  ready: gauge("sluice_workers_ready", "Worker processes that serve."),
+  ended: counter(
+    "sluice_workers_ended_total",
+    "Worker processes that are gone: crashed and replaced, or asked to end.",
+    { cause: ["crash", "shutdown"] },
+  ),
+  refused: counter(
+    "sluice_workers_connections_refused_total",
+    "Connections that were closed before any worker got them, because their address had too many.",
+  ),
+};
 
 /** One process's metric, as data. */
 export interface MetricSnapshot {
@@ -26,33 +40,10 @@ export class MergedMetrics {
   readonly #internalErrors = countFaults(this.#shared);
   /** This process reads the configuration for all workers. */
   readonly reloads = new ReloadMetrics(this.#own);
-  readonly #ready: Gauge;
-  readonly #ended: Counter<"cause">;
-  readonly #refused: Counter;
+  readonly #metrics: MetricsOf<typeof WORKER_FAMILIES> = register(this.#own, WORKER_FAMILIES);
   readonly #last = new Map<object, Snapshot>();
   #gone: Snapshot = [];
   #adding: Promise<void> = Promise.resolve();
-
-  constructor() {
-    const registers = [this.#own];
-    this.#ready = new Gauge({
-      name: "sluice_workers_ready",
-      help: "Worker processes that serve.",
-      registers,
-    });
-    this.#ended = new Counter({
-      name: "sluice_workers_ended_total",
-      help: "Worker processes that are gone: crashed and replaced, or asked to end.",
-      labelNames: ["cause"],
-      registers,
-    });
-    this.#refused = new Counter({
-      name: "sluice_workers_connections_refused_total",
-      help: "Connections that were closed before any worker got them, because their address had too many.",
-      registers,
-    });
-    for (const cause of ["crash", "shutdown"]) this.#ended.inc({ cause }, 0);
-  }
 
   /** The primary counts for all workers. Call it once. */
   addQuotas(isUp: () => boolean): QuotaMetrics {
@@ -60,11 +51,11 @@ export class MergedMetrics {
   }
 
   workersReady(count: number): void {
-    this.#ready.set(count);
+    this.#metrics.ready.set(count);
   }
 
   connectionRefused(): void {
-    this.#refused.inc();
+    this.#metrics.refused.inc();
   }
 
   /** This process caught an unexpected exception. */
@@ -79,7 +70,7 @@ export class MergedMetrics {
 
   /** A process has ended: counters stay, gauges go. */
   gone(source: object, cause: "crash" | "shutdown"): void {
-    this.#ended.inc({ cause });
+    this.#metrics.ended.inc({ cause });
     const last = this.#last.get(source)?.filter(({ type }) => LASTING.includes(String(type)));
     this.#last.delete(source);
     if (last === undefined) return;

@@ -1,7 +1,7 @@
 import { CLAIMED_KUBERNETES_VERSION, SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import type { FaultPlace } from "@sluice/client/internal/observability/faults";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
-import { type Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { type Counter, collectDefaultMetrics, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
 import type { HistogramExemplars } from "./exemplars.ts";
@@ -10,6 +10,7 @@ import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import type { MetricSnapshot } from "./merged-metrics.ts";
+import { gauge, register } from "./metric-table.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 import { openMetricsOf } from "./open-metrics.ts";
 import { OperationsMetrics, ReloadMetrics } from "./operations-metrics.ts";
@@ -19,6 +20,15 @@ import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
 import { TraceMetrics } from "./trace-metrics.ts";
+
+export const BUILD_FAMILIES = {
+  info: gauge(
+    "sluice_build_info",
+    "Always 1; the labels are Sluice's release and the Kubernetes release that /version reports.",
+    ["version", "kubernetes_version"],
+    "first",
+  ),
+};
 
 interface MetricsOptions {
   /** Adds this process's CPU, memory, event loop and garbage collection; true by default. */
@@ -62,13 +72,8 @@ export class Metrics {
     if (withProcessMetrics) {
       collectDefaultMetrics({ register: this.#registry });
     }
-    new Gauge({
-      name: "sluice_build_info",
-      help: "Always 1; the labels are Sluice's release and the Kubernetes release that /version reports.",
-      labelNames: ["version", "kubernetes_version"],
-      aggregator: "first",
-      registers: [this.#registry],
-    }).set({ version: SLUICE_VERSION, kubernetes_version: CLAIMED_KUBERNETES_VERSION }, 1);
+    const release = { version: SLUICE_VERSION, kubernetes_version: CLAIMED_KUBERNETES_VERSION };
+    register(this.#registry, BUILD_FAMILIES).info.set(release, 1);
     this.#internalErrors = countFaults(this.#registry);
     const kubernetes = new KubernetesMetrics(this.#registry);
     this.#streaming = new StreamingMetrics(this.#registry, "sluice_streaming", kubernetes);

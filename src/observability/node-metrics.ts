@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 
 /** The current node counts. */
 interface NodeCounts {
@@ -7,48 +8,64 @@ interface NodeCounts {
   readonly avoided: Readonly<Record<string, number>>;
 }
 
+/** Each worker learns about the same nodes: their largest number is nearest to the truth. */
+const OF_WORKERS = "max";
+
+export const NODE_FAMILIES = {
+  fallbacks: counter(
+    "sluice_node_fallbacks_total",
+    "Sessions whose node refused the WebSocket path that it declares, and which took the next path before their client was answered.",
+    ["subresource", "cause"],
+  ),
+  paths: counter(
+    "sluice_node_path_outcomes_total",
+    "Outcomes of nodes' WebSocket paths (command: exec and attach, tunnel: port-forward): worked, or the cause of the failure.",
+    ["path", "result", "cause"],
+  ),
+  dialFailures: counter(
+    "sluice_node_dial_failures_total",
+    "Failed dials of nodes: unreachable, or no answer.",
+  ),
+  refusedDials: counter(
+    "sluice_node_circuit_refusals_total",
+    "Sessions refused without a dial because their node's circuit is open.",
+  ),
+  refusedAddresses: counter(
+    "sluice_node_addresses_refused_total",
+    "Dials of nodes refused for the node's address (kubelet.allowedAddresses, kubelet.allowAPIServerEndpoints).",
+  ),
+  remembered: gauge("sluice_nodes_remembered", "Nodes with learned state in memory.", [], OF_WORKERS),
+  dead: gauge(
+    "sluice_nodes_dead",
+    "Nodes whose circuit is open, including those being retried.",
+    [],
+    OF_WORKERS,
+  ),
+  avoidingPath: gauge(
+    "sluice_nodes_avoiding_path",
+    "Nodes whose WebSocket path recently failed and is skipped until its retry is due.",
+    ["path"],
+    OF_WORKERS,
+  ),
+};
+
 /**
  * Metrics of node health and capabilities. No label contains a node's name: /debug/nodes has the
  * names.
  */
 export class NodeMetrics {
-  readonly #fallbacks: Counter<"subresource" | "cause">;
-  readonly #paths: Counter<"path" | "result" | "cause">;
-  readonly #dialFailures: Counter;
-  readonly #refusedDials: Counter;
-  readonly #refusedAddresses: Counter;
+  readonly #metrics: MetricsOf<typeof NODE_FAMILIES>;
   #counts: () => NodeCounts = () => ({ remembered: 0, dead: 0, avoided: {} });
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#fallbacks = new Counter({
-      name: "sluice_node_fallbacks_total",
-      help: "Sessions whose node refused the WebSocket path that it declares, and which took the next path before their client was answered.",
-      labelNames: ["subresource", "cause"],
-      registers,
+    this.#metrics = register(registry, NODE_FAMILIES, {
+      remembered: (metric) => metric.set(this.#counts().remembered),
+      dead: (metric) => metric.set(this.#counts().dead),
+      avoidingPath: (metric) => {
+        metric.reset();
+        for (const [path, number] of Object.entries(this.#counts().avoided)) metric.set({ path }, number);
+      },
     });
-    this.#paths = new Counter({
-      name: "sluice_node_path_outcomes_total",
-      help: "Outcomes of nodes' WebSocket paths (command: exec and attach, tunnel: port-forward): worked, or the cause of the failure.",
-      labelNames: ["path", "result", "cause"],
-      registers,
-    });
-    this.#dialFailures = new Counter({
-      name: "sluice_node_dial_failures_total",
-      help: "Failed dials of nodes: unreachable, or no answer.",
-      registers,
-    });
-    this.#refusedDials = new Counter({
-      name: "sluice_node_circuit_refusals_total",
-      help: "Sessions refused without a dial because their node's circuit is open.",
-      registers,
-    });
-    this.#refusedAddresses = new Counter({
-      name: "sluice_node_addresses_refused_total",
-      help: "Dials of nodes refused for the node's address (kubelet.allowedAddresses, kubelet.allowAPIServerEndpoints).",
-      registers,
-    });
-    this.#registerGauges(registers);
   }
 
   /** Called at every scrape. */
@@ -57,64 +74,26 @@ export class NodeMetrics {
   }
 
   fellBack(subresource: string, cause: string): void {
-    this.#fallbacks.inc({ subresource, cause });
+    this.#metrics.fallbacks.inc({ subresource, cause });
   }
 
   pathSucceeded(path: string): void {
-    this.#paths.inc({ path, result: "success", cause: "" });
+    this.#metrics.paths.inc({ path, result: "success", cause: "" });
   }
 
   pathFailed(path: string, cause: string): void {
-    this.#paths.inc({ path, result: "failure", cause });
+    this.#metrics.paths.inc({ path, result: "failure", cause });
   }
 
   dialFailed(): void {
-    this.#dialFailures.inc();
+    this.#metrics.dialFailures.inc();
   }
 
   dialRefused(): void {
-    this.#refusedDials.inc();
+    this.#metrics.refusedDials.inc();
   }
 
   addressRefused(): void {
-    this.#refusedAddresses.inc();
-  }
-
-  /**
-   * Each worker learns about the same nodes, so the largest number is nearest to the truth, and a
-   * sum would be wrong.
-   */
-  #registerGauges(registers: Registry[]): void {
-    const counts = () => this.#counts();
-    const aggregator = "max" as const;
-    new Gauge({
-      name: "sluice_nodes_remembered",
-      help: "Nodes with learned state in memory.",
-      aggregator,
-      registers,
-      collect() {
-        this.set(counts().remembered);
-      },
-    });
-    new Gauge({
-      name: "sluice_nodes_dead",
-      help: "Nodes whose circuit is open, including those being retried.",
-      aggregator,
-      registers,
-      collect() {
-        this.set(counts().dead);
-      },
-    });
-    new Gauge({
-      name: "sluice_nodes_avoiding_path",
-      help: "Nodes whose WebSocket path recently failed and is skipped until its retry is due.",
-      labelNames: ["path"],
-      aggregator,
-      registers,
-      collect() {
-        this.reset();
-        for (const [path, number] of Object.entries(counts().avoided)) this.set({ path }, number);
-      },
-    });
+    this.#metrics.refusedAddresses.inc();
   }
 }

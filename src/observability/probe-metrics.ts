@@ -1,4 +1,5 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { counter, histogram, type MetricsOf, register } from "./metric-table.ts";
 
 /** Identifies a probe with the kubelet's labels. */
 export interface ProbeLabels {
@@ -15,6 +16,20 @@ export type ProbeResultLabel = (typeof RESULTS)[number];
 /** prometheus/client_golang's default buckets, as in the kubelet. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+export const PROBE_FAMILIES = {
+  total: counter(
+    "prober_probe_total",
+    "Cumulative number of a liveness, readiness or startup probe for a container by result.",
+    ["probe_type", "result", "container", "pod", "namespace", "pod_uid"],
+  ),
+  seconds: histogram(
+    "prober_probe_duration_seconds",
+    "Duration in seconds for a probe response.",
+    ["probe_type", "container", "pod", "namespace"],
+    BUCKETS_SECONDS,
+  ),
+};
+
 /** One worker's series; `remove` deletes them. */
 export interface ProbeSeries {
   count(result: ProbeResultLabel, seconds: number): void;
@@ -25,24 +40,10 @@ export interface ProbeSeries {
  * The kubelet's probe metrics: its names, labels and help. Series exist while their worker runs.
  */
 export class ProbeMetrics {
-  readonly #total: Counter<"result" | keyof ProbeLabels>;
-  readonly #seconds: Histogram<"probe_type" | "container" | "pod" | "namespace">;
+  readonly #metrics: MetricsOf<typeof PROBE_FAMILIES>;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#total = new Counter({
-      name: "prober_probe_total",
-      help: "Cumulative number of a liveness, readiness or startup probe for a container by result.",
-      labelNames: ["probe_type", "result", "container", "pod", "namespace", "pod_uid"],
-      registers,
-    });
-    this.#seconds = new Histogram({
-      name: "prober_probe_duration_seconds",
-      help: "Duration in seconds for a probe response.",
-      labelNames: ["probe_type", "container", "pod", "namespace"],
-      buckets: BUCKETS_SECONDS,
-      registers,
-    });
+    this.#metrics = register(registry, PROBE_FAMILIES);
   }
 
   series(labels: ProbeLabels): ProbeSeries {
@@ -50,13 +51,13 @@ export class ProbeMetrics {
     const duration = { probe_type, container, pod, namespace };
     return {
       count: (result, seconds) => {
-        this.#total.inc({ ...labels, result });
+        this.#metrics.total.inc({ ...labels, result });
         // As in the kubelet: a failure's duration measures nothing.
-        if (result !== "failed") this.#seconds.observe(duration, seconds);
+        if (result !== "failed") this.#metrics.seconds.observe(duration, seconds);
       },
       remove: () => {
-        for (const result of RESULTS) this.#total.remove({ ...labels, result });
-        this.#seconds.remove(duration);
+        for (const result of RESULTS) this.#metrics.total.remove({ ...labels, result });
+        this.#metrics.seconds.remove(duration);
       },
     };
   }

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 
 /** The current resumable sessions. */
 export interface ResumableCounts {
@@ -10,84 +11,64 @@ export interface ResumableCounts {
   readonly heldBytes: number;
 }
 
+export const RESUMPTION_FAMILIES = {
+  offers: counter(
+    "sluice_resumable_offers_total",
+    "Offers of clients to make a session resumable: agreed, or why not.",
+    ["answer"],
+  ),
+  resumptions: counter(
+    "sluice_session_resumptions_total",
+    "Requests to resume a session over a new connection: resumed, or why they were refused.",
+    ["result"],
+  ),
+  ends: counter(
+    "sluice_resumable_sessions_ended_total",
+    "Ended resumable sessions: completed, ended by one side, expired, or ended by a protocol error.",
+    ["end"],
+  ),
+  upstream: counter(
+    "sluice_node_session_connections_total",
+    "Connections of resumable sessions with nodes: lost, or resumed by a new one.",
+    ["event"],
+  ),
+  relays: counter(
+    "sluice_replica_relays_total",
+    "Resumptions of sessions that another replica owns, by result: connected, gone, silent, or too-many.",
+    ["result"],
+  ),
+  relayed: gauge("sluice_replica_relays", "Sessions of other replicas that this replica relays."),
+  nodeSessions: gauge(
+    "sluice_resumable_node_sessions",
+    "Resumable sessions between this gateway and nodes that are Sluices.",
+  ),
+  sessions: gauge(
+    "sluice_resumable_sessions",
+    "Resumable sessions with a connection (attached) or waiting for one (away).",
+    ["state"],
+  ),
+  heldBytes: gauge(
+    "sluice_resumable_held_bytes",
+    "Bytes held for resumable sessions: sent but not acknowledged, or received but not consumed.",
+  ),
+};
+
 /** Metrics of sessions that outlive their connections. */
 export class ResumptionMetrics {
-  readonly #offers: Counter<"answer">;
-  readonly #resumptions: Counter<"result">;
-  readonly #ends: Counter<"end">;
-  readonly #upstream: Counter<"event">;
-  readonly #relays: Counter<"result">;
+  readonly #metrics: MetricsOf<typeof RESUMPTION_FAMILIES>;
   #relayed: () => number = () => 0;
   #counts: () => ResumableCounts = () => ({ attached: 0, away: 0, upstream: 0, heldBytes: 0 });
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#offers = new Counter({
-      name: "sluice_resumable_offers_total",
-      help: "Offers of clients to make a session resumable: agreed, or why not.",
-      labelNames: ["answer"],
-      registers,
-    });
-    this.#resumptions = new Counter({
-      name: "sluice_session_resumptions_total",
-      help: "Requests to resume a session over a new connection: resumed, or why they were refused.",
-      labelNames: ["result"],
-      registers,
-    });
-    this.#ends = new Counter({
-      name: "sluice_resumable_sessions_ended_total",
-      help: "Ended resumable sessions: completed, ended by one side, expired, or ended by a protocol error.",
-      labelNames: ["end"],
-      registers,
-    });
-    this.#upstream = new Counter({
-      name: "sluice_node_session_connections_total",
-      help: "Connections of resumable sessions with nodes: lost, or resumed by a new one.",
-      labelNames: ["event"],
-      registers,
-    });
-    this.#relays = new Counter({
-      name: "sluice_replica_relays_total",
-      help: "Resumptions of sessions that another replica owns, by result: connected, gone, silent, or too-many.",
-      labelNames: ["result"],
-      registers,
-    });
-    const relayed = () => this.#relayed();
-    new Gauge({
-      name: "sluice_replica_relays",
-      help: "Sessions of other replicas that this replica relays.",
-      registers,
-      collect() {
-        this.set(relayed());
+    this.#metrics = register(registry, RESUMPTION_FAMILIES, {
+      relayed: (metric) => metric.set(this.#relayed()),
+      nodeSessions: (metric) => metric.set(this.#counts().upstream),
+      sessions: (metric) => {
+        const { attached, away } = this.#counts();
+        metric.set({ state: "attached" }, attached);
+        metric.set({ state: "away" }, away);
       },
-    });
-    const counts = () => this.#counts();
-    new Gauge({
-      name: "sluice_resumable_node_sessions",
-      help: "Resumable sessions between this gateway and nodes that are Sluices.",
-      registers,
-      collect() {
-        this.set(counts().upstream);
-      },
-    });
-    new Gauge({
-      name: "sluice_resumable_sessions",
-      help: "Resumable sessions with a connection (attached) or waiting for one (away).",
-      labelNames: ["state"],
-      registers,
-      collect() {
-        const { attached, away } = counts();
-        this.set({ state: "attached" }, attached);
-        this.set({ state: "away" }, away);
-      },
-    });
-    new Gauge({
-      name: "sluice_resumable_held_bytes",
-      help: "Bytes held for resumable sessions: sent but not acknowledged, or received but not consumed.",
-      registers,
-      collect() {
-        this.set(counts().heldBytes);
-      },
+      heldBytes: (metric) => metric.set(this.#counts().heldBytes),
     });
   }
 
@@ -102,22 +83,22 @@ export class ResumptionMetrics {
   }
 
   relayed(result: string): void {
-    this.#relays.inc({ result });
+    this.#metrics.relays.inc({ result });
   }
 
   offered(answer: string): void {
-    this.#offers.inc({ answer });
+    this.#metrics.offers.inc({ answer });
   }
 
   resumption(result: string): void {
-    this.#resumptions.inc({ result });
+    this.#metrics.resumptions.inc({ result });
   }
 
   upstream(event: "lost" | "resumed"): void {
-    this.#upstream.inc({ event });
+    this.#metrics.upstream.inc({ event });
   }
 
   ended(end: string): void {
-    this.#ends.inc({ end });
+    this.#metrics.ends.inc({ end });
   }
 }

@@ -1,6 +1,7 @@
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { HistogramExemplars } from "./exemplars.ts";
+import { counter, gauge, histogram, type MetricsOf, register } from "./metric-table.ts";
 
 /** The labels of a path's backend: the namespace, the Ingress and its Service. */
 export interface RouteNames {
@@ -15,6 +16,26 @@ const LABELS = ["namespace", "ingress", "service"] as const;
 const UNMATCHED: RouteNames = { namespace: "_none", ingress: "_none", service: "_none" };
 const OTHER: RouteNames = { namespace: "_other", ingress: "_other", service: "_other" };
 
+export const ROUTE_FAMILIES = {
+  requests: counter(
+    "sluice_ingress_route_requests_total",
+    "Requests of the ingress listeners by Ingress, Service and class of the response code; _none: no rule matched; _other: past limits.maxIngressMetricRoutes.",
+    [...LABELS, "code"],
+  ),
+  durations: histogram(
+    "sluice_ingress_request_duration_seconds",
+    "Time from a request's head to the end of its response, by Ingress and Service.",
+    LABELS,
+    BUCKETS_SECONDS,
+  ),
+  unlisted: gauge(
+    "sluice_ingress_routes_without_series",
+    "Pairs of Ingress and Service whose requests are counted as _other.",
+    [],
+    "max",
+  ),
+};
+
 interface Series {
   readonly names: RouteNames;
   /** Requests to be added to the counter, by the first digit of their code. */
@@ -27,10 +48,8 @@ interface Series {
  * worker and replica; the others share one.
  */
 export class RouteMetrics {
-  readonly exemplars = new HistogramExemplars("sluice_ingress_request_duration_seconds", BUCKETS_SECONDS);
-  readonly #requests: Counter<(typeof LABELS)[number] | "code">;
-  readonly #durations: Histogram<(typeof LABELS)[number]>;
-  readonly #unlisted: Gauge;
+  readonly exemplars = new HistogramExemplars(ROUTE_FAMILIES.durations.name, BUCKETS_SECONDS);
+  readonly #metrics: MetricsOf<typeof ROUTE_FAMILIES>;
   readonly #unmatched: Series;
   readonly #other: Series;
   #series = new Map<string, Series>();
@@ -38,28 +57,7 @@ export class RouteMetrics {
   #known = new WeakMap<RouteNames, Series>();
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    const flush = (): void => this.#flush();
-    this.#requests = new Counter({
-      name: "sluice_ingress_route_requests_total",
-      help: "Requests of the ingress listeners by Ingress, Service and class of the response code; _none: no rule matched; _other: past limits.maxIngressMetricRoutes.",
-      labelNames: [...LABELS, "code"],
-      registers,
-      collect: flush,
-    });
-    this.#durations = new Histogram({
-      name: "sluice_ingress_request_duration_seconds",
-      help: "Time from a request's head to the end of its response, by Ingress and Service.",
-      labelNames: LABELS,
-      buckets: BUCKETS_SECONDS,
-      registers,
-    });
-    this.#unlisted = new Gauge({
-      name: "sluice_ingress_routes_without_series",
-      help: "Pairs of Ingress and Service whose requests are counted as _other.",
-      aggregator: "max",
-      registers,
-    });
+    this.#metrics = register(registry, ROUTE_FAMILIES, { requests: () => this.#flush() });
     this.#unmatched = this.#seriesOf(UNMATCHED);
     this.#other = this.#seriesOf(OTHER);
   }
@@ -74,7 +72,7 @@ export class RouteMetrics {
     this.#series = new Map(kept.map(([key, names]) => [key, before.get(key) ?? this.#seriesOf(names)]));
     for (const [key, series] of before) if (!this.#series.has(key)) this.#remove(series.names);
     this.#known = new WeakMap();
-    this.#unlisted.set(named.size - kept.length);
+    this.#metrics.unlisted.set(named.size - kept.length);
   }
 
   /** `seconds` is undefined for an upgrade, whose duration is not a request's. */
@@ -103,22 +101,23 @@ export class RouteMetrics {
 
   #seriesOf({ namespace, ingress, service }: RouteNames): Series {
     const names = { namespace, ingress, service };
-    return { names, uncounted: [], durations: this.#durations.labels(names) };
+    return { names, uncounted: [], durations: this.#metrics.durations.labels(names) };
   }
 
   #flush(): void {
     for (const { names, uncounted } of [this.#unmatched, this.#other, ...this.#series.values()]) {
       uncounted.forEach((count, digit) => {
         // 0 means that the client left before there was a code.
-        this.#requests.inc({ ...names, code: digit === 0 ? "none" : `${digit}xx` }, count);
+        this.#metrics.requests.inc({ ...names, code: digit === 0 ? "none" : `${digit}xx` }, count);
       });
       uncounted.length = 0;
     }
   }
 
   #remove(names: RouteNames): void {
-    for (const code of ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]) this.#requests.remove({ ...names, code });
-    this.#durations.remove({ ...names });
+    for (const code of ["none", "1xx", "2xx", "3xx", "4xx", "5xx"])
+      this.#metrics.requests.remove({ ...names, code });
+    this.#metrics.durations.remove({ ...names });
     this.exemplars.remove({ ...names });
   }
 }

@@ -1,6 +1,7 @@
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Counter, Histogram, Registry } from "prom-client";
 import { HistogramExemplars } from "./exemplars.ts";
+import { counter, gauge, histogram, type MetricsOf, register } from "./metric-table.ts";
 import {
   codeLabel,
   type MeasuredPlan,
@@ -17,6 +18,40 @@ const HANDSHAKE_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 const SESSION_BUCKETS_SECONDS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
+
+/** `prefix` begins the names, such as `sluice_streaming`. */
+export const streamingFamilies = (prefix: string) => ({
+  requests: counter(
+    `${prefix}_requests_total`,
+    "Streaming requests by the code that the client was answered with; 101 is a session that started. plan is none for requests refused before one was made.",
+    ["subresource", "plan", "code"],
+  ),
+  bytes: counter(
+    `${prefix}_bytes_total`,
+    "Bytes carried, downstream towards clients and upstream towards nodes, running sessions included. Payload without framing where framing is translated or unwrapped, all bytes where they pass through.",
+    ["subresource", "direction"],
+  ),
+  active: gauge(`${prefix}_active_sessions`, "Running sessions, on every path.", ["subresource"]),
+  handshakeSeconds: histogram(
+    `${prefix}_handshake_duration_seconds`,
+    "Time from a streaming request's head to the client's 101: authorization, locating and dialling the node included.",
+    ["subresource", "plan"],
+    HANDSHAKE_BUCKETS_SECONDS,
+  ),
+  sessionSeconds: histogram(
+    `${prefix}_session_duration_seconds`,
+    "Time from a streaming request's head to the end of its session.",
+    ["subresource", "plan"],
+    SESSION_BUCKETS_SECONDS,
+  ),
+  ended: counter(
+    `${prefix}_sessions_ended_total`,
+    "Sessions that are over, by the side that ended them and why. completed: the node said how it ended and the client got all of it.",
+    ["subresource", "plan", "ended_by", "cause"],
+  ),
+});
+
+type StreamingFamilies = ReturnType<typeof streamingFamilies>;
 
 /** The counters of one subresource and plan, looked up once so that sessions hash no labels. */
 interface StreamingChildren {
@@ -57,23 +92,28 @@ export class StreamingMetrics {
   readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();
   #runningSessions: () => Iterable<MeasuredSession> = () => [];
 
-  /** `prefix` begins the names, such as `sluice_streaming`. */
   constructor(registry: Registry, prefix: string, kubernetes: KubernetesCounters) {
-    const registers = [registry];
     this.#kubernetes = kubernetes;
+    const families = streamingFamilies(prefix);
     this.#exemplars = {
-      handshakes: new HistogramExemplars(`${prefix}_handshake_duration_seconds`, HANDSHAKE_BUCKETS_SECONDS),
-      sessions: new HistogramExemplars(`${prefix}_session_duration_seconds`, SESSION_BUCKETS_SECONDS),
+      handshakes: new HistogramExemplars(families.handshakeSeconds.name, HANDSHAKE_BUCKETS_SECONDS),
+      sessions: new HistogramExemplars(families.sessionSeconds.name, SESSION_BUCKETS_SECONDS),
     };
-    this.#requests = new Counter({
-      name: `${prefix}_requests_total`,
-      help: "Streaming requests by the code that the client was answered with; 101 is a session that started. plan is none for requests refused before one was made.",
-      labelNames: ["subresource", "plan", "code"],
-      registers,
+    const metrics = register(registry, families, {
+      bytes: (metric) => {
+        metric.reset();
+        for (const [subresource, { downstream, upstream }] of this.#totalBytes()) {
+          metric.inc({ subresource, direction: "downstream" }, downstream);
+          metric.inc({ subresource, direction: "upstream" }, upstream);
+        }
+      },
+      active: (metric) => {
+        for (const subresource of SUBRESOURCES) metric.set({ subresource }, 0);
+        for (const { subresource } of this.#runningSessions()) metric.inc({ subresource });
+      },
     });
-    this.#registerBytes(registers, prefix);
-    this.#registerActive(registers, prefix);
-    this.#children = createStreamingChildren(registers, prefix, this.#requests);
+    this.#requests = metrics.requests;
+    this.#children = createStreamingChildren(metrics);
     for (const subresource of SUBRESOURCES) {
       this.#endedBytes.set(subresource, { downstream: 0, upstream: 0 });
     }
@@ -146,37 +186,6 @@ export class StreamingMetrics {
     return this.#children.get(`${subresource}/${kind}`);
   }
 
-  #registerBytes(registers: Registry[], prefix: string): void {
-    const totals = () => this.#totalBytes();
-    new Counter({
-      name: `${prefix}_bytes_total`,
-      help: "Bytes carried, downstream towards clients and upstream towards nodes, running sessions included. Payload without framing where framing is translated or unwrapped, all bytes where they pass through.",
-      labelNames: ["subresource", "direction"],
-      registers,
-      collect() {
-        this.reset();
-        for (const [subresource, { downstream, upstream }] of totals()) {
-          this.inc({ subresource, direction: "downstream" }, downstream);
-          this.inc({ subresource, direction: "upstream" }, upstream);
-        }
-      },
-    });
-  }
-
-  #registerActive(registers: Registry[], prefix: string): void {
-    const running = () => this.#runningSessions();
-    new Gauge({
-      name: `${prefix}_active_sessions`,
-      help: "Running sessions, on every path.",
-      labelNames: ["subresource"],
-      registers,
-      collect() {
-        for (const subresource of SUBRESOURCES) this.set({ subresource }, 0);
-        for (const { subresource } of running()) this.inc({ subresource });
-      },
-    });
-  }
-
   #totalBytes(): ReadonlyMap<SubresourceLabel, PayloadBytes> {
     const totals = new Map(
       Array.from(this.#endedBytes, ([subresource, bytes]) => [subresource, { ...bytes }]),
@@ -193,30 +202,9 @@ export class StreamingMetrics {
 }
 
 function createStreamingChildren(
-  registers: Registry[],
-  prefix: string,
-  requests: Counter<"subresource" | "plan" | "code">,
+  metrics: MetricsOf<StreamingFamilies>,
 ): ReadonlyMap<string, StreamingChildren> {
-  const handshakeSeconds = new Histogram({
-    name: `${prefix}_handshake_duration_seconds`,
-    help: "Time from a streaming request's head to the client's 101: authorization, locating and dialling the node included.",
-    labelNames: ["subresource", "plan"],
-    buckets: HANDSHAKE_BUCKETS_SECONDS,
-    registers,
-  });
-  const sessionSeconds = new Histogram({
-    name: `${prefix}_session_duration_seconds`,
-    help: "Time from a streaming request's head to the end of its session.",
-    labelNames: ["subresource", "plan"],
-    buckets: SESSION_BUCKETS_SECONDS,
-    registers,
-  });
-  const ended = new Counter({
-    name: `${prefix}_sessions_ended_total`,
-    help: "Sessions that are over, by the side that ended them and why. completed: the node said how it ended and the client got all of it.",
-    labelNames: ["subresource", "plan", "ended_by", "cause"],
-    registers,
-  });
+  const { requests, handshakeSeconds, sessionSeconds, ended } = metrics;
   const children = new Map<string, StreamingChildren>();
   for (const subresource of SUBRESOURCES) {
     for (const plan of PLAN_KINDS) {

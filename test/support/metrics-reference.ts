@@ -1,54 +1,50 @@
-import { Registry } from "prom-client";
-import { MergedMetrics } from "../../src/observability/merged-metrics.ts";
-import { Metrics } from "../../src/observability/metrics.ts";
+import { ACCESS_FAMILIES } from "../../src/observability/access-metrics.ts";
+import { CLUSTER_FAMILIES } from "../../src/observability/cluster-metrics.ts";
+import { FAULT_FAMILIES } from "../../src/observability/fault-counter.ts";
+import { INGRESS_FAMILIES } from "../../src/observability/ingress-metrics.ts";
+import { KUBELET_FAMILIES } from "../../src/observability/kubelet-counters.ts";
+import { KUBERNETES_FAMILIES } from "../../src/observability/kubernetes-metrics.ts";
+import { WORKER_FAMILIES } from "../../src/observability/merged-metrics.ts";
+import type { Family } from "../../src/observability/metric-table.ts";
+import { BUILD_FAMILIES } from "../../src/observability/metrics.ts";
+import { NODE_FAMILIES } from "../../src/observability/node-metrics.ts";
+import { OPERATIONS_FAMILIES, RELOAD_FAMILIES } from "../../src/observability/operations-metrics.ts";
+import { PROBE_FAMILIES } from "../../src/observability/probe-metrics.ts";
+import { QUOTA_FAMILIES } from "../../src/observability/quota-metrics.ts";
+import { RESUMPTION_FAMILIES } from "../../src/observability/resumption-metrics.ts";
+import { ROUTE_FAMILIES } from "../../src/observability/route-metrics.ts";
+import { streamingFamilies } from "../../src/observability/streaming-metrics.ts";
+import { TRACE_FAMILIES } from "../../src/observability/trace-metrics.ts";
 
-const HEAD = `# Metrics, one by one
+/** Every family that a process of the gateway can register, by name. */
+export const METRIC_FAMILIES: readonly Family[] = [
+  ACCESS_FAMILIES,
+  BUILD_FAMILIES,
+  CLUSTER_FAMILIES,
+  FAULT_FAMILIES,
+  INGRESS_FAMILIES,
+  KUBELET_FAMILIES,
+  KUBERNETES_FAMILIES,
+  NODE_FAMILIES,
+  OPERATIONS_FAMILIES,
+  PROBE_FAMILIES,
+  QUOTA_FAMILIES,
+  RELOAD_FAMILIES,
+  RESUMPTION_FAMILIES,
+  ROUTE_FAMILIES,
+  streamingFamilies("sluice_streaming"),
+  streamingFamilies("sluice_kubelet_streaming"),
+  TRACE_FAMILIES,
+  WORKER_FAMILIES,
+]
+  .flatMap((table) => Object.values<Family>(table))
+  .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
-Every family on \`/metrics\` of the admin listener, besides those of the process and of Node.js (\`process_*\`, \`nodejs_*\`). This page is written by
-\`npm run docs\` from \`src/observability\`. [metrics.md](metrics.md) explains the causes of ends and the service level, [monitoring.md](monitoring.md)
-how to load rules and dashboards.
-
-With \`--workers\` the families of all processes are added up. Histograms have \`_bucket\`, \`_sum\` and \`_count\`.
-
-`;
-
-interface Family {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-  readonly constructor: { readonly name: string };
-}
-
-/** docs/metrics-reference.md. */
+/** The part of docs/metrics.md that lists them. */
 export function metricsReference(): string {
-  const rows = familiesOf(() => {
-    const metrics = new Metrics({ withProcessMetrics: false });
-    metrics.addKubelet();
-    metrics.addReloads();
-    metrics.addQuotas(() => true);
-    new MergedMetrics();
-  })
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, help, labelNames, constructor: { name: type } }) => {
-      const labels = labelNames.map((label) => `\`${label}\``).join(", ");
-      return `| \`${name}\` | ${type.toLowerCase()} | ${labels} | ${help.replaceAll("|", "\\|")} |\n`;
-    });
-  return `${HEAD}| name | type | labels | meaning |\n|---|---|---|---|\n${rows.join("")}`;
-}
-
-/** What is registered while `build` runs: a registry does not tell label names. */
-function familiesOf(build: () => void): Family[] {
-  const families = new Map<string, Family>();
-  const register = Registry.prototype.registerMetric;
-  Registry.prototype.registerMetric = function (metric) {
-    const family = metric as unknown as Family;
-    families.set(family.name, family);
-    register.call(this, metric);
-  };
-  try {
-    build();
-  } finally {
-    Registry.prototype.registerMetric = register;
-  }
-  return [...families.values()];
+  const rows = METRIC_FAMILIES.map(({ type, name, help, labelNames }) => {
+    const labels = labelNames.map((label) => `\`${label}\``).join(", ");
+    return `| \`${name}\` | ${type} | ${labels} | ${help.replaceAll("|", "\\|")} |\n`;
+  });
+  return `| name | type | labels | meaning |\n|---|---|---|---|\n${rows.join("")}`;
 }

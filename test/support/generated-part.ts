@@ -1,0 +1,11 @@
+/**
+ * A document with its part `name` replaced: the lines between `<!-- npm run docs: NAME -->` and
+ * `<!-- end -->`. What stands around them is written by hand.
+ */
+export function withGeneratedPart(document: string, name: string, text: string): string {
+  const start = `<!-- npm run docs: ${name} -->\n`;
+  const from = document.indexOf(start);
+  const to = document.indexOf("<!-- end -->", from);
+  if (from === -1 || to === -1) throw new Error(`the document has no part "${name}"`);
+  return `${document.slice(0, from + start.length)}\n${text.trim()}\n\n${document.slice(to)}`;
+}
