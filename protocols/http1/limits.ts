@@ -1,13 +1,13 @@
 /** Memory bounds for one response. Each is checked before the memory is allocated. */
 export interface Http1Limits {
   /**
-   * The status line and header lines of a response and its interim responses; its trailers get the
-   * same budget again (`header-block-too-large`).
+   * Status lines and headers of a response and its interim responses, and again its trailers. Past it:
+   * `header-block-too-large`; the gateway answers 502.
    */
   readonly maxHeadBytes: number;
-  /** Lines in one head, and lines in the trailers (`too-many-headers`). */
+  /** Lines in one head, and in the trailers. Past it: `too-many-headers`; the gateway answers 502. */
   readonly maxHeaders: number;
-  /** A chunk's size line, extensions included; they are discarded (`malformed-message`). */
+  /** A chunk's size line with its extensions. Past it: `malformed-message`; the gateway answers 502, or cuts the response. */
   readonly maxChunkLineBytes: number;
 }
 

@@ -4,7 +4,10 @@ import { parsePort } from "./port-number.ts";
 export const LEGACY_SUBPROTOCOLS = ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"] as const;
 
 export const PORT_PREFIX_BYTES = 2;
-/** A channel number is one byte, and each port uses two channels. */
+/**
+ * Ports of one legacy WebSocket port-forward: a channel number is one byte, and a port uses two.
+ * Past it: 400.
+ */
 const MAX_PORTS = 128;
 
 export type ParsedPorts =

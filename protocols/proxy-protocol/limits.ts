@@ -1,8 +1,8 @@
-/** The longest version 1 line that the specification allows, with its CRLF (section 2.1). */
+/** The longest line of version 1, with its CRLF (section 2.1). Past it the connection is closed. */
 export const MAX_PROXY_LINE_BYTES = 107;
 
 /**
- * A version 2 header with its TLVs; its length field would allow 65,551 bytes. A client certificate
- * in a TLV takes up to 4 KiB.
+ * A header of version 2 with its TLVs; a certificate in one takes 4 KiB, and the length field
+ * allows 65,551. Past it the connection is closed.
  */
 export const MAX_PROXY_HEADER_BYTES = 16 * 1024;

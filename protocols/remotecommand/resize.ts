@@ -4,7 +4,7 @@ export interface TerminalSize {
   readonly height: number;
 }
 
-/** Resizing ends if this many bytes contain no complete value; a size takes about 30. */
+/** One terminal size, which takes about 30 bytes. Past it resizing ends; the session continues. */
 const DEFAULT_MAX_RESIZE_BYTES = 1024;
 const MAX_CELLS = 0xffff;
 const QUOTE = 0x22;

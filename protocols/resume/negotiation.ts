@@ -11,7 +11,10 @@ export const RESUME_HEADER = "Sluice-Resume";
 export const RESUME_PROTOCOL = "v1.resume.sluice.dev";
 
 const VERSION = "v1";
-/** Our own values stay below 200 characters. */
+/**
+ * A value of `Sluice-Resume`, at most 8 parameters; our own stay below 200 characters. Past it the
+ * header is not an offer.
+ */
 const MAX_VALUE_CHARACTERS = 512;
 const MAX_PARAMETERS = 8;
 

@@ -30,7 +30,9 @@ interface WebhookClientOptions {
   readonly serviceAccountFolder?: string | undefined;
 }
 
-/** Concurrent connections to one service, and so concurrent reviews. */
+/**
+ * Concurrent connections to one webhook, and so concurrent reviews. Past it requests wait for one.
+ */
 const MAX_WEBHOOK_CONNECTIONS = 64;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Maximum depth of an object in an answer or event. Kubernetes' own types have about a dozen
- * levels.
+ * Levels of a posted review, and of an object in an audit event; Kubernetes' types have a dozen.
+ * Past it: 400, or left out.
  */
 export const MAX_OBJECT_DEPTH = 64;
 

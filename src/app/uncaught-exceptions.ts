@@ -2,13 +2,16 @@ import { onFault, reportFault } from "@sluice/client/internal/observability/faul
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
-/** This many uncaught exceptions within the window end the process in an orderly way. */
+/**
+ * Uncaught exceptions within 60 s. Past it the process drains and exits with 1; with --workers the
+ * primary replaces it.
+ */
 export const MAX_UNCAUGHT_EXCEPTIONS = 10;
 const UNCAUGHT_WINDOW_MS = 60_000;
 
 /**
- * At most this many faults are logged in each window, so that a fault at every request does not fill
- * the disk.
+ * Internal errors that are logged in a minute. Past it they are only counted; the next line gives
+ * their number as `unlogged`.
  */
 export const MAX_LOGGED_FAULTS = 60;
 export const LOGGED_FAULTS_WINDOW_MS = 60_000;

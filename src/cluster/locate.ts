@@ -127,8 +127,8 @@ export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateO
 }
 
 /**
- * Limit for one node's annotation. Sluice has far fewer features, but other programs may write the
- * annotation.
+ * Features in a node's annotation: Sluice has far fewer, but other programs may write it. Past it
+ * they are not read.
  */
 export const MAX_PUBLISHED_FEATURES = 32;
 

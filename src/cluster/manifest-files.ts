@@ -3,9 +3,12 @@ import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { ManifestFile } from "./manifests.ts";
 
-/** Checked before the file is read. */
+/** One manifest file. Past it, it is refused before it is read, and the last good state stays. */
 export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
-/** Checked before a folder's files are read. */
+/**
+ * Files of a folder of manifests. Past it the folder is refused before a file is read, and the last
+ * good state stays.
+ */
 export const MAX_MANIFEST_FILES = 1_000;
 
 /**

@@ -45,9 +45,9 @@ export const gatewayConfiguration = table({
       default: DEFAULT_LISTENERS,
     },
   ),
-  cluster: section("Source of the cluster's objects: manifests or a live API.", cluster),
+  cluster: section("Where Sluice reads the cluster's objects: manifests or a live API.", cluster),
   authentication: section(
-    "How callers prove their identity; authenticators are tried in this order. Without any, every caller is unauthenticated.",
+    "How callers prove their identity. Authenticators are tried in this order; without any, every caller is unauthenticated.",
     authentication,
   ),
   authorization: section("What callers may do.", authorization),
@@ -58,7 +58,7 @@ export const gatewayConfiguration = table({
     "Valkey or Redis that counts the sessions of all replicas for `policy.limits`. Absent: each replica counts its own.",
     quotaStore,
   ),
-  audit: section("Audit events of requests. Without `log` and `webhook` none are recorded.", audit),
+  audit: section("Audit events of requests. Absent `log` and `webhook`: none are recorded.", audit),
   edge: section("Trust before authentication: web origins and proxies.", edge),
   upstreamAPIServer: optionalSection(
     "The API server that answers requests other than streams. Absent: Sluice answers them read-only from the manifests.",
@@ -67,16 +67,16 @@ export const gatewayConfiguration = table({
   kubelet: section("How the gateway reaches kubelets.", kubelet),
   upstreamProbes: section("Active health checks of upstreams.", upstreamProbes),
   podProbes: section(
-    "Probes pods instead of their kubelet, and sets their conditions and endpoints.",
+    "Probes pods in place of their kubelets, and sets their conditions and endpoints.",
     podProbes,
   ),
   featureGates,
-  limits: section("Sizes and counts. docs/limits.md explains the effect of each.", limits),
-  timeouts: section("Durations. docs/limits.md explains the effect of each.", timeouts),
-  resumption: section("Sessions between Sluices survive lost connections.", resumption),
+  limits: section("Sizes and counts.", limits),
+  timeouts: section("Durations.", timeouts),
+  resumption: section("Sessions between two Sluices survive lost connections.", resumption),
   workers,
   tracing: optionalSection(
-    "Traces by OpenTelemetry, one for each request (docs/tracing.md). Absent: none.",
+    "OpenTelemetry traces, one for each request (docs/tracing.md). Absent: none.",
     tracing,
   ),
   logging: reloaded(
@@ -91,7 +91,7 @@ export const gatewayConfiguration = table({
           },
         ),
         format: choice(
-          "`auto`: text where standard error is a terminal, else JSON (docs/logs.md).",
+          "`auto`: text on a terminal, otherwise JSON (docs/logs.md).",
           ["auto", "text", "json"],
           { default: "auto", flag: "log-format" },
         ),

@@ -20,9 +20,10 @@ export const SIGNING_ALGORITHMS = [
   "PS512",
 ] as const;
 
-/** kube-apiserver's limit. */
+/** Issuers of tokens, as in kube-apiserver. Past it the configuration is refused. */
 export const MAX_JWT_AUTHENTICATORS = 64;
 const CLOCK_SKEW_MS = 10_000;
+/** A prefix or required value of an issuer's claims. Past it the configuration is refused. */
 const MAX_TEXT_CHARACTERS = 1_024;
 const NO_CEL = "CEL expressions are not evaluated here; name a claim";
 
@@ -73,19 +74,19 @@ export function refused(reason: string): Field<undefined, "*"> {
 
 const issuer = checked(
   table({
-    url: string("The tokens' `iss`; the discovery document is below it. https only.", {
+    url: string("The `iss` of its tokens, an https URL. The discovery document is below it.", {
       required: "is required",
       check: checkUrl,
     }),
     discoveryURL: string("URL of the discovery document, if it is not below `url`.", { check: checkUrl }),
     certificateAuthority: string(
-      "Authorities that the issuer's certificate is verified against, in PEM. Absent: Node.js's own list.",
+      "Authorities to verify the issuer's certificate with, PEM. Absent: Node.js's own list.",
       { check: checkPem },
     ),
     audiences: strings("A token must name at least one of these audiences.", {
       required: "at least one is required",
     }),
-    audienceMatchPolicy: choice("Required with several audiences.", ["MatchAny"]),
+    audienceMatchPolicy: choice("Required if there are several audiences.", ["MatchAny"]),
     egressSelectorType: refused("issuers are dialled directly, or through `egressProxy`"),
   }),
   ({ url, discoveryURL, audiences, audienceMatchPolicy }, at) => {
@@ -112,7 +113,7 @@ const username = checked(prefixedClaim, (values, at) => {
 
 const claimRule = checked(
   table({
-    claim: string("The claim that a token must have."),
+    claim: string("The claim that a token must contain."),
     requiredValue: text("Its value. Absent: the empty string."),
     expression: refused(NO_CEL),
     message: refused("it belongs to expressions"),
@@ -124,17 +125,17 @@ const claimRule = checked(
 
 const fields = table({
   issuer: section("The issuer of the tokens.", issuer),
-  claimValidationRules: sections("Claims that a token must have, with their values.", claimRule),
+  claimValidationRules: sections("Claims that a token must contain, with their values.", claimRule),
   claimMappings: section(
     "How claims become a user.",
     table({
       username: section("The user's name.", username),
       groups: optionalSection(
-        "The user's groups: a claim with a string or a list of strings. Absent: tokens have no groups.",
+        "The user's groups, from a claim with a string or a list of strings. Absent: no groups.",
         checked(prefixedClaim, checkPrefix),
       ),
       uid: optionalSection(
-        "The user's UID. Absent: users have none.",
+        "The user's UID. Absent: none.",
         table({ claim: string("The name of the claim."), expression: refused(NO_CEL) }),
       ),
       extra: refused("values of extra attributes are CEL expressions, which are not evaluated here"),

@@ -52,7 +52,10 @@ const SINGLE_VALUED: ReadonlySet<string> = new Set([
   "x-content-type-options",
 ]);
 
-/** The largest header block that is sent: an upgrade refusal's maximum, plus HPACK's overhead. */
+/**
+ * A sent header block: an upgrade refusal's maximum, plus HPACK's overhead. Past it the stream is
+ * reset.
+ */
 export const MAX_SENT_HEADER_BLOCK_BYTES = 2 * 1024 * 1024;
 
 /**

@@ -1,7 +1,10 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { DisplacingSeats } from "../net/displacing-seats.ts";
 
-/** A request gives up its seat when its body brings less than MIN_BODY_BYTES in this time. */
+/**
+ * How long a request's body may take to bring MIN_BODY_BYTES, 16 KiB. Past it the request gives up
+ * its seat.
+ */
 export const BODY_LOOK_MS = 1_000;
 export const MIN_BODY_BYTES: number = 16 * 1024;
 

@@ -9,8 +9,11 @@ import { quietJson } from "../observability/mask-controls.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 
-/** Lines in memory while the file or pipe does not accept them. */
+/**
+ * Lines that wait while the file or pipe does not accept them. Past it they are lost and counted.
+ */
 export const MAX_QUEUED_LINES = 10_000;
+/** The characters of these lines. Past it lines are lost and counted. */
 const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
 const MAX_BATCH_LINES = 1_000;
 const MAX_BATCH_CHARACTERS = 1024 * 1024;
@@ -19,7 +22,9 @@ const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 const STOP_MS = 1_000;
 
-/** Longer texts are cut, since clients choose their length. */
+/**
+ * A host, path or user agent in the access log, whose length clients choose. Past it, it is cut.
+ */
 const MAX_TEXT_CHARACTERS = 1_024;
 
 /** One finished exchange of the front door. */

@@ -4,8 +4,8 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { Http2Upstream } from "../http/upstream/http2-upstream.ts";
 
 /**
- * Every request dials the same endpoint, so its failed handshakes are reported once per interval,
- * in milliseconds.
+ * Between log lines about failed TLS with one endpoint, which every request dials. Past it the next
+ * failure is logged.
  */
 const TLS_FAILURE_INTERVAL_MS = 60_000;
 

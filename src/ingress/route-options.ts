@@ -48,11 +48,19 @@ const TLS_REDIRECT_ANNOTATION = "sluice.dev/tls-redirect";
 const BACKEND_SERVER_NAME_ANNOTATION = "sluice.dev/backend-server-name";
 
 const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
+/**
+ * Silence within a request's body of declared length at the ingress listener, if no annotation says
+ * otherwise. Past it: 408.
+ */
 const DEFAULT_BODY_TIMEOUT_MS = 60_000;
 /**
  * The shortest accepted value, since people leave shells open over lunch; nginx's 60 s cut them.
  */
 const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
+/**
+ * Silence of an upgraded connection through the ingress listener; annotations may set 1 h and more.
+ * Past it, it ends.
+ */
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
 const MAX_SECONDS = 7 * 24 * 3600;
 

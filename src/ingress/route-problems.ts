@@ -7,7 +7,7 @@ import type { EndpointPicker } from "./service-balancer.ts";
 /** The appProtocol of pods that speak HTTP/2 with prior knowledge (KEP-3726). */
 export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
-/** Problems kept at once. Further ones are served alike, but not reported. */
+/** Problems of routes that requests found, at once. Past it they are not reported. */
 export const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 

@@ -32,8 +32,8 @@ interface SecureServer {
 }
 
 /**
- * A ClientHello has a few hundred bytes, or about 2,000 with post-quantum keys. A longer one gets
- * the default certificate.
+ * A ClientHello up to its server name: a few hundred bytes, 2,000 with post-quantum keys. Past it,
+ * it gets the default certificate.
  */
 const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 const TICKET_KEY_BYTES = 48;

@@ -28,6 +28,10 @@ const VALUE_BYTES = 16;
 const VALUE = /^[0-9a-f]{32}$/;
 /** Tries of random values until one selects the wanted endpoint. */
 const TRIES_PER_ENDPOINT = 16;
+/**
+ * Random cookies tried until one selects the endpoint, 16 for each endpoint. Past it no cookie is
+ * sent; the next response tries again.
+ */
 const MAX_TRIES = 4_096;
 
 export function stickyEndpoint(upstream: EndpointUpstream, podUid: string | undefined): StickyEndpoint {

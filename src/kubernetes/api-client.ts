@@ -13,9 +13,15 @@ import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/ne
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 
-/** Enough for a page of 500 large objects. */
+/**
+ * An answer of the live API, such as a page of 500 large objects. Past it a list asks for half the
+ * page; other reads fail.
+ */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-/** From sending the request to the answer's last byte; watches have no such limit. */
+/**
+ * An answer of the live API to its last byte; watches have none. Past it a list asks for half the
+ * page; other reads fail.
+ */
 const ANSWER_TIMEOUT_MS = 60_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 

@@ -1,6 +1,9 @@
 import { MalformedAnswerError } from "./api-error.ts";
 
-/** etcd refuses objects over 1.5 MiB; their JSON may be longer. */
+/**
+ * One event of a watch: etcd refuses objects over 1.5 MiB, and JSON may be longer. Past it the
+ * watch starts again.
+ */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 export interface WatchEvent {

@@ -13,7 +13,7 @@ interface EventRecorderOptions {
   readonly nowMs?: () => number;
 }
 
-/** client-go's limit. */
+/** Objects whose Events are counted, as in client-go. Past it the oldest is forgotten. */
 const MAX_REMEMBERED = 4_096;
 
 interface Written {

@@ -9,7 +9,10 @@ import { ApiError } from "./api-error.ts";
 import { liveObject } from "./live-object.ts";
 import { objectPath } from "./live-resources.ts";
 
-/** How long a shutdown may spend on withdrawing features. */
+/**
+ * How long a shutdown may spend on withdrawing features. Past it they stay until the next start
+ * decides.
+ */
 const WITHDRAW_TIMEOUT_MS = 2_000;
 /** Between two writes to one node, in case another program keeps reverting them. */
 const PUBLISH_INTERVAL_MS = 10_000;

@@ -13,7 +13,7 @@ import { NamedSecrets } from "./named-secrets.ts";
 import { ReadThrough } from "./read-through.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";
 
-/** Bad objects that are logged, each once; further ones are only counted. */
+/** Bad objects that are logged, each once. Past it they are only counted. */
 export const MAX_LOGGED_BAD_OBJECTS = 1_000;
 
 export interface LiveClusterOptions {

@@ -2,7 +2,10 @@ import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-ob
 import { subdomainProblems } from "../api/validation/name-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
-/** Each Secret has its own watch; certificates beyond this are not loaded. */
+/**
+ * Secrets that Ingresses name; each has its own watch. Past it their certificates are not loaded,
+ * and a log line says so.
+ */
 const MAX_WATCHED_SECRETS = 1_000;
 
 interface NamedSecretsOptions {

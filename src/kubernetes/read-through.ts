@@ -6,13 +6,15 @@ import { ApiError } from "./api-error.ts";
 import { objectPath, pluralOf } from "./live-resources.ts";
 
 /**
- * Concurrent reads. Beyond it, reads of namespaces below their share wait; the others get a 429.
+ * Concurrent reads of objects that no watch has delivered. Past it namespaces below their share
+ * wait; the others get 429.
  */
 const MAX_READS_AT_ONCE = 64;
+/** Such reads that wait. Past it: 429 with Retry-After. */
 const MAX_WAITING_READS = 1_000;
 /** How long the gateway remembers that the API does not know a name. */
 export const MISSING_FOR_MS = 1_000;
-/** Names remembered as missing. */
+/** Names that the API does not know, remembered for 1 s. Past it they are asked for again. */
 export const MAX_REMEMBERED_MISSING = 10_000;
 
 type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";

@@ -10,14 +10,11 @@ import { BadObjectError, metadataIn } from "./live-object.ts";
 
 /** As client-go: each watch asks for this long to twice that, so that they do not all end together. */
 const MIN_WATCH_SECONDS = 300;
-/** The server may end a watch this much later than requested; then the connection counts as dead. */
+/** How much later than asked a server may end a watch. Past it the watch starts again. */
 const WATCH_END_GRACE_MS = 30_000;
-/**
- * API servers send a bookmark each minute. A watch this silent starts again: the server or a hop may
- * hang.
- */
+/** A silent watch; API servers send a bookmark each minute. Past it the watch starts again. */
 const WATCH_SILENCE_MS = 90_000;
-/** How long the server may take to open a watch. */
+/** How long the server may take to open a watch. Past it the watch starts again. */
 const WATCH_OPEN_MS = 30_000;
 /** A watch that lasted this long was good, even without an event. */
 const GOOD_WATCH_MS = 5_000;

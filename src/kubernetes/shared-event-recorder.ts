@@ -5,9 +5,9 @@ import { ApiError } from "./api-error.ts";
 import { EventBudget } from "./event-budget.ts";
 import { countUpEvent, createEvent, eventPath, firstSaid, type SaidEvent } from "./event-requests.ts";
 
-/** Events waiting for their write; further ones are dropped and counted. */
+/** Events that wait to be written. Past it they are dropped and counted. */
 export const MAX_PENDING_EVENTS = 1_000;
-/** Limit for one request; a shutdown waits no longer than this. */
+/** Writing one Event; a shutdown waits no longer than this. Past it the Event is dropped. */
 const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";
 

@@ -4,8 +4,8 @@ import type { Logger } from "../observability/logger.ts";
 import type { Component, Health } from "./component.ts";
 
 /**
- * Limit for a component's stop, and for its drain beyond the grace period. The supervisor then
- * continues without it.
+ * A component's stop, and its drain beyond the grace period. Past it the supervisor logs its name
+ * and continues without it.
  */
 export const MAX_STOP_MS = 10_000;
 

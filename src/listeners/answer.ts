@@ -8,8 +8,8 @@ import { http2ResponseHeaders } from "../http/http2-headers.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
 
 /**
- * gorilla's dialler keeps this much of a refusal's body. A longer Status is cut, cannot be decoded,
- * and is shown raw.
+ * The Status of a refused upgrade: gorilla's dialler reads no more and shows a cut one raw. Past it
+ * the message is shortened.
  */
 const MAX_UPGRADE_STATUS_BYTES = 1_024;
 

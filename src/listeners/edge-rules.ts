@@ -14,7 +14,10 @@ import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer.ts";
 import type { Edge } from "../config/sections/edge.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 
-/** More hops than real requests have. */
+/**
+ * Hops of X-Forwarded-For that are read from its end, more than real requests have. Past it earlier
+ * hops are not trusted.
+ */
 const MAX_FORWARDED_HOPS = 32;
 
 /** The connection that carried a request. */

@@ -34,7 +34,10 @@ export interface Http2Handlers {
 
 type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
 
-/** Like kube-apiserver, closes a connection without open streams after this long. */
+/**
+ * An HTTP/2 connection without a stream, as in kube-apiserver. Past it: GOAWAY, and the connection
+ * is closed.
+ */
 const HTTP2_IDLE_MS = 90_000;
 
 interface Http2Times {
@@ -44,16 +47,23 @@ interface Http2Times {
   readonly takingMs: number;
 }
 
-/** A connection's window for all its streams: room for a few at full speed while others stall. */
+/**
+ * Unread bytes of an HTTP/2 connection: room for a few streams at full speed while others stall.
+ * Past it the client has no window.
+ */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
-/** After this many invalid frames, or refused streams, the connection ends. */
+/** Invalid frames of an HTTP/2 connection. Past it the connection is closed. */
 const MAX_INVALID_FRAMES = 10;
+/**
+ * Streams that an HTTP/2 client opens beyond limits.maxHttp2Streams. Past it the connection is
+ * closed.
+ */
 const MAX_REJECTED_STREAMS = 100;
 
 /**
- * Streams that a client may reset without an answer, each second. nghttp2's own limit would let a
- * rapid reset last a minute.
+ * Streams that a client resets unanswered, per second: nghttp2's own limit lets a rapid reset last
+ * a minute. Past it: ENHANCE_YOUR_CALM.
  */
 export const MAX_RESETS_A_SECOND = 500;
 

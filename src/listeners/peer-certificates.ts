@@ -4,7 +4,10 @@ import { TLSSocket } from "node:tls";
 import type { PeerCertificates } from "../access/authn/authenticator.ts";
 import type { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 
-/** More certificates than any chain has. It bounds this walk; Node reads each issuer only when asked. */
+/**
+ * Certificates of a client's chain that are read, more than any chain has. Past it the rest is
+ * ignored.
+ */
 const MAX_CHAIN_CERTIFICATES = 10;
 
 /**

@@ -29,7 +29,10 @@ interface AdmittingOptions {
   readonly logger: Pick<Logger, "warn">;
 }
 
-/** Strangers can cause these refusals at will, so each kind is logged once in this many milliseconds. */
+/**
+ * Between log lines about refused PROXY protocol headers, for each port and reason. Past it the
+ * next one is logged.
+ */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 const PROBLEMS: Readonly<Record<ProxyHeaderRefusal, string>> = {

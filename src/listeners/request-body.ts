@@ -11,7 +11,10 @@ import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
 import { ProtobufError } from "../api/protobuf/decode-message.ts";
 import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
 
-/** A review is a few hundred bytes; kube-apiserver accepts 3 MiB. */
+/**
+ * The body of a SelfSubject review: a few hundred bytes; kube-apiserver accepts 3 MiB. Past it:
+ * 413.
+ */
 const MAX_REVIEW_BYTES: number = 64 * 1024;
 
 const JSON_TYPE = "application/json";

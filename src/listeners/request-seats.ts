@@ -17,15 +17,13 @@ type SeatLimits = Pick<
 >;
 
 /**
- * How long a request waits for a seat: as in API Priority and Fairness, a quarter of kube-apiserver's
- * request timeout.
+ * How long a request waits for a seat: a quarter of kube-apiserver's request timeout, as in API
+ * Priority and Fairness. Past it: 429.
  */
 export const SEAT_WAIT_MS = 15_000;
-/**
- * Concurrent health checks, in total and for each address. They are answered even when all seats are
- * taken.
- */
+/** Concurrent health checks without a body; they take no seat. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS = 100;
+/** Of these, those of one address. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS_PER_ADDRESS = 20;
 
 /** kube-apiserver's value. */

@@ -3,8 +3,8 @@ import type { Duplex } from "node:stream";
 import { settlesWithin } from "./settles-within.ts";
 
 /**
- * A connection is new for this long after it was accepted, since its first request may be on its way.
- * Go's http.Server waits as long.
+ * How long a drain waits for the first request of an accepted connection, as Go's http.Server. Past
+ * it the connection is closed.
  */
 export const FIRST_REQUEST_MS = 5_000;
 

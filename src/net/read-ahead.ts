@@ -1,11 +1,14 @@
 /**
- * How far a source may be read beyond what its sink has taken. Kernels buffer about as much between a
- * node and the gateway.
+ * Output of a node that is read beyond what its client took, so that input can follow; kernels
+ * buffer as much. Past it input goes on.
  */
 export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
-/** The same limit for all sources of one user. */
+/**
+ * The same of all sessions of one user, at most a quarter of what other users leave. Past it input
+ * goes on.
+ */
 export const MAX_READ_AHEAD_BYTES_PER_USER: number = 64 * 1024 * 1024;
-/** The same limit for all sources of the process together. */
+/** The same of all sessions of the process. Past it input goes on. */
 export const MAX_TOTAL_READ_AHEAD_BYTES: number = 256 * 1024 * 1024;
 /** A sink that stays full this long has a slow reader; a busy sink empties within a few milliseconds. */
 const STALL_MS = 10;

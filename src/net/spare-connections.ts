@@ -2,7 +2,10 @@ import type { Socket } from "node:net";
 import type { DialOptions, UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { IdleConnection } from "@sluice/client/internal/net/idle-connection";
 
-/** Kubelets, and other servers on Go's net/http, wait longer than this for a first request. */
+/**
+ * An unused connection in reserve. Past it, it is closed: kubelets wait longer than this for a
+ * first request.
+ */
 const SPARE_MS = 10_000;
 
 interface SpareConnectionsOptions {

@@ -1,6 +1,9 @@
 import type { Server } from "node:net";
 
-/** Node's listen backlog: the kernel holds at most this many connections that are not accepted yet. */
+/**
+ * Connections in the kernel that a closing listener still accepts: Node's listen backlog. Past it
+ * they are reset.
+ */
 const MAX_TURNS = 511;
 
 /**

@@ -51,12 +51,19 @@ const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
 
 const MAX_DEPTH = 6;
 const MAX_ENTRIES = 100;
-/** Longer than the logged part of a text, so that no secret is cut in two before it is found. */
+/**
+ * Characters of a text that are searched for secrets: more than are logged, so that no secret is
+ * cut in two. Past it, it is cut.
+ */
 const MAX_SEARCHED_CHARACTERS = 8 * 1024;
-/** Limit for a logged text: peers choose reasons, problems and names. */
+/** A logged text: peers choose reasons, problems and names. Past it, it is cut, with `...`. */
 const MAX_LOGGED_CHARACTERS = 1024;
+/** A logged stack. Past it, it is cut. */
 const MAX_LOGGED_STACK_CHARACTERS = 4 * 1024;
-/** Limit for logged paths and the names in them, since clients choose their length. */
+/**
+ * A logged path, namespace, pod or container, whose length clients choose. Past it, it is cut, with
+ * `...`.
+ */
 const MAX_LOGGED_PATH_CHARACTERS = 256;
 const PATH_NAMES = new Set(["path", "namespace", "pod", "container"]);
 

@@ -2,7 +2,10 @@ import type { SpanContext, TraceState } from "@opentelemetry/api";
 
 /** W3C Trace Context section 3.2.2: version 00 has these four parts; a later one may have more. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Section 3.3.1.1: vendors must propagate at least this much. */
+/**
+ * A client's `tracestate`, which vendors must propagate this far (section 3.3.1.1). Past it, it is
+ * dropped.
+ */
 const MAX_STATE_CHARACTERS = 512;
 
 /** The client's trace context; undefined if it sent none, or an invalid one (section 4.3). */

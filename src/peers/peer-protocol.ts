@@ -17,7 +17,10 @@ export function sessionToEnd(url: string): string | undefined {
 }
 /** Asks for a page of sessions: those behind this id, "" for the first. Older releases answer with all. */
 export const AFTER_HEADER = "Sluice-After";
-/** Sessions in one page: with long names half of the bytes that an answer may have. */
+/**
+ * Sessions in one page of a replica's list. Past it they are on the next page. With long names half
+ * of the bytes of an answer.
+ */
 export const PEER_PAGE_SESSIONS = 1_000;
 
 /** A replica's description of itself. Ignores fields that a later release adds. */

@@ -4,7 +4,10 @@ import type { Logger } from "../observability/logger.ts";
 import type { SessionKeys } from "../sessions/resumable/replica-name.ts";
 
 const LEAST_KEY_CHARACTERS = 32;
-/** One that signs, one that signed before, and one that will sign next. Each costs a MAC for a wrong name. */
+/**
+ * Session keys: one signs, one signed before, one will sign next. Each costs a MAC for a wrong
+ * name. Past it the file is refused.
+ */
 const MAX_SESSION_KEYS = 4;
 /** A mounted Secret changes in several steps. */
 const SETTLE_MS = 200;

@@ -1,8 +1,11 @@
 import type { ProbeSocket } from "./probe-socket.ts";
 
-/** After a GOAWAY, Go's net/http closes a second later, Node at once. */
+/**
+ * How long a probe waits for its server to close first: after GOAWAY Go's net/http takes a second.
+ * Past it the connection is reset.
+ */
 const MAX_LINGER_MS = 1_500;
-/** Waiting connections per thread; one more resets the oldest. */
+/** Connections of one thread that wait so. Past it the oldest is reset. */
 export const MAX_LINGERING = 1_024;
 
 /** The latest reset time of each connection (ms of `performance.now()`), in ascending order. */

@@ -34,7 +34,10 @@ export interface WireFacts {
   redirects?: string[];
 }
 
-/** The kubelet keeps this much of a body, or of a command's output. */
+/**
+ * The part of a probe's body, or of a command's output, that is kept, as in the kubelet. Past it
+ * the rest is not read; the verdict stands.
+ */
 export const MAX_OUTPUT_BYTES = 10 * 1024;
 
 export function success(message: string, wire: WireFacts): ProbeResult {

@@ -20,7 +20,10 @@ import { whenTaken } from "./when-taken.ts";
 /** A limit's warning comes this long before the end, or at half of a shorter limit. */
 const WARN_BEFORE_MS = 60_000;
 
-/** Observers can delay the report of a session's end by this much together. */
+/**
+ * How long all observers together may delay the report of a session's end, and so a shutdown. Past
+ * it the end is reported.
+ */
 export const MAX_END_WAIT_MS = 5_000;
 
 /** The message for a session that failed because of an exception in this process. */

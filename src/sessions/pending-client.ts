@@ -6,7 +6,7 @@ import { copyRefusal } from "../http/upgrade/copy-refusal.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
 import type { BeginSession, Downstream, SwitchAnswer } from "./downstream.ts";
 
-/** Limit for bytes that a client sends before its answer. Further bytes wait in the kernel. */
+/** Bytes that a client sends before its upgrade is answered. Past it they wait in the kernel. */
 const MAX_EARLY_BYTES = 64 * 1024;
 
 /**

@@ -18,10 +18,11 @@ export interface EndRequest {
 const END_RESULTS = ["ended", "ending", "unknown", "unreachable"] as const;
 export type EndResult = (typeof END_RESULTS)[number];
 
-/** A session has this long to end at a message boundary of its node. */
+/** How long a session that is ended by its id may take, up to a message boundary. Past it the answer is `ending`. */
 export const MAX_END_MS = 3_000;
-/** Each process on the way to the session's gives the next one this much longer. */
+/** What each process on the way to the session's adds to this. Past it the answer is `unreachable`. */
 export const END_HOP_MS = 1_000;
+/** A request to end a session by its id. Past it: 400. */
 export const MAX_END_REQUEST_BYTES: number = 16 * 1024;
 
 /** Ends the session if one of these registries has it; resolves with `unknown` if none does. */

@@ -2,12 +2,15 @@ import type { TerminalSize } from "@sluice/protocols/remotecommand";
 import type { SessionError } from "./session-error.ts";
 
 /**
- * The largest input for one send. It leaves in frames of at most 32 KiB, as Kubernetes peers send
- * them.
+ * Input for one send, in frames of at most 32 KiB as Kubernetes peers send them. Past it the rest
+ * waits for the connection.
  */
 export const MAX_PART_BYTES: number = 240 * 1024;
 
-/** How long a server that has received the session's end may take to close its connection. */
+/**
+ * How long a server that has received the session's end may take to close its connection. Past it
+ * the client destroys it.
+ */
 export const MAX_CLOSE_MS = 1_000;
 
 /** How the server's side of a session ended. */

@@ -17,7 +17,10 @@ import { printable } from "./refusal.ts";
 import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-/** A runtime's status is a few hundred bytes, but it may quote a long command line. */
+/**
+ * A session's status: a few hundred bytes, but it may quote a long command line. Past it:
+ * `SessionError` "protocol-error".
+ */
 const MAX_STATUS_BYTES: number = 64 * 1024;
 
 /** The local streams of a session; absent ones are not requested. */

@@ -10,7 +10,7 @@ import { UpstreamError } from "./net/upstream-error.ts";
 import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
 
-/** A list of many pods takes a few MiB. */
+/** An object or list; one of many pods takes a few MiB. Past it: `ConnectError` "response". */
 const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** The longest delay of a Node timer. */

@@ -6,9 +6,14 @@ import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./sessions/spdy-connection.ts";
 
-/** Unread data of one stream; beyond it, the connection that all streams share stops reading. */
+/**
+ * Data that one local side has not read. Past it the client stops reading the session, which all
+ * streams share.
+ */
 export const MAX_STREAM_BUFFER_BYTES: number = 1024 * 1024;
-/** A local side that reads nothing for this long, and so blocks other streams, loses its stream. */
+/**
+ * A local side that reads nothing while other streams wait. Past it its stream ends with an error.
+ */
 export const STREAM_STALL_TIMEOUT_MS = 30_000;
 /** Limits the answers to a flood of PINGs that wait for a server that does not read. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;

@@ -23,10 +23,14 @@ export interface PortForwarderOptions {
   onError?(port: ListeningPort, error: Error): void;
 }
 
+/** Local connections of one forwarded port. Past it a connection is closed at once. */
 const DEFAULT_MAX_CONNECTIONS = 1_000;
-/** How long a local side that still sends may read earlier data before it is reset. */
+/**
+ * How long a local side that still sends may read earlier data after the pod's end closed. Past it,
+ * it is reset.
+ */
 const RESET_DELAY_MS = 500;
-/** How long a local side may stay open after the pod's end closed. */
+/** How long a local side may stay open after the pod's end closed. Past it, it is closed. */
 const CLOSE_WAIT_MS = 60_000;
 
 /**

@@ -3,11 +3,11 @@ import { decodeStatus } from "@sluice/protocols/remotecommand";
 import type { ApiStatus } from "./http/upstream/connect-error.ts";
 
 /**
- * Limit for reading a refusal's body. A Status is a few hundred bytes; a proxy's HTML page may be
- * long.
+ * A refusal's body: a Status is a few hundred bytes, a proxy's HTML page may be long. Past it the
+ * rest is not read.
  */
 const MAX_REFUSAL_BYTES: number = 64 * 1024;
-/** Limit for quoting a refusal that is not a Status; also gorilla's. */
+/** The quoted part of a refusal that is not a Status, as in gorilla. Past it the text is cut. */
 export const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
 
 /**

@@ -33,7 +33,10 @@ export interface ConnectTrace {
   response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
 }
 
-/** How long the connection that read a pod waits for the session in that pod. */
+/**
+ * How long the connection that read a pod waits for the session in that pod. Past it, it is closed,
+ * and the session dials.
+ */
 const IDLE_MS = 1_000;
 const NO_TLS_OPTIONS: UpstreamTlsOptions = {};
 

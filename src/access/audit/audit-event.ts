@@ -10,7 +10,10 @@ import type { UserInfo } from "../user-info.ts";
 const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof AUDIT_LEVELS)[number];
 
-/** A longer answer is omitted, with an annotation: events wait in memory until they are stored. */
+/**
+ * An answer in an audit event; events wait in memory. Past it, it is left out, and an annotation
+ * says so.
+ */
 export const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
 const AUDIT_STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
@@ -67,11 +70,14 @@ export function impersonationRecord({ user, constraint }: Impersonated): object 
 }
 
 /**
- * Limit for a URI in an event; level Request records a longer command line in full, among the
- * options.
+ * A URI in an audit event; level Request records a longer command line among the options. Past it,
+ * it is cut, with `...TRUNCATED`.
  */
 const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
-/** kube-apiserver's limit for User-Agent, here for every text that a client chooses. */
+/**
+ * A User-Agent (as in kube-apiserver), name, message or annotation in an audit event. Past it, it
+ * is cut, with `...TRUNCATED`.
+ */
 const MAX_AUDITED_TEXT_CHARACTERS = 1024;
 /** kube-apiserver's mark. */
 const TRUNCATED = "...TRUNCATED";

@@ -13,11 +13,20 @@ import { METADATA_OF_EVERYTHING } from "./audit-policy.ts";
 import { DeliveryThrottle } from "./delivery-throttle.ts";
 import { EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
-/** Limit for events that wait for an unwritable file; each takes about 1 KiB. */
+/**
+ * Events that wait for an unwritable audit log; each takes about 1 KiB. Past it audit.onFailure
+ * decides: 503, or lost and counted.
+ */
 const MAX_QUEUED_FOR_FILE = 10_000;
-/** Limit for one backend's queue by size: an event with objects may exceed 100 KiB. */
+/**
+ * Characters of the events that wait for one backend: an event with objects may exceed 100 KiB.
+ * Past it audit.onFailure decides.
+ */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
-/** kube-apiserver's --audit-webhook-truncate-max-batch-size. */
+/**
+ * Characters of one delivery (--audit-webhook-truncate-max-batch-size). Past it the rest goes with
+ * the next; a longer event goes alone.
+ */
 const MAX_BATCH_CHARACTERS = 10 * 1024 * 1024;
 const MAX_FILE_BATCH = 1_000;
 /** Unless a request waits for the write, the events of this period are written together. */

@@ -3,7 +3,10 @@ import type { PeerCertificates } from "./authenticator.ts";
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Intermediates between a client's certificate and an authority. OpenSSL allows far more. */
+/**
+ * Certificates between a client's and its authority; OpenSSL allows far more. Past it the client is
+ * unauthenticated: 401.
+ */
 const MAX_PATH_CERTIFICATES = 8;
 
 /**

@@ -2,7 +2,10 @@ import { aggregateText, invalidValue } from "../../api/field-errors.ts";
 import { subdomainProblems } from "../../api/validation/name-rules.ts";
 import { headerText } from "./header-text.ts";
 
-/** More keys than any identity provider sends; every request carries them along. */
+/**
+ * Keys of a user's extra in headers, more than any identity provider sends. Past it further keys
+ * are ignored.
+ */
 const MAX_EXTRA_KEYS = 100;
 
 /**

@@ -6,7 +6,10 @@ import { IMPERSONATION_MODES, type ImpersonationMode, requireMode } from "./impe
 import { fixedGroupsOf, serviceAccountOf, withSystemGroup } from "./system-users.ts";
 import { wantedUserOf } from "./wanted-user.ts";
 
-/** Callers whose mode is remembered, as many as in kube-apiserver. */
+/**
+ * Callers whose mode of impersonation is remembered, as in kube-apiserver. Past it the least
+ * recently used is forgotten.
+ */
 const MAX_REMEMBERED_CALLERS = 10_000;
 
 /** A user that the caller may impersonate for this request. */

@@ -11,7 +11,10 @@ export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 
 /** Keys are fetched again at this age; if that fails, the known keys stay. */
 export const KEY_SET_MAX_AGE_MS = 600_000;
-/** Fetches for tokens that no known key verifies: this many at once, then one for each interval. */
+/**
+ * Fetches of an issuer's keys for unverifiable tokens: so many at once, then one each second. Past
+ * it the known keys judge the token.
+ */
 export const KEY_SET_FETCHES = 10;
 export const KEY_SET_FETCH_EVERY_MS = 1_000;
 /** The pause after the issuer failed: invalid tokens must not flood it with requests. */

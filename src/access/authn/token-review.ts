@@ -20,10 +20,11 @@ type AskTokenReview = (review: unknown) => Promise<{ readonly status: number; re
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Concurrent reviews of different tokens; further ones wait: addresses take turns, and so do an
- * address's connections.
+ * Concurrent TokenReviews of different tokens. Past it they wait: addresses take turns, and so do
+ * an address's connections.
  */
 export const MAX_REVIEWS_IN_FLIGHT = 32;
+/** TokenReviews that wait. Past it the newest of the longest queue gets 429 with Retry-After. */
 export const MAX_WAITING_REVIEWS = 1_000;
 
 export interface TokenReviewOptions {

@@ -5,7 +5,10 @@ import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
 
 const EXTRA_PREFIX = "Impersonate-Extra-";
-/** Each part takes one or two authorizer requests. */
+/**
+ * Names and values to impersonate in one request; each takes one or two authorizer requests. Past
+ * it: 431.
+ */
 const MAX_WANTED = 500;
 
 /**

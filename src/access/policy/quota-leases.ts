@@ -9,7 +9,10 @@ import {
 } from "./quota-script.ts";
 import type { ConnectQuotaStore, QuotaConnection } from "./valkey-connection.ts";
 
-/** Changes in one call, which the store executes as one step in less than a millisecond. */
+/**
+ * Changes in one call of the quota store, which takes less than a millisecond. Past it they go with
+ * the next call.
+ */
 export const MAX_CHANGES_OF_CALL = 100;
 /** Renewals in one lease time; two of them may fail. */
 const RENEWALS = 3;

@@ -8,6 +8,7 @@ import { evaluatePolicy, type RefusalCause, type WantedSession } from "./evaluat
  */
 export const REASON_HEADER = "sluice-reason";
 export const REASON_QUERY = "sluiceReason";
+/** A given reason, on one line. Past it: 400. */
 const MAX_REASON_CHARACTERS = 500;
 
 /**

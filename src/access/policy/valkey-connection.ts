@@ -21,12 +21,15 @@ export type ConnectQuotaStore = (onClosed: () => void) => Promise<QuotaConnectio
 
 const DEFAULT_PORT = 6379;
 /**
- * Limit for unfinished answers, which have only a few bytes. Beyond it the connection is closed and
- * the store counts as unavailable.
+ * One unfinished answer of the quota store. Past it the connection is closed and the store counts
+ * as unreachable.
  */
 export const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
 
-/** Limit for name lookup, TCP and TLS; a starting replica waits no longer for the store. */
+/**
+ * Dialling the quota store: name lookup, TCP and TLS. Past it the store stays unreachable; a
+ * starting replica waits no longer.
+ */
 const CONNECT_MS = 1_000;
 
 /** Loads the client library for Valkey or Redis. Throws NotInstalledError. */

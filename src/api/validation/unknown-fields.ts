@@ -4,7 +4,10 @@ import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
 import type { Shape } from "./shape.ts";
 
-/** The API server's limit for reported fields (apimachinery's strict decoding). */
+/**
+ * Unknown fields of one object that are reported, as in apimachinery's strict decoding. Past it
+ * they are left out.
+ */
 const MAX_UNKNOWN_FIELDS = 100;
 
 interface UnknownField {

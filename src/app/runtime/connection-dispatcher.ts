@@ -39,12 +39,14 @@ interface Handed {
 }
 
 /**
- * Copies of workers' connections. When a worker is killed, the kernel ends its connections with FIN,
- * which SPDY takes for a proper end; with a copy the primary can reset them.
+ * Copies of workers' connections, with which the primary resets those of a killed worker. Past it
+ * clients see FIN, which SPDY takes for a proper end.
  */
 export const MAX_KEPT_CONNECTIONS = 4_096;
 
-/** Connections that wait while no worker can take them: a moment's worth. Further ones are closed. */
+/**
+ * Connections that wait while no worker can take them: a moment's worth. Past it they are closed.
+ */
 export const MAX_WAITING_CONNECTIONS = 1_024;
 
 /**

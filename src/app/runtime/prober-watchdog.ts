@@ -6,7 +6,10 @@ export interface Watched {
 
 /** How often the watchdog sends a beat to the prober. */
 export const PROBER_BEAT_MS = 5_000;
-/** A prober that misses this many beats in a row, half a minute, counts as hung. */
+/**
+ * Beats in a row, one in 5 s, that the worker which probes for all may miss. Past it, it counts as
+ * hung: another one probes.
+ */
 export const MAX_SILENT_BEATS = 6;
 
 interface ProberWatchOptions<Prober extends Watched> {

@@ -4,7 +4,10 @@ import { isSingleBinary } from "@sluice/client/internal/config/own-files";
 import { SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
 import type { Lineage } from "./lineage.ts";
 
-/** A successor that does not serve within this time is killed, and this program keeps serving. */
+/**
+ * How long the program that replaces this one at SIGUSR2 may take to serve. Past it, it is killed,
+ * and this one serves on.
+ */
 const MAX_SUCCESSOR_START_MS = 60_000;
 
 /** The message with which the successor reports that it serves. */

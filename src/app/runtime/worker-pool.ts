@@ -9,7 +9,7 @@ import type { Watched } from "./prober-watchdog.ts";
 import { RestartDelay } from "./restart-delay.ts";
 import type { Prober } from "./shared-probing.ts";
 
-/** A worker must exit within this time after its grace period. */
+/** How long a worker may take to exit after its grace period. Past it the primary kills it. */
 export const KILL_AFTER_MS = 10_000;
 
 /** One worker process, as its primary sees it. */

@@ -8,12 +8,15 @@ import { SessionError } from "@sluice/client/internal/session-error";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 
-/** How long a local connection waits for a pod that is being replaced, or a gateway that restarts. */
+/**
+ * How long a local connection waits for a pod that is being replaced, or a gateway that restarts.
+ * Past it the connection is reset.
+ */
 const RECONNECT_WINDOW_MS = 30_000;
 const RETRY_DELAY_MS = 250;
 /**
- * How long a server that may have stopped reading has to accept a stream before another connection
- * is dialled.
+ * How long a server that may have stopped reading has to accept a stream. Past it the stream opens
+ * on a further session.
  */
 const ACCEPT_WAIT_MS = 3_000;
 /** A service's pods are listed again after this time. */

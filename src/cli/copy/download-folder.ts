@@ -24,7 +24,7 @@ import { isInterruption, withRetries } from "./retry.ts";
 const BUFFER_BYTES = 4 * 1024 * 1024;
 /** Bytes that are unpacked at a time. */
 const PIECE_BYTES = 64 * 1024;
-/** PAX headers and long names of one entry: tar-stream buffers them whole, at any announced length. */
+/** Headers of an archive entry, which tar-stream buffers whole. Past it the copy fails. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** Files up to this size are written synchronously: the thread pool costs several times the write. */
 const SMALL_BYTES = 64 * 1024;

@@ -4,7 +4,7 @@ import type { PartTaker } from "@sluice/client/internal/output-sink";
 
 /** Bytes per write. Messages bring 16 to 32 KiB, and a write for each would be most of the work. */
 const PIECE_BYTES = 1024 * 1024;
-/** Full pieces that may wait for the disk before the source must wait. */
+/** Pieces of 1 MiB that wait for the disk. Past it the download's connection is not read. */
 const MAX_WAITING = 2;
 /** Keeps pieces of finished files, so that a folder of small files does not allocate a megabyte each. */
 const MAX_SPARE_PIECES = MAX_WAITING + 2;

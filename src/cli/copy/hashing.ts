@@ -19,6 +19,10 @@ export const HASH_START = `head -c "$2" "$1" | if command -v openssl >/dev/null 
  * many are kept.
  */
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+/**
+ * Points, CHECKPOINT_BYTES apart, to which an upload's hash can return. Past it the file is read
+ * again from its start.
+ */
 const MAX_CHECKPOINTS = 16;
 
 /** The SHA-256 of a stream that may restart in its middle. */

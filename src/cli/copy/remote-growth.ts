@@ -19,7 +19,10 @@ while [ $# -gt 1 ]; do f=$(printf '%b.' "$1"); f="./\${f%.}"; s=$(z "$f"); x=
 if [ -n "$hashes" ]; then head -c "$2" "$f" > /dev/null || exit 1
 x=$(head -c "$2" "$f" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi); fi
 echo $s $x; shift 2; done`;
-/** As many names as fit in a URL. */
+/**
+ * Files that grew during a download and that one command compares, as their names fit in a URL.
+ * Past it: further commands.
+ */
 const FILES_AT_ONCE = 8;
 
 /** The files that tar reports as changed, by name in bytes; undefined if it reports anything else, too. */

@@ -16,7 +16,10 @@ import { UsageError } from "../usage-error.ts";
 import { publishHttp } from "./load-http.ts";
 import { publish, thresholdsOf } from "./load-result.ts";
 
-/** Enough for a log with some 300 parts of ten minutes each. */
+/**
+ * A file of reports for `sluice load merge`: some 300 parts of ten minutes each. Past it: exit code
+ * 2.
+ */
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
 /** Merges the reports of parts that ran side by side. Throws UsageError, naming files. */

@@ -22,8 +22,8 @@ import { replaceAtSignal } from "./replace-program.ts";
 import { listeningLines, startWarnings } from "./serve-notices.ts";
 
 /**
- * How long a replaced program keeps serving existing connections: as long as Go's server waits for
- * new ones.
+ * How long a replaced program serves existing connections, as Go's server waits for new ones. Past
+ * it the grace period begins.
  */
 const REPLACED_DELAY_MS = 5_000;
 

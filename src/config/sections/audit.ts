@@ -16,7 +16,7 @@ const log = table(
       required: `is required; ${STANDARD_OUTPUT} is standard output`,
       flag: { name: "audit-log-path", read: (text) => (text === STANDARD_OUTPUT ? text : fileOf(text)) },
     }),
-    maxBytes: bytes("Size at which the file is rotated.", {
+    maxBytes: bytes("Size of the file. Past it the file is rotated.", {
       default: "100Mi",
       from: "64Ki",
       to: "1Ti",
@@ -29,7 +29,7 @@ const log = table(
       flag: "audit-log-maxage",
     }),
     // Bounded, unlike kube-apiserver's: clients could otherwise fill the disk with requests.
-    maxBackups: count("Number of rotated files to keep.", {
+    maxBackups: count("Rotated files to keep; 0 keeps all. Past it the oldest is deleted.", {
       default: 10,
       from: 0,
       to: 1_000_000,
@@ -40,16 +40,16 @@ const log = table(
 );
 
 const throttle = table({
-  enabled: boolean("Bound the rate of deliveries.", {
+  enabled: boolean("Limit the rate of deliveries.", {
     default: true,
     flag: "audit-webhook-batch-throttle-enable",
   }),
-  perSecond: count("Deliveries in a second.", {
+  perSecond: count("Deliveries per second. Past it they wait, up to `maxQueuedEvents` events.", {
     default: 10,
     ...MILLION,
     flag: "audit-webhook-batch-throttle-qps",
   }),
-  burst: count("Deliveries that may leave at once.", {
+  burst: count("Deliveries that may leave at once. Past it `perSecond` applies.", {
     default: 15,
     ...MILLION,
     flag: "audit-webhook-batch-throttle-burst",
@@ -76,12 +76,12 @@ const webhook = table(
         },
       },
     ),
-    timeout: duration("Time for one delivery, from the request to the complete response.", {
+    timeout: duration("One delivery, from the request to the complete response.", {
       default: "10s",
       from: "100ms",
       to: "1m",
     }),
-    maxBatchEvents: count("Maximum events in one delivery.", {
+    maxBatchEvents: count("Events in one delivery.", {
       default: 400,
       ...MILLION,
       flag: "audit-webhook-batch-max-size",
@@ -93,14 +93,14 @@ const webhook = table(
       flag: "audit-webhook-batch-max-wait",
     }),
     maxQueuedEvents: count(
-      "Maximum events that wait for delivery. More are refused or lost, by `audit.onFailure`.",
+      "Events that wait for delivery. Past it `audit.onFailure` decides: 503, or lost and counted.",
       {
         default: 10_000,
         ...MILLION,
         flag: "audit-webhook-batch-buffer-size",
       },
     ),
-    initialBackoff: duration("Wait after a failed delivery; doubles with each further failure.", {
+    initialBackoff: duration("Pause after a failed delivery; it doubles with each further failure.", {
       default: "1s",
       from: "10ms",
       to: "10m",

@@ -40,7 +40,7 @@ const requestHeader = table(
       check: checkHeaderName,
       flag: "requestheader-extra-headers-prefix",
     }),
-    allowedNames: strings("Common names that the proxy's certificate may have; none: any.", {
+    allowedNames: strings("Common names of the proxy's certificate. Empty: any.", {
       flag: "requestheader-allowed-names",
     }),
   },
@@ -50,7 +50,7 @@ const requestHeader = table(
 
 const oidc = table(
   {
-    issuerURL: string("The tokens' `iss`; the discovery document is below it. https only.", {
+    issuerURL: string("The `iss` of its tokens, an https URL. The discovery document is below it.", {
       as: "issuerUrl",
       required: 'is required, such as "https://accounts.example.com"',
       check: checkIssuerUrl,
@@ -61,7 +61,7 @@ const oidc = table(
       flag: "oidc-client-id",
     }),
     caFile: file(
-      "Authorities that the issuer's certificate is verified against. Absent: Node.js's own list.",
+      "Authorities to verify the issuer's certificate with. Absent: Node.js's own list.",
       "certificates",
       {
         flag: "oidc-ca-file",
@@ -72,11 +72,11 @@ const oidc = table(
       "Prefix for user names; `-` means none. Absent: the issuer and `#`, or none if the claim is `email`.",
       { flag: "oidc-username-prefix" },
     ),
-    groupsClaim: string("The claim with the user's groups. Absent: users from tokens have no groups.", {
+    groupsClaim: string("The claim with the user's groups. Absent: no groups.", {
       flag: "oidc-groups-claim",
     }),
     groupsPrefix: string("Prefix of group names.", { default: "", flag: "oidc-groups-prefix" }),
-    requiredClaims: map("Claims that a token must have, with their values.", {
+    requiredClaims: map("Claims that a token must contain, with their values.", {
       type: "map of strings",
       values: { type: ["string", "null"] },
       parse: (value) => {
@@ -110,22 +110,22 @@ const tokenReview = table(
       impliedBy: [implied(TOKEN_REVIEW_FLAG, "v1beta1")],
     }),
     audiences: strings("Audiences that tokens must have. Empty: the API server's own."),
-    cacheTTL: duration("How long an accepted token needs no further review; a JWT never past its `exp`.", {
+    cacheTTL: duration("How long an accepted token is cached; a JWT never past its `exp`.", {
       as: "cacheTtlMs",
       default: "2m",
       ...TTL,
       flag: "authentication-token-webhook-cache-ttl",
     }),
     failureCacheTTL: duration(
-      "How long a refused token is not reviewed again. Keep it short: it may have been issued a moment ago.",
+      "How long a refused token is cached. Keep it short: the token may have been issued a moment ago.",
       { as: "failureCacheTtlMs", default: "5s", ...TTL },
     ),
-    maxCachedTokens: count("Maximum cached reviews. The least recently used one is dropped first.", {
+    maxCachedTokens: count("Cached reviews. Past it the least recently used one is dropped.", {
       default: 8_192,
       from: 1,
       to: 1_000_000,
     }),
-    timeout: duration("Time for one review, from the request to the complete response.", {
+    timeout: duration("One review, from the request to the complete response. Past it: 401.", {
       default: "10s",
       from: "100ms",
       to: "1h",
@@ -145,19 +145,19 @@ const fields = table({
     { flag: "client-ca-file" },
   ),
   refuseSystemMasters: boolean(
-    "Client certificates of the group `system:masters`, which may do everything whatever the modes of authorization say, are refused.",
+    "Refuse client certificates of the group `system:masters`, which authorization cannot restrict.",
     { default: false },
   ),
   requestHeader: optionalSection(
-    "A proxy that has authenticated its users itself, believed only behind a certificate of its own authority.",
+    "A proxy that authenticates users itself. Its headers count only with a client certificate from `clientCAFile`.",
     requestHeader,
   ),
   tokenAuthFile: file('Static tokens: lines of `token,user,uid,"group1,group2"`.', "text", {
     flag: "token-auth-file",
   }),
-  oidc: optionalSection("Tokens of an OpenID Connect issuer, verified here.", oidc),
+  oidc: optionalSection("Tokens of an OpenID Connect issuer, which Sluice verifies itself.", oidc),
   jwt: sections(
-    "Issuers of tokens in the shape of Kubernetes' AuthenticationConfiguration; the `iss` of a token chooses.",
+    "Issuers of tokens, as in Kubernetes' AuthenticationConfiguration; a token's `iss` selects one.",
     jwtAuthenticator,
   ),
   configurationFile: file(
@@ -166,7 +166,7 @@ const fields = table({
     { flag: "authentication-config" },
   ),
   tokenReview: optionalSection(
-    "All other tokens, by TokenReviews of a Kubernetes API.",
+    "All other tokens, checked by TokenReviews of a Kubernetes API.",
     withTarget(tokenReview, "https://kubernetes.default.svc"),
   ),
   anonymous: section(

@@ -22,27 +22,24 @@ const webhook = table(
       flag: "authorization-webhook-version",
       impliedBy: [implied(CONFIG_FILE_FLAG, "v1beta1")],
     }),
-    timeout: duration(
-      "Time for one review, from the request to the complete response. After it the caller is denied.",
-      {
-        default: "10s",
-        from: "100ms",
-        to: "1m",
-      },
-    ),
-    authorizedTTL: duration("How long an allowing answer is cached.", {
+    timeout: duration("One review, from the request to the complete response. Past it: 403.", {
+      default: "10s",
+      from: "100ms",
+      to: "1m",
+    }),
+    authorizedTTL: duration("How long a decision to allow is cached.", {
       as: "authorizedTtlMs",
       default: "5m",
       ...TTL,
       flag: "authorization-webhook-cache-authorized-ttl",
     }),
-    unauthorizedTTL: duration("How long a denying answer is cached.", {
+    unauthorizedTTL: duration("How long a decision to deny is cached.", {
       as: "unauthorizedTtlMs",
       default: "30s",
       ...TTL,
       flag: "authorization-webhook-cache-unauthorized-ttl",
     }),
-    maxCachedDecisions: count("Maximum cached answers. The least recently used one is dropped first.", {
+    maxCachedDecisions: count("Cached decisions. Past it the least recently used one is dropped.", {
       default: 8_192,
       from: 1,
       to: 1_000_000,

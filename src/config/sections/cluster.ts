@@ -9,7 +9,7 @@ import { impersonationFields } from "./upstream-api-server.ts";
 const KUBECONFIG_FLAG = "kubeconfig";
 
 const published = table({
-  nodes: strings("The nodes whose kubelet is reached through a Sluice.", {
+  nodes: strings("Nodes whose kubelet is behind a Sluice.", {
     required: "is required: the nodes that a Sluice fronts",
   }),
   features: strings("Names of the features.", {
@@ -19,43 +19,38 @@ const published = table({
 });
 
 const fields = table({
-  manifests: files(
-    "Files, or folders of files, with the cluster's objects. Changes are picked up while running.",
-  ),
-  kubeconfig: file("Kubeconfig of the Kubernetes API that holds the cluster's objects.", "text", {
+  manifests: files("Files, or folders of files, with the cluster's objects. Sluice follows their changes."),
+  kubeconfig: file("Kubeconfig of the Kubernetes API to read the cluster's objects from.", "text", {
     flag: KUBECONFIG_FLAG,
   }),
-  inCluster: boolean(
-    "Use the API of the cluster that this pod runs in, with the pod's own service account.",
-    {
-      default: false,
-      impliedBy: [implied(KUBECONFIG_FLAG, null)],
-    },
-  ),
+  inCluster: boolean("Use the pod's own service account, and the API of its cluster.", {
+    default: false,
+    impliedBy: [implied(KUBECONFIG_FLAG, null)],
+  }),
   context: string("Context of the kubeconfig. Absent: its current context.", {
     impliedBy: [implied(KUBECONFIG_FLAG, null)],
   }),
   forwardAs: choice(
-    "Requests that do not stream are forwarded to this API, unless `upstreamAPIServer` names another: with the caller's own credentials, or with the gateway's and impersonation headers.",
+    "Identity of the requests that Sluice forwards to this API, unless `upstreamAPIServer` names another: the caller's own credentials, or the gateway's with impersonation headers.",
     ["caller", "impersonate"],
     { default: "caller" },
   ),
   ...impersonationFields,
   admission: choice(
-    "Which sessions the API server carries, so that its admission is asked: those for which a webhook or a policy has a rule, all, or none.",
+    "Sessions that go through the API server, so that its admission sees them: `apiServer`, those that a webhook or policy may match; `always`, all; `none`.",
     ["apiServer", "always", "none"],
     { default: "apiServer" },
   ),
   maxStateAge: duration(
-    "While the API is away, what is known of its objects counts for so long. Past it sessions are refused with 503.",
+    "How long cached objects are trusted while the API is unreachable. Past it sessions get 503.",
     { as: "maxStateAgeMs", default: "5m", from: "1s", to: "24h" },
   ),
   podDeletionCost: boolean(
-    "The pod of this process, which the environment variable POD_NAME names, is annotated with its sessions, so that a scale-in prefers empty replicas.",
+    "Annotate this pod (environment variable POD_NAME) with its number of sessions, so that a scale-in removes empty replicas first.",
     { default: false },
   ),
   publishDeclaredFeatures: optionalSection(
-    "Features of nodes that gateways are to know: in an annotation, and in `status.declaredFeatures` where no kubelet owns it.",
+    "Publish features of nodes for gateways: in an annotation, and in `status.declaredFeatures` if no kubelet writes it.",
     shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
   ),
 });

@@ -20,7 +20,7 @@ export const DEFAULT_CONTROLLER_NAME = "sluice.dev/ingress-controller";
 const { certificateAuthorityFile, insecureSkipTLSVerify } = upstreamTrustFields();
 
 const targetFields = table({
-  name: string("The name in backends of kind StreamingGateway.", { required: "is required" }),
+  name: string("Name that backends of kind StreamingGateway refer to.", { required: "is required" }),
   url: string("Scheme, host and port. Absent: this gateway's own API listener.", ORIGIN_URL),
   certificateAuthorityFile,
   insecureSkipTLSVerify,
@@ -36,11 +36,9 @@ const streamingGateway = shaped(checked(targetFields, checkTarget), ({ name, url
 }));
 
 const accessLog = table({
-  path: file(
-    "Every worker appends to it; SIGHUP reopens it, for log rotation. `-` is standard output.",
-    undefined,
-    { required: `is required; ${STANDARD_OUTPUT} is standard output` },
-  ),
+  path: file("File to append to; `-` is standard output. SIGHUP reopens it, for log rotation.", undefined, {
+    required: `is required; ${STANDARD_OUTPUT} is standard output`,
+  }),
 });
 
 /** HTTP routing by Ingress v1. */
@@ -58,7 +56,7 @@ export const ingressListener = table({
     default: DEFAULT_CONTROLLER_NAME,
   }),
   legacyClassName: string(
-    "A further value of the annotation kubernetes.io/ingress.class to accept, besides the names of own classes.",
+    "Another value of the annotation kubernetes.io/ingress.class to serve, besides the names of the gateway's classes.",
   ),
   servesWithoutClass: boolean("Serve Ingresses without a class if no default class exists.", {
     default: false,
@@ -69,20 +67,20 @@ export const ingressListener = table({
     { default: "shared" },
   ),
   publishedAddresses: strings(
-    "IP addresses and host names that clients use; written to status.loadBalancer. Empty: no status is written.",
+    "IP addresses and host names that clients use, for status.loadBalancer. Empty: Sluice writes no status.",
     { check: checkPublished },
   ),
   allowedEndpointAddresses: strings(
-    "Networks that endpoints may use although they are loopback, link-local or otherwise reserved.",
+    "Loopback, link-local or otherwise reserved networks that endpoints may be in.",
     { check: checkNetwork },
   ),
-  streamingGateways: sections("Targets for backends of kind StreamingGateway.", streamingGateway),
+  streamingGateways: sections("Targets of backends of kind StreamingGateway.", streamingGateway),
   accessLog: optionalSection(
     "One JSON line per exchange, without its query (docs/logs.md). Absent: no access log.",
     shaped(accessLog, ({ path }) => ({ path: path === STANDARD_OUTPUT ? undefined : path })),
   ),
   leaderElection: section(
-    "Which of several replicas writes statuses and Events to a live API.",
+    "Elects the replica that writes statuses and Events to a live API.",
     leaderElection,
   ),
 });

@@ -39,9 +39,12 @@ const fields = table({
     "Permissions on `nodes/proxy` and its subresources. Absent: the file's `authorization`.",
     unflagged(authorization),
   ),
-  requireCreateForUpgrades: boolean("A GET that upgrades requires `create` on nodes/proxy, besides `get`.", {
-    default: true,
-  }),
+  requireCreateForUpgrades: boolean(
+    "Require `create` on nodes/proxy, besides `get`, for a GET that upgrades.",
+    {
+      default: true,
+    },
+  ),
   runtime: section("The node's container runtime.", runtime),
   upstream: optionalSection(
     "The node's kubelet. It answers everything except sessions, container logs and `/run`. Absent: Sluice answers `/pods`, `/stats/summary` and `/healthz` from the runtime.",

@@ -12,12 +12,12 @@ const fields = table({
     ...ORIGIN_URL,
     required: 'is required, such as "https://127.0.0.1:10260"',
   }),
-  serverName: string("The name that must be in the kubelet's certificate. Absent: the host of `url`.", {
+  serverName: string("Name that the kubelet's certificate must carry. Absent: the host of `url`.", {
     flag: "kubelet-upstream-server-name",
   }),
   ...upstreamTrustFields(),
   tokenFile: file(
-    "A bearer token for the kubelet, instead of a client certificate. The file is read for every request.",
+    "Bearer token for the kubelet, instead of a client certificate; read for every request.",
     "text",
   ),
 });

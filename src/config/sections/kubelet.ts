@@ -17,16 +17,16 @@ const CERTIFICATE_FLAG = "kubelet-client-certificate";
 const KEY_FLAG = "kubelet-client-key";
 
 const fields = table({
-  scheme: choice("Kubelets serve https; http is for fake nodes and local hops.", ["https", "http"], {
+  scheme: choice("`https`, as kubelets serve it; `http` for fake nodes and local hops.", ["https", "http"], {
     default: "https",
   }),
-  port: count("The port of nodes that publish none in status.daemonEndpoints.", {
+  port: count("Port of nodes that publish none in status.daemonEndpoints.", {
     default: 10_250,
     from: 1,
     to: 65_535,
   }),
   preferredAddressTypes: choices(
-    "The first type that a node has an address of is dialled.",
+    "Types of node addresses in order of preference; Sluice dials the first that a node has.",
     ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
     {
       default: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
@@ -43,25 +43,25 @@ const fields = table({
     impliedBy: [implied(AUTHORITY_FLAG, null)],
   }),
   allowedAddresses: strings(
-    "Networks that nodes may be in although they are loopback, link-local or otherwise no place of a node.",
+    "Loopback, link-local or otherwise reserved networks that node addresses may be in.",
     { check: checkNetwork },
   ),
   allowAPIServerEndpoints: boolean(
-    "Nodes may have address and port of an API server: the upstream one's, or those of the gateway's own listeners.",
+    "Allow node addresses with the address and port of the upstream API server, or of the gateway's own listeners.",
     { default: false },
   ),
-  streaming: section("Which requests pass through to which nodes as the client speaks them.", nodeStreaming),
-  circuitBreaker: section("When a node that cannot be dialled is no longer dialled.", nodeCircuit),
+  streaming: section("Which requests pass through to a node in the client's own protocol.", nodeStreaming),
+  circuitBreaker: section("When Sluice stops dialling an unreachable node.", nodeCircuit),
   egressProxy: optionalSection(
-    "The HTTP CONNECT proxy through which nodes are reached, such as konnectivity's. Absent: they are dialled directly.",
+    "HTTP CONNECT proxy to the nodes, such as konnectivity's. Absent: Sluice dials nodes directly.",
     egressProxy,
   ),
   spareConnections: count(
-    "Nodes that had a session in the last 10 s and have a connection ready for their next, TLS handshake included: at most so many, a connection each. 0: none.",
+    "Idle TLS connections kept ready, one for each node that had a session in the last 10 s. 0: none. Past it the next session dials.",
     { default: 0, from: 0, to: 10_000 },
   ),
   verifyNodeName: boolean(
-    "The certificate must be that of `system:node:<name>`, so that no node can pose as another.",
+    "Require that a node's certificate names `system:node:<name>`, so that no node can pose as another.",
     { default: false },
   ),
 });

@@ -10,15 +10,21 @@ const JITTER = 1.2;
 /** Names follow Kubernetes' LeaderElectionConfiguration. */
 const commonFields = {
   leaderElect: boolean("Elect one replica to write; otherwise every replica writes.", { default: true }),
-  leaseDuration: duration("How long other replicas wait after the last renewal they saw. Whole seconds.", {
-    default: "15s",
-    from: "1s",
-    to: "1h",
-  }),
-  renewDeadline: duration("How long a leader keeps writing without a renewal. Less than leaseDuration.", {
-    default: "10s",
-    ...RENEWAL,
-  }),
+  leaseDuration: duration(
+    "How long other replicas wait after the last renewal that they saw, in whole seconds. Past it another replica takes over.",
+    {
+      default: "15s",
+      from: "1s",
+      to: "1h",
+    },
+  ),
+  renewDeadline: duration(
+    "How long a leader keeps writing without a renewal; less than `leaseDuration`. Past it, it writes nothing.",
+    {
+      default: "10s",
+      ...RENEWAL,
+    },
+  ),
   retryPeriod: duration("Time between attempts to acquire or renew the Lease.", {
     default: "2s",
     ...RENEWAL,
@@ -44,7 +50,7 @@ export const proberElection = checked(
   table({
     ...commonFields,
     resourceName: string(
-      "Name of the Lease. Absent: `sluice-probes-` and a digest of `nodeNames`, so that gateways of other nodes have another one.",
+      "Name of the Lease. Absent: `sluice-probes-` and a digest of `nodeNames`, so that gateways of other nodes use their own.",
       { check: checkName },
     ),
   }),

@@ -13,35 +13,41 @@ const MILLION = { from: 1, to: 1_000_000 } as const;
 
 const spdyLimits = table({
   maxControlFrameBytes: bytes(
-    "Payload of a control frame, the only kind that is assembled. Past it the session ends.",
+    "Payload of one control frame, which is assembled in memory. Past it the session ends.",
     { default: "64Ki", from: "1Ki", to: 16_777_215 },
   ),
-  maxDataFrameBytes: bytes("Payload of a DATA frame, passed on in parts. Past it the session ends.", {
-    default: 16_777_215,
-    from: "32Ki",
-    to: 16_777_215,
-  }),
-  maxHeaderBlockBytes: bytes("A header block after inflation. Past it the session ends.", {
+  maxDataFrameBytes: bytes(
+    "Payload of one DATA frame, which is passed on in parts. Past it the session ends.",
+    {
+      default: 16_777_215,
+      from: "32Ki",
+      to: 16_777_215,
+    },
+  ),
+  maxHeaderBlockBytes: bytes("One inflated header block. Past it the session ends before more is inflated.", {
     default: "64Ki",
     from: "1Ki",
     to: "16Mi",
   }),
-  maxHeaders: count("Headers of one block. Past it the session ends.", {
+  maxHeaders: count("Headers in one block. Past it the session ends.", {
     default: 100,
     from: 16,
     to: 10_000,
   }),
-  maxSettingsEntries: count("Entries of one SETTINGS frame. Past it the session ends.", {
+  maxSettingsEntries: count("Entries in one SETTINGS frame. Past it the session ends.", {
     default: 1_000,
     from: 1,
     to: 100_000,
   }),
   // An exec needs five.
-  maxStreams: count("Streams open at once. Past it a stream gets RST_STREAM with REFUSED_STREAM.", {
-    default: 1_000,
-    from: 8,
-    to: 1_000_000,
-  }),
+  maxStreams: count(
+    "Concurrent streams. Past it a stream gets RST_STREAM with REFUSED_STREAM; the session continues.",
+    {
+      default: 1_000,
+      from: 8,
+      to: 1_000_000,
+    },
+  ),
 });
 
 /**
@@ -50,84 +56,90 @@ const spdyLimits = table({
  */
 const fields = table({
   maxConcurrentSessions: count(
-    "Sessions at once in one process, those being set up included. Past it: 429 with Retry-After.",
+    "Concurrent sessions of one process, including those being set up. Past it: 429 with Retry-After.",
     { default: 10_000, ...MILLION },
   ),
-  maxRequestHeaderBytes: bytes("Request line and headers of a client's request. Past it: 431.", {
-    default: "1Mi",
-    from: "8Ki",
-    to: "16Mi",
-  }),
-  maxRequestHeaders: count("Header lines of a client's request. Past it: 431.", {
-    default: 200,
-    from: 32,
-    to: 10_000,
-  }),
+  maxRequestHeaderBytes: bytes(
+    "Request line and headers of a client's request, to be received within `timeouts.handshake`. Past it: 431.",
+    {
+      default: "1Mi",
+      from: "8Ki",
+      to: "16Mi",
+    },
+  ),
+  maxRequestHeaders: count(
+    "Header lines of a client's request, on every listener except admin. Past it: 431.",
+    {
+      default: 200,
+      from: 32,
+      to: 10_000,
+    },
+  ),
   maxConcurrentRequests: count(
-    "Plain requests in flight at each listener but the ingress listener, watches and followed logs not counted. Past it: 429.",
+    "Concurrent requests of each listener except ingress; sessions, watches and followed logs do not count. Past it: 429 with Retry-After.",
     { default: 1_000, ...MILLION },
   ),
   maxConcurrentRequestsPerUser: count(
-    "Of these, those of one user while the others are free; before its user is known, those of one address. Of what others leave it may take the same part. Past it: 429.",
+    "How many of them one user may use while others are free; when others leave fewer, the same fraction of what they leave. A caller counts by address until its user is known. Past it: 429, after up to 15 s for an address.",
     { default: 250, ...MILLION },
   ),
   maxLongRunningRequests: count(
-    "Watches and followed logs in flight at each listener but the ingress listener. Past it the user with the most loses its newest to one with fewer: others get 429.",
+    "Concurrent watches and followed logs of each listener except ingress. Past it the user with the most loses its newest to a user with fewer; other requests get 429 with Retry-After.",
     { default: 10_000, ...MILLION },
   ),
-  maxLongRunningRequestsPerUser: count("Of these, those of one user. Past it: 429.", {
+  maxLongRunningRequestsPerUser: count("How many of them one user may use. Past it: 429 with Retry-After.", {
     default: 1_000,
     ...MILLION,
   }),
   maxConcurrentIngressRequests: count(
-    "Requests that the ingress listener forwards at a time. Past it: 503.",
+    "Requests that the ingress listener forwards concurrently. Past it: 503.",
     {
       default: 10_000,
       ...MILLION,
     },
   ),
   maxConcurrentIngressRequestsPerAddress: count(
-    "Of these, those of one address while the others are free, and the same part of what others leave; edge.trustedProxies name the addresses of their clients. Past it: 503.",
+    "How many of them one client address may use while others are free; when others leave fewer, the same fraction of what they leave. Behind `edge.trustedProxies` the client's address counts. Past it: 503.",
     { default: 2_500, ...MILLION },
   ),
   maxIngressMetricRoutes: count(
-    "Pairs of Ingress and Service with series of their own in the metrics, those of the oldest Ingresses. Past it: counted together, as `_other`.",
+    "Pairs of Ingress and Service with their own metric series; the oldest Ingresses come first. Past it they are counted together as `_other`.",
     { default: 500, from: 0, to: 100_000 },
   ),
   socketBufferBytes: bytes(
-    "Read and write buffer of one client connection. Past it the other side of the session is not read until the peer has.",
+    "Read and write buffer of one client connection. Past it the gateway stops reading the session's other side until the peer has read.",
     { default: "64Ki", from: "4Ki", to: "16Mi" },
   ),
   // Payload stops at socketBufferBytes plus one read, so only answers to PINGs reach this limit.
   stalledPeerBufferBytes: bytes(
-    "What may wait for a peer that sends but does not read: at least socketBufferBytes and 128Ki. Past it the connection is closed.",
+    "Bytes that wait for a peer that sends but does not read; at least `socketBufferBytes` and 128Ki. Past it the connection is closed.",
     { default: "256Ki", from: "4Ki", to: "64Mi" },
   ),
   maxUpgradeResponseHeadBytes: bytes(
-    "Status line and headers of a node's response to an upgrade. Past it the client gets a 500.",
+    "Status line and headers of a node's response to an upgrade. Past it: 500, `header size limit exceeded`.",
     { default: "1Mi", from: "4Ki", to: "16Mi" },
   ),
   maxRefusalBodyBytes: bytes(
-    "The part of a node's refusal that is read for the Status of a translated session. The rest is cut off.",
+    "The body of a node's refusal, read for the Status that the client gets. Past it the rest is cut off.",
     { default: "64Ki", from: "1Ki", to: "16Mi" },
   ),
   // client-go sends frames of up to 32 KiB and a channel byte; Go's x/net servers accept 32 MiB.
   maxWebSocketFrameBytes: bytes(
-    "Declared payload of one WebSocket frame from a client. Past it: close 1009.",
+    "Declared payload of one WebSocket frame from a client. Past it: Close 1009, from the frame's header.",
     { default: "32Mi", from: "64Ki", to: "1Ti" },
   ),
   // Fragments use no memory, but a peer could waste CPU with frames without payload.
-  maxWebSocketFragments: count("Frames of one WebSocket message. Past it: close 1009.", {
+  maxWebSocketFragments: count("Frames in one WebSocket message. Past it: Close 1009.", {
     default: 10_000,
     from: 1,
     to: 2_147_483_647,
   }),
   maxConnectionsPerAddress: count(
-    "Connections of one client address at once, by /64 for IPv6; trusted proxies have no bound. Past it a connection is closed without a response.",
+    "Concurrent connections of one client address, or IPv6 /64; `edge.trustedProxies` are exempt. Past it a connection is closed without a response.",
     { default: 1_000, ...MILLION },
   ),
   maxHttp2Streams: count(
-    "Streams of one HTTP/2 connection at a time, a WebSocket or a watch each. More wait at the client, or are refused.",
+    "Concurrent streams of one HTTP/2 connection; a WebSocket or a watch uses one. Past it they wait at the client, or are refused.",
     {
       default: 250,
       from: 1,
@@ -136,36 +148,36 @@ const fields = table({
     },
   ),
   maxConnectionBytesPerSecond: bytes(
-    "Bytes that one session may carry in a second, in each direction separately: at least 16Ki; 0 is no bound.",
+    "Bytes per second of one session in each direction, with bursts of a tenth of a second; at least 16Ki; 0: unlimited. Past it reads are delayed.",
     { default: 0, from: 0, to: "1Ti", flag: "max-connection-bytes-per-sec" },
   ),
   // A service account's token takes about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: bytes(
-    "A bearer token, in a header or a subprotocol. Past it: 401, and the token is not read.",
+    "One bearer token, in a header or a subprotocol. Past it: 401, and the token is not read.",
     { default: "16Ki", from: "1Ki", to: "16Mi" },
   ),
   maxRememberedNodes: count(
-    "Nodes with learned state. Past it that of the least recently used node is dropped.",
+    "Nodes whose learned state is kept. Past it the least recently used node is forgotten.",
     { default: 10_000, ...MILLION },
   ),
   maxRuntimeMessageBytes: bytes(
-    "One response of a container runtime, such as the list of all containers; the kubelet takes 16 MiB. Past it the request gets a 500.",
+    "One response of a container runtime, such as the list of all containers; 16Mi as in the kubelet. Past it: 500.",
     { default: "16Mi", from: "64Ki", to: "1Gi" },
   ),
   maxAdminConnections: count(
-    "Connections to the admin listener at once. Past it a connection is closed without a response.",
+    "Concurrent connections of the admin listener, three quarters of them from one address. Past it the oldest without a whole request is closed, or else the new one.",
     { default: 100, from: 1, to: 10_000 },
   ),
-  maxPeers: count("Other replicas that are asked. Further addresses are left out, and logged.", {
+  maxPeers: count("Other replicas that this one queries. Past it addresses are left out, and logged.", {
     default: 64,
     from: 1,
     to: 1_000,
   }),
   maxPeerRelays: count(
-    "Resumed sessions that are relayed to other replicas at once, and as many from them. Past it: 503.",
+    "Resumed sessions relayed to other replicas at once, and as many from them. Past it: 503.",
     { default: 1_000, ...MILLION },
   ),
-  spdy: section("Bounds of one SPDY connection.", spdyLimits),
+  spdy: section("Limits of one SPDY connection.", spdyLimits),
 });
 
 export type Limits = ValueOf<typeof fields>;

@@ -51,7 +51,7 @@ export function checkHost(value: string): string | undefined {
 
 const proxyProtocolFields = table({
   from: strings(
-    "Addresses and networks of the proxies. Every connection of theirs must begin with a header.",
+    "Addresses and networks of the proxies. Each of their connections must begin with a header.",
     {
       required: "is required: proxies whose headers are read",
       check: checkNetwork,

@@ -25,7 +25,7 @@ const apiServer = table({
 const admin = table({
   ...addressFields(8081),
   allowedHosts: strings(
-    "Host names that requests may name, besides IP addresses, single-label names and names of the cluster's Services.",
+    "Host names to accept in requests, besides IP addresses, single-label names and names of the cluster's Services.",
     { check: checkHost },
   ),
 });

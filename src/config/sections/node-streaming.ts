@@ -21,7 +21,7 @@ const PAUSE = { from: "100ms", to: "24h" } as const;
 
 const streamingFields = table({
   mode: choice(
-    "WebSocket requests that pass through to a node. `auto`: where it declares ExtendWebSocketsToKubelet; `websocket`: all, as if it declared it; `spdy`: none; `websocket-only`: all, and SPDY is bridged onto WebSocket.",
+    "WebSocket requests that pass through to a node. `auto`: all if the node declares ExtendWebSocketsToKubelet, else none; `websocket`: all; `spdy`: none; `websocket-only`: all, and SPDY is bridged to WebSocket.",
     MODES,
     { default: "auto" },
   ),
@@ -30,10 +30,10 @@ const streamingFields = table({
     { type: "map of modes", values: { enum: [...MODES, null] }, parse: modeOf },
   ),
   retryFailedPath: duration(
-    "A path that failed is not used for this long; twice as long after each further failure.",
+    "How long a failed path is not used; doubles with each further failure. Past it the path is tried again.",
     { default: "1m", ...PAUSE },
   ),
-  maxRetryFailedPath: duration("The longest such pause, and not below `retryFailedPath`.", {
+  maxRetryFailedPath: duration("The longest such pause; at least `retryFailedPath`.", {
     default: "30m",
     ...PAUSE,
   }),
@@ -52,19 +52,19 @@ export const nodeStreaming = shaped(streamingFields, ({ nodes, ...values }, sect
 export type NodeStreaming = ValueOf<typeof nodeStreaming>;
 
 const circuitFields = table({
-  failures: count("Dials in a row that fail before sessions to the node get 503 at once.", {
+  failures: count("Failed dials in a row. Past it sessions to the node get 503 at once.", {
     default: 3,
     from: 1,
     to: 1_000,
   }),
   retry: duration(
-    "One session then tries the node again after this long; twice as long after each failure.",
+    "How long sessions then get 503; doubles with each failure, and is 1 s at most after a refused connection. Past it one session tries the node.",
     {
       default: "5s",
       ...PAUSE,
     },
   ),
-  maxRetry: duration("The longest such pause, and not below `retry`.", { default: "1m", ...PAUSE }),
+  maxRetry: duration("The longest such pause; at least `retry`.", { default: "1m", ...PAUSE }),
 });
 
 export const nodeCircuit = shaped(circuitFields, (values, section) => ({

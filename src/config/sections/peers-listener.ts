@@ -10,14 +10,14 @@ const DEFAULT_PEER_NAME = "sluice-peer";
 const REQUIRED = "is required: replicas know each other by their certificates";
 
 const tls = table({
-  certFile: file("Certificate chain of every replica, PEM: for servers and for clients.", "certificates", {
+  certFile: file("Certificate chain, PEM, valid for servers and clients.", "certificates", {
     required: REQUIRED,
   }),
   keyFile: file("Private key, PEM.", "private key", {
     required: REQUIRED,
     certificate: "certFile",
   }),
-  certificateAuthorityFile: file("Authorities of the other replicas' certificates, PEM.", "certificates", {
+  certificateAuthorityFile: file("Authorities of the replicas' certificates, PEM.", "certificates", {
     required: REQUIRED,
   }),
   name: string("DNS name that every replica's certificate must carry.", {
@@ -27,7 +27,7 @@ const tls = table({
 });
 
 const service = table({
-  name: string("Name of the Service. It publishes addresses that are not ready.", {
+  name: string("Name of the Service, which must publish addresses that are not ready.", {
     required: "is required: the Service whose EndpointSlices name the replicas",
   }),
   namespace: string("Its namespace.", { default: "default" }),
@@ -40,7 +40,7 @@ export const peersListener = checked(
     ...addressFields(8444),
     tls: section("How replicas identify themselves to each other.", tls),
     sessionKeyFile: file(
-      "Keys that sign session names, one per line, at least 32 characters each, identical on all replicas. The first key signs; all are accepted.",
+      "Keys that sign session names, the same on all replicas: 1 to 4 lines of at least 32 characters. The first key signs; all are accepted.",
       "text",
       { required: "is required: replicas accept the sessions' names that it signs" },
     ),

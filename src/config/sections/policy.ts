@@ -45,7 +45,7 @@ const match = table({
   users: strings("Names of users."),
   groups: strings("Groups; the user must be in one of them."),
   namespaces: strings("Namespaces of pods."),
-  podLabels: map("Labels that the pod must have.", {
+  podLabels: map("Labels of the pod, with their values.", {
     type: "map of strings",
     values: { type: ["string", "null"], minLength: 1 },
     parse: labelOf,
@@ -66,16 +66,19 @@ const rule = table({
     check: checkRuleName,
   }),
   match: section(
-    "Which sessions the rule applies to. Absent fields match every session.",
+    "The sessions that the rule applies to. Absent fields match every session.",
     checked(match, checkMatch),
   ),
   action: choice("`requireReason` allows sessions that give a reason.", ["allow", "deny", "requireReason"], {
     required: "is required: allow, deny, requireReason",
   }),
-  message: string("Text for the users in the refusal, up to 300 characters.", { check: checkMessage }),
-  maxDuration: duration("Maximum duration of a session, busy or not.", SESSION_TIME),
+  message: string("Text for users in the refusal, up to 300 characters.", { check: checkMessage }),
+  maxDuration: duration(
+    "How long a session may last, busy or not; a translated terminal is warned. Past it the session ends with a Status.",
+    SESSION_TIME,
+  ),
   idleTimeout: duration(
-    "Idle time-out of these sessions, if it is shorter than `timeouts.idle`.",
+    "How long these sessions may carry no payload, if shorter than `timeouts.idle`. Past it they end with a Status.",
     SESSION_TIME,
   ),
 });
@@ -89,11 +92,14 @@ const fields = table({
     checked(rule, checkRule),
   ),
   limits: section(
-    "Sessions above these limits get 429.",
+    "Limits of concurrent sessions, of this replica or, with `quotaStore`, of all replicas.",
     table({
-      maxSessionsPerUser: count("Maximum concurrent sessions of one user. Absent: unlimited.", SESSIONS),
+      maxSessionsPerUser: count(
+        "Concurrent sessions of one user. Absent: unlimited. Past it: 429 with Retry-After.",
+        SESSIONS,
+      ),
       maxSessionsPerNamespace: count(
-        "Maximum concurrent sessions in one namespace. Absent: unlimited.",
+        "Concurrent sessions of one namespace. Absent: unlimited. Past it: 429 with Retry-After.",
         SESSIONS,
       ),
     }),

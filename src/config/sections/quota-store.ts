@@ -12,7 +12,7 @@ const fields = table({
     check: checkUrl,
   }),
   username: string("ACL user. Absent: the default user."),
-  passwordFile: file("The password. The file is read for each connection.", "text"),
+  passwordFile: file("The password; read for each connection.", "text"),
   ...upstreamTrustFields(),
   keyPrefix: string("Prefix of key names. Gateways that count separately need different prefixes.", {
     default: "sluice",
@@ -25,10 +25,10 @@ const fields = table({
     { default: "allow" },
   ),
   lease: duration(
-    "How long a session counts after its replica last renewed it. Replicas renew three times in this period.",
+    "How long a session counts after its replica last renewed it; replicas renew it three times as often. Past it, as when the replica died, its place is free.",
     { default: "1m", from: "1s", to: "1h" },
   ),
-  commandTimeout: duration("Time for one command. After it the store counts as unreachable.", {
+  commandTimeout: duration("One command. Past it the store counts as unreachable, and `onFailure` decides.", {
     default: "1s",
     from: "10ms",
     to: "30s",

@@ -14,83 +14,107 @@ const HEARTBEAT = { from: "1s", to: "30s" } as const;
 /** Every duration that the gateway waits. docs/limits.md has their effects and tests. */
 export const timeouts = table({
   idle: duration(
-    "A session without payload for this long ends; heartbeats do not count, as in kube-apiserver. So does an HTTP response of no declared length.",
+    "How long a session may carry no payload; heartbeats do not count, as in kube-apiserver. Past it the session ends with a Status. It also ends HTTP responses without a declared length, such as watches.",
     { default: "4h", ...PATIENCE },
   ),
-  streamCreation: duration("A node has this long to accept the streams of an exec or attach.", {
-    default: "30s",
-    ...PATIENCE,
-  }),
+  streamCreation: duration(
+    "How long a node may take to accept the streams of an exec or attach, and a bridged client to open them. Past it the session ends with a Status.",
+    {
+      default: "30s",
+      ...PATIENCE,
+    },
+  ),
   webSocketPing: duration(
-    "Between WebSocket PINGs to a client, which keep load balancers from cutting a silent session.",
+    "Time between WebSocket PINGs to a client, or to a silent node; they keep load balancers from closing a silent session.",
     { default: "20s", ...HEARTBEAT },
   ),
   // client-go stops reading after 61 s without a PONG, and its own PINGs wait behind a stalled
   // terminal.
-  unsolicitedPong: duration("Between unsolicited WebSocket PONGs to a client.", {
-    default: "15s",
-    ...HEARTBEAT,
-  }),
-  spdyPing: duration("Between SPDY PINGs to a node.", { default: "10s", ...HEARTBEAT }),
-  dial: duration("Connecting to an upstream: name lookup, TCP and TLS.", {
-    default: "10s",
-    ...UPSTREAM_WAIT,
-  }),
-  peerDial: duration("Connecting to another replica, and its response to a resumption.", {
+  unsolicitedPong: duration(
+    "Time between unsolicited WebSocket PONGs to a client; client-go stops after 61 s without one.",
+    {
+      default: "15s",
+      ...HEARTBEAT,
+    },
+  ),
+  spdyPing: duration(
+    "Time between SPDY PINGs to a silent node, or to the SPDY client of a bridged command.",
+    { default: "10s", ...HEARTBEAT },
+  ),
+  dial: duration(
+    "Connecting to an upstream: name lookup, TCP and TLS. Past it: 500, `error dialing backend`.",
+    {
+      default: "10s",
+      ...UPSTREAM_WAIT,
+    },
+  ),
+  peerDial: duration("Connecting to another replica, and its response to a resumption. Past it: 503.", {
     default: "2s",
     ...UPSTREAM_WAIT,
   }),
-  peerList: duration("One page of another replica's list of sessions, from the dial to its last byte.", {
-    default: "1s",
-    ...UPSTREAM_WAIT,
-  }),
+  peerList: duration(
+    "One page of another replica's list of sessions, from the dial to its last byte. Past it `/sessions` names the replica under `partial`.",
+    {
+      default: "1s",
+      ...UPSTREAM_WAIT,
+    },
+  ),
   upgradeResponse: duration(
-    "An upstream's response to an upgrade, from the last byte of the request to the end of the response's head.",
+    "An upstream's response to an upgrade, from the request's last byte to the end of the response's head. Past it: 500.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
   // kube-apiserver itself ends it after 60 s (--request-timeout).
   apiServerRequest: duration(
-    "A request to an API server, to the last byte of its response. Watches, logs and proxied requests have no such time.",
+    "A request to an API server, to the last byte of its response; watches, logs and proxied requests are exempt. Past it: 504, 408 if the client's body is missing, or the response is cut.",
     { default: "90s", ...UPSTREAM_WAIT },
   ),
   requestBody: duration(
-    "A request's body to an API: silence within a forwarded body of declared length, or the whole body of a review.",
+    "Silence within a forwarded request body of declared length, or the whole body of a review. Past it: 408.",
     { default: "1m", ...UPSTREAM_WAIT },
   ),
   streamIdle: duration(
-    "A side of an HTTP exchange that owes bytes, or does not take those that wait for it (Envoy's stream idle timeout).",
+    "How long a side of an HTTP exchange may owe bytes, or not read those that wait for it (Envoy's stream idle timeout). Past it: 408 or 504 before the response, else the exchange is cut.",
     { default: "5m", ...UPSTREAM_WAIT },
   ),
-  nodeMemory: duration("Learned state of a node without requests is dropped after this long.", {
+  nodeMemory: duration("How long the learned state of an unused node is kept. Past it, it is dropped.", {
     default: "1h",
     ...PATIENCE,
   }),
-  runtimeCall: duration("A container runtime's response to a call that waits for no container.", {
-    default: "30s",
-    ...UPSTREAM_WAIT,
-  }),
+  runtimeCall: duration(
+    "A container runtime's response to a call that waits for no container; commands of `/run` are exempt. Past it: 500.",
+    {
+      default: "30s",
+      ...UPSTREAM_WAIT,
+    },
+  ),
   keepAlive: duration(
-    "A client's connection without a request: longer than the 60 s after which common load balancers close their side.",
+    "How long a client's connection may have no request; longer than the 60 s after which common load balancers close it. Past it, it is closed.",
     { default: "75s", ...PATIENCE },
   ),
-  handshake: duration("A client's request head, from its first byte.", { default: "30s", ...UPSTREAM_WAIT }),
+  handshake: duration(
+    "A client's request head, from its first byte. Past it, and up to 5 s more: 408, and the connection is closed.",
+    { default: "30s", ...UPSTREAM_WAIT },
+  ),
   lingerIdle: duration(
-    "After the end of a session: a peer that neither sends nor closes for this long is disconnected.",
+    "How long a peer may neither send, read nor close after its session's end. Past it, it is disconnected.",
     { default: "1m", ...UPSTREAM_WAIT },
   ),
   lingerMax: duration(
-    "After the end of a session: a peer that keeps sending and never closes is disconnected after this long.",
+    "How long a peer may stay connected after its session's end, again for each 1 MiB that it reads. Past it, it is disconnected.",
     { default: "10m", ...UPSTREAM_WAIT },
   ),
   shutdownDelay: duration(
-    "After SIGTERM, everything is still served for this long, so that load balancers notice that readiness is gone.",
+    "How long everything is still served after SIGTERM while readiness fails, so that load balancers notice. Past it the grace period begins.",
     { default: "0s", from: "0s", to: LONGEST_WAIT },
   ),
-  shutdownGracePeriod: duration("After SIGTERM, sessions have this long to finish before they are ended.", {
-    default: "30s",
-    from: "0s",
-    to: LONGEST_WAIT,
-  }),
+  shutdownGracePeriod: duration(
+    "How long sessions and requests may take to finish after SIGTERM; watches and followed logs end at once. Past it they are ended as failures.",
+    {
+      default: "30s",
+      from: "0s",
+      to: LONGEST_WAIT,
+    },
+  ),
 });
 
 /** In milliseconds. */

@@ -11,7 +11,7 @@ export const tracing = table({
   }),
   serviceName: string("The `service.name` of the spans.", { default: "sluice" }),
   samplePercent: count(
-    "Of all traces, how many are recorded. Those that clients began are drawn by chance: they choose the ids.",
+    "Percentage of traces to record. Traces that clients began are chosen at random, since clients choose their ids.",
     {
       default: 10,
       from: 0,
@@ -19,15 +19,22 @@ export const tracing = table({
     },
   ),
   followsClients: boolean(
-    "Record what a client's `traceparent` says is recorded. Off: clients cannot fill the collector.",
+    "Record the traces that a client's `traceparent` marks as recorded. Off: clients cannot flood the collector.",
     { default: false },
   ),
-  maxQueuedSpans: count("Spans that wait to be sent. Past it: lost.", {
-    default: 2_048,
-    from: 1,
-    to: 1_000_000,
+  maxQueuedSpans: count(
+    "Spans that wait to be sent. Past it they are lost, and counted in `sluice_trace_spans_total`.",
+    {
+      default: 2_048,
+      from: 1,
+      to: 1_000_000,
+    },
+  ),
+  timeout: duration("One delivery to the collector. Past it its spans are lost.", {
+    default: "10s",
+    from: "100ms",
+    to: "1m",
   }),
-  timeout: duration("One delivery to the collector.", { default: "10s", from: "100ms", to: "1m" }),
 });
 
 export type TracingSettings = ValueOf<typeof tracing>;

@@ -9,13 +9,13 @@ import { proberElection } from "./leader-election.ts";
 const SECONDS = { from: 1, to: 86_400 } as const;
 const THRESHOLD = { from: 1, to: 1_000 } as const;
 
-const port = count("Absent: the port that requests go to.", { from: 1, to: 65_535 });
+const port = count("Port to check. Absent: the port that requests use.", { from: 1, to: 65_535 });
 
 const httpGet = checked(
   table({
     port,
     path: string("Path of the request.", { default: "/" }),
-    scheme: choice("Whether the connection is TLS.", ["HTTP", "HTTPS"], { default: "HTTP" }),
+    scheme: choice("Whether to use TLS.", ["HTTP", "HTTPS"], { default: "HTTP" }),
     protocol: choice("`HTTP2` is HTTP/2 in cleartext.", ["HTTP1", "HTTP2"], { default: "HTTP1" }),
   }),
   ({ scheme, protocol }, section) => {
@@ -27,22 +27,22 @@ const httpGet = checked(
 const grpc = table({
   port,
   service: string("Service of the health check.", { default: "" }),
-  mode: choice("Whether the connection is TLS.", ["Plaintext", "TLS"], { default: "Plaintext" }),
+  mode: choice("Whether to use TLS.", ["Plaintext", "TLS"], { default: "Plaintext" }),
 });
 
 const HANDLERS = ["tcpSocket", "httpGet", "grpc"] as const;
 
 const probeFields = table({
-  tcpSocket: optionalSection("A connection, the handler of a probe without one.", table({ port })),
-  httpGet: optionalSection("A GET with a status from 200 to 399.", httpGet),
-  grpc: optionalSection("A health check over gRPC.", grpc),
+  tcpSocket: optionalSection("Opens a TCP connection. The default.", table({ port })),
+  httpGet: optionalSection("Sends a GET; 200 to 399 is success.", httpGet),
+  grpc: optionalSection("Calls gRPC's health service.", grpc),
   periodSeconds: count("Seconds between attempts.", { default: 10, ...SECONDS }),
-  timeoutSeconds: count("Seconds of one attempt.", { default: 1, ...SECONDS }),
-  successThreshold: count("Successes in a row after a failure that count as success.", {
+  timeoutSeconds: count("Seconds that one attempt may take.", { default: 1, ...SECONDS }),
+  successThreshold: count("Successes in a row that make a failed upstream healthy.", {
     default: 1,
     ...THRESHOLD,
   }),
-  failureThreshold: count("Failures in a row that count as failure.", { default: 3, ...THRESHOLD }),
+  failureThreshold: count("Failures in a row that make it unhealthy.", { default: 3, ...THRESHOLD }),
 });
 
 /** An upstream's probe, with the fields of a container's probe. */
@@ -61,17 +61,17 @@ export type UpstreamProbe = ValueOf<typeof probe>;
 /** Active health checks of upstreams. */
 export const upstreamProbes = table({
   nodes: optionalSection(
-    "Of every node, at its kubelet's address: sessions to a failed one get 503 without a dial.",
+    "Checks every node at its kubelet's address; sessions to an unhealthy node get 503 without a dial.",
     probe,
   ),
-  gateways: optionalSection("Of every streaming gateway of the ingress listener that has a URL.", probe),
+  gateways: optionalSection("Checks every streaming gateway of the ingress listener that has a URL.", probe),
 });
 
 /** Probes pods in place of their kubelets. */
 export const podProbes = table({
   nodeNames: strings("Nodes whose pods are probed."),
   threads: count(
-    "Threads for probes alone, at most; `auto` is one for each core. They start when probes are many.",
+    "Threads for probes; `auto`: one for each core. They start when there are many probes. Past it further probes share them.",
     {
       default: "auto",
       or: "auto",
@@ -80,7 +80,7 @@ export const podProbes = table({
     },
   ),
   leaderElection: section(
-    "Which of several replicas probes, with a live API. Without effect where the kubelet listener's node is among nodeNames: it alone has the runtime.",
+    "Elects the replica that probes, with a live API. Ignored if `nodeNames` includes the kubelet listener's node, whose runtime only this replica can reach.",
     proberElection,
   ),
 });

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { count } from "../number-fields.ts";
 
+/** Serving processes. Past it the configuration is refused. */
 const MAX_WORKERS = 256;
 
 export const workers = count("Number of serving processes; `auto` starts one per available core.", {

@@ -22,7 +22,10 @@ export interface EgressProxy {
   readonly authorization?: (() => Promise<string>) | undefined;
 }
 
-/** A proxy's answer is a status line and a few headers. */
+/**
+ * The head of an egress proxy's answer: a status line and a few headers. Past it: 500, `header size
+ * limit exceeded`.
+ */
 const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
 const MAX_QUOTED_CHARACTERS = 100;
 

@@ -1,6 +1,6 @@
 /**
- * One client address may cancel this many requests at once at one h2c endpoint, and CANCELS_PER_SECOND
- * more each second.
+ * Requests that one client address cancels at once at an h2c endpoint, and CANCELS_PER_SECOND more.
+ * Past it, it uses other connections.
  */
 export const CANCELS_AT_ONCE = 100;
 export const CANCELS_PER_SECOND = 10;

@@ -38,7 +38,10 @@ interface ForwardOverHttp2Options extends Http2ResponseOptions {
   nextUpstream(): Http2Upstream | undefined;
 }
 
-/** How often a request that a backend did not process is resent (RFC 9113 section 8.7). */
+/**
+ * How often a request that a backend did not process is resent (RFC 9113 section 8.7). Past it:
+ * 502.
+ */
 const MAX_RESENDS = 3;
 
 /**

@@ -2,8 +2,8 @@ import type { ClientHttp2Stream } from "node:http2";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 
 /**
- * This much of a request's body is kept until there is an answer, for a retry if the backend refuses
- * the stream.
+ * The part of a request's body that is kept to resend it. Past it an unprocessed request is not
+ * resent: 502.
  */
 const MAX_KEPT_BODY_BYTES = 64 * 1024;
 

@@ -21,8 +21,8 @@ export interface Http2UpstreamTimes {
 }
 
 /**
- * A backend that refused a stream gets no more streams on any connection than it had then, for this
- * many milliseconds.
+ * How long a backend that refused a stream gets no more streams than it had then, on any
+ * connection. Past it more are tried.
  */
 const LEARNED_LIMIT_MS = 10_000;
 

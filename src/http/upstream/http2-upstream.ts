@@ -8,10 +8,16 @@ import {
 
 const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
 
-/** Most connections to one endpoint. Another one opens when all others are full. */
+/**
+ * Connections to one h2c endpoint, and as many for clients past their share of cancels. Past it the
+ * one with the fewest streams takes more.
+ */
 const MAX_HTTP2_CONNECTIONS = 16;
 
-/** After this many cancelled streams a connection gets no new ones: node:http2 and Go close it at 1,000. */
+/**
+ * Cancelled streams of one connection to an h2c backend; node:http2 and Go close it at 1,000. Past
+ * it another connection opens.
+ */
 const MAX_CANCELLED_STREAMS = 400;
 
 /** One HTTP/2 upstream with prior knowledge (h2c). All its exchanges share a few connections. */

@@ -40,7 +40,7 @@ interface AgentLeg extends Component {
 
 /** The user waits at a terminal, and kubectl reports broken sessions. */
 const SHUTDOWN_GRACE_MS = 0;
-/** The same as client-go's dialler. */
+/** Dialling the API server: name lookup, TCP and TLS, as client-go's dialler. Past it: 503. */
 const DIAL_MS = 30_000;
 
 /** Builds the agent's leg, not yet listening. Throws if the kubeconfig is invalid. */

@@ -4,8 +4,8 @@ import { TokenDigests } from "../../access/authn/token-digests.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
- * Beyond this, the least recently used credential is forgotten; it shares its address's seats until
- * it is accepted again.
+ * Accepted credentials. Past it the least recently used shares its address's seats until it is
+ * accepted again.
  */
 export const MAX_ACCEPTED_CREDENTIALS = 10_000;
 

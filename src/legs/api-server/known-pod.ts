@@ -13,8 +13,8 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { readOnlyOptions } from "./answer-from-cluster.ts";
 
 /**
- * How long the API server has to answer for a pod that Sluice also knows. An API server that hangs
- * counts as down.
+ * How long the API server has to answer for a pod that Sluice also knows. Past it Sluice answers,
+ * with a Warning.
  */
 export const KNOWN_POD_ANSWER_MS = 10_000;
 

@@ -12,7 +12,7 @@ import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
 
-/** Refused node addresses that are logged; further ones are only counted. */
+/** Refused node addresses that are logged, each once. Past it they are only counted. */
 const MAX_LOGGED_REFUSALS = 1_000;
 
 /** Decides how to reach kubelets. `ownEndpoints`: this process' API-server addresses, read at each dial. */

@@ -11,7 +11,10 @@ import {
 } from "./grpc-status.ts";
 import { decodeCheckResponse } from "./health-messages.ts";
 
-/** grpc-go's maximum for one message. A normal answer is two bytes long. */
+/**
+ * A gRPC health answer, as in grpc-go; a normal one has two bytes. Past it: Failure,
+ * ResourceExhausted.
+ */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 const FRAME_HEADER_BYTES = 5;

@@ -14,8 +14,8 @@ import { ExchangeError } from "../exchange-error.ts";
 import { BodyStart, type HttpReply } from "./http-reply.ts";
 
 /**
- * Status lines and headers of all responses in an exchange, interim ones included. Go does not
- * limit their number.
+ * The heads of a probed server's answer, interim ones included; Go does not limit their number.
+ * Past it: Failure.
  */
 const MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 

@@ -22,7 +22,10 @@ interface Http2LinkHandler extends ClientConnectionHandler {
 /** GOAWAY without an error, with no server stream accepted. */
 const GOAWAY_BYTES = encodeFrame(FRAME.GOAWAY, 0, 0, new Uint8Array(8));
 
-/** Bound on our answers to PINGs and SETTINGS that the server does not read. */
+/**
+ * Answers to PINGs and SETTINGS that a probed server does not read. Past it: Failure `http2: too
+ * many control frames`.
+ */
 const MAX_UNSENT_BYTES = 64 * 1024;
 
 /**

@@ -42,7 +42,10 @@ function isSame(before: SerializedProbe, target: ProbeTarget, options: ProbeOpti
   );
 }
 
-/** A thread caches this many probes with their prepared requests, some 3 KB each. */
+/**
+ * Probes that a thread caches with their prepared requests, some 3 KB each. Past it all are
+ * forgotten and cached again as they come.
+ */
 const MAX_KNOWN_PROBES = 20_000;
 
 /** Caches parsed texts. When full, it empties and starts over. */

@@ -1,6 +1,6 @@
 /**
- * The upstream must end the session this soon after the status and the last output; containerd does so
- * at once.
+ * How long an upstream may take to end the session after the status; containerd ends it at once.
+ * Past it the session ends by that status.
  */
 const AFTER_STATUS_MS = 10_000;
 

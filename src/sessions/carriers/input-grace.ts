@@ -2,8 +2,8 @@ import type { Duplex } from "node:stream";
 import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 
 /**
- * Before v5 a client can end stdin only by closing the connection. After a proper close the command
- * has this long to read its input and finish, before the gateway closes the node's connection.
+ * How long a command may read its input and finish after a proper close, which before v5 ends
+ * stdin. Past it the node's connection is closed.
  */
 export const INPUT_GRACE_MS = 10_000;
 

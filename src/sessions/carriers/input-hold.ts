@@ -6,19 +6,22 @@ import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
  * receiver within 200 ms.
  */
 const DRAINED_MS = 250;
-/** Input is held at most this long. */
+/**
+ * How long input waits for output that its node has queued. Past it, it goes on, or is dropped if
+ * the command has ended.
+ */
 export const MAX_INPUT_HOLD_MS = 1_000;
-/** The limit for a terminal, whose user waits for the echo of each key. */
+/** The same in a terminal, whose user waits for the echo of each key. Past it the input goes on. */
 export const MAX_TERMINAL_HOLD_MS = 200;
 /**
- * Output beyond this, since the client's last input, is not a reply to that input: the status may be
- * queued after it.
+ * Output since the client's last input that may be a reply to it. Past it input waits: the status
+ * may be queued behind the output.
  */
 export const BULK_OUTPUT_BYTES: number = 512 * 1024;
 
 /**
- * Larger pieces belong to a bulk transfer, which is not held; nor is any input within STREAM_MS after
- * one.
+ * A piece of input. Past it, it belongs to a bulk transfer, which does not wait; nor does any input
+ * within STREAM_MS after it.
  */
 export const MAX_HELD_PIECE_BYTES: number = 8 * 1024;
 const STREAM_MS = 5_000;

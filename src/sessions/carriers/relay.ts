@@ -13,8 +13,8 @@ import type { StreamingSession } from "../session.ts";
 import { InputHold } from "./input-hold.ts";
 
 /**
- * If the gateway ends a session in the middle of a node's frame, it waits this long for the rest of
- * the frame.
+ * How long an ending session waits for the rest of a node's frame. Past it the connection is broken
+ * off: WebSocket clients see 1006.
  */
 export const BOUNDARY_WAIT_MS = 1_000;
 

@@ -1,6 +1,6 @@
 import { encodePing } from "@sluice/protocols/spdy";
 
-/** Most PINGs that are remembered for a client that does not read; further ones get no answer. */
+/** PINGs that are remembered for a SPDY client that does not read. Past it they get no answer. */
 export const MAX_OWED_PINGS = 64;
 
 /**

@@ -10,7 +10,10 @@ import {
 } from "@sluice/protocols/remotecommand";
 import { JsonObjectEnd } from "./json-object-end.ts";
 
-/** A runtime's status is a few hundred bytes, plus the command line, which may be long. */
+/**
+ * A node's status of a command: a few hundred bytes and the command line. Past it the session
+ * counts as `upstream-failed`.
+ */
 export const MAX_STATUS_BYTES: number = 64 * 1024;
 
 export interface Conclusion {

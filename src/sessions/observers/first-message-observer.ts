@@ -4,7 +4,10 @@ import type { SessionObserver } from "./session-observer.ts";
 /** A node's first message: output, or a failure with the node's text. */
 export type FirstMessage = { readonly kind: "output" } | { readonly kind: "failure"; readonly text: string };
 
-/** A node's Status is a few hundred bytes. */
+/**
+ * A Status that is a node's first message: a few hundred bytes. Past it the message counts as
+ * output.
+ */
 export const MAX_STATUS_BYTES: number = 4 * 1024;
 /**
  * Watches a v5 pass-through session until the node's first message. Kubelets answer 101 before they

@@ -34,7 +34,10 @@ import type { ResumableCounts, ResumptionMetrics } from "../../observability/res
 import type { Admission } from "../admission.ts";
 import type { SessionOwner } from "./session-owner.ts";
 
-/** After this many wrong proofs a session refuses further attempts, its owner's included, for a while. */
+/**
+ * Wrong proofs of a resumption in a row. Past it attempts get 429, the owner's included, until 10 s
+ * after the last; the session continues.
+ */
 const MAX_WRONG_PROOFS = 8;
 /** The length of that pause, counted from the last wrong proof. */
 const WRONG_PROOF_PAUSE_MS = 10_000;

@@ -15,7 +15,10 @@ import { attachToHeld, type ResumedRequest } from "./attach-to-held.ts";
 import { callerIn } from "./caller-line.ts";
 import { resumeSession } from "./resume-session.ts";
 
-/** Limit for requests between processes: a user may be in many groups. */
+/**
+ * A resumption that one worker passes to another, with its user's groups. Past it: 431; the client
+ * tries again until its window ends.
+ */
 const MAX_HEAD_BYTES = 1024 * 1024;
 
 type OwnerContext = Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">;

@@ -1,9 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { placedFields } from "../../../packages/client/src/config/field.ts";
-import { parseQuantity } from "../../../packages/client/src/config/quantity.ts";
 import { parseYamlDocuments } from "../../../packages/client/src/config/yaml-documents.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { locate } from "../../../src/cluster/locate.ts";
@@ -13,7 +12,6 @@ import {
   gatewayConfiguration,
   parseConfiguration,
 } from "../../../src/config/configuration.ts";
-import { parseDuration } from "../../../src/config/duration.ts";
 
 const root = new URL("../../../", import.meta.url);
 
@@ -71,27 +69,6 @@ describe("deploy/examples/rbac.yaml", () => {
     const name = "deploy/examples/rbac.yaml";
     const objects = parseManifests([{ name, text: textOf(name) }]);
     expect(objects.map(({ kind }) => kind)).toContain("ClusterRoleBinding");
-  });
-});
-
-describe("docs/limits.md", () => {
-  const text = textOf("docs/limits.md");
-  const rows = Array.from(placedFields(gatewayConfiguration), ({ path, field }) => ({
-    name: path.join("."),
-    value: field.default,
-    read: field.type === "duration" ? parseDuration : parseQuantity,
-  })).filter(({ name, value }) => /^(limits|timeouts)\./.test(name) && value !== undefined);
-  it("is compared with every limit and time", () => expect(rows.length).toBeGreaterThan(40));
-
-  it.each(rows)("has $name with its default", ({ name, value, read }) => {
-    const [, documented = ""] = new RegExp(`^\\| \`${name}\` \\| (\\S+) \\|`, "m").exec(text) ?? [];
-    expect(read(documented)).toBe(read(String(value)));
-  });
-
-  it("names tests that exist", () => {
-    const files = [...text.matchAll(/`(test\/\S+?\.test\.ts)`/g)].map(([, file]) => file ?? "");
-    expect(files.length).toBeGreaterThan(10);
-    expect(files.filter((file) => !existsSync(new URL(file, root)))).toEqual([]);
   });
 });
 

@@ -5,7 +5,9 @@ import type { FileContent, NamedFile } from "./named-file.ts";
 import { suggestion } from "./nearest-name.ts";
 import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
 
-/** Unknown fields reported for one map, each with a suggestion. */
+/**
+ * Unknown fields of one map that are named, each with a suggestion. Past it they are only counted.
+ */
 const MAX_UNKNOWN_FIELDS = 100;
 
 /** Stands for standard output in a file to write. */

@@ -10,9 +10,12 @@ import {
   type YAMLMap,
 } from "yaml";
 
-/** Aliases in one document; resolving one searches all anchors. */
+/** Aliases in one document; resolving one searches all anchors. Past it the file is refused. */
 export const MAX_YAML_ALIASES = 1_000;
-/** Entries that a document's merge keys (`<<`) may copy; nested merges copy entries again. */
+/**
+ * Entries that a document's merge keys (`<<`) copy; nested merges copy entries again. Past it the
+ * file is refused.
+ */
 export const MAX_MERGED_ENTRIES = 100_000;
 
 /** Counts the entries that merge keys would copy, in linear time and before the copying. */

@@ -54,14 +54,11 @@ export const EMPTY_DOCUMENT: Pick<YamlDocument, "value" | "placeOf"> = {
   placeOf: () => ({ line: 1, column: 1 }),
 };
 
-/** Far above any manifest, far below a process's memory. Checked before parsing. */
+/** A YAML file: far above any manifest. Past it, it is refused before it is parsed. */
 export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
-/** A Pod's fields are less than 20 levels deep. */
+/** Levels of a YAML file; a Pod has less than 20. Past it, it is refused with its line. */
 const MAX_YAML_DEPTH = 100;
-/**
- * All aliases of a document may expand to this many nodes; the "billion laughs" file expands to
- * 10^9.
- */
+/** Nodes that all aliases expand to; "billion laughs" has 10^9. Past it: refused. */
 const MAX_ALIASED_NODES = 10_000;
 
 /**

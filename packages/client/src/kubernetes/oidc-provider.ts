@@ -9,7 +9,7 @@ export interface OidcOptions {
   readonly timeoutMs?: number;
 }
 
-/** Limit for each request to an identity provider. */
+/** One request to an identity provider. Past it the request that needs the token fails. */
 const PROVIDER_TIMEOUT_MS = 10_000;
 /** Tokens are renewed this long before expiry, because clocks differ (client-go's expiryDelta). */
 const EXPIRY_MARGIN_MS = 10_000;

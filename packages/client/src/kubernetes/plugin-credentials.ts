@@ -12,7 +12,10 @@ export interface PluginOptions extends OidcOptions {
   readonly isTerminal?: () => boolean;
 }
 
-/** Leaves a person time to log in. */
+/**
+ * A credential plugin, which may ask a person to log in. Past it, it is killed and the request
+ * fails.
+ */
 const PLUGIN_TIMEOUT_MS = 60_000;
 
 /** client-go's messages for providers that it removed in 1.26. */

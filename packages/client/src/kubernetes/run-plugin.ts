@@ -2,12 +2,15 @@ import { spawn } from "node:child_process";
 import type { ExecPlugin } from "./kubeconfig-entries.ts";
 
 /**
- * Limit for a plugin's standard output; credentials with long certificate chains take tens of
- * kilobytes.
+ * A plugin's standard output; credentials with long certificate chains take tens of kilobytes. Past
+ * it the plugin is killed.
  */
 export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
 
-/** How long a plugin's children may keep its pipe open after the plugin exits. */
+/**
+ * How long a plugin's children may keep its pipe open after it exits. Past it what was printed
+ * counts.
+ */
 const PLUGIN_PIPE_MS = 1_000;
 
 const NOT_INSTALLED = `

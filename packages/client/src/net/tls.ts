@@ -30,8 +30,8 @@ interface ExpectedPeer {
 }
 
 /**
- * Most sessions that one UpstreamTls remembers for resumption; the oldest is dropped first. A session
- * is 1-3 KiB.
+ * TLS sessions that one UpstreamTls remembers for resumption, 1 to 3 KiB each. Past it the oldest
+ * is forgotten.
  */
 export const MAX_REMEMBERED_SESSIONS = 1000;
 

@@ -5,8 +5,8 @@ import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connection.ts";
 
 /**
- * If the connection ended after the client had been sent everything, the session waits only this long,
- * in milliseconds, rather than for the whole window.
+ * How long a session waits for a client that had been sent everything when its connection ended.
+ * Past it the session is over.
  */
 export const COMPLETED_WINDOW_MS = 10_000;
 const READ_AHEAD_BYTES = 16 * 1024;

@@ -13,7 +13,10 @@ import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ResumableSocket } from "./resumable-socket.ts";
 import { proofOf } from "./resume-proof.ts";
 
-/** Bytes that this side can buffer in each direction. */
+/**
+ * Unacknowledged bytes of a resumable session in each direction, or fewer if the server says so.
+ * Past it input waits.
+ */
 const OFFERED_WINDOW_BYTES: number = 1024 * 1024;
 /** Upper limit for the window that a server may set. */
 const MAX_WINDOW_SECONDS = 24 * 3_600;
@@ -21,8 +24,8 @@ const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
 /**
- * How long to retry while a server accepts connections and breaks each one without an answer. After
- * this its process has died, and the session with it.
+ * Retries while a server accepts connections and breaks each off: its process died, and the session
+ * with it. Past it: "connection-lost".
  */
 export const BROKEN_OFF_MS = 10_000;
 

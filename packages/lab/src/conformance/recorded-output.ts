@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 
-/** Bytes to store; beyond this only digest, length and check continue. */
+/**
+ * Bytes of a stream that a conformance case stores. Past it only digest, length and check continue.
+ */
 export const MAX_KEPT_BYTES: number = 256 * 1024;
 
 /** Knows the right byte at each offset. */

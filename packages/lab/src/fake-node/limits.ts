@@ -2,16 +2,16 @@ import type { Http1Bounds } from "@sluice/client/internal/http/downstream/http1-
 
 /** Every bound of a fake node. Times are in milliseconds. */
 export interface FakeNodeLimits {
-  /** A client has this long to open the streams of an exec or attach, and both streams of a forwarded connection. */
+  /** How long a client may take to open the streams of an exec or attach, or of a forwarded connection. Past it the session ends. */
   readonly streamCreationTimeoutMs: number;
   /**
-   * A target that accepts no byte for this long, and so blocks the other connections, gets its
-   * connection reset.
+   * How long a target may accept no byte and so block other connections. Past it its connection is
+   * reset.
    */
   readonly streamStallTimeoutMs: number;
-  /** Input that a process has not read yet; beyond it the node stops reading the client's connection. */
+  /** Input that a process has not read yet. Past it the node stops reading the client's connection. */
   readonly maxStdinBufferBytes: number;
-  /** The same bound for the target of one forwarded connection. */
+  /** The same for the target of one forwarded connection. Past it the node stops reading the client. */
   readonly maxForwardBufferBytes: number;
   /**
    * Time for the client to finish after the target has ended; then, like containerd, both close.
@@ -24,12 +24,12 @@ export interface FakeNodeLimits {
    */
   readonly maxUnreadForwardBytes: number;
   /**
-   * A main process' output kept for `/containerLogs`; beyond it the oldest lines are dropped. Each
-   * line counts 64 bytes extra.
+   * A main process' output for `/containerLogs`; each line counts 64 bytes extra. Past it the oldest
+   * lines are dropped.
    */
   readonly maxLogBytes: number;
   /**
-   * Answers (to PINGs) queued for a client that sends but does not read; beyond it the client is
+   * Answers (to PINGs) queued for a client that sends but does not read. Past it the client is
    * disconnected.
    */
   readonly maxQueuedBytes: number;

@@ -23,12 +23,21 @@ interface WebhookAuthorizerOptions {
   onFailure(error: Error): void;
 }
 
-/** Concurrent reviews of different requests; further ones wait, and users take turns. */
+/**
+ * Concurrent SubjectAccessReviews of different requests. Past it they wait, and users take turns.
+ */
 export const MAX_ACCESS_REVIEWS_IN_FLIGHT = 64;
+/**
+ * SubjectAccessReviews that wait. Past it the newest of the longest queue gets 429 with
+ * Retry-After.
+ */
 export const MAX_WAITING_ACCESS_REVIEWS = 1_000;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Longer attributes are not cached, so that a caller cannot fill the cache. */
+/**
+ * Attributes whose decision is cached, so that a caller cannot fill the cache. Past it the webhook
+ * is queried every time.
+ */
 const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
 
 /**

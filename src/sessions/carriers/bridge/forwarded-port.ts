@@ -2,8 +2,8 @@ import { forwardErrorText } from "@sluice/protocols/portforward";
 import type { SpdyStream, SpdyStreamHandler, StreamEnd } from "@sluice/protocols/spdy";
 
 /**
- * Nodes end both streams of a pair together. If the error stream stays open, the pair ends after this
- * time.
+ * How long a node may take to end the error stream of a bridged port after its data. Past it the
+ * connection ends.
  */
 const AFTER_DATA_MS = 10_000;
 

@@ -9,7 +9,7 @@ import type { Section } from "../section.ts";
 export function upstreamTrustFields(options: TrustOptions = {}) {
   return {
     certificateAuthorityFile: file(
-      "Authorities that the server's certificate is verified against. Absent: Node.js's own list.",
+      "Authorities to verify the server's certificate with. Absent: Node.js's own list.",
       "certificates",
       options.certificateAuthorityFile,
     ),

@@ -45,7 +45,7 @@ export function webhookTargetFields(flag: string) {
       clientCertificateFile: replaced,
       clientKeyFile: replaced,
     }),
-    tokenFile: file("A bearer token. The file is read for every request.", "text", replaced),
+    tokenFile: file("Bearer token; read for every request.", "text", replaced),
   };
 }
 

@@ -3,10 +3,11 @@ import type { Duplex } from "node:stream";
 import { beginsProxyHeader } from "@sluice/protocols/proxy-protocol";
 
 /**
- * After a refusal, a client that is silent for the first time is disconnected, as by Go's servers; any
- * client after the second.
+ * Silence of a client after a refusal with 400, 408, 413 or 431, as in Go's servers. Past it the
+ * connection is closed.
  */
 export const REFUSAL_LINGER_MS = 500;
+/** A connection after such a refusal. Past it, it is closed, however much the client sends. */
 const MAX_REFUSAL_LINGER_MS = 5_000;
 
 /** Node's parser error: the bytes received, and how many were parsed. */

@@ -12,8 +12,8 @@ import { answerClientErrors, type UnknownMethod } from "./client-error.ts";
 import { answerPlainHttp } from "./plain-http.ts";
 
 /**
- * Most requests of one connection that wait for an earlier answer. Clients repeat further ones on
- * another connection.
+ * Requests of one connection that wait for an earlier answer. Past it the connection ends behind
+ * the last answer.
  */
 export const MAX_PIPELINED_REQUESTS = 32;
 

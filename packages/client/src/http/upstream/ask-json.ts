@@ -39,7 +39,10 @@ export interface JsonAnswer {
   readonly body: unknown;
 }
 
-/** Answers to reviews and of issuers are a few hundred bytes. */
+/**
+ * An answer of a webhook or issuer, usually a few hundred bytes. Past it the request fails; a
+ * webhook's is denied.
+ */
 const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
 
 /** What a client of a JSON API says of itself. */

@@ -22,9 +22,14 @@ export interface HttpUpstreamOptions {
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
 }
 
+/** Idle connections of one upstream. Past it a connection is closed after its response. */
 const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
-/** Below the 60 s for which common servers and load balancers keep an idle connection. */
+/**
+ * An idle connection of an upstream, or what its Keep-Alive promises less 1 s. Past it, it is
+ * closed: servers often close at 60 s.
+ */
 const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
+/** Exchanges of one connection to an upstream. Past it, it is closed behind the last one. */
 const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
 
 /**

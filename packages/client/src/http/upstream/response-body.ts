@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { SingleResponse } from "./single-response.ts";
 
-/** Limit for a refusal's body, so that its readers need no timer. */
+/** Reading a refusal's body, so that its readers need no timer. Past it, it is cut off. */
 const REFUSAL_BODY_DEADLINE_MS = 10_000;
 
 interface ResponseBodyOptions {

@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { type Field, placedFields } from "../../packages/client/src/config/field.ts";
+import { gatewayConfiguration } from "../../src/config/configuration.ts";
+
+const root = new URL("../../", import.meta.url);
+
+/** A bound that users see: its name, its value, and what happens past it. */
+export interface Bound {
+  readonly name: string;
+  /** The file that declares a bound without a field. */
+  readonly file?: string;
+  readonly value: string;
+  readonly sentence: string;
+}
+
+/** The sources of each package, and its heading. */
+const HEADING: Readonly<Record<string, string>> = {
+  src: "The gateway and its commands",
+  "packages/client/src": "@sluice/client",
+  "packages/lab/src": "@sluice/lab",
+  protocols: "@sluice/protocols",
+};
+
+/** Fields whose sentence says what happens past them, and all of `limits` and `timeouts`. */
+export function configuredBounds(): Bound[] {
+  const places = new Map<string, Bound>();
+  for (const { path, field } of placedFields(gatewayConfiguration)) {
+    const name = path.join(".");
+    if (!isBound(name, field)) continue;
+    // A section in several places is listed at the shortest path, as in docs/configuration.md.
+    const key = `${path.slice(-2).join(".")} ${field.sentence}`;
+    const other = places.get(key);
+    if (other === undefined || name.length < other.name.length) places.set(key, boundOf(name, field));
+  }
+  const isMain = ({ name }: Bound): boolean => /^(?:limits|timeouts)\./.test(name);
+  return [...places.values()].toSorted((a, b) => Number(isMain(b)) - Number(isMain(a)));
+}
+
+function isBound(name: string, { table, sentence }: Field): boolean {
+  return table === undefined && (/^(?:limits|timeouts)\./.test(name) || isSentenceOfBound(sentence));
+}
+
+function boundOf(name: string, { default: usual, sentence }: Field): Bound {
+  return { name, value: usual === undefined ? "" : String(usual), sentence };
+}
+
+/** Constants whose comment says what happens past them. */
+export function fixedBounds(): Bound[] {
+  return Object.keys(HEADING).flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts") && !/(?:^|\/)(?:node_modules|dist(?:\.\d+)?)\//.test(name))
+      .map((name) => `${folder}/${name}`)
+      .sort()
+      .flatMap((file) => boundsIn(readFileSync(new URL(file, root), "utf8"), file)),
+  );
+}
+
+/** Comments before `const NAME = 1_000;`, and before an interface's `readonly name: number;` whose default follows. */
+export function boundsIn(source: string, file: string): Bound[] {
+  const declaration =
+    /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:(?:export )?const (\w+)[^=;\n]* = ([^\n]*)|readonly (\w+): number;)/g;
+  return Array.from(source.matchAll(declaration), ([, comment = "", constant, initial, member]) => {
+    const name = constant ?? member ?? "";
+    const [, preset] = initial === undefined ? (new RegExp(`^  ${name}: (.*)`, "m").exec(source) ?? []) : [];
+    return {
+      name,
+      file,
+      value: textOfValue(name, (initial ?? preset ?? "").replace(/[;,]?\s*(?:\/\/.*)?$/, "")),
+      sentence: comment.replace(/\s*\n\s*\*?\s*/g, " ").trim(),
+    };
+  }).filter(({ sentence }) => isSentenceOfBound(sentence));
+}
+
+function isSentenceOfBound(sentence: string): boolean {
+  return /\bPast it\b/.test(sentence);
+}
+
+/** A product of numbers in the unit that the name ends with; any other expression as it is written. */
+function textOfValue(name: string, initial: string): string {
+  if (!/^[\d_. *]+$/.test(initial)) return `\`${initial}\``;
+  const number = initial
+    .split("*")
+    .map((factor) => Number(factor.replaceAll("_", "")))
+    .reduce((product, factor) => product * factor, 1);
+  if (/bytes/i.test(name)) return scaled(number, 1_024, ["B", "KiB", "MiB", "GiB"]);
+  if (/characters/i.test(name) && number % 1_048_576 === 0) return `${number / 1_048_576} Mi`;
+  if (!/_?ms$/i.test(name)) return number.toLocaleString("en-US");
+  if (number % 3_600_000 === 0) return `${number / 3_600_000} h`;
+  return number % 1_000 === 0 ? `${number / 1_000} s` : `${number} ms`;
+}
+
+function scaled(number: number, step: number, units: readonly string[]): string {
+  const [unit = "", ...larger] = units;
+  if (number < step || number % step !== 0 || larger.length === 0)
+    return `${number.toLocaleString("en-US")} ${unit}`.trim();
+  return scaled(number / step, step, larger);
+}
+
+/** The generated part of docs/limits.md. */
+export function limitsTables(): string {
+  const configured = tableOf(configuredBounds(), "field", "default");
+  const fixed = Object.entries(HEADING).map(([folder, heading]) => {
+    const bounds = fixedBounds().filter(({ file }) => file?.startsWith(`${folder}/`));
+    return bounds.length === 0 ? "" : `\n### ${heading}\n\n${tableOf(bounds, "constant", "value")}`;
+  });
+  return `## Configuration\n\n${configured}\n## Fixed\n${fixed.join("")}`;
+}
+
+function tableOf(bounds: readonly Bound[], name: string, value: string): string {
+  const rows = bounds.map((bound) => {
+    const place = bound.file === undefined ? "" : `, \`${bound.file}\``;
+    return `| \`${bound.name}\`${place} | ${bound.value} | ${bound.sentence.replaceAll("|", "\\|")} |\n`;
+  });
+  return `| ${name} | ${value} | what it bounds, and what happens past it |\n|---|---|---|\n${rows.join("")}`;
+}
