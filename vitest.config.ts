@@ -12,7 +12,7 @@ const PROPERTIES = [
   "test/unit/cluster/manifest-source.test.ts",
   "test/unit/cluster/read-in-thread.test.ts",
   "test/unit/cluster/recorded-objects.test.ts",
-  "test/unit/cluster/slices.test.ts",
+  "test/unit/lifecycle/slices.test.ts",
   "test/unit/protocols/http1/fuzz.test.ts",
   "test/unit/protocols/resume/byte-queue.test.ts",
   "test/unit/protocols/spdy/fuzz.test.ts",

@@ -3,7 +3,7 @@ import type { KubernetesObject, Namespace, Node, ObjectKind, ObjectOfKind, Pod }
 import type { RbacObject } from "../api/rbac-objects.ts";
 import type { Cluster, ClusterChange } from "./cluster.ts";
 import { KindTable } from "./kind-table.ts";
-import { atOnce } from "./slices.ts";
+import { atOnce } from "../lifecycle/slices.ts";
 
 /** A watch that is further behind must list again. */
 const DEFAULT_REMEMBERED_CHANGES = 1_000;

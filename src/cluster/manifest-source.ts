@@ -6,7 +6,7 @@ import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
 import { type ManifestFile, parsingManifests } from "./manifests.ts";
 import { readInThread } from "./read-in-thread.ts";
-import { inSlices } from "./slices.ts";
+import { inSlices } from "../lifecycle/slices.ts";
 
 /** Long enough for an editor or a folder copy to finish, too short to notice. */
 const DEFAULT_RELOAD_DELAY_MS = 200;

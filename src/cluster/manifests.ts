@@ -16,7 +16,7 @@ import { type FieldValidation, placed, readObject } from "../api/strategy/read-o
 import { FeatureGates } from "../config/feature-gates.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { foreignKindOf, PassedOver } from "./foreign-kinds.ts";
-import { atOnce } from "./slices.ts";
+import { atOnce } from "../lifecycle/slices.ts";
 import { UnjudgedFields } from "./unjudged-fields.ts";
 
 export interface ManifestFile {

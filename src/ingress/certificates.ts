@@ -87,11 +87,18 @@ type ReadCertificate = ServingCertificate & Pick<SecretCertificate, "expiresAtMs
 /** Stored Secrets are immutable, so each version is another object. */
 const read = new WeakMap<Secret, ReadCertificate | string>();
 
-export function compileCertificates(
+interface CompiledCertificates {
+  readonly table: CertificateTable;
+  readonly problems: readonly CertificateProblem[];
+  readonly secrets: readonly SecretCertificate[];
+}
+
+/** Yields after each Ingress and after each certificate read: OpenSSL takes 0.2 ms for one. */
+export function* compilingCertificates(
   ingresses: readonly Ingress[],
   secretOf: (namespace: string, name: string) => Secret | undefined,
   hostOwnership: HostOwnership,
-): { table: CertificateTable; problems: CertificateProblem[]; secrets: SecretCertificate[] } {
+): Generator<void, CompiledCertificates> {
   const table = new CertificateTable();
   const secrets = new Map<string, SecretCertificate>();
   const problems: CertificateProblem[] = [];
@@ -109,10 +116,12 @@ export function compileCertificates(
         problems.push({ ingress, message });
       }
     }
+    yield;
     for (const { hosts, secretName } of ingress.spec?.tls ?? []) {
       if (secretName === undefined || secretName === "") continue;
       const secret = secretOf(namespace, secretName);
       const found = secret === undefined ? "does not exist" : certificateOf(secret);
+      yield;
       if (typeof found === "string") {
         problems.push({
           ingress,

@@ -1,11 +1,11 @@
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
-import { inSlices } from "../cluster/slices.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
+import { inSlices } from "../lifecycle/slices.ts";
 import {
   type CertificateAndKey,
   CertificateTable,
-  compileCertificates,
+  compilingCertificates,
   type SecretCertificate,
 } from "./certificates.ts";
 import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
@@ -104,11 +104,8 @@ export class RouteController {
     const owned = new IngressClasses(cluster.list("IngressClass"), classes);
     const served = servedIngresses(cluster.list("Ingress"), owned, (name) => cluster.getNamespace(name));
     const compiled = await inSlices(compileRoutes(served, hostOwnership));
-    const certificates = compileCertificates(
-      served,
-      (namespace, name) => cluster.get("Secret", namespace, name),
-      hostOwnership,
-    );
+    const secretOf = (namespace: string, name: string) => cluster.get("Secret", namespace, name);
+    const certificates = await inSlices(compilingCertificates(served, secretOf, hostOwnership));
     if (this.#isStopped) return;
     this.#table = compiled.table;
     this.#certificates = certificates.table;

@@ -33,7 +33,7 @@ export async function drainGateway(
   const timer = setInterval(() => endsAway && resumable?.expireDetached(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
-    sessions.endAll(MESSAGE);
+    await sessions.endAll(MESSAGE);
     // No client can resume here after the process has ended.
     resumable?.expireDetached(MESSAGE);
   }

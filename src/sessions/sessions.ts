@@ -1,4 +1,5 @@
 import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
+import { inSlices } from "../lifecycle/slices.ts";
 import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
 import { newReplicaId, newSessionId } from "./session-id.ts";
 import { type ListedSession, listed } from "./session-info.ts";
@@ -109,8 +110,18 @@ export class Sessions {
     return this.#admitted === 0 ? Promise.resolve() : new Promise((resolve) => this.#emptied.push(resolve));
   }
 
-  /** Ends the running sessions. Each client gets a failure in its own protocol. */
-  endAll(message: string): void {
-    for (const session of [...this.#running]) session.cut("shutdown", message);
+  /**
+   * Ends the running sessions in slices: the first clients are told while the last ones still run.
+   * Each client gets a failure in its own protocol.
+   */
+  endAll(message: string): Promise<void> {
+    return inSlices(this.#ending(message));
+  }
+
+  *#ending(message: string): Generator<void, void> {
+    for (const session of [...this.#running]) {
+      if (this.#running.has(session)) session.cut("shutdown", message);
+      yield;
+    }
   }
 }

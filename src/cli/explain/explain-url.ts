@@ -1,5 +1,5 @@
 import type { Cluster } from "../../cluster/cluster.ts";
-import { atOnce } from "../../cluster/slices.ts";
+import { atOnce } from "../../lifecycle/slices.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import type { IngressListener } from "../../config/sections/ingress-listener.ts";

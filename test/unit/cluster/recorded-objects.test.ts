@@ -10,8 +10,7 @@ import type { Cluster } from "../../../src/cluster/cluster.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions, locate, nodeEndpointOf } from "../../../src/cluster/locate.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
-import { atOnce } from "../../../src/cluster/slices.ts";
-import { compileCertificates } from "../../../src/ingress/certificates.ts";
+import { compilingCertificates } from "../../../src/ingress/certificates.ts";
 import { compileRoutes } from "../../../src/ingress/compile-routes.ts";
 import { IngressClasses } from "../../../src/ingress/ingress-classes.ts";
 import { routeBackendOf } from "../../../src/ingress/route-backend.ts";
@@ -21,6 +20,7 @@ import { endpointsOf } from "../../../src/ingress/service-endpoints.ts";
 import { ApiError } from "../../../src/kubernetes/api-error.ts";
 import { BadObjectError, liveObject } from "../../../src/kubernetes/live-object.ts";
 import { objectPath } from "../../../src/kubernetes/live-resources.ts";
+import { atOnce } from "../../../src/lifecycle/slices.ts";
 import { AddressRules } from "../../../src/net/address-rules.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
@@ -87,7 +87,8 @@ function readRoutes(cluster: Cluster): void {
   });
   for (const ingress of ingresses) classes.owns(ingress);
   atOnce(compileRoutes(ingresses, "first"));
-  compileCertificates(ingresses, (namespace, name) => cluster.get("Secret", namespace, name), "first");
+  const secretOf = (namespace: string, name: string) => cluster.get("Secret", namespace, name);
+  atOnce(compilingCertificates(ingresses, secretOf, "first"));
 }
 
 function readServices(cluster: Cluster, balancer: ServiceBalancer): void {

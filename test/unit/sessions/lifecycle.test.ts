@@ -264,14 +264,14 @@ describe("what a session throws", () => {
     expect([carried.client.destroyed, carried.node.destroyed]).toEqual([true, true]);
   });
 
-  it("at a shutdown keeps no other session from ending", () => {
+  it("at a shutdown keeps no other session from ending", async () => {
     const [broken, well] = [new CarriedSession(), new CarriedSession()];
     failing(new IdleSession(broken));
     new IdleSession(well);
     const sessions = new Sessions(2);
     sessions.add(broken.life);
     sessions.add(well.life);
-    sessions.endAll("bye");
+    await sessions.endAll("bye");
     expect([broken.causes, well.causes]).toEqual([["internal-error"], ["shutdown"]]);
   });
 });

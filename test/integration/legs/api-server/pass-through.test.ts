@@ -140,7 +140,7 @@ describe("pass-through", () => {
     // Replies travel first; a last word on a stream without a reply would be dropped by the client.
     await expect.poll(() => kubelet?.sessions[0]?.streams.size).toBe(3);
     await new Promise((resolve) => setImmediate(resolve));
-    harness?.context.sessions.endAll("the gateway is shutting down");
+    void harness?.context.sessions.endAll("the gateway is shutting down");
     await ended;
     expect(received.error).toContain("the gateway is shutting down");
   });

@@ -413,7 +413,7 @@ describe.each(PATHS)("the end of $name", (path) => {
     const { client, node } = await start(path);
     endsWithPeer(client);
     endsWithPeer(node);
-    gateway?.context.sessions.endAll("the gateway is shutting down");
+    void gateway?.context.sessions.endAll("the gateway is shutting down");
     expect(await report()).toEqual({ endedBy: "gateway", cause: "shutdown", code: 500 });
   });
 
@@ -517,7 +517,7 @@ function failureSeen({ clientHead, subresource }: Path, closeCode: number): RegE
 }
 
 const FAILURES: readonly [string, number, (node: Socket, clock: SettableClock) => void][] = [
-  ["the gateway drains", 1001, () => gateway?.context.sessions.endAll("the gateway is shutting down")],
+  ["the gateway drains", 1001, () => void gateway?.context.sessions.endAll("the gateway is shutting down")],
   ["it reaches its time limit", 1001, (_node, clock) => (clock.aheadMs = 10_000)],
   ["it is idle", 1001, (_node, clock) => (clock.aheadMs = 5_000)],
   ["its node ends without a word", 1011, (node) => node.end()],

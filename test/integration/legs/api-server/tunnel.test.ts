@@ -208,7 +208,7 @@ describe("how a tunnel ends", () => {
     const { authority } = await startEchoNode();
     const client = await TunnelClient.open(authority);
     await expect.poll(() => harness?.context.sessions.list().length).toBe(1);
-    harness?.context.sessions.endAll("the gateway is shutting down");
+    void harness?.context.sessions.endAll("the gateway is shutting down");
     expect(await client.closed).toEqual({ code: 1001, reason: "the gateway is shutting down" });
   });
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseManifests, parsingManifests } from "../../../src/cluster/manifests.ts";
-import { inSlices } from "../../../src/cluster/slices.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
+import { inSlices } from "../../../src/lifecycle/slices.ts";
 
 const documents = Array.from(
   { length: 1_000 },
