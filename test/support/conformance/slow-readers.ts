@@ -102,28 +102,40 @@ export function publishSlowRows(heading: string, command: string, rows: readonly
   const summary = servers.map((server) => {
     const cells = rows.filter((row) => row.server === server).flatMap((row) => [...row.cells.values()]);
     const tried = cells.reduce((sum, cell) => sum + cell.tried, 0);
-    return `${server}: ${cells.reduce((sum, { problems }) => sum + problems.length, 0)} of ${tried} sessions lost output`;
+    return `- ${server}: ${cells.reduce((sum, { problems }) => sum + problems.length, 0)} of ${tried} sessions lost output`;
   });
   const date = new Date().toISOString().slice(0, 10);
   const table = evidenceTable(
     ["server", "read", ...Object.values(COLUMNS)],
-    rows.map(({ server, what, cells }) => [server, what, ...PATHS.map((path) => textOf(cells.get(path)))]),
+    servers
+      .flatMap((server) => foldedUnlessLost(rows.filter((row) => row.server === server)))
+      .map(({ server, what, cells }) => [server, what, ...PATHS.map((path) => textOf(cells.get(path)))]),
   );
   publishSection(
     "no-truncation.md",
     heading,
-    `${summary.join("; ")}.
+    `${summary.join("\n")}
 
     ${command}
 
-Run of ${date} on ${cpus().length} cores with a load of ${loadavg()[0]?.toFixed(1)} at the end, ${EACH_AT_ONCE} sessions of each path at a time, a PING each 500 ms. A cell: how many of the
-sessions that were tried lost output. A dash: the server refuses the protocol.
+Run of ${date} on ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} at the end, ${EACH_AT_ONCE} sessions of each path at a time.
 
 ${table}
 `,
   );
 }
 
+/** One row for all reads of a server that lost nothing. */
+function foldedUnlessLost(rows: readonly SlowRow[]): readonly SlowRow[] {
+  const [first] = rows;
+  if (first === undefined || losses(rows).length > 0) return rows;
+  const cells = PATHS.map((path): [Path, Cell] => {
+    const tried = rows.reduce((sum, row) => sum + (row.cells.get(path)?.tried ?? 0), 0);
+    return [path, { tried, problems: [] }];
+  });
+  return [{ server: first.server, what: "all three", cells: new Map(cells) }];
+}
+
 function textOf(cell: Cell | undefined): string {
-  return cell === undefined || cell.tried === 0 ? "–" : `${cell.problems.length} of ${cell.tried}`;
+  return cell === undefined || cell.tried === 0 ? "–" : `${cell.problems.length}/${cell.tried}`;
 }
