@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Target } from "../../packages/client/src/index.ts";
-import { apiServerEndpoint, kubeletEndpoint } from "../../packages/lab/src/conformance/index.ts";
+import {
+  apiServerEndpoint,
+  type Endpoint,
+  kubeletEndpoint,
+} from "../../packages/lab/src/conformance/index.ts";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
 import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import { ECHO_POD, runEchoPod, serveEcho } from "../support/conformance/echo-pod.ts";
 import {
   losses,
+  PEER_SESSIONS,
   publishSlowRows,
   readSlowly,
   refusedPaths,
@@ -18,8 +23,7 @@ import { describeReal, isFullRun } from "../support/real-parts.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
 
 const RUN_MS = isFullRun ? 3_600_000 : 600_000;
-/** Sessions of each path in full runs. containerd's own server is tried for comparison. */
-const [OURS, THEIRS] = [SESSIONS, Math.ceil(SESSIONS / 2)];
+const RUN = "--project real test/real/slow-reader.test.ts";
 
 describeReal("containerd", "slow readers of containers' output", () => {
   describeEachContainerd((running, { version, isInstalled }) => {
@@ -38,10 +42,15 @@ describeReal("containerd", "slow readers of containers' output", () => {
     afterAll(async () => {
       await gateway?.stop();
       await stopEcho?.();
-      if (rows.length === 0) return;
-      const command = `SLUICE_WRITE_DOCS=1 SLUICE_SESSIONS=${SESSIONS} npx vitest run --project real test/real/slow-reader.test.ts`;
-      publishSlowRows(`Before containerd ${version}`, command, rows);
     });
+
+    async function read(server: string, endpoint: Endpoint, runs: number): Promise<SlowRow[]> {
+      const read = await readSlowly({ server, endpoint, runs });
+      rows.push(...read);
+      // After each server: a run of an hour that is broken off keeps the rows that it finished.
+      publishSlowRows(`Before containerd ${version}`, RUN, rows);
+      return read;
+    }
 
     it("are measured with containerd's own server", { timeout: RUN_MS }, async ({ skip }) => {
       skip(!isFullRun, "SLUICE_FULL=1");
@@ -50,7 +59,7 @@ describeReal("containerd", "slow readers of containers' output", () => {
       if (invocation === "help") throw new Error("help was not asked for");
       const { endpoint, close } = await openEndpoint(invocation.values);
       try {
-        rows.push(...(await readSlowly({ server: `containerd ${version}`, endpoint, runs: THEIRS })));
+        await read(`containerd ${version}`, endpoint, PEER_SESSIONS);
       } finally {
         close?.();
       }
@@ -61,8 +70,7 @@ describeReal("containerd", "slow readers of containers' output", () => {
       const { cert: certificate, key, ca } = gateway.client;
       const target = new Target({ url: gateway.kubeletUrl, tls: { ca, certificate, key }, proxy: "none" });
       const endpoint = kubeletEndpoint(target, ECHO_POD);
-      const ours = await readSlowly({ server: "Sluice as the node", endpoint, runs: OURS });
-      rows.push(...ours);
+      const ours = await read("Sluice as the node", endpoint, SESSIONS);
       expect(losses(ours)).toEqual([]);
       expect(refusedPaths(ours)).toEqual([]);
     });
@@ -73,8 +81,7 @@ describeReal("containerd", "slow readers of containers' output", () => {
       const tls = { insecureSkipVerify: true };
       const target = new Target({ url: gateway.apiServerUrl, tls, proxy: "none", headers: () => headers });
       const server = "Sluice's gateway before Sluice as the node";
-      const ours = await readSlowly({ server, endpoint: apiServerEndpoint(target, ECHO_POD), runs: OURS });
-      rows.push(...ours);
+      const ours = await read(server, apiServerEndpoint(target, ECHO_POD), SESSIONS);
       expect(losses(ours)).toEqual([]);
       expect(refusedPaths(ours)).toEqual([]);
     });

@@ -29,6 +29,8 @@ const EACH_AT_ONCE = 2;
 
 /** Of each path of a server in full runs; a whole table takes an hour on two idle cores. */
 export const SESSIONS = Number(process.env.SLUICE_SESSIONS ?? 100);
+/** The same of servers that are not Sluice's, which are tried for comparison. */
+export const PEER_SESSIONS = Number(process.env.SLUICE_PEER_SESSIONS ?? Math.ceil(SESSIONS / 2));
 
 /** One server, and how many sessions of each path are tried with it in a full run. */
 export interface SlowlyRead {
@@ -96,8 +98,10 @@ export function refusedPaths(rows: readonly SlowRow[]): Path[] {
   return PATHS.filter((path) => rows.every(({ cells }) => cells.get(path)?.tried === 0));
 }
 
-/** With SLUICE_WRITE_DOCS=1: a section of docs/evidence/no-truncation.md. */
-export function publishSlowRows(heading: string, command: string, rows: readonly SlowRow[]): void {
+/** With SLUICE_WRITE_DOCS=1: a section of docs/evidence/no-truncation.md. `run` is what follows `vitest run`. */
+export function publishSlowRows(heading: string, run: string, rows: readonly SlowRow[]): void {
+  const sessions = `SLUICE_SESSIONS=${SESSIONS} SLUICE_PEER_SESSIONS=${PEER_SESSIONS}`;
+  const command = `SLUICE_WRITE_DOCS=1 ${sessions} npx vitest run ${run}`;
   const servers = [...new Set(rows.map(({ server }) => server))];
   const summary = servers.map((server) => {
     const cells = rows.filter((row) => row.server === server).flatMap((row) => [...row.cells.values()]);
