@@ -15,6 +15,7 @@ import { connectionCap } from "../listeners/connection-cap.ts";
 import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
 import { Http2Connections, type Http2Handlers } from "../listeners/http2-connections.ts";
 import { admitConnections } from "../listeners/proxy-protocol.ts";
+import { RequestTurns } from "../listeners/request-turns.ts";
 import { UnusedConnections } from "../listeners/unused-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../listeners/websocket-stream.ts";
 import { stopAccepting } from "../net/stop-accepting.ts";
@@ -52,8 +53,9 @@ export function createIngressServers(
   proxyProtocol: IngressListener["proxyProtocol"],
 ): IngressServers {
   const unusedConnections = new UnusedConnections();
-  const http1 = createHttp1(context, unusedConnections);
-  const http2 = http2For(context);
+  const turns = new RequestTurns();
+  const http1 = createHttp1(context, unusedConnections, turns);
+  const http2 = http2For(context, turns);
   const { timeouts } = context;
   const acceptHttp2 = (socket: Socket): void => {
     unusedConnections.used(socket);
@@ -108,6 +110,7 @@ export function createIngressServers(
       http2.drain();
     },
     stopAccepting: async () => {
+      turns.drain();
       await Promise.all([plain, secure].map(stopAccepting));
       // This server never listened; closing it ends idle connections and the timer for slow heads.
       http1.close();
@@ -122,7 +125,7 @@ export function createIngressServers(
   };
 }
 
-function createHttp1(context: IngressContext, unused: UnusedConnections): HttpServer {
+function createHttp1(context: IngressContext, unused: UnusedConnections, turns: RequestTurns): HttpServer {
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
     // Lists each field: on Node 20 an object made by a spread slows its readers.
@@ -143,7 +146,10 @@ function createHttp1(context: IngressContext, unused: UnusedConnections): HttpSe
         },
         context,
       );
-    contain("listener", begin, () => downstream.abort());
+    turns.take(request.socket, () => {
+      // Its client left while it waited.
+      if (!response.destroyed) contain("listener", begin, () => downstream.abort());
+    });
   };
   const server = createHttp1Server(
     boundsOfListener(context.limits, context.timeouts),
@@ -195,7 +201,7 @@ function http1Upgrade(request: IncomingMessage, client: Duplex, early: Buffer): 
   return { ...originOf(request.socket), request: head, client, early, protocol: "http/1.1" };
 }
 
-function http2For(context: IngressContext): Http2Connections {
+function http2For(context: IngressContext, turns: RequestTurns): Http2Connections {
   const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
@@ -230,7 +236,11 @@ function http2For(context: IngressContext): Http2Connections {
     },
   };
   const { keepAliveMs, streamIdleMs } = context.timeouts;
-  return new Http2Connections(context.limits, handlers, { idleMs: keepAliveMs, takingMs: streamIdleMs });
+  return new Http2Connections(context.limits, handlers, {
+    idleMs: keepAliveMs,
+    takingMs: streamIdleMs,
+    turns,
+  });
 }
 
 /** Tells HTTP/2 with prior knowledge from HTTP/1.1; undefined until the bytes differ. */

@@ -14,6 +14,7 @@ import { contain, containEvents } from "@sluice/client/internal/observability/fa
 import type { Limits } from "../config/sections/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { watchHttp2Session } from "../http/watch-http2-session.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { settlesWithin } from "./settles-within.ts";
 
 /** One stream's raw request. */
@@ -40,11 +41,13 @@ type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "s
  */
 const HTTP2_IDLE_MS = 90_000;
 
-interface Http2Times {
+interface Http2Options {
   /** A connection without open streams is closed after this long. Absent: HTTP2_IDLE_MS. */
   readonly idleMs?: number;
   /** A closing connection breaks if its client takes none of the queued bytes for this long. */
   readonly takingMs: number;
+  /** Shared with the listener's other requests. Absent: turns of these connections' own. */
+  readonly turns?: RequestTurns;
 }
 
 /**
@@ -103,16 +106,18 @@ export class Http2Connections {
   readonly #idleMs: number;
   readonly #takingMs: number;
   readonly #sessionMemoryMib: number;
-  /** The number of open streams of each connection. */
-  readonly #sessions = new Map<ServerHttp2Session, number>();
+  /** The open streams of each connection. */
+  readonly #sessions = new Map<ServerHttp2Session, Set<ServerHttp2Stream>>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
+  readonly #turns: RequestTurns;
   #isDraining = false;
 
   constructor(
     limits: Http2Limits,
     handlers: Http2Handlers,
-    { idleMs = HTTP2_IDLE_MS, takingMs }: Http2Times,
+    { idleMs = HTTP2_IDLE_MS, takingMs, turns = new RequestTurns() }: Http2Options,
   ) {
+    this.#turns = turns;
     this.#idleMs = idleMs;
     this.#takingMs = takingMs;
     this.#sessionMemoryMib = sessionMemoryMib(limits);
@@ -150,11 +155,15 @@ export class Http2Connections {
       containEvents(stream, "listener", abort);
       destroyWhenReset(stream);
       stream.once("aborted", () => this.#countReset(session));
-      contain(
-        "listener",
-        () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
-        abort,
-      );
+      this.#turns.take(request.socket, () => {
+        // Reset while it waited for its turn.
+        if (stream.closed || stream.destroyed) return;
+        contain(
+          "listener",
+          () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
+          abort,
+        );
+      });
       // The client's request is answered; its next one belongs on another connection.
       if (this.#isDraining && !session.closed) session.close();
     };
@@ -185,13 +194,14 @@ export class Http2Connections {
    * after `drain`.
    */
   async flushed(timeoutMs: number): Promise<void> {
-    const ending = [...this.#sessions].filter(([, openStreams]) => openStreams === 0);
+    const ending = [...this.#sessions].filter(([, streams]) => streams.size === 0);
     const ended = ending.map(([session]) => new Promise<void>((resolve) => session.once("close", resolve)));
     await settlesWithin(Promise.all(ended), timeoutMs);
   }
 
   #opened(session: ServerHttp2Session, socket: Duplex): void {
-    this.#sessions.set(session, 0);
+    const streams = new Set<ServerHttp2Stream>();
+    this.#sessions.set(session, streams);
     session.once("close", () => this.#sessions.delete(session));
     watchHttp2Session(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
@@ -200,9 +210,11 @@ export class Http2Connections {
       timer = setTimeout(() => session.close(), this.#idleMs).unref();
     };
     idle();
-    // Closing waits for the queue. Ended streams may leave bytes in the queue of TLS or the kernel.
+    // Closing waits for the queue, and so does the reset of a stream. Ended streams may leave bytes in the
+    // queue of TLS or the kernel.
     const stuck = (): void => {
-      if (session.closed && this.#openStreamsOf(session) === 0) socket.destroy();
+      const isEnding = session.closed || streams.size > 0;
+      if (isEnding && [...streams].every((stream) => stream.closed)) socket.destroy();
       else session.setTimeout(this.#takingMs);
     };
     session.on("timeout", stuck);
@@ -210,11 +222,10 @@ export class Http2Connections {
     let unsentBytes = 0;
     session.on("stream", (stream: ServerHttp2Stream) => {
       clearTimeout(timer);
-      this.#sessions.set(session, this.#openStreamsOf(session) + 1);
+      streams.add(stream);
       stream.on("close", () => {
-        const openStreams = this.#openStreamsOf(session) - 1;
-        if (this.#sessions.has(session)) this.#sessions.set(session, openStreams);
-        if (openStreams === 0 && !session.closed) idle();
+        streams.delete(stream);
+        if (streams.size === 0 && !session.closed) idle();
         // node:http2 never stops counting a reset stream's unsent bytes, and refuses streams beyond
         // maxSessionMemory.
         unsentBytes += stream.writableLength;
@@ -237,10 +248,6 @@ export class Http2Connections {
     if (resets.count <= MAX_RESETS_A_SECOND) return;
     // Not within the stream's own event.
     setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
-  }
-
-  #openStreamsOf(session: ServerHttp2Session): number {
-    return this.#sessions.get(session) ?? 0;
   }
 }
 

@@ -23,6 +23,7 @@ import { PlainRequests } from "./plain-requests.ts";
 import { admitConnections } from "./proxy-protocol.ts";
 import type { RequestHead } from "./request-head.ts";
 import { RequestSeats } from "./request-seats.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { type ServingTls, serveByAlpn, tlsOptionsOf } from "./serving-tls.ts";
 import { UnusedConnections } from "./unused-connections.ts";
 import { webSocketRequestOf } from "./websocket-stream.ts";
@@ -68,6 +69,7 @@ export function createListener(
   // The seats and their queue limit these already.
   const plainRequests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const unusedConnections = new UnusedConnections();
+  const turns = new RequestTurns();
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
     answerRequest: async (downstream, socket) => {
       const abort = (): void => downstream.abort();
@@ -97,7 +99,10 @@ export function createListener(
       onRequest: (request, response) => {
         const begin = (): void =>
           void listener.answerRequest(new Http1Downstream(request, response), request.socket);
-        contain("listener", begin, () => response.destroy());
+        turns.take(request.socket, () => {
+          // Its client left while it waited.
+          if (!response.destroyed) contain("listener", begin, () => response.destroy());
+        });
       },
       onUpgrade: (request, socket, early) => {
         const { method = "GET", url: target = "/" } = request;
@@ -121,7 +126,8 @@ export function createListener(
     onRefused: (reason) => access.connectionRefused(reason),
     logger: gateway.logger,
   });
-  const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
+  const http2 =
+    options.tls !== undefined && options.http2 === true ? http2For(gateway, listener, turns) : undefined;
   if (http2 !== undefined) {
     serveByAlpn(server, (socket) => {
       unusedConnections.used(socket);
@@ -133,7 +139,10 @@ export function createListener(
     server,
     plainRequests,
     unusedConnections,
-    stopAccepting: () => stopAccepting(server),
+    stopAccepting: () => {
+      turns.drain();
+      return stopAccepting(server);
+    },
     drain: () => {
       plainRequests.drain();
       http2?.drain();
@@ -155,6 +164,7 @@ function logUnknownMethod({ method, target }: UnknownMethod, socket: Socket, gat
 function http2For(
   { limits, timeouts }: ListenerContext,
   { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
+  turns: RequestTurns,
 ): Http2Connections {
   // After a 401 the client must use another connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
   const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<void>): Promise<void> => {
@@ -175,5 +185,5 @@ function http2For(
       void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
     },
   };
-  return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs });
+  return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs, turns });
 }
