@@ -1,5 +1,5 @@
-import { badRequest, genericError, notFound } from "@sluice/client/internal/api/status";
 import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/sections/node-streaming.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -60,14 +60,14 @@ export function locate(
 ): StreamingTarget {
   const { namespace, pod: podName, subresource } = request;
   const pod = cluster.getPod(namespace, podName);
-  if (pod === undefined) throw notFound("pods", podName);
+  if (pod === undefined) throw WIRE_ERRORS["pod-unknown"].streaming({ name: podName });
 
   const container = subresource === "portforward" ? undefined : chooseContainer(pod, request.container);
   const nodeName = pod.spec.nodeName ?? "";
-  if (nodeName === "") throw badRequest(`pod ${podName} does not have a host assigned`);
+  if (nodeName === "") throw WIRE_ERRORS["pod-unscheduled"].streaming({ pod: podName });
 
   const node = cluster.getNode(nodeName);
-  if (node === undefined) throw notFound("nodes", nodeName);
+  if (node === undefined) throw WIRE_ERRORS["node-unknown"].streaming({ name: nodeName });
   return {
     namespace,
     pod: podName,
@@ -81,16 +81,14 @@ export function locate(
 function chooseContainer({ metadata, spec }: Pod, wanted = ""): string {
   if (wanted !== "") {
     if (allContainerNames(spec).includes(wanted)) return wanted;
-    throw badRequest(`container ${wanted} is not valid for pod ${metadata.name}`);
+    throw WIRE_ERRORS["container-unknown"].streaming({ container: wanted, pod: metadata.name });
   }
   // Only regular containers decide whether a name is required, but the message lists all
   // containers.
   const [only, ...others] = spec.containers;
-  const question = `a container name must be specified for pod ${metadata.name}`;
-  if (only === undefined) throw badRequest(question);
-  if (others.length > 0)
-    throw badRequest(`${question}, choose one of: [${allContainerNames(spec).join(" ")}]`);
-  return only.name;
+  if (only !== undefined && others.length === 0) return only.name;
+  const containers = only === undefined ? "" : allContainerNames(spec).join(" ");
+  throw WIRE_ERRORS["container-not-chosen"].streaming({ pod: metadata.name, containers });
 }
 
 function allContainerNames({ initContainers = [], containers, ephemeralContainers = [] }: PodSpec): string[] {
@@ -153,5 +151,5 @@ function preferredAddress(addresses: readonly NodeAddress[], preferredTypes: rea
     if (found) return found.address;
   }
   const known = addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ");
-  throw genericError(500, `no preferred addresses found; known addresses: [${known}]`);
+  throw WIRE_ERRORS["node-without-address"].streaming({ known });
 }

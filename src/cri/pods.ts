@@ -1,4 +1,5 @@
-import { genericError, type StatusError } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import {
   CONTAINER_STATE,
   type CriRuntime,
@@ -32,13 +33,13 @@ interface PodName {
 export async function findSandbox(
   runtime: CriRuntime,
   { namespace, pod, uid }: PodName,
-  otherUid: StatusError = genericError(404, "pod not found"),
+  otherUid: StatusError = WIRE_ERRORS["pod-replaced"].kubelet(),
 ): Promise<PodSandbox> {
   const sandboxes = await runtime.listPodSandboxes({
     [POD_LABELS.name]: pod,
     [POD_LABELS.namespace]: namespace,
   });
-  if (sandboxes.length === 0) throw genericError(404, "pod does not exist");
+  if (sandboxes.length === 0) throw WIRE_ERRORS["pod-unknown"].kubelet();
   const wanted = sandboxes.filter((sandbox) => uid === undefined || uidOf(sandbox) === uid);
   const [best] = wanted.toSorted(bySandboxAge);
   if (best === undefined) throw otherUid;
@@ -70,7 +71,7 @@ export async function findRunningContainer(
 
 /** The kubelet's error for a container that does not run, and for one in a pod with another uid. */
 export function containerNotFound(containerName: string): StatusError {
-  return genericError(500, `container not found (${JSON.stringify(containerName)})`);
+  return WIRE_ERRORS["container-unknown"].kubelet({ container: JSON.stringify(containerName) });
 }
 
 export function uidOf({ labels, metadata }: PodSandbox): string {

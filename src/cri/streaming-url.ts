@@ -1,4 +1,4 @@
-import { genericError } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
 /**
  * A URL without a scheme (cri-dockerd: `//[::]:41237/cri/exec/...`) means http. Throws StatusError
@@ -7,7 +7,7 @@ import { genericError } from "@sluice/client/internal/api/status";
 export function parseStreamingUrl(text: string): URL {
   const url = parse(text.startsWith("//") ? `http:${text}` : text);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
-    throw genericError(500, "the container runtime gave a streaming URL that cannot be used");
+    throw WIRE_ERRORS["runtime-url"].kubelet();
   }
   // A server that listens on all addresses is on this machine.
   if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = "localhost";

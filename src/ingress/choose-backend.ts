@@ -1,7 +1,9 @@
+import type { StatusError } from "@sluice/client/internal/api/status";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { cookieLine } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
-import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
+import { type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
 import { rewrittenTarget } from "./path-rewrite.ts";
@@ -57,37 +59,38 @@ export function chooseBackend(
   context: IngressContext,
 ): ChosenBackend {
   const route = context.routes().match(request.host, request.path);
-  const refuse = (status: number, message: string): ChosenBackend => ({
+  const refuse = (refusal: StatusError): ChosenBackend => ({
     type: "answer",
     route,
-    answer: ingressAnswer(status, message, headers),
+    answer: ingressAnswer(refusal, headers),
   });
-  if (route === undefined) return refuse(404, "no rule matches this host and path");
+  if (route === undefined) return refuse(WIRE_ERRORS["path-unknown"].ingress());
   if (route.type === "streaming") {
-    if (!context.isGatewayHealthy(route.name)) return refuse(503, "this streaming gateway does not answer");
+    if (!context.isGatewayHealthy(route.name))
+      return refuse(WIRE_ERRORS["streaming-gateway-silent"].ingress());
     return (
       streamingBackend(route, request.target, context) ??
-      refuse(503, "this streaming gateway is not configured")
+      refuse(WIRE_ERRORS["streaming-gateway-unknown"].ingress())
     );
   }
   const { options } = route;
   if (options.redirectsToTls && !context.edge.isHttps(headers, origin)) {
-    if (request.host === "") return refuse(400, "missing Host header");
+    if (request.host === "") return refuse(WIRE_ERRORS["host-missing"].ingress());
     return { type: "answer", route, answer: tlsRedirect(request.host, request.target) };
   }
   const { rewrite } = route;
   // `OPTIONS *` has no path.
   const isRewritten = rewrite !== undefined && request.path !== undefined;
   const target = isRewritten ? rewrittenTarget(rewrite, request.target) : request.target;
-  if (target === undefined) return refuse(404, "no rule matches this host and path");
+  if (target === undefined) return refuse(WIRE_ERRORS["path-unknown"].ingress());
   const turn = context.balancer.turnFor(route);
-  if (typeof turn === "string") return refuse(503, ENDPOINT_PROBLEMS[turn]);
+  if (typeof turn === "string") return refuse(WIRE_ERRORS[turn].ingress());
   context.problems.judge(route, turn, headers);
   const { affinity } = options;
   const sticky = affinity && chooseSticky(turn.sticky, affinity, headers);
   const upstream = sticky?.upstream ?? turn.next();
   if (upstream === undefined)
-    return refuse(503, ENDPOINT_PROBLEMS[turn.refused.length > 0 ? "endpoints-refused" : "no-endpoints"]);
+    return refuse(WIRE_ERRORS[turn.refused.length > 0 ? "endpoints-refused" : "no-endpoints"].ingress());
   return {
     type: "upstream",
     route,

@@ -6,6 +6,7 @@ import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { containAsync } from "@sluice/client/internal/observability/faults";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { startExchange } from "../http/upstream/http-forwarder.ts";
 import { forwardOverHttp2 } from "../http/upstream/http2-forwarder.ts";
@@ -18,7 +19,7 @@ import {
   type IngressAnswer,
   ingressAnswer,
   reasonPhrase,
-  upstreamProblem,
+  upstreamRefusal,
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest, sourceOf } from "./ingress-request.ts";
@@ -40,8 +41,8 @@ export function forwardRequest(exchange: IncomingExchange, context: IngressConte
   const { downstream, mayOmitHost } = exchange;
   const { method, target, headers } = downstream;
   const request = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders, mayOmitHost);
-  if ("problem" in request) {
-    answer(exchange, ingressAnswer(request.status, request.problem, headers), undefined, context);
+  if ("refusal" in request) {
+    answer(exchange, ingressAnswer(request.refusal, headers), undefined, context);
     return;
   }
   const chosen = chooseBackend(request, headers, exchange, context);
@@ -88,7 +89,7 @@ function forward(
 function refuse(exchange: IncomingExchange, { route }: ChosenUpstream, context: IngressContext): void {
   context.requests.end(exchange.downstream);
   const { headers } = exchange.downstream;
-  answer(exchange, ingressAnswer(503, "too many requests at a time", headers), route, context);
+  answer(exchange, ingressAnswer(WIRE_ERRORS["too-many-requests"].ingress(), headers), route, context);
 }
 
 function forwardSeated(
@@ -211,13 +212,13 @@ class IngressForwarding implements ForwardExchangeOptions {
   }
 
   respondError(error: UpstreamError): void {
-    const { status, message } = upstreamProblem(error);
+    const refusal = upstreamRefusal(error);
     const { downstream } = this.#exchange;
     this.#context.problems.judgeError(this.#chosen, error);
-    this.#code = status;
+    this.#code = refusal.code;
     const endpoint = this.#endpoint.endpoint.host;
     this.#context.logger.debug({ code: error.code, endpoint }, "an exchange failed");
-    write(downstream, ingressAnswer(status, message, downstream.headers));
+    write(downstream, ingressAnswer(refusal, downstream.headers));
   }
 
   ended(): void {

@@ -5,6 +5,7 @@ import { abortSocket, isHttp2Stream } from "@sluice/client/internal/net/abort-so
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { forwardUpgrade, type WaitingClient } from "../http/upgrade/forward-upgrade.ts";
 import { answerAndClose } from "../listeners/answer.ts";
 import type { RequestHead } from "../listeners/request-head.ts";
@@ -16,7 +17,7 @@ import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import { addressOf } from "./forward-request.ts";
 import { addForwardedHeaders } from "./forwarded-headers.ts";
-import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-answer.ts";
+import { type IngressAnswer, ingressAnswer, upstreamRefusal } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
 import { traceExchange } from "./trace-exchange.ts";
@@ -57,7 +58,7 @@ export async function forwardUpgradeRequest(
   // Without a listener an ECONNRESET would end the process.
   socket.on("error", () => socket.destroy());
   const read = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
-  if ("problem" in read) return refuse(ingressAnswer(read.status, read.problem, headers));
+  if ("refusal" in read) return refuse(ingressAnswer(read.refusal, headers));
   const chosen = chooseBackend(read, headers, origin, context);
   route = chosen.route?.names;
   if (chosen.type === "answer") return refuse(chosen.answer);
@@ -183,11 +184,8 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
 }
 
 function answerFor(error: unknown, headers: HeaderList): IngressAnswer {
-  if (error instanceof StatusError) return ingressAnswer(error.code, error.message, headers);
-  if (error instanceof UpstreamError) {
-    const { status, message } = upstreamProblem(error);
-    return ingressAnswer(status, message, headers);
-  }
+  if (error instanceof StatusError) return ingressAnswer(error, headers);
+  if (error instanceof UpstreamError) return ingressAnswer(upstreamRefusal(error), headers);
   reportFault("request", error);
-  return ingressAnswer(500, "the gateway failed to handle the request", headers);
+  return ingressAnswer(WIRE_ERRORS["gateway-failed"].ingress(), headers);
 }

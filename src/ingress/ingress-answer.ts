@@ -1,8 +1,8 @@
-import { genericError, statusBody } from "@sluice/client/internal/api/status";
+import { genericError, type StatusError, statusBody } from "@sluice/client/internal/api/status";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { type HeaderLine, type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import type { EndpointProblem } from "./service-endpoints.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
 const SERVER_NAME = "sluice";
 
@@ -31,7 +31,10 @@ export function reasonPhrase(status: number): string {
   return REASONS[status] ?? "Unknown";
 }
 
-export function ingressAnswer(status: number, message: string, requestHeaders: HeaderList): IngressAnswer {
+export function ingressAnswer(
+  { code: status, message }: StatusError,
+  requestHeaders: HeaderList,
+): IngressAnswer {
   const accepted = headerTokens(requestHeaders, "accept").map((type) => type.split(";")[0]?.trim());
   const isJson = accepted.includes("application/json");
   const body = Buffer.from(
@@ -73,42 +76,12 @@ function ownLines(): HeaderLine[] {
   ];
 }
 
-/**
- * Status and text for a Service without a usable endpoint. Visitors do not see the operator's
- * names.
- */
-export const ENDPOINT_PROBLEMS: Readonly<
-  Record<EndpointProblem | "no-endpoints" | "endpoints-refused", string>
-> = {
-  "no-service": "the service of this route does not exist",
-  "no-such-port": "the service of this route has no such port",
-  "external-name": "the service of this route is an external name, which is not served",
-  "no-authority": "the certificate authority for the service of this route is not known",
-  "endpoints-refused": "the endpoints of this route's service have addresses that may not be dialled",
-  "no-endpoints": "the service of this route has no ready endpoints",
-};
-
 /** Names the protocol that the gateway expected when the backend answered in another. */
 const SPEAKS = { "HTTP/1": "HTTP/2", "HTTP/2": "HTTP/1.1", TLS: "HTTP without TLS" } as const;
 
-/** The answer for a failed exchange; it does not reveal backend addresses. */
-export function upstreamProblem({ code, spoken }: UpstreamError): { status: number; message: string } {
-  switch (code) {
-    case "response-timeout":
-      return { status: 504, message: "the backend did not answer in time" };
-    case "invalid-request":
-    case "upgrade-refused":
-      return { status: 400, message: "the request cannot be forwarded" };
-    case "request-timeout":
-      return { status: 408, message: "the request's body did not come in time" };
-    case "internal-error":
-      return { status: 500, message: "the gateway failed to handle the request" };
-    case "dial-failed":
-      return { status: 502, message: "no endpoint of the service could be reached" };
-    default:
-      return {
-        status: 502,
-        message: `the backend ${spoken === undefined ? "gave no valid answer" : `does not speak ${SPEAKS[spoken]}`}`,
-      };
-  }
+/** The refusal for a failed exchange; it does not reveal backend addresses. */
+export function upstreamRefusal({ code, spoken }: UpstreamError): StatusError {
+  return code === "malformed-response" && spoken !== undefined
+    ? WIRE_ERRORS["other-protocol"].ingress({ protocol: SPEAKS[spoken] })
+    : WIRE_ERRORS[code].ingress();
 }

@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import { type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { networkOf } from "../listeners/connection-cap.ts";
 import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
 import { hostForMatching } from "./request-host.ts";
@@ -25,8 +27,7 @@ export interface RequestOrigin extends ConnectionOrigin {
 }
 
 interface BadIngressRequest {
-  readonly status: 400 | 431;
-  readonly problem: string;
+  readonly refusal: StatusError;
 }
 
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)([^#]*)$/i;
@@ -42,25 +43,21 @@ export function readIngressRequest(
   maxHeaders: number,
   mayOmitHost = false,
 ): IngressRequest | BadIngressRequest {
-  if (headers.length > maxHeaders) return { status: 431, problem: "too many header lines" };
+  if (headers.length > maxHeaders) return { refusal: WIRE_ERRORS["too-many-headers"].ingress() };
   const absolute = ABSOLUTE_FORM.exec(target);
   const hosts = absolute === null ? headerValues(headers, "host") : [absolute[1] ?? ""];
   const [authority] = hosts;
-  if (hosts.length > 1) return bad("more than one Host header");
-  if (authority === undefined && !mayOmitHost) return bad("missing Host header");
+  if (hosts.length > 1) return { refusal: WIRE_ERRORS["host-twice"].ingress() };
+  if (authority === undefined && !mayOmitHost) return { refusal: WIRE_ERRORS["host-missing"].ingress() };
   const host = authority === undefined ? "" : hostForMatching(authority);
-  if (host === undefined) return bad("malformed Host header");
+  if (host === undefined) return { refusal: WIRE_ERRORS["host-malformed"].ingress() };
   const ownTarget = absolute === null ? target : (absolute[2] ?? "");
   if (ownTarget === "*" && method === "OPTIONS") {
     return { method, authority, host, path: undefined, target: ownTarget };
   }
   const path = requestPathOf(ownTarget);
-  if (path === undefined) return bad("malformed request target");
+  if (path === undefined) return { refusal: WIRE_ERRORS["target-not-path"].ingress() };
   return { method, authority, host, ...path };
-}
-
-function bad(problem: string): BadIngressRequest {
-  return { status: 400, problem };
 }
 
 export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigin {

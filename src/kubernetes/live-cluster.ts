@@ -1,5 +1,5 @@
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { ObjectKind } from "../api/objects.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { Freshness } from "../cluster/freshness.ts";
 import { formatDuration } from "../config/duration.ts";
@@ -106,9 +106,10 @@ export class LiveCluster {
     const asOf = new Date(Date.now() - staleMs);
     const { maxStateAgeMs } = this.#options;
     if (staleMs <= maxStateAgeMs) return { asOf, problem: undefined };
-    const problem = serviceUnavailable(
-      `the API server was last heard at ${asOf.toISOString()}, longer ago than the ${formatDuration(maxStateAgeMs)} of cluster.maxStateAge`,
-    );
+    const problem = WIRE_ERRORS["state-stale"].streaming({
+      heard: asOf.toISOString(),
+      maxAge: formatDuration(maxStateAgeMs),
+    });
     return { asOf, problem };
   }
 

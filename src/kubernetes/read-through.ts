@@ -1,5 +1,5 @@
-import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
 import type { ObjectKind } from "../api/objects.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { FairQueue } from "../net/fair-queue.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
@@ -95,7 +95,7 @@ export class ReadThrough {
     const seated = this.#queue.acquire(namespace);
     if (seated === false || (seated !== true && !(await seated))) {
       this.#options.onOutcome(kind, "refused");
-      throw tooManyRequests(`too many ${pluralOf(kind)} are being looked up, please try again`, 1);
+      throw WIRE_ERRORS["lookups-busy"].streaming({ kind: pluralOf(kind) });
     }
     try {
       return await this.#fetch(key, kind, namespace, name);
@@ -131,9 +131,7 @@ export class ReadThrough {
         return false;
       }
       onOutcome(kind, "failed");
-      throw serviceUnavailable(
-        `${pluralOf(kind)} ${JSON.stringify(name)} is not known here, and the API server cannot be asked`,
-      );
+      throw WIRE_ERRORS["object-unread"].streaming({ kind: pluralOf(kind), name: JSON.stringify(name) });
     }
   }
 

@@ -1,13 +1,14 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { genericError, internalError, StatusError } from "@sluice/client/internal/api/status";
+import { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { beginTrace, endWithResponse } from "@sluice/client/internal/http/trace-headers";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { RequestSource } from "../access/authn/authenticator.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { requestUrlOf } from "../http/request-url.ts";
 import { UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { HandshakeRefusal } from "../sessions/client-handshake.ts";
@@ -130,7 +131,7 @@ function logRefusal(
 function statusErrorOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   reportFault("request", error);
-  return internalError("the gateway failed to handle the request");
+  return WIRE_ERRORS["gateway-failed"].streaming();
 }
 
 /** Throws StatusError 403 for web pages that may not open sessions with their browser's own credentials. */
@@ -154,7 +155,7 @@ function incomingOf(
   routes: ListenerRoutes,
 ): IncomingRequest {
   requireOneSpelling(target);
-  if (headers.length > limits.maxRequestHeaders) throw genericError(431, "too many header lines");
+  if (headers.length > limits.maxRequestHeaders) throw WIRE_ERRORS["too-many-headers"].streaming();
   const { remoteAddress = "", remotePort } = socket as Socket;
   const sourceAddresses = edge.sourceAddressesOf(headers, remoteAddress);
   const incoming = {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { goQuote } from "@sluice/client/internal/api/go-json";
-import { forbidden, type StatusError } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import { AddressList } from "@sluice/client/internal/config/address-list";
 import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
 import {
@@ -11,6 +11,7 @@ import {
   listElements,
 } from "@sluice/client/internal/http/header-list";
 import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Edge } from "../config/sections/edge.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 
@@ -82,7 +83,7 @@ export class EdgeRules {
     if (host !== undefined && origin === `https://${host}`) return undefined;
     if (host !== undefined && isPlain && origin === `http://${host}`) return undefined;
     if (isBeyondForeignPages(origin, headers, peer !== undefined)) return undefined;
-    return forbidden("", "", `the origin ${goQuote(origin.slice(0, 100))} is not among edge.allowedOrigins`);
+    return WIRE_ERRORS["origin-refused"].streaming({ origin: goQuote(origin.slice(0, 100)) });
   }
 }
 

@@ -1,15 +1,10 @@
-import {
-  badRequest,
-  genericError,
-  requestEntityTooLarge,
-  type StatusError,
-  unsupportedMediaType,
-} from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
 import { ProtobufError } from "../api/protobuf/decode-message.ts";
 import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
 /**
  * The body of a SelfSubject review: a few hundred bytes; kube-apiserver accepts 3 MiB. Past it:
@@ -26,7 +21,7 @@ const JSON_TYPE = "application/json";
 export async function readReview(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
   const [type = ""] = (headerValue(downstream.headers, "content-type") ?? JSON_TYPE).toLowerCase().split(";");
   if (type.trim() !== JSON_TYPE && type.trim() !== PROTOBUF_TYPE) {
-    throw unsupportedMediaType([JSON_TYPE, PROTOBUF_TYPE]);
+    throw WIRE_ERRORS["media-type"].streaming({ types: [JSON_TYPE, PROTOBUF_TYPE] });
   }
   const review = decoded(type.trim(), await readBody(downstream, timeoutMs));
   // Parts of it are serialized again, into the answer and into audit events.
@@ -44,7 +39,7 @@ function decoded(type: string, body: Buffer): unknown {
 }
 
 function undecodable(problem: string): StatusError {
-  return badRequest(`couldn't get version/kind: ${problem}`);
+  return WIRE_ERRORS["review-unreadable"].streaming({ problem });
 }
 
 /** Leaves a refused body unread; its connection stays open until the answer. */
@@ -58,17 +53,15 @@ function readBody({ body }: HttpDownstream, timeoutMs: number): Promise<Buffer> 
       outcome();
     };
     const fail = (error: StatusError): void => settle(() => reject(error));
-    const cut = (): void => fail(badRequest("the body ended early"));
+    const cut = (): void => fail(WIRE_ERRORS["body-cut"].streaming());
     const end = (): void => settle(() => resolve(Buffer.concat(chunks)));
     const take = (chunk: Buffer): void => {
       bytes += chunk.byteLength;
-      if (bytes > MAX_REVIEW_BYTES) fail(requestEntityTooLarge(MAX_REVIEW_BYTES));
+      if (bytes > MAX_REVIEW_BYTES)
+        fail(WIRE_ERRORS["body-too-large"].streaming({ maxBytes: MAX_REVIEW_BYTES }));
       else chunks.push(chunk);
     };
-    const timer = setTimeout(
-      () => fail(genericError(408, "the request's body did not come in time")),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => fail(WIRE_ERRORS["body-late"].streaming()), timeoutMs);
     // An empty HTTP/2 body may have ended during authentication, and does not end again.
     if (body.readableEnded) end();
     else if (body.destroyed) cut();

@@ -1,4 +1,4 @@
-import { badRequest } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
 /** The rest is a path of the pod's or Service's own server, which may be spelt in any way. */
 const OWN_SERVER = /^\/api\/v1\/namespaces\/[^/]+\/(?:pods|services)\/[^/]+\/proxy(?=\/)/;
@@ -13,7 +13,7 @@ const ESCAPED_SEPARATOR = /%(?:2f|5c)/i;
 export function requireOneSpelling(target: string): void {
   // Absolute-form targets are for forward proxies, and `//host/path` could be read as one.
   if (!target.startsWith("/") || target.startsWith("//")) {
-    throw badRequest("the request target must be a path");
+    throw WIRE_ERRORS["target-not-path"].streaming();
   }
   const [path = ""] = target.split("?", 1);
   // Most paths match this.
@@ -44,5 +44,5 @@ function requireUtf8(path: string): void {
 }
 
 function ambiguous(why: string) {
-  return badRequest(`the request path is ambiguous: ${why}`);
+  return WIRE_ERRORS["path-ambiguous"].streaming({ why });
 }

@@ -1,6 +1,7 @@
-import { type StatusError, tooManyRequests } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { RequestSource } from "../access/authn/authenticator.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Limits } from "../config/sections/limits.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
 import { DisplacingSeats } from "../net/displacing-seats.ts";
@@ -161,5 +162,5 @@ async function seat(queue: FairQueue, flow: string, lane: string, downstream: Ht
 }
 
 function tooMany(): StatusError {
-  return tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
+  return WIRE_ERRORS["too-many-requests"].streaming({ seconds: RETRY_AFTER_SECONDS });
 }

@@ -2,11 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Server as HttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { checkServerIdentity, type TLSSocket } from "node:tls";
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
 import { wholeBody } from "@sluice/client/internal/http/upstream/whole-body";
 import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { AdminSession } from "../admin/admin-server.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
 import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.ts";
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
@@ -50,7 +50,7 @@ export function createPeerServer(parts: PeerServerParts): Server {
   let relayed = 0;
   const onUpgrade = (request: IncomingMessage, socket: Duplex, early: Buffer): void => {
     if (relayed >= limits.maxPeerRelays) {
-      const refusal = serviceUnavailable("too many sessions are relayed from other replicas");
+      const refusal = WIRE_ERRORS["relays-in"].streaming();
       refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: timeouts });
       return;
     }

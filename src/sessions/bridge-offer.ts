@@ -1,3 +1,4 @@
+import type { StatusError } from "@sluice/client/internal/api/status";
 import { type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
 import {
   LEGACY_SUBPROTOCOLS,
@@ -7,6 +8,7 @@ import {
   tunnelSubprotocolOf,
 } from "@sluice/protocols/portforward";
 import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "@sluice/protocols/remotecommand";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { StreamingRequest, Subresource } from "./streaming-request.ts";
 
 /**
@@ -47,7 +49,9 @@ export function bridgedProtocolOf({ subresource, offer, headers, ports }: Stream
     : CRI_WEBSOCKET_VERSIONS;
   const protocol = offered.find((name) => known.includes(name));
   // golang.org/x/net/websocket answers 403 with an empty body.
-  return protocol === undefined ? { ok: false, status: 403, headers: [], body: "" } : { ok: true, protocol };
+  return protocol === undefined
+    ? refused(WIRE_ERRORS["websocket-protocol-unknown"].streaming())
+    : { ok: true, protocol };
 }
 
 /** Negotiates as k8s.io/streaming does. */
@@ -56,9 +60,6 @@ function spdyProtocolOf(
   accepted: readonly string[],
   headers: HeaderList,
 ): BridgedProtocol {
-  const refused = (status: number, problem: string, lines: HeaderList = []): BridgedProtocol => {
-    return { ok: false, status, headers: lines, body: `unable to upgrade: ${problem}\n` };
-  };
   if (offered.length === 0) {
     const values = headerValues(headers, "x-stream-protocol-version");
     const count = new Set(headers.map(([name]) => name.toLowerCase())).size;
@@ -66,11 +67,15 @@ function spdyProtocolOf(
       values.length === 0
         ? `does not exist in request with ${count} headers`
         : `contains [${values.join(" ")}], but no valid protocols`;
-    return refused(400, `header X-Stream-Protocol-Version ${problem}`);
+    return refused(WIRE_ERRORS["spdy-protocol-missing"].streaming({ problem }));
   }
   const protocol = offered.find((name) => accepted.includes(name));
   if (protocol !== undefined) return { ok: true, protocol };
-  const names = `client supports [${offered.join(" ")}], server accepts [${accepted.join(" ")}]`;
+  const names = { offered: offered.join(" "), accepted: accepted.join(" ") };
   const lines = accepted.map((name) => ["X-Accepted-Stream-Protocol-Versions", name] as const);
-  return refused(403, `unable to negotiate protocol: ${names}`, lines);
+  return refused(WIRE_ERRORS["spdy-protocol-unknown"].streaming(names), lines);
+}
+
+function refused({ code: status, message: body }: StatusError, headers: HeaderList = []): BridgedProtocol {
+  return { ok: false, status, headers, body };
 }

@@ -1,10 +1,10 @@
-import { badRequest } from "@sluice/client/internal/api/status";
 import {
   type HeaderList,
   hasHeader,
   headerValues,
   listElements,
 } from "@sluice/client/internal/http/header-list";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
 /**
  * The protocols that the client offers to switch to. `unsupported`: an upgrade that no streaming route
@@ -48,9 +48,9 @@ export function requireCarriableUpgrade({
   readonly headers: HeaderList;
 }): void {
   if (offer.transport === "unsupported") {
-    throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
+    throw WIRE_ERRORS["upgrade-unsupported"].streaming();
   }
-  if (hasBody(headers)) throw badRequest("an upgrade request cannot have a body");
+  if (hasBody(headers)) throw WIRE_ERRORS["upgrade-with-body"].streaming();
 }
 
 /** The gateway would take body bytes for the session's first ones. No Kubernetes client sends a body. */

@@ -1,5 +1,6 @@
 import { genericError, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
 import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Downstream } from "./downstream.ts";
 import type { Plan } from "./plan.ts";
 
@@ -25,7 +26,9 @@ export async function refusalErrorOf(refused: RefusedUpgrade, maxBodyBytes: numb
 function statusErrorOf(code: number, text: string): StatusError {
   const status = statusOfBody(text);
   if (status !== undefined && status.code >= 400) return new StatusError(status);
-  return genericError(code, text.trim() || `the node refused the session with status code ${code}`);
+  return text.trim() === ""
+    ? WIRE_ERRORS["node-refused"].streaming({ code })
+    : genericError(code, text.trim());
 }
 
 /** The beginning of the body. If the body breaks off, the part that came is used. */

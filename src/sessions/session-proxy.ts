@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
-import { genericError } from "@sluice/client/internal/api/status";
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { SwitchedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import type { RemoteCommandVersion } from "@sluice/protocols/remotecommand";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay } from "./carriers/relay.ts";
@@ -119,7 +119,7 @@ export function sessionProxyFor(
       const subprotocol = offers.find(({ spdyProtocol }) => spdyProtocol === chosen)?.subprotocol;
       if (subprotocol === undefined) {
         response.socket.destroy();
-        throw genericError(500, "unable to negotiate protocol");
+        throw WIRE_ERRORS["tunnel-protocol"].streaming();
       }
       return {
         upstream: response.socket,
@@ -145,10 +145,10 @@ function chosenStreamProtocol(response: SwitchedUpgrade, admission: Admission): 
   const chosen = headerValue(response.rawHeaders, "x-stream-protocol-version")?.trim() ?? "";
   if (offered.includes(chosen)) return chosen;
   response.socket.destroy();
-  throw genericError(
-    500,
-    `unable to negotiate protocol: client supports [${offered.join(" ")}], server returned ${JSON.stringify(chosen)}`,
-  );
+  throw WIRE_ERRORS["node-protocol"].streaming({
+    offered: offered.join(" "),
+    chosen: JSON.stringify(chosen),
+  });
 }
 
 const SWITCHING_HEADERS: ReadonlySet<string> = new Set([

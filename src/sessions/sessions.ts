@@ -1,4 +1,4 @@
-import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { inSlices } from "../lifecycle/slices.ts";
 import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
 import { newReplicaId, newSessionId } from "./session-id.ts";
@@ -54,9 +54,9 @@ export class Sessions {
    * once to release it.
    */
   admit(): () => void {
-    if (this.#isDraining) throw serviceUnavailable("the gateway is shutting down");
+    if (this.#isDraining) throw WIRE_ERRORS["shutting-down"].streaming();
     if (this.#admitted >= this.#maxSessions) {
-      throw tooManyRequests("too many streaming sessions, please try again later", RETRY_AFTER_SECONDS);
+      throw WIRE_ERRORS["too-many-sessions"].streaming({ seconds: RETRY_AFTER_SECONDS });
     }
     this.#admitted += 1;
     let isHeld = true;

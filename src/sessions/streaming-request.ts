@@ -1,8 +1,8 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
-import { badRequest } from "@sluice/client/internal/api/status";
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/require-policy.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { nonUtf8Parameter } from "../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "./client-offer.ts";
 
@@ -55,12 +55,12 @@ export function parseStreamingRequest(
   request: { method: string; url: URL; headers: HeaderList; remoteAddress: string; isPeerTrusted?: boolean },
 ): StreamingRequest {
   const query = request.url.searchParams;
-  if (query.has("dryRun")) throw badRequest("dryRun is not supported");
+  if (query.has("dryRun")) throw WIRE_ERRORS["dry-run"].streaming();
   // Container runtimes answer 500 to it. If it were decoded, the command that runs would differ from the
   // audited one.
   const unreadable = nonUtf8Parameter(request.url);
   if (unreadable !== undefined)
-    throw badRequest(`the query parameter ${goQuote(unreadable)} is not valid UTF-8`);
+    throw WIRE_ERRORS["query-not-utf8"].streaming({ parameter: goQuote(unreadable) });
   const isExec = path.subresource === "exec";
   return {
     // Spelt out: a leading spread costs as much as everything else here.
@@ -105,7 +105,7 @@ function parsePortOption(text: string): number {
   const isNumber = /^\d+$/.test(text);
   if (isNumber && Number(text) <= MAX_UINT16) return Number(text);
   const problem = isNumber ? "value out of range" : "invalid syntax";
-  throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${problem}`);
+  throw WIRE_ERRORS["port-invalid"].streaming({ port: goQuote(text), problem });
 }
 
 function decodeSegment(segment: string | undefined): string | undefined {

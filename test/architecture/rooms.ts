@@ -191,6 +191,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "protocols/spdy",
     "protocols/websocket",
     "src/access",
+    "src/api",
     "src/cluster",
     "src/config",
     "src/http",
@@ -297,6 +298,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "packages/client/kubernetes",
     "packages/client/net",
     "src/access",
+    "src/api",
     "src/config",
     "src/http",
     "src/lifecycle",
@@ -325,7 +327,6 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/sessions",
   ],
   "src/peers": [
-    "packages/client/api",
     "packages/client/config",
     "packages/client/http",
     "packages/client/net",

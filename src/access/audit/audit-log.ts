@@ -1,4 +1,4 @@
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { AuditPolicyDocument } from "../../config/audit-policy.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuditEvent } from "./audit-event.ts";
@@ -47,7 +47,7 @@ export class AuditLog {
     const admissions = this.#options.backends.map((backend) => this.#admitTo(backend, line));
     const isStored = (await Promise.all(admissions)).every((stored) => stored);
     if (isStored || this.#options.onFailure === "continue") return;
-    throw serviceUnavailable("the audit log is not available; no request goes on without it");
+    throw WIRE_ERRORS["audit-unavailable"].streaming();
   }
 
   /** Why all requests are refused at present; storing is retried until it succeeds. */

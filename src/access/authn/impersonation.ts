@@ -1,4 +1,5 @@
-import { forbidden, StatusError } from "@sluice/client/internal/api/status";
+import { StatusError } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import type { UserInfo } from "../user-info.ts";
@@ -73,7 +74,7 @@ export class Impersonation {
 /** A failing authorizer allows nothing; kube-apiserver answers 403, too. */
 function refusalOf(error: unknown, { name }: UserInfo): StatusError {
   if (error instanceof StatusError) return error;
-  return forbidden("users", name, "the permission could not be checked");
+  return WIRE_ERRORS["impersonation-unchecked"].streaming({ name });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { tooManyRequests } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { FairQueue } from "../../net/fair-queue.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import type { UserInfo } from "../user-info.ts";
@@ -89,7 +89,7 @@ export class TokenReviews implements TokenAuthenticator {
   ): Promise<Attempt> {
     const seated = this.#queue.acquire(address, connection);
     if (seated === false || (seated !== true && !(await seated))) {
-      throw tooManyRequests("too many tokens wait to be reviewed", RETRY_AFTER_SECONDS);
+      throw WIRE_ERRORS["token-review-busy"].streaming({ seconds: RETRY_AFTER_SECONDS });
     }
     try {
       return await review();

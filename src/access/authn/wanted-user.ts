@@ -1,5 +1,5 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
-import { badRequest, genericError } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { UserInfo } from "../user-info.ts";
 import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
@@ -25,9 +25,9 @@ export function wantedUserOf(headers: readonly (readonly [string, string])[]): U
   const parts = groups.length + Object.values(extra).flat().length + (uid === "" ? 0 : 1);
   if (name === "") {
     if (parts === 0) return undefined;
-    throw badRequest(`requested ${goUserInfo(groups, uid, extra)} without impersonating a user name`);
+    throw WIRE_ERRORS["impersonation-without-name"].streaming({ user: goUserInfo(groups, uid, extra) });
   }
-  if (parts >= MAX_WANTED) throw genericError(431, "too many impersonation headers");
+  if (parts >= MAX_WANTED) throw WIRE_ERRORS["impersonation-too-long"].streaming();
   return { name, uid, groups, extra };
 }
 

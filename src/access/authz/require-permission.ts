@@ -1,5 +1,6 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
-import { forbidden, type StatusError } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Attributes, Authorizer } from "./authorizer.ts";
 
 /**
@@ -16,7 +17,11 @@ export function forbiddenTo(attributes: Attributes, reason: string): StatusError
   const sentence = refusalOf(attributes);
   const { resource, apiGroup, name, isResourceRequest } = attributes;
   const subject = isResourceRequest ? [resource, apiGroup].filter((part) => part !== "").join(".") : "";
-  return forbidden(subject, name, reason === "" ? sentence : `${sentence}: ${reason}`);
+  return WIRE_ERRORS.forbidden.streaming({
+    resource: subject,
+    name,
+    reason: reason === "" ? sentence : `${sentence}: ${reason}`,
+  });
 }
 
 /** `User "u" cannot get resource "pods/exec" in API group "" in the namespace "ns"`. */
@@ -41,5 +46,5 @@ export async function requireCreatePermission(
 ): Promise<void> {
   if (!isGateEnabled || attributes.verb === "create") return;
   const { decision, reason } = await authorizer.authorize({ ...attributes, verb: "create" });
-  if (decision !== "allow") throw forbidden(attributes.resource, attributes.name, reason);
+  if (decision !== "allow") throw WIRE_ERRORS.forbidden.streaming({ ...attributes, reason });
 }

@@ -1,4 +1,4 @@
-import { badRequest, forbidden } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { PolicyRule } from "../../config/sections/policy.ts";
 import { evaluatePolicy, type RefusalCause, type WantedSession } from "./evaluate-policy.ts";
 
@@ -17,7 +17,7 @@ const MAX_REASON_CHARACTERS = 500;
 export function reasonOf(header: string | undefined, query: string | null): string {
   const reason = (header ?? query ?? "").trim();
   if (reason.length > MAX_REASON_CHARACTERS || /\p{Cc}/u.test(reason)) {
-    throw badRequest(`the reason must be one line of at most ${MAX_REASON_CHARACTERS} characters`);
+    throw WIRE_ERRORS["reason-invalid"].streaming({ maxCharacters: MAX_REASON_CHARACTERS });
   }
   return reason;
 }
@@ -54,7 +54,7 @@ export function requirePolicy(
     };
   }
   const cause = verdict.type === "by-port" ? "ports-unseen" : verdict.cause;
-  throw forbidden("pods", pod, refusalText(verdict.rule, cause));
+  throw WIRE_ERRORS["policy-denied"].streaming({ pod, sentence: refusalText(verdict.rule, cause) });
 }
 
 /** The sentence after `pods "web" is forbidden: `. */

@@ -1,4 +1,5 @@
-import { type StatusError, tooManyRequests } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { SessionPolicy } from "../../config/sections/policy.ts";
 
 const RETRY_AFTER_SECONDS = 10;
@@ -61,10 +62,7 @@ export function namespaceIsFull(
 }
 
 function isFull(subject: string, limit: number | undefined): StatusError {
-  return tooManyRequests(
-    `${subject} has ${limit} streaming sessions already, which is the limit`,
-    RETRY_AFTER_SECONDS,
-  );
+  return WIRE_ERRORS["quota-full"].streaming({ subject, limit, seconds: RETRY_AFTER_SECONDS });
 }
 
 function add(counts: Map<string, number>, key: string, difference: number): void {

@@ -1,4 +1,4 @@
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { SessionPolicy } from "../../config/sections/policy.ts";
 import { type QuotaLease, type QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
 import type { QuotaAnswer } from "./quota-script.ts";
@@ -82,7 +82,7 @@ export class SharedQuotas {
     const { onFailure, onDecision } = this.#options;
     if (onFailure === "deny") {
       onDecision("denied");
-      throw serviceUnavailable("sessions cannot be counted now, please try again later");
+      throw WIRE_ERRORS["quota-uncounted"].streaming();
     }
     const giveBack = this.#own.take(user, namespace);
     onDecision("allowed");

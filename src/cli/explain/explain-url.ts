@@ -1,3 +1,4 @@
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { atOnce } from "../../lifecycle/slices.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -25,8 +26,8 @@ export async function explainUrl(url: string, configFile: string): Promise<numbe
   // Keeps the URL as written: a parser would normalize what a client sends.
   const [, authority = "", target = ""] = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
   const request = readIngressRequest("GET", target === "" ? "/" : target, [["Host", authority]], 1);
-  if ("problem" in request) {
-    process.stdout.write(`refused with ${request.status}: ${request.problem}\n`);
+  if ("refusal" in request) {
+    process.stdout.write(`refused with ${request.refusal.code}: ${request.refusal.message}\n`);
     return 1;
   }
   const route = await snapshotCluster(
@@ -42,7 +43,8 @@ export async function explainUrl(url: string, configFile: string): Promise<numbe
   }
   const sent = route && sentTarget(route, request.target);
   if (route === undefined || sent === undefined) {
-    process.stdout.write("refused with 404: no rule matches this host and path\n");
+    const { code, message } = WIRE_ERRORS["path-unknown"].ingress();
+    process.stdout.write(`refused with ${code}: ${message}\n`);
     return 1;
   }
   process.stdout.write(describe(route, request.target, sent));

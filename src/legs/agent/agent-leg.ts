@@ -1,8 +1,9 @@
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 // src/legs/agent: `sluice agent`: a loopback listener that sends everything to one API server with
 // its user's credentials
 
 import { ConnectError, shouldFallBack } from "@sluice/client";
-import { badRequest, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { quotedRefusal } from "@sluice/client/internal/refusal";
@@ -53,7 +54,7 @@ function admit(
   { nodes }: AgentContext,
 ): AgentAdmission {
   const request = parseStreamingRequest(path, incoming);
-  if (request.offer.transport === "none") throw badRequest("Upgrade request required");
+  if (request.offer.transport === "none") throw WIRE_ERRORS["no-upgrade"].streaming();
   requireCarriableUpgrade(request);
   const { subresource, offer, reason } = request;
   const refusesWebSocket = nodes.avoidedPathsOf(apiServer).includes(webSocketPathOf(subresource));

@@ -1,6 +1,6 @@
-import { unauthorized } from "@sluice/client/internal/api/status";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";
@@ -44,5 +44,5 @@ async function requireToken(incoming: IncomingStreaming, agent: AgentContext): P
   const user = await agent.authenticator.authenticate(incoming);
   if (user !== undefined) return user;
   agent.note(`refused: ${incoming.method} without the agent's token from ${incoming.remoteAddress}`);
-  throw unauthorized();
+  throw WIRE_ERRORS.unauthenticated.streaming();
 }

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import { type ConnectTrace, kubeconfigTarget, type Target } from "@sluice/client";
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { connectThroughProxy } from "@sluice/client/internal/http/proxies/proxy-connection";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 
 /** The API server in the user's kubeconfig, with that file's credentials and proxy. */
 export class AgentUpstream {
@@ -77,7 +77,7 @@ export class AgentUpstream {
       return await this.#target.headers();
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      throw serviceUnavailable(`the agent has no credentials for the API server: ${message}`);
+      throw WIRE_ERRORS["agent-no-credentials"].forwarding({ error: message });
     }
   }
 

@@ -1,10 +1,11 @@
 import { STATUS_CODES } from "node:http";
 import { ConnectError } from "@sluice/client";
-import { type StatusError, serviceUnavailable } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
 import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
@@ -95,5 +96,5 @@ export function unansweredError(error: unknown): unknown {
 
 function unreachedError(error: UpstreamError | ConnectError): StatusError {
   if (error instanceof UpstreamError) return forwardingError(error);
-  return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
+  return WIRE_ERRORS["dial-failed"].forwarding({ error: error.message, upstream: "the API server" });
 }

@@ -1,10 +1,10 @@
-import { forbidden, notFound } from "@sluice/client/internal/api/status";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { timesOf } from "../../sessions/admission.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
@@ -57,11 +57,7 @@ async function admit(
     const { name: node } = attributes;
     const shown = { subresource: target.subresource, namespace: "", pod: "", node };
     if (rules.length === 0) return { user, target: shown, timeouts, release: () => {} };
-    throw forbidden(
-      attributes.resource,
-      attributes.name,
-      `policy cannot see what this request opens at ${target.unseen}`,
-    );
+    throw WIRE_ERRORS["policy-blind"].forwarding({ ...attributes, place: target.unseen });
   }
   const { namespace, subresource } = target;
   // A session through the node needs no permission for its pod, so the pod's own permission is
@@ -113,7 +109,7 @@ async function podsOf({ namespace, to }: ProxiedSession, gateway: GatewayContext
   if ("pod" in to) {
     await gateway.lookUp?.(namespace, to.pod);
     const pod = gateway.cluster.getPod(namespace, to.pod);
-    if (pod === undefined) throw notFound("pods", to.pod);
+    if (pod === undefined) throw WIRE_ERRORS["pod-unknown"].streaming({ name: to.pod });
     return [{ name: to.pod, labels: pod.metadata.labels ?? {} }];
   }
   const selector = gateway.cluster.get("Service", namespace, to.service)?.spec?.selector;

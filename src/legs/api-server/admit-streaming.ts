@@ -1,8 +1,8 @@
-import { badRequest, methodNotAllowed } from "@sluice/client/internal/api/status";
 import { traced } from "@sluice/client/internal/observability/trace";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requireFresh, SESSION_KINDS } from "../../cluster/freshness.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
@@ -53,7 +53,7 @@ export async function admitStreaming(
     await gateway.lookUp?.(request.namespace, request.pod);
     return locate(gateway.cluster, request, gateway.kubelet);
   });
-  if (request.offer.transport === "none") throw badRequest("Upgrade request required");
+  if (request.offer.transport === "none") throw WIRE_ERRORS["no-upgrade"].streaming();
   requireCarriableUpgrade(request);
   const verdict = judgeConnect?.(path);
   const plan = verdict ? planThroughApiServer(verdict.reason) : planToNode(request, target, gateway);
@@ -83,7 +83,8 @@ export async function admitUser(
   incoming: IncomingStreaming,
   gateway: GatewayContext,
 ): Promise<{ readonly user: RequestUser; requireCreate(): Promise<void> }> {
-  if (incoming.method !== "GET" && incoming.method !== "POST") throw methodNotAllowed(incoming.method);
+  if (incoming.method !== "GET" && incoming.method !== "POST")
+    throw WIRE_ERRORS["method-not-allowed"].streaming({ method: incoming.method });
   const user = await identify(incoming, gateway);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
 

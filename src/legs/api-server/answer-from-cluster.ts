@@ -1,4 +1,3 @@
-import { badRequest, unknownPath } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
@@ -8,6 +7,7 @@ import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
 import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
 import { reviewAt } from "../../api/read-only-server/review-resources.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { readReview } from "../../listeners/request-body.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
@@ -43,13 +43,13 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       const accept = headerValue(incoming.headers, "accept") ?? "";
       const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
       const answer = answerApiRequest(apiRequest, gateway.cluster, options);
-      if (answer === undefined) throw unknownPath();
+      if (answer === undefined) throw WIRE_ERRORS["path-unknown"].streaming();
       record(answer, incoming);
       await send(answer, downstream);
     },
     async handleUpgrade(incoming): Promise<void> {
       await requireReader(incoming, gateway);
-      throw badRequest("only exec, attach and portforward of pods can be upgraded here");
+      throw WIRE_ERRORS["upgrade-elsewhere"].streaming();
     },
   };
 }

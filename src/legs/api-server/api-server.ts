@@ -1,6 +1,6 @@
-import { badRequest } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
@@ -38,7 +38,7 @@ export function createApiServer(
         await countingRefusals(path, incoming, gateway, () =>
           admitStreaming(path, incoming, gateway, route?.judge),
         );
-        throw badRequest("Upgrade request required");
+        throw WIRE_ERRORS["no-upgrade"].streaming();
       },
       async handleUpgrade(incoming, client) {
         const path = matchStreamingPath(incoming.url.pathname);

@@ -1,8 +1,8 @@
-import { notFound } from "@sluice/client/internal/api/status";
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { requirePolicy } from "../../access/policy/require-policy.ts";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { StreamingTarget } from "../../cluster/locate.ts";
 import type { AppliedPolicy } from "../../sessions/admission.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
@@ -22,7 +22,8 @@ export function applyPolicy(
 ): AppliedPolicy {
   const { namespace, pod, subresource, command, streams, reason } = request;
   const known = cluster.getPod(namespace, pod);
-  if (known === undefined || known.metadata.uid !== target.podUid) throw notFound("pods", pod);
+  if (known === undefined || known.metadata.uid !== target.podUid)
+    throw WIRE_ERRORS["pod-unknown"].streaming({ name: pod });
   const wanted: WantedSession = {
     user: user.name,
     groups: user.groups,

@@ -1,8 +1,8 @@
 import type { Duplex } from "node:stream";
-import { genericError } from "@sluice/client/internal/api/status";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import type { DialOptions, UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
@@ -117,6 +117,6 @@ export async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): P
     return await kubelet.endpointOf(node);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw genericError(500, `error dialing backend: ${message}`);
+    throw WIRE_ERRORS["dial-failed"].streaming({ error: message });
   }
 }

@@ -1,7 +1,7 @@
-import { unauthorized } from "@sluice/client/internal/api/status";
 import { traced } from "@sluice/client/internal/observability/trace";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
@@ -14,7 +14,7 @@ export async function identify(incoming: IncomingStreaming, gateway: GatewayCont
   const caller = await traced(incoming.trace, "authenticate", () =>
     gateway.authenticator.authenticate(incoming),
   );
-  if (caller === undefined) throw unauthorized();
+  if (caller === undefined) throw WIRE_ERRORS.unauthenticated.streaming();
   if (notes !== undefined) notes.user = caller.name;
   await trail?.received(caller);
   const line = { method, path: url.pathname, query: url.searchParams };

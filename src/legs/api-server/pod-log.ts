@@ -3,8 +3,6 @@ import {
   badRequest,
   genericError,
   internalError,
-  methodNotAllowed,
-  notFound,
   type StatusError,
 } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
@@ -12,6 +10,7 @@ import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { openAnswer } from "@sluice/client/internal/http/upstream/ask-json";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { locate } from "../../cluster/locate.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
@@ -54,9 +53,9 @@ export async function answerPodLog(
   downstream: HttpDownstream,
   gateway: GatewayContext,
 ): Promise<void> {
-  if (method !== "GET") throw methodNotAllowed(method);
+  if (method !== "GET") throw WIRE_ERRORS["method-not-allowed"].streaming({ method });
   const pod = gateway.cluster.getPod(namespace, podName);
-  if (pod === undefined) throw notFound("pods", podName);
+  if (pod === undefined) throw WIRE_ERRORS["pod-unknown"].streaming({ name: podName });
   const options = kubeletQuery(query);
   const wanted = {
     subresource: "exec",
@@ -91,7 +90,7 @@ function kubeletQuery(query: URLSearchParams): string {
     const value = query.get(name);
     if (value === null || value === "") continue;
     if (!/^[+-]?\d{1,18}$/.test(value)) {
-      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+      throw WIRE_ERRORS["log-number-invalid"].streaming({ value: JSON.stringify(value) });
     }
     options.set(name, value);
   }
@@ -154,10 +153,10 @@ async function ask(
 function refusalOf(status: number, text: string): StatusError {
   if (status === 500) return internalError(text);
   if (status === 400) return badRequest(text);
-  return genericError(
-    status >= 400 ? status : 500,
-    text.trim() || `the node answered with status code ${status}`,
-  );
+  const code = status >= 400 ? status : 500;
+  return text.trim() === ""
+    ? WIRE_ERRORS["node-refused-log"].streaming({ status, code })
+    : genericError(code, text.trim());
 }
 
 /** The beginning of the body; if the body is cut off, the part that arrived. */

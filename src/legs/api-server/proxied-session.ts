@@ -1,5 +1,5 @@
-import { badRequest } from "@sluice/client/internal/api/status";
 import { type KubeletPath, matchKubeletPath } from "../../api/kubelet-path.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { PolicySubresource } from "../../config/sections/policy.ts";
 import { nonUtf8Parameter } from "../../http/request-url.ts";
 
@@ -40,7 +40,7 @@ export function proxiedTargetOf(url: URL, isUpgrade: boolean): ProxiedTarget | u
     const target = nodeTarget(id, tail, searchParams, isUpgrade);
     // Policy could not read a command that is not UTF-8, although its bytes would be forwarded.
     const isUnreadable = target !== undefined && !("unseen" in target) && nonUtf8Parameter(url) !== undefined;
-    if (isUnreadable) throw badRequest("the query is not valid UTF-8");
+    if (isUnreadable) throw WIRE_ERRORS["query-not-utf8"].forwarding();
     return target;
   }
   if (!isUpgrade) return undefined;

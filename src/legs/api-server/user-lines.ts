@@ -1,6 +1,6 @@
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { impersonationHeaders } from "./impersonation-headers.ts";
@@ -31,6 +31,6 @@ async function ownLines(
     return lines.filter(([name]) => name === "Authorization");
   } catch (error) {
     logger.error({ error }, "there are no credentials for the API server");
-    throw serviceUnavailable("the gateway has no credentials for the API server");
+    throw WIRE_ERRORS["no-credentials"].forwarding();
   }
 }

@@ -1,4 +1,5 @@
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import {
   kubeletAttributes,
@@ -6,7 +7,6 @@ import {
   requireNodePermission,
 } from "./kubelet-authorization.ts";
 import type { NodeContext } from "./node-context.ts";
-import { textRefusal } from "./text-refusal.ts";
 
 /**
  * Authorizes the user before anything else; no impersonation. `opensSession` adds the synthetic `create`
@@ -18,7 +18,7 @@ export async function admitCaller(
   { gateway, nodeName, requiresCreateForUpgrades }: NodeContext,
 ): Promise<UserInfo> {
   const user = await gateway.authenticator.authenticate(incoming);
-  if (user === undefined) throw textRefusal(401, "Unauthorized");
+  if (user === undefined) throw WIRE_ERRORS.unauthenticated.kubelet();
   if (incoming.notes !== undefined) incoming.notes.user = user.name;
   await incoming.trail?.received(user);
   await incoming.admit?.(`user ${user.name}`);

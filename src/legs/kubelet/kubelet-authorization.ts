@@ -1,6 +1,6 @@
 import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
-import { textRefusal } from "./text-refusal.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 
 const VERBS: Readonly<Record<string, string>> = { PUT: "update", PATCH: "patch", DELETE: "delete" };
 
@@ -57,7 +57,7 @@ export async function requireNodePermission(
   for (const each of attributes) {
     if (await isAllowed(authorizer, each, asked)) return;
   }
-  throw textRefusal(403, `Forbidden ${asked}\n`);
+  throw WIRE_ERRORS.forbidden.kubelet({ attributes: asked });
 }
 
 /**
@@ -80,7 +80,7 @@ async function isAllowed(
   try {
     return (await authorizer.authorize(attributes)).decision === "allow";
   } catch {
-    throw textRefusal(500, `Authorization error ${asked}`);
+    throw WIRE_ERRORS["authorizer-failed"].kubelet({ attributes: asked });
   }
 }
 

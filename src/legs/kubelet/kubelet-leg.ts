@@ -1,3 +1,4 @@
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 // src/legs/kubelet: the kubelet's HTTP API over a container runtime
 
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
@@ -18,7 +19,7 @@ import { admitCaller } from "./admit-caller.ts";
 import type { NodeContext } from "./node-context.ts";
 import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-request.ts";
 import { streamingRouteOf } from "./streaming-url.ts";
-import { refusalOfRuntime, textRefusal } from "./text-refusal.ts";
+import { refusalOfRuntime } from "./text-refusal.ts";
 
 /** A session with a container of this node, and the call that returns its streaming URL. */
 interface KubeletAdmission extends Admission {
@@ -55,7 +56,7 @@ async function admit(
   const { gateway, runtime, nodeName } = node;
   const user = await admitCaller(incoming, true, node);
   if (incoming.method !== "GET" && incoming.method !== "POST")
-    throw textRefusal(405, "405: Method Not Allowed");
+    throw WIRE_ERRORS["method-not-allowed"].kubelet();
   const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
   const request = parseSessionRequest(path, { ...incoming, headers });
   incoming.trail?.requested(requestedOptions(request));
@@ -70,7 +71,7 @@ async function admit(
       path.action === "exec" ? runtime.execUrl(id, command, streams) : runtime.attachUrl(id, streams);
   }
   // An API server would send 400 for this mistake.
-  if (request.offer.transport === "none") throw textRefusal(500, "Upgrade request required");
+  if (request.offer.transport === "none") throw WIRE_ERRORS["no-upgrade"].kubelet();
   requireCarriableUpgrade(request);
   const plan = planForRuntime(request.subresource, request.offer, {
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),

@@ -1,5 +1,6 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { matchKubeletPath } from "../../api/kubelet-path.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
@@ -17,7 +18,7 @@ import { runCommand } from "./run-command.ts";
 import { serveLogs } from "./serve-logs.ts";
 import { isSessionPath, requireUtf8 } from "./session-request.ts";
 import { statsSummary } from "./stats-summary.ts";
-import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
+import { refusalOfRuntime, refuseUpgradeInText, writeTextRefusal } from "./text-refusal.ts";
 
 /** Creates the node's listener, not yet listening: the kubelet's HTTP API over a container runtime. */
 export function createKubeletServer(node: NodeContext, options: ListenerOptions): Listener {
@@ -39,7 +40,7 @@ export function createKubeletServer(node: NodeContext, options: ListenerOptions)
         const { upstream } = node;
         const isRelayed = upstream !== undefined && !isNeverRelayed(incoming.url.pathname);
         await admitCaller(incoming, isRelayed, node);
-        if (!isRelayed) throw textRefusal(404, "404 page not found\n");
+        if (!isRelayed) throw WIRE_ERRORS["path-unknown"].kubelet();
         await relayUpgrade(incoming, client, upstream, node.gateway);
         if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
       },
@@ -70,7 +71,7 @@ async function answer(
     // Refuses the first fault in order, and a missing upgrade last.
     const leg = kubeletLeg(path, node);
     await countingRefusals(leg.path, incoming, node.gateway, () => leg.admit(incoming));
-    throw textRefusal(500, "Upgrade request required");
+    throw WIRE_ERRORS["no-upgrade"].kubelet();
   }
   await admitCaller(incoming, false, node);
   if (path?.action === "run") {
@@ -94,12 +95,12 @@ async function answer(
       requireMethod("GET", method);
       return send(downstream, "application/json", JSON.stringify(await statsSummary(runtime, nodeName)));
     default:
-      throw textRefusal(404, "404 page not found\n");
+      throw WIRE_ERRORS["path-unknown"].kubelet();
   }
 }
 
 function requireMethod(wanted: string, method: string): void {
-  if (method !== wanted) throw textRefusal(405, "405: Method Not Allowed");
+  if (method !== wanted) throw WIRE_ERRORS["method-not-allowed"].kubelet();
 }
 
 function send(downstream: HttpDownstream, contentType: string, body: string): void {

@@ -3,6 +3,7 @@ import { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { frontProxyNames, withoutIdentity } from "../../access/authn/identity-headers.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { addForwardedFor } from "../../http/forwarded-headers.ts";
 import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
 import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
@@ -13,7 +14,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
 import type { KubeletUpstream } from "./kubelet-upstream.ts";
-import { textRefusal, writeTextRefusal } from "./text-refusal.ts";
+import { writeTextRefusal } from "./text-refusal.ts";
 
 /**
  * Relays an authorized request with Sluice's own credentials instead of the caller's. Bodies stream
@@ -80,7 +81,7 @@ async function editorFor(
 ): Promise<(edit: HeaderEdit) => HeaderEdit> {
   const own = await kubelet.credentials().catch((error: unknown) => {
     logger.error({ error }, "there are no credentials for the kubelet");
-    throw textRefusal(503, "there are no credentials for the kubelet\n");
+    throw WIRE_ERRORS["no-credentials"].kubelet();
   });
   return (received) => {
     received.dropIf(frontProxyNames(authenticator));

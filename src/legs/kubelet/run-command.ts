@@ -1,9 +1,9 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { CriRuntime } from "../../cri/cri-runtime.ts";
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import { textRefusal } from "./text-refusal.ts";
 
 /**
  * Answers `/run`: runs `cmd`, split at single blanks, and returns its output, stdout first, labelled JSON as
@@ -21,7 +21,8 @@ export async function runCommand(
   const { stdout, stderr, exitCode } = await runtime.execSync(container.id, command, 0);
   const output = Buffer.concat([stdout, stderr]);
   if (exitCode !== 0) {
-    throw textRefusal(500, `command '${command.join(" ")}' exited with ${exitCode}: ${output.toString()}`);
+    const facts = { command: command.join(" "), exitCode, output: output.toString() };
+    throw WIRE_ERRORS["command-failed"].kubelet(facts);
   }
   writeAnswer(downstream, 200, [["Content-Type", "application/json"]], output);
 }

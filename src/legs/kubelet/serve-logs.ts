@@ -1,12 +1,12 @@
 import { type PodLogOptions, parsePodLogOptions } from "@sluice/client/internal/api/pod-log-options";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "../../cri/cri-runtime.ts";
 import { findSandbox, listAttempts } from "../../cri/pods.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
-import { textRefusal } from "./text-refusal.ts";
 
 /**
  * Answers `/containerLogs`. Throws the kubelet's refusals; resolves when the log ends or the client
@@ -46,24 +46,24 @@ async function findLogged(
   const { pod, container: name } = path;
   const sandbox = await findSandbox(runtime, path).catch((error: unknown) => {
     if (error instanceof RuntimeError) throw error;
-    throw textRefusal(404, `pod ${JSON.stringify(pod)} not found\n`);
+    throw WIRE_ERRORS["log-pod-unknown"].kubelet({ pod: JSON.stringify(pod) });
   });
   const attempts = await listAttempts(runtime, sandbox, name);
-  const quoted = `container ${JSON.stringify(name)} in pod ${JSON.stringify(pod)}`;
+  const quoted = { container: JSON.stringify(name), pod: JSON.stringify(pod) };
   const [present, ...earlier] = attempts;
   if (present === undefined) {
-    throw textRefusal(404, `container ${JSON.stringify(name)} not found in pod ${JSON.stringify(pod)}\n`);
+    throw WIRE_ERRORS["log-container-unknown"].kubelet(quoted);
   }
   if (previous) {
     // A restarted container that exited is about to restart again: like the kubelet, treats this
     // attempt as the last one and the next as waiting.
     const isWaiting = present.state === CONTAINER_STATE.exited && present.metadata.attempt > 0;
     const last = isWaiting ? present : earlier.find(({ state }) => state === CONTAINER_STATE.exited);
-    if (last === undefined) throw textRefusal(400, `previous terminated ${quoted} not found`);
+    if (last === undefined) throw WIRE_ERRORS["log-not-previous"].kubelet(quoted);
     return last;
   }
   if (present.state === CONTAINER_STATE.created) {
-    throw textRefusal(400, `${quoted} is waiting to start: ContainerCreating`);
+    throw WIRE_ERRORS["log-not-started"].kubelet(quoted);
   }
   return present;
 }
@@ -85,7 +85,7 @@ async function sourceOf({ id }: RuntimeContainer, runtime: CriRuntime): Promise<
 
 /** Uses the kubelet's words; the file system's error stays on the node. */
 function unreadable({ id }: RuntimeContainer, cause: unknown): Error {
-  const refusal = textRefusal(400, `unable to retrieve container logs for containerd://${id}`);
+  const refusal = WIRE_ERRORS["log-unreadable"].kubelet({ id });
   refusal.cause = cause;
   return refusal;
 }

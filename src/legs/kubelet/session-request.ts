@@ -1,11 +1,11 @@
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { nonUtf8Parameter } from "../../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
-import { textRefusal } from "./text-refusal.ts";
 
 /** A path that opens a session. */
 export interface SessionPath extends KubeletPath {
@@ -48,10 +48,7 @@ export function parseSessionRequest(path: SessionPath, incoming: IncomingStreami
 /** The kubelet refuses such text, because its runtime client cannot send it. Throws a 500 refusal. */
 export function requireUtf8(url: URL): void {
   if (nonUtf8Parameter(url) === undefined) return;
-  throw textRefusal(
-    500,
-    "rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8",
-  );
+  throw WIRE_ERRORS["query-not-utf8"].kubelet();
 }
 
 const NO_STREAMS: RequestedStreams = { stdin: false, stdout: false, stderr: false, tty: false };
@@ -69,7 +66,7 @@ function streamsOf(query: URLSearchParams): RequestedStreams {
     stderr: query.get("error") === "1" && !tty,
   };
   if (!streams.stdin && !streams.stdout && !streams.stderr) {
-    throw textRefusal(400, "you must specify at least 1 of stdin, stdout, stderr");
+    throw WIRE_ERRORS["no-stream"].kubelet();
   }
   return streams;
 }
@@ -78,28 +75,21 @@ function streamsOf(query: URLSearchParams): RequestedStreams {
 function portsOf(query: URLSearchParams, offer: ClientOffer): readonly number[] {
   if (offer.transport !== "websocket" || tunnelOffers(offer.protocols).length > 0) return [];
   const values = query.getAll("port");
-  if (values.length === 0) throw textRefusal(400, 'query parameter "port" is required');
+  if (values.length === 0) throw WIRE_ERRORS["port-missing"].kubelet();
   return values.flatMap((value) => {
-    if (value === "") throw textRefusal(400, 'query parameter "port" cannot be empty');
+    if (value === "") throw WIRE_ERRORS["port-empty"].kubelet();
     return value.split(",").map(parsePort);
   });
 }
 
 function parsePort(text: string): number {
   const quoted = JSON.stringify(text);
-  if (!/^\d+$/.test(text)) {
-    throw textRefusal(
-      400,
-      `unable to parse ${quoted} as a port: strconv.ParseUint: parsing ${quoted}: invalid syntax`,
-    );
-  }
+  const isNumber = /^\d+$/.test(text);
   const port = Number(text);
-  if (port > 65_535) {
-    throw textRefusal(
-      400,
-      `unable to parse ${quoted} as a port: strconv.ParseUint: parsing ${quoted}: value out of range`,
-    );
+  if (!isNumber || port > 65_535) {
+    const problem = isNumber ? "value out of range" : "invalid syntax";
+    throw WIRE_ERRORS["port-invalid"].kubelet({ port: quoted, problem });
   }
-  if (port === 0) throw textRefusal(400, `port ${quoted} must be > 0`);
+  if (port === 0) throw WIRE_ERRORS["port-zero"].kubelet({ port: quoted });
   return port;
 }

@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream";
-import { genericError, StatusError } from "@sluice/client/internal/api/status";
+import { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { HeaderLine } from "@sluice/client/internal/http/header-list";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
 import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
@@ -10,22 +11,15 @@ import { writeAnswer } from "../../listeners/write-answer.ts";
 const RETRY_AFTER_SECONDS = 60;
 
 /**
- * A refusal in the kubelet's form: a code and a text. Thrown like every refusal; this listener
- * writes it as text.
- */
-export function textRefusal(code: number, text: string): StatusError {
-  return genericError(code, text);
-}
-
-/**
  * Maps a runtime's refusal like the kubelet: 404 for a missing object, 429 with Retry-After, else
  * 500, with the error's text.
  */
 export function refusalOfRuntime(error: unknown): unknown {
   if (!(error instanceof RuntimeError)) return error;
-  if (error.code !== "ResourceExhausted")
-    return textRefusal(error.code === "NotFound" ? 404 : 500, error.message);
-  const { status } = textRefusal(429, error.message);
+  const facts = { error: error.message };
+  if (error.code === "NotFound") return WIRE_ERRORS["runtime-not-found"].kubelet(facts);
+  if (error.code !== "ResourceExhausted") return WIRE_ERRORS["runtime-failed"].kubelet(facts);
+  const { status } = WIRE_ERRORS["runtime-exhausted"].kubelet(facts);
   return new StatusError({
     ...status,
     details: { ...status.details, retryAfterSeconds: RETRY_AFTER_SECONDS },

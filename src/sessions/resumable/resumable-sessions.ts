@@ -1,12 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
-import {
-  forbidden,
-  genericError,
-  resourceExpired,
-  type StatusError,
-  tooManyRequests,
-} from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import {
   type HeaderList,
   headerValue,
@@ -28,6 +22,7 @@ import {
   type Resumption,
 } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Resumption as ResumptionSettings } from "../../config/sections/resumption.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
@@ -154,7 +149,7 @@ export class ResumableSessions {
     try {
       const { socket, reauthorize } = this.#proven(resumption, user, path);
       if (!socket.canAttach(resumption.received)) {
-        throw new Refusal("offset", genericError(409, "the session cannot be resumed: bytes are missing"));
+        throw new Refusal("offset", WIRE_ERRORS["resumption-gap"].streaming());
       }
       reauthorize(user);
       return socket;
@@ -251,7 +246,7 @@ export class ResumableSessions {
     const nowMs = this.#options.clock.now();
     if (held.wrongProofs >= MAX_WRONG_PROOFS && nowMs - held.lastWrongMs < WRONG_PROOF_PAUSE_MS) {
       const seconds = WRONG_PROOF_PAUSE_MS / 1_000;
-      throw new Refusal("tries", tooManyRequests("too many wrong proofs for the session", seconds));
+      throw new Refusal("tries", WIRE_ERRORS["resumption-tries"].streaming({ seconds }));
     }
     if (resumption.attempt <= held.lastAttempt || !isProven(held.key, resumption)) {
       held.wrongProofs += 1;
@@ -281,11 +276,11 @@ class Refusal extends Error {
 }
 
 function unknownSession(): Refusal {
-  return new Refusal("unknown", resourceExpired("the session is not held here, or not any more"));
+  return new Refusal("unknown", WIRE_ERRORS["resumption-unknown"].streaming());
 }
 
 function refused(result: RefusedResult, reason: string): Refusal {
-  return new Refusal(result, forbidden("", "", `the session cannot be resumed: ${reason}`));
+  return new Refusal(result, WIRE_ERRORS["resumption-refused"].streaming({ why: reason }));
 }
 
 /** The resumption that a request asks for; undefined if it asks for a new session. */

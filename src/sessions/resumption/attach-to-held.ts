@@ -1,9 +1,9 @@
-import { resourceExpired } from "@sluice/client/internal/api/status";
 import { flatHeaders, type HeaderLine } from "@sluice/client/internal/http/header-list";
 import { acceptValueOf } from "@sluice/client/internal/http/upgrade/websocket-request";
 import { encodeResumed, RESUME_HEADER, RESUME_PROTOCOL, type Resumption } from "@sluice/protocols/resume";
 import { checkServerHandshake } from "@sluice/protocols/websocket";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
@@ -26,7 +26,7 @@ export function attachToHeld(
   { resumable }: Pick<GatewayContext, "resumable">,
 ): void {
   const key = webSocketKeyOf({ method, headers });
-  if (resumable === undefined) throw resourceExpired("sessions are not resumed here");
+  if (resumable === undefined) throw WIRE_ERRORS["resumption-off"].streaming();
   const socket = resumable.claim(resumption, user, url.pathname);
   // Ignores the old connection from here on, so that the offset in the answer is still right when the
   // client reads it.

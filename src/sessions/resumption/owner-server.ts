@@ -1,11 +1,12 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { badRequest, internalError, StatusError } from "@sluice/client/internal/api/status";
+import { StatusError } from "@sluice/client/internal/api/status";
 import { createHttp1Server, type Http1Bounds } from "@sluice/client/internal/http/downstream/http1-server";
 import { headerListOf } from "@sluice/client/internal/http/header-list";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requestUrlOf } from "../../http/request-url.ts";
 import type { GatewayContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
@@ -87,7 +88,7 @@ async function takeResumption(
   try {
     const resumption = resumptionIn(headers);
     const user = callerIn(headers);
-    if (resumption === undefined || user === undefined) throw badRequest("this is no resumption");
+    if (resumption === undefined || user === undefined) throw WIRE_ERRORS["resumption-none"].streaming();
     await resume(resumption, user, { method, headers, url: requestUrlOf(target) }, client);
   } catch (error) {
     client.release();
@@ -96,7 +97,7 @@ async function takeResumption(
       return;
     }
     if (!(error instanceof StatusError)) gateway.logger.error({ error }, "a resumption failed unexpectedly");
-    const refusal = error instanceof StatusError ? error : internalError("the session could not be resumed");
+    const refusal = error instanceof StatusError ? error : WIRE_ERRORS["resumption-failed"].streaming();
     responder.refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: gateway.timeouts });
   }
 }

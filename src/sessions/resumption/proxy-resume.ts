@@ -1,4 +1,3 @@
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import {
   isSwitchedTo,
   requestUpgrade,
@@ -8,6 +7,7 @@ import { webSocketRequestLines } from "@sluice/client/internal/http/upgrade/webs
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL, type Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
@@ -18,8 +18,6 @@ import { type OwnerConnection, OwnerGoneError } from "../resumable/owner-connect
 import type { ResumableSessions } from "../resumable/resumable-sessions.ts";
 import type { ResumedRequest } from "./attach-to-held.ts";
 import { callerLine } from "./caller-line.ts";
-
-const NO_ANSWER = "the process that owns the session does not answer";
 
 /** The gateway's parts that proxying a resumption needs. */
 type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
@@ -62,11 +60,11 @@ export async function proxyResume(
   } catch (error) {
     if (isGone(error)) throw resumable.unknown(user, url.pathname);
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
-    throw serviceUnavailable(NO_ANSWER);
+    throw WIRE_ERRORS["resumption-silent"].streaming();
   }
   if (!isSwitchedTo(response, "websocket")) {
     response.socket.destroy();
-    throw serviceUnavailable(NO_ANSWER);
+    throw WIRE_ERRORS["resumption-silent"].streaming();
   }
   const downstream = withReusedReads(client.release());
   answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);

@@ -1,6 +1,6 @@
-import { serviceUnavailable } from "@sluice/client/internal/api/status";
 import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { GatewayContext } from "../context.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { atSocket, type OwnerConnection } from "../resumable/owner-connection.ts";
@@ -34,7 +34,7 @@ export async function resumeSession(
   if (place.at === "sibling") return proxyTo(atSocket(place.socketPath, timeouts.upgradeResponseMs));
   if (place.at === "nowhere" || peers === undefined) throw resumable.unknown(user, incoming.url.pathname);
   const relay = peers.startRelay(place.replica);
-  if (relay === undefined) throw serviceUnavailable("too many sessions are relayed to other replicas");
+  if (relay === undefined) throw WIRE_ERRORS["relays-out"].streaming();
   try {
     await proxyTo(relay);
   } catch (error) {

@@ -296,6 +296,6 @@ describe("a request's host and target", () => {
     ["a target without slash", "x", [["Host", "a"]]],
     ["* with GET", "*", [["Host", "a"]]],
   ] as const)("%s is a bad request", (_what, target, headers) => {
-    expect(readIngressRequest("GET", target, headers, 200)).toHaveProperty("problem");
+    expect(readIngressRequest("GET", target, headers, 200)).toMatchObject({ refusal: { code: 400 } });
   });
 });

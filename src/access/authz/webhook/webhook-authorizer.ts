@@ -1,4 +1,4 @@
-import { tooManyRequests } from "@sluice/client/internal/api/status";
+import { WIRE_ERRORS } from "../../../api/wire-errors/wire-errors.ts";
 import { FairQueue } from "../../../net/fair-queue.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "../authorizer.ts";
 import { DecisionCache } from "./decision-cache.ts";
@@ -85,7 +85,7 @@ export class WebhookAuthorizer implements Authorizer {
     const { name } = attributes.user;
     const seated = this.#queue.acquire(name);
     if (seated === false || (seated !== true && !(await seated))) {
-      throw tooManyRequests("too many requests wait to be authorized", RETRY_AFTER_SECONDS);
+      throw WIRE_ERRORS["authorizer-busy"].streaming({ seconds: RETRY_AFTER_SECONDS });
     }
     try {
       return await this.#review(attributes, key);

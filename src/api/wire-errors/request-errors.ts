@@ -1,0 +1,107 @@
+import {
+  badRequest,
+  forbidden,
+  genericError,
+  internalError,
+  requestEntityTooLarge,
+  serviceUnavailable,
+  tooManyRequests,
+  unauthorized,
+  unsupportedMediaType,
+} from "@sluice/client/internal/api/status";
+import type { WireError } from "./wire-error.ts";
+
+/** Requests that no route or session sees, or that their first checks refuse. */
+export const REQUEST_ERRORS = {
+  "gateway-failed": {
+    cause: "The gateway's own fault",
+    streaming: () => internalError("the gateway failed to handle the request"),
+    ingress: () => genericError(500, "the gateway failed to handle the request"),
+  },
+  "too-many-headers": {
+    cause: "More header lines than `limits.maxRequestHeaders`",
+    streaming: () => genericError(431, "too many header lines"),
+    ingress: () => genericError(431, "too many header lines"),
+  },
+  "target-not-path": {
+    cause: "The request's target is not a path",
+    streaming: () => badRequest("the request target must be a path"),
+    ingress: () => genericError(400, "malformed request target"),
+  },
+  "path-ambiguous": {
+    cause: "Two servers could read the path differently",
+    streaming: ({ why }: { why: string }) => badRequest(`the request path is ambiguous: ${why}`),
+  },
+  "origin-refused": {
+    cause: "A web page of another origin opens a session",
+    streaming: ({ origin }: { origin: string }) =>
+      forbidden("", "", `the origin ${origin} is not among edge.allowedOrigins`),
+  },
+  "too-many-requests": {
+    cause: "No seat for the request",
+    streaming: ({ seconds }: { seconds: number }) =>
+      tooManyRequests("Too many requests, please try again later.", seconds),
+    ingress: () => genericError(503, "too many requests at a time"),
+  },
+  unauthenticated: {
+    cause: "No valid credentials",
+    streaming: unauthorized,
+    kubelet: () => genericError(401, "Unauthorized"),
+  },
+  forbidden: {
+    cause: "The authorizer does not allow the request",
+    streaming: ({ resource, name, reason }: { resource: string; name: string; reason: string }) =>
+      forbidden(resource, name, reason),
+    kubelet: ({ attributes }: { attributes: string }) => genericError(403, `Forbidden ${attributes}\n`),
+  },
+  "authorizer-failed": {
+    cause: "The authorizer gives no decision",
+    kubelet: ({ attributes }: { attributes: string }) =>
+      genericError(500, `Authorization error ${attributes}`),
+  },
+  "authorizer-busy": {
+    cause: "The webhook authorizer has no free place",
+    streaming: ({ seconds }: { seconds: number }) =>
+      tooManyRequests("too many requests wait to be authorized", seconds),
+  },
+  "token-review-busy": {
+    cause: "The API server reviews too many tokens already",
+    streaming: ({ seconds }: { seconds: number }) =>
+      tooManyRequests("too many tokens wait to be reviewed", seconds),
+  },
+  "impersonation-without-name": {
+    cause: "Groups, uid or extras are impersonated without a user",
+    streaming: ({ user }: { user: string }) =>
+      badRequest(`requested ${user} without impersonating a user name`),
+  },
+  "impersonation-too-long": {
+    cause: "Too many impersonated groups and extras",
+    streaming: () => genericError(431, "too many impersonation headers"),
+  },
+  "impersonation-unchecked": {
+    cause: "The authorizer fails at an impersonation",
+    streaming: ({ name }: { name: string }) =>
+      forbidden("users", name, "the permission could not be checked"),
+  },
+  "audit-unavailable": {
+    cause: "The audit log takes no event, and `audit.onFailure` is refuse",
+    streaming: () => serviceUnavailable("the audit log is not available; no request goes on without it"),
+  },
+  "media-type": {
+    cause: "A review in another media type",
+    streaming: ({ types }: { types: readonly string[] }) => unsupportedMediaType(types),
+  },
+  "review-unreadable": {
+    cause: "A review that is not one",
+    streaming: ({ problem }: { problem: string }) => badRequest(`couldn't get version/kind: ${problem}`),
+  },
+  "body-too-large": {
+    cause: "A review's body above its limit",
+    streaming: ({ maxBytes }: { maxBytes: number }) => requestEntityTooLarge(maxBytes),
+  },
+  "body-cut": { cause: "A body that ends early", streaming: () => badRequest("the body ended early") },
+  "body-late": {
+    cause: "A review's body stalls",
+    streaming: () => genericError(408, "the request's body did not come in time"),
+  },
+} as const satisfies Record<string, WireError>;

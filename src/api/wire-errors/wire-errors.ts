@@ -1,0 +1,17 @@
+import { KUBELET_ERRORS } from "./kubelet-errors.ts";
+import { REQUEST_ERRORS } from "./request-errors.ts";
+import { ROUTE_ERRORS } from "./route-errors.ts";
+import { SESSION_ERRORS } from "./session-errors.ts";
+import { UPSTREAM_ERRORS } from "./upstream-errors.ts";
+
+/**
+ * Every error that the gateway answers itself, by cause and place: docs/errors.md is written from it. Clients
+ * match these texts. The read-only API words its validation itself.
+ */
+export const WIRE_ERRORS = {
+  ...REQUEST_ERRORS,
+  ...SESSION_ERRORS,
+  ...UPSTREAM_ERRORS,
+  ...ROUTE_ERRORS,
+  ...KUBELET_ERRORS,
+} as const;

@@ -1,0 +1,82 @@
+import type { StatusError } from "../../packages/client/src/api/status.ts";
+import { KUBELET_ERRORS } from "../../src/api/wire-errors/kubelet-errors.ts";
+import { REQUEST_ERRORS } from "../../src/api/wire-errors/request-errors.ts";
+import { ROUTE_ERRORS } from "../../src/api/wire-errors/route-errors.ts";
+import { SESSION_ERRORS } from "../../src/api/wire-errors/session-errors.ts";
+import { UPSTREAM_ERRORS } from "../../src/api/wire-errors/upstream-errors.ts";
+import { WIRE_PLACES, type WireError } from "../../src/api/wire-errors/wire-error.ts";
+
+const TITLES = {
+  streaming: "streaming",
+  forwarding: "forwarding",
+  ingress: "Ingress",
+  kubelet: "kubelet's listener",
+} as const;
+
+const SECTIONS: readonly [title: string, rows: Readonly<Record<string, WireError>>][] = [
+  ["Requests", REQUEST_ERRORS],
+  ["Sessions and logs", SESSION_ERRORS],
+  ["Upstreams", UPSTREAM_ERRORS],
+  ["Routes", ROUTE_ERRORS],
+  ["The kubelet's listener", KUBELET_ERRORS],
+];
+
+/** Each fact by its name, in brackets. */
+const FACTS = new Proxy(
+  {},
+  { get: (_, name) => (name === "types" ? ["<types>"] : `<${String(name)}>`) },
+) as never;
+
+/** Every answer of the table, with names for facts. */
+export function everyWireError(): { key: string; place: string; answer: StatusError }[] {
+  return SECTIONS.flatMap(([, rows]) =>
+    Object.entries(rows).flatMap(([key, row]) =>
+      WIRE_PLACES.flatMap((place) => {
+        const make = row[place];
+        return make === undefined ? [] : [{ key, place, answer: make(FACTS) }];
+      }),
+    ),
+  );
+}
+
+/** docs/errors.md. */
+export function errorsReference(): string {
+  return `# Errors
+
+Every error that Sluice answers itself, by cause and by the place where it shows. \`npm run docs\` writes this page from
+\`src/api/wire-errors\`. Clients match these texts: a change of one has a line in the changelog.
+
+- **streaming**: exec, attach, port-forward and other own answers of the API server's listener and of \`sluice agent\`. A Status in JSON,
+  with a reason where there is one.
+- **forwarding**: requests that an API server or kubelet was to answer.
+- **Ingress**: \`CODE PHRASE: TEXT\`, or a Status for a client that accepts JSON.
+- **kubelet's listener**: the text alone. It also answers the causes of the first table, as text.
+
+Names in angle brackets stand for facts. A node's or API server's own refusal is passed on unchanged. Validation of objects, selectors and
+reviews, a log's options, and invalid WebSocket handshakes are answered in the words of Kubernetes and golang.org/x/net, and are not listed.
+${SECTIONS.map(([title, rows]) => section(title, rows)).join("")}`;
+}
+
+function section(title: string, rows: Readonly<Record<string, WireError>>): string {
+  const places = WIRE_PLACES.filter((place) => Object.values(rows).some((row) => row[place] !== undefined));
+  const lines = Object.values(rows).map(
+    (row) => `| ${[row.cause, ...places.map((place) => cell(row[place]))].join(" | ")} |`,
+  );
+  const head = ["cause", ...places.map((place) => TITLES[place])];
+  return `
+## ${title}
+
+| ${head.join(" | ")} |
+|${"---|".repeat(head.length)}
+${lines.join("\n")}
+`;
+}
+
+function cell(make: ((facts: never) => StatusError) | undefined): string {
+  if (make === undefined) return "";
+  const { status } = make(FACTS);
+  const { code, reason, message = "" } = status;
+  const text = message.trim().replaceAll("|", "\\|");
+  const name = reason === undefined ? code : `${code} ${reason}`;
+  return `${name}${text === "" ? ", without a body" : `: \`${text}\``}`;
+}
