@@ -5,8 +5,8 @@ import type { Socket } from "node:net";
 const ADDRESS_SHARE = 3 / 4;
 
 /**
- * Bounds the connections of a server, and those of one address. A further one takes the place of the oldest that has not sent a whole
- * head yet; it is closed without an answer where there is none.
+ * Limits the connections of a server, and of one address. A new one replaces the oldest without a
+ * whole head; if there is none, the new one is closed without an answer.
  */
 export function boundAdminConnections(server: Server, maxConnections: number): void {
   const maxOfAddress = Math.ceil(maxConnections * ADDRESS_SHARE);

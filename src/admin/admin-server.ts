@@ -54,19 +54,21 @@ interface ExposedMetrics {
 }
 
 export interface AdminServerOptions {
-  /** Fail only where a restart would help. Absent: answering at all is the proof of life. */
+  /**
+   * Liveness checks, which fail only if a restart would help. Absent: an answer is proof enough.
+   */
   readonly livenessChecks?: HealthChecks;
   /** Fail while new sessions should go elsewhere: at start, and while draining. */
   readonly readinessChecks: HealthChecks;
   readonly metrics: ExposedMetrics;
   readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
-  /** Those of all replicas; absent: there is no other. */
+  /** The sessions of all replicas; absent if there are no others. */
   readonly listAllSessions?: () => Promise<SessionLists>;
   /** Every node, or the one of that name; absent: there are none, as in `sluice agent`. */
   readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
   /** What `/debug/probes` shows; absent: 404. */
   readonly listProbes?: () => readonly object[] | Promise<readonly object[]>;
-  /** Answers all paths that this listener has no answer for itself; 404 when absent. */
+  /** Answers the paths that this listener does not serve; absent: 404. */
   readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
   /** Host names that requests may be for, besides those that no stranger can register. */
   readonly allowedHosts?: readonly string[] | undefined;
@@ -162,7 +164,7 @@ async function answer(
   }
 }
 
-/** Prometheus lists it first where it takes it at all, so weights need no look but for 0. */
+/** If Prometheus accepts OpenMetrics, it lists it first; so of the weights only 0 matters. */
 function takesOpenMetrics({ headers }: IncomingMessage): boolean {
   return (headers.accept ?? "")
     .split(",")

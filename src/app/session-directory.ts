@@ -27,8 +27,8 @@ interface DirectoryParts {
 }
 
 /**
- * The gateway's sessions as operators and the API see them: lists them, and finds one by its id, which
- * names its replica. Each method says how far it looks.
+ * The gateway's sessions for operators and the API: lists them, and finds one by its id, which
+ * names its replica. Each method documents its reach.
  */
 export class SessionDirectory {
   readonly #parts: DirectoryParts;

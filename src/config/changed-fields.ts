@@ -12,7 +12,8 @@ interface ChangedFields {
 }
 
 /**
- * The fields that differ between two valid configuration files. Writing out a default is no change.
+ * The fields that differ between two valid configuration files. A written default equals an absent
+ * field.
  */
 export function changedFields(before: string, after: string): ChangedFields {
   const [old, now] = [before, after].map((text) => parseYamlDocuments(text, "")[0]?.value);

@@ -10,7 +10,7 @@ import { objectPath, pluralOf } from "./live-resources.ts";
  * wait; the others get 429.
  */
 const MAX_READS_AT_ONCE = 64;
-/** Such reads that wait. Past it: 429 with Retry-After. */
+/** Reads that wait for these. Past it: 429 with Retry-After. */
 const MAX_WAITING_READS = 1_000;
 /** How long the gateway remembers that the API does not know a name. */
 export const MISSING_FOR_MS = 1_000;

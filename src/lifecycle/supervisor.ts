@@ -35,8 +35,8 @@ class Part<Kind extends Component = Component> {
   }
 
   /**
-   * The component, for the components after it. Throws if it has not started: then the list is in the
-   * wrong order.
+   * The component, for the components after it. Throws if it has not started, because the list is
+   * out of order.
    */
   get started(): Kind {
     if (this.#started === undefined) throw new Error(`the component "${this.name}" has not started`);

@@ -24,7 +24,7 @@ type SeatLimits = Pick<
 export const SEAT_WAIT_MS = 15_000;
 /** Concurrent health checks without a body; they take no seat. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS = 100;
-/** Of these, those of one address. Past it: 429 with Retry-After. */
+/** Health checks of one address among these. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS_PER_ADDRESS = 20;
 
 /** kube-apiserver's value. */

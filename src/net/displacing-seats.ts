@@ -11,9 +11,8 @@ interface SeatHolder {
 }
 
 /**
- * Seats that are held for as long as their holders like. If all are taken, the flow that holds the
- * most loses its newest to one that holds fewer, so no set of flows can keep all others out.
- * docs/decisions/0048-fair-shares.md
+ * Seats without a time limit. If all are in use, the flow with the most loses its newest to a flow
+ * with fewer, so no set of flows can keep others out (docs/decisions/0048-fair-shares.md).
  */
 export class DisplacingSeats {
   readonly #options: DisplacingSeatsOptions;

@@ -1,14 +1,14 @@
 /**
- * Output of a node that is read beyond what its client took, so that input can follow; kernels
- * buffer as much. Past it input goes on.
+ * Output read from a node beyond what its client took, so that input can follow; kernels buffer as
+ * much. Past it the input continues.
  */
 export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
 /**
- * The same of all sessions of one user, at most a quarter of what other users leave. Past it input
- * goes on.
+ * The same for all sessions of one user; at most a quarter of what other users leave. Past it the
+ * input continues.
  */
 export const MAX_READ_AHEAD_BYTES_PER_USER: number = 64 * 1024 * 1024;
-/** The same of all sessions of the process. Past it input goes on. */
+/** The same for all sessions of the process. Past it the input continues. */
 export const MAX_TOTAL_READ_AHEAD_BYTES: number = 256 * 1024 * 1024;
 /** A sink that stays full this long has a slow reader; a busy sink empties within a few milliseconds. */
 const STALL_MS = 10;

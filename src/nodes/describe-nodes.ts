@@ -15,7 +15,7 @@ export interface DescribedNode {
   readonly name: string;
   /** host:port as dialled; absent if the node has no usable address. */
   readonly address?: string;
-  /** Why there is no address. */
+  /** The reason why `address` is absent. */
   readonly problem?: string;
   readonly declaredFeatures: readonly string[];
   /** The source of `capability.mode`. */

@@ -18,8 +18,8 @@ export function sessionToEnd(url: string): string | undefined {
 /** Asks for a page of sessions: those behind this id, "" for the first. Older releases answer with all. */
 export const AFTER_HEADER = "Sluice-After";
 /**
- * Sessions in one page of a replica's list. Past it they are on the next page. With long names half
- * of the bytes of an answer.
+ * Sessions in one page of a replica's list, half of an answer's bytes with long names. Past it the
+ * next page begins.
  */
 export const PEER_PAGE_SESSIONS = 1_000;
 
@@ -38,7 +38,7 @@ export interface PeerSessions extends PeerHello {
   readonly next?: string | undefined;
 }
 
-/** One page, in the order of ids, so that sessions that begin or end meanwhile move no other. */
+/** One page, ordered by id, so that new and ended sessions do not shift others to another page. */
 export function pageOf(all: readonly AdminSession[], after: string): Pick<PeerSessions, "sessions" | "next"> {
   const rest = all.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
   const sessions = rest.slice(0, PEER_PAGE_SESSIONS);

@@ -8,7 +8,7 @@ export interface SwitchAnswer {
   readonly statusMessage?: string | undefined;
 }
 
-/** Carries the session over this connection. `status`: that of the answer. */
+/** Carries the session over this connection. `status`: the answer's status. */
 export type BeginSession = (connection: UpgradedConnection, status: 101 | 200) => void;
 
 /**

@@ -241,7 +241,7 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
     else this.#finishAfter(waits, finish);
   }
 
-  /** The clock is not empty meanwhile, so that a shutdown waits, too. */
+  /** The session stays on the clock until then, so that a shutdown waits, too. */
   #finishAfter(waits: Promise<unknown>, finish: () => void): void {
     const { clock } = this;
     const untilMs = clock.now() + MAX_END_WAIT_MS;

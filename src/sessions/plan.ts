@@ -11,14 +11,14 @@ export interface PlanGates {
   readonly ExtendWebSocketsToKubelet: boolean;
 }
 
-/** How a session's bytes travel. Code asks the fields; the reason is for people alone. */
+/** How a session's bytes travel. Code reads the fields; the reason is for logs and `explain`. */
 export interface Plan {
   readonly kind: "pass-through" | "translate" | "tunnel" | "bridge";
   /** What the session is requested from; "websocket-hop": an upstream that nothing but WebSocket reaches. */
   readonly path: "node" | "websocket-hop" | "runtime" | "api-server";
   /**
-   * True if the upstream is asked for v5 or the tunnel, which it may make resumable. Older protocols, and
-   * what passes whatever it is, stay unchanged.
+   * True if Sluice requests v5 or the tunnel, which the upstream may make resumable. Older
+   * protocols and unknown ones pass unchanged.
    */
   readonly offersNewProtocol: boolean;
   /** Whose wording a command's final Status has: the upstream's, or the kubelet's for a bare runtime. */

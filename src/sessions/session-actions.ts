@@ -12,8 +12,8 @@ export interface EndRequest {
 }
 
 /**
- * `ended`: nothing of it is carried any more. `ending`: it was told to end, and is not over in time.
- * `unknown`: no such session runs. `unreachable`: the process that runs it did not answer.
+ * `ended`: the session is over. `ending`: it was cut, but was not over in time. `unknown`: no such
+ * session runs. `unreachable`: its process did not answer.
  */
 const END_RESULTS = ["ended", "ending", "unknown", "unreachable"] as const;
 export type EndResult = (typeof END_RESULTS)[number];

@@ -16,7 +16,7 @@ export function newSessionId(replica: string): string {
 
 const SESSION_ID = /^([0-9a-f]{8})-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** The replica that a session's id names; undefined if it is no such id. */
+/** The replica that a session's id names; undefined for any other text. */
 export function replicaOfSession(id: string): string | undefined {
   return SESSION_ID.exec(id)?.[1];
 }

@@ -45,7 +45,7 @@ export interface SessionDetails {
   readonly protocol: string;
 }
 
-/** The session without what is for observers alone. */
+/** The session without the fields that only observers see. */
 export function listed({ details: _, plan: { kind, reason }, ...info }: SessionInfo): ListedSession {
   return { ...info, plan: { kind, reason } };
 }

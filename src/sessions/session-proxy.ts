@@ -131,7 +131,9 @@ export function sessionProxyFor(
   }
 }
 
-/** A session's observers, on every carrier: add a new one here. `extra`: those of this one. */
+/**
+ * The observers of every session, on every carrier: add new ones here. `extra`: this session's own.
+ */
 function observersFor({ policy }: Admission, extra: readonly SessionObserver[]): SessionObserver[] {
   return [...(policy.portRefusal === undefined ? [] : [new PortRules(policy.portRefusal)]), ...extra];
 }

@@ -13,14 +13,19 @@ export interface SessionReport extends Omit<SessionEnd, "status"> {
   readonly upstreamBytes: number;
 }
 
-/** A running session. Its lifecycle ticks it, may end it early, and is told once when it is over. */
+/**
+ * A running session. Its lifecycle ticks it, may end it early, and is notified once when it is
+ * over.
+ */
 export interface StreamingSession extends Ticking {
   /**
    * Ends the session now, at a message boundary. The client gets `statusOf(end)` in its protocol's form,
    * and must not take the partial output for a success.
    */
   end(end: SessionEnd): void;
-  /** Writes the warning before a limit ends the session. Absent: the protocol has no place for one. */
+  /**
+   * Writes the warning before a limit ends the session. Absent if the protocol cannot carry one.
+   */
   warn?(message: string): void;
 }
 

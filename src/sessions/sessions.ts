@@ -111,8 +111,8 @@ export class Sessions {
   }
 
   /**
-   * Ends the running sessions in slices: the first clients are told while the last ones still run.
-   * Each client gets a failure in its own protocol.
+   * Ends the running sessions in slices, each with a failure in its client's protocol. The first
+   * clients hear of it while the last sessions still run.
    */
   endAll(message: string): Promise<void> {
     return inSlices(this.#ending(message));

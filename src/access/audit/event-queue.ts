@@ -174,7 +174,7 @@ export class EventQueue {
     this.#delivered += count;
   }
 
-  /** Drops a first event that was refused alone: it would block the others for ever. */
+  /** Drops the first event if the backend refused it alone: it would block the others for ever. */
   #lose(error: EventsRefused): void {
     this.#remove(1);
     this.#failure = error;

@@ -24,7 +24,7 @@ interface WorkerReport {
   readonly sessions: number;
 }
 
-/** The place that a session got among those of all workers, or why it got none. */
+/** The result of acquiring a session among all workers: a place, or the refusal. */
 export type PlaceAnswer = { readonly place: number } | { readonly refusal: string; readonly code: 429 | 503 };
 
 /** Calls that a worker makes to the primary. */

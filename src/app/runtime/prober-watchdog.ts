@@ -20,8 +20,8 @@ interface ProberWatchOptions<Prober extends Watched> {
 }
 
 /**
- * Watches the worker that probes for all: its event loop may hang while its process lives. It counts
- * beats rather than time, so that a pause of the whole machine is not a hang.
+ * Watches the prober, whose event loop may hang while its process lives. Counts beats, not time, so
+ * that a pause of the whole machine does not count as a hang.
  */
 export class ProberWatchdog<Prober extends Watched> {
   readonly #options: ProberWatchOptions<Prober>;

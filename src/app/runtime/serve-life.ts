@@ -1,4 +1,4 @@
-/** Why a serving process leaves: a signal, too many exceptions, or a program in its place. */
+/** Why a serving process leaves: a signal, too many exceptions, or a program that replaces it. */
 type LifeEnd = NodeJS.Signals | "failed" | "replaced";
 
 /**

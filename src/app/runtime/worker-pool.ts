@@ -68,7 +68,7 @@ interface WorkerPoolOptions {
   readonly killAfterMs?: number;
   readonly logger: Logger;
   onReady(worker: Worker): void;
-  /** The worker has died; `isExpected`: it was told to end. */
+  /** The worker has died; `isExpected`: the primary had asked it to end. */
   onGone(worker: Worker, isExpected: boolean): void;
 }
 

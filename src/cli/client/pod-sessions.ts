@@ -23,7 +23,7 @@ const ACCEPT_WAIT_MS = 3_000;
 const PODS_REUSE_MS = 1_000;
 
 /**
- * The sessions of one forward: one per chosen pod, dialled on demand. Each local connection goes to
+ * The sessions of one forward: one per chosen pod, dialled on demand. Each local connection uses
  * the ready pod with the fewest connections.
  */
 export class PodSessions {

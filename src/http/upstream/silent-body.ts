@@ -3,7 +3,7 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { contain } from "@sluice/client/internal/observability/faults";
 import type { BodyTimeouts } from "./forward-options.ts";
 
-/** The error for an exchange that timed out, by what it was waiting for. */
+/** The error for an exchange that timed out, by the awaited side. */
 export function overdueError({ isBodyComplete, body }: HttpDownstream): UpstreamError {
   if (isBodyComplete)
     return new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");

@@ -21,8 +21,8 @@ import { applyPolicy } from "./apply-policy.ts";
 import { identify } from "./identify.ts";
 
 /**
- * Whether the cluster's admission may judge the session; undefined: it does not, and the session
- * goes to its node.
+ * Returns the admission rule that may judge the session; undefined if none may, and the session goes
+ * to its node.
  */
 export type JudgeConnect = ConnectAdmission["judge"];
 

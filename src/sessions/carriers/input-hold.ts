@@ -7,11 +7,13 @@ import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
  */
 const DRAINED_MS = 250;
 /**
- * How long input waits for output that its node has queued. Past it, it goes on, or is dropped if
- * the command has ended.
+ * How long input waits for the output in a node's queue. Past it the input continues, or is dropped
+ * if the command has ended.
  */
 export const MAX_INPUT_HOLD_MS = 1_000;
-/** The same in a terminal, whose user waits for the echo of each key. Past it the input goes on. */
+/**
+ * The same in a terminal, where a user waits for the echo of each key. Past it the input continues.
+ */
 export const MAX_TERMINAL_HOLD_MS = 200;
 /**
  * Output since the client's last input that may be a reply to it. Past it input waits: the status

@@ -192,7 +192,10 @@ export class Tunnel implements StreamingSession {
     return true;
   }
 
-  /** Everything from the node has been written. The client gets what is open reset, and the reason. */
+  /**
+   * Everything from the node has been written. Open streams are reset, and the client gets the
+   * reason.
+   */
   #end(end: SessionEnd, closeCode: number, reason: string = reasonOf(end)): void {
     if (this.#life.isOver) return;
     const isWhole = closeCode === CLOSE.NORMAL;

@@ -39,7 +39,10 @@ export class ForwardDecoder implements PassThroughDecoder {
   /** Payload and ends are shown: decided at the start, because an observer that comes later lacks the streams. */
   readonly #isShown: boolean;
   #refusal: SessionEnd | undefined;
-  /** None of the node's bytes passes. Otherwise, after a refusal, those of its present frame do. */
+  /**
+   * Passes none of the node's bytes. Otherwise, after a refusal, the rest of its present frame
+   * passes.
+   */
   #isNodeRefused = false;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};

@@ -93,8 +93,8 @@ export class OpenForwards {
   }
 
   /**
-   * Frames that end the session for its client: the reason on the error stream of each connection that
-   * the node had not finished, RST_STREAM for what else is open, then GOAWAY.
+   * Frames that end the session for its client: the reason on the error stream of each unfinished
+   * connection, RST_STREAM for other open streams, then GOAWAY.
    */
   farewell(end: SessionEnd): Uint8Array {
     const cut = new Set<string | undefined>();

@@ -70,7 +70,7 @@ export class CommandResult {
     this.#isOrderly = isOrderly;
   }
 
-  /** `unsaid`: how the upstream ended, for the case that it sent no status. */
+  /** `unsaid`: how the upstream ended, used if it sent no status. */
   conclude(unsaid: string = "the node ended the session without a status"): Conclusion {
     if (this.#isOversized)
       return failedBy(endOf("upstream-failed", "the node sent a status that is too large"));

@@ -23,7 +23,7 @@ export abstract class EndObserver implements SessionObserver, Farewells {
 
   /** True if the node has reported how the session ended. */
   abstract get hasResult(): boolean;
-  /** True if the node has begun that report; the gateway must not report anything in its place. */
+  /** True if the node has begun that report; then the gateway must not write its own. */
   abstract get hasStatus(): boolean;
   /** The outcome. `how` the node's connection ended decides if the node reported nothing. */
   protected abstract judge(how: string, isOrderly: boolean): SessionEnd;

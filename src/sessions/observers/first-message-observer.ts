@@ -38,7 +38,7 @@ export class FirstMessageObserver implements SessionObserver {
     this.#status.push(Buffer.from(own));
     this.#statusBytes += own.byteLength;
     if (this.#end.isOther || this.#statusBytes > MAX_STATUS_BYTES) this.#finish({ kind: "output" });
-    // Joined and parsed once, even if it comes in many parts. What follows the object is not looked at.
+    // Joined and parsed once, even if it comes in many parts. Bytes after the object are ignored.
     else if (end !== undefined) this.#finish(messageOf(Buffer.concat(this.#status).toString("utf8")));
   }
 

@@ -26,8 +26,8 @@ export interface ObservedSession {
    */
   cut(cause: CauseOfOurs, message: string, status?: CommandStatus): void;
   /**
-   * Reads nothing more from this side until the returned function is called. Holds add up; a held
-   * session's idle time goes on.
+   * Stops reading this side until the returned function is called. Several holds add up; the idle
+   * time keeps running.
    */
   hold(side: Side): () => void;
 }
@@ -91,8 +91,8 @@ export interface SessionObserver {
    */
   onUndecodable?(side: Side, message: string): SessionEnd | undefined;
   /**
-   * Called last, once, when the session is over. The session's end is reported, and a shutdown goes on,
-   * when the promise is settled, or after MAX_END_WAIT_MS.
+   * Called last, once, when the session is over. Its end is reported, and a shutdown continues,
+   * when the promise settles or after MAX_END_WAIT_MS.
    */
   onEnd?(report: SessionReport): Promise<void> | void;
   /** Called instead of all others if the session of an observer from `beforeDial` did not start. */

@@ -257,7 +257,7 @@ export class ResumableSocket extends Duplex {
     this.#windowMs = mayBeDone ? Math.min(windowMs, COMPLETED_WINDOW_MS) : windowMs;
     // Neither side owes anything. Input that is still unread stays readable.
     if (this.#session.isComplete) return;
-    // A client that has the session's end has nothing to come back for.
+    // A client that received the session's end does not return.
     if (role === "server" && this.#session.isDelivered) this.#fail("completed", reason);
     else if (isFinal) this.#fail(this.#session.isOver ? "protocol-error" : "ended", reason);
     else this.#options.onDetached?.(reason);

@@ -131,7 +131,7 @@ export class SpdyConnection {
    * chunk: the server's own GOAWAY may be in it, and writing to its closed socket causes a RST.
    */
   finish(): void {
-    // A handler may call `finish` while it is told of the end.
+    // A handler may call `finish` from its end notification.
     if (this.#isReceiving && !this.#isOver) {
       this.#isFinishing = true;
       return;

@@ -120,7 +120,7 @@ function keyOf(attributes: Attributes): string {
   return JSON.stringify([user.name, user.uid, user.groups, user.extra, verb, asked]);
 }
 
-/** Counts only the parts that a caller chooses; its identity is not one. */
+/** Counts only the parts that a caller chooses, not its identity. */
 function isCacheable(attributes: Attributes): boolean {
   const { namespace, verb, apiGroup, apiVersion, resource, subresource, name, path } = attributes;
   const chosen = attributes.isResourceRequest

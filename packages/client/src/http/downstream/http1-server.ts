@@ -118,8 +118,8 @@ interface Connection {
 }
 
 /**
- * Serves one request of an HTTP/1.1 connection at a time, where Node would serve all requests of a
- * read at once. Later requests wait, and reading stops.
+ * Serves one request of an HTTP/1.1 connection at a time; Node would serve all requests of a read
+ * at once. Later requests wait, and reading stops.
  */
 class Http1Turns {
   readonly #connections = new WeakMap<Duplex, Connection>();

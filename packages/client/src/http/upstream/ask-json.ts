@@ -16,7 +16,7 @@ interface OwnRequest {
   readonly method?: string | undefined;
   /** The path, with a query if there is one. */
   readonly path: string;
-  /** Sent as they are, and never quoted in errors. */
+  /** Sent unchanged, and never quoted in errors. */
   readonly headers?: HeaderList | undefined;
   readonly body?: { readonly contentType: string; readonly bytes: Buffer } | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -29,7 +29,7 @@ export interface JsonRequest extends OwnRequest {
   readonly timeoutMs: number;
   /** Default: MAX_JSON_ANSWER_BYTES. */
   readonly maxBytes?: number | undefined;
-  /** Sees the answer before its body is read; what it throws is the result. */
+  /** Sees the answer before its body is read; an exception is the result. */
   readonly requireGood?: ((answer: IncomingMessage) => Promise<void>) | undefined;
 }
 

@@ -73,7 +73,7 @@ async function runStalled(lab: CaseLab, transport: CommandTransport): Promise<vo
   expectExit(result, 0);
 }
 
-/** The pod's server sends as fast as it is read: what it was sent comes back. */
+/** The pod's echo server sends as fast as the client reads. */
 async function runForward(lab: CaseLab, transport: ForwardTransport, options: EchoOptions): Promise<void> {
   const connection = await lab.forward(transport, { forwardPingIntervalMs: PING_INTERVAL_MS });
   const timeoutMs = outputTimeMs(lab);
