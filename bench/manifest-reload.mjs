@@ -3,10 +3,11 @@
 //   node bench/manifest-reload.mjs [ingresses]
 
 import { ClusterStore } from "../dist/src/cluster/cluster-store.js";
-import { parseManifests, parsingManifests } from "../dist/src/cluster/manifests.js";
+import { ManifestMemory } from "../dist/src/cluster/manifest-memory.js";
+import { parseManifests, parsingManifests, readingFiles } from "../dist/src/cluster/manifests.js";
 import { readInThread } from "../dist/src/cluster/read-in-thread.js";
-import { inSlices } from "../dist/src/cluster/slices.js";
 import { FeatureGates } from "../dist/src/config/feature-gates.js";
+import { inSlices } from "../dist/src/lifecycle/slices.js";
 
 const count = Number(process.argv[2] ?? 10_000);
 const ROUNDS = 3;
@@ -61,9 +62,19 @@ store.replaceAll(objects, new Date());
 // Other readings of the same files, made beforehand.
 const readings = Array.from({ length: 2 * ROUNDS }, () => structuredClone(objects));
 const another = () => readings.pop();
+/** A reload as a gateway does it: what a memory has is not read again. */
+const memory = new ManifestMemory();
+async function reload(now) {
+  const changed = memory.changedOf(now);
+  memory.keep(now, await inSlices(readingFiles(changed, { gates, known: memory.knownOf(changed) })));
+}
+await reload(files);
+let edits = 0;
+const edited = () => [{ ...files[0], text: text.replace("number: 80", `number: ${8_000 + edits++}`) }];
 const ways = {
   "read at once": async () => void parseManifests(files, gates),
   "read in slices": async () => void (await inSlices(parsingManifests(files, gates))),
+  "one changed": () => reload(edited()),
   "read by a thread": async () => void (await readInThread(files, gates)),
   "a List in slices": async () => void (await inSlices(parsingManifests(list, gates))),
   "a List by a thread": async () => void (await readInThread(list, gates)),

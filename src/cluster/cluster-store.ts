@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, Namespace, Node, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
+import { atOnce } from "../lifecycle/slices.ts";
 import type { Cluster, ClusterChange } from "./cluster.ts";
 import { KindTable } from "./kind-table.ts";
-import { atOnce } from "../lifecycle/slices.ts";
 
 /** A watch that is further behind must list again. */
 const DEFAULT_REMEMBERED_CHANGES = 1_000;

@@ -1,12 +1,18 @@
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
-import type { KubernetesObject } from "../api/objects.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
+import { inSlices } from "../lifecycle/slices.ts";
 import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
-import { type ManifestFile, parsingManifests } from "./manifests.ts";
+import { ManifestMemory } from "./manifest-memory.ts";
+import {
+  type FileReading,
+  joiningFiles,
+  type ManifestFile,
+  type ReadItem,
+  readingFiles,
+} from "./manifests.ts";
 import { readInThread } from "./read-in-thread.ts";
-import { inSlices } from "../lifecycle/slices.ts";
 
 /** Long enough for an editor or a folder copy to finish, too short to notice. */
 const DEFAULT_RELOAD_DELAY_MS = 200;
@@ -16,6 +22,9 @@ const DEFAULT_RELOAD_DELAY_MS = 200;
  * thread.
  */
 const THREAD_CHARACTERS = 64 * 1024;
+
+type KnownItems = ReadonlyMap<string, ReadItem>;
+type ReadFiles = (changed: readonly ManifestFile[], known: KnownItems) => Promise<FileReading[]>;
 
 /** Receives the running source's messages. */
 interface ReloadLogger {
@@ -56,6 +65,7 @@ export class ManifestSource {
   #reloading: Promise<void> = Promise.resolve();
   #isStopped = false;
   readonly #passedOver = new Set<string>();
+  readonly #memory = new ManifestMemory();
 
   private constructor(options: ManifestSourceOptions) {
     this.#options = options;
@@ -113,7 +123,7 @@ export class ManifestSource {
     const { logger, paths } = this.#options;
     let changes: number;
     try {
-      changes = await this.#load(await readManifestFiles(paths), (files) => this.#readAside(files));
+      changes = await this.#load(await readManifestFiles(paths), (...asked) => this.#readAside(...asked));
     } catch (error) {
       this.#logWrong(error);
       return;
@@ -123,7 +133,7 @@ export class ManifestSource {
 
   async #loadFirst(): Promise<void> {
     const { paths, lastGood } = this.#options;
-    const read = (files: readonly ManifestFile[]) => this.#readHere(files);
+    const read: ReadFiles = (...asked) => this.#readHere(...asked);
     try {
       await this.#load(await readManifestFiles(paths), read);
     } catch (error) {
@@ -141,12 +151,11 @@ export class ManifestSource {
   }
 
   /** Returns the number of changes. */
-  async #load(
-    files: readonly ManifestFile[],
-    read: (files: readonly ManifestFile[]) => Promise<KubernetesObject[]>,
-  ): Promise<number> {
+  async #load(files: readonly ManifestFile[], read: ReadFiles): Promise<number> {
     const { store, lastGood, now = () => new Date() } = this.#options;
-    const objects = await read(files);
+    const changed = this.#memory.changedOf(files);
+    const readings = this.#memory.keep(files, await read(changed, this.#memory.knownOf(changed)));
+    const objects = await inSlices(joiningFiles(readings, (line) => this.#logPassedOver(line)));
     lastGood?.keep(files);
     return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));
   }
@@ -158,23 +167,22 @@ export class ManifestSource {
     this.#options.logger.info({ manifest: line }, "objects of manifests are passed over");
   }
 
-  #readHere(files: readonly ManifestFile[]): Promise<KubernetesObject[]> {
-    return inSlices(parsingManifests(files, this.#options.gates, (line) => this.#logPassedOver(line)));
+  #readHere(files: readonly ManifestFile[], known: KnownItems): Promise<FileReading[]> {
+    return inSlices(readingFiles(files, { gates: this.#options.gates, known }));
   }
 
-  async #readAside(files: readonly ManifestFile[]): Promise<KubernetesObject[]> {
+  async #readAside(files: readonly ManifestFile[], known: KnownItems): Promise<FileReading[]> {
     const { gates, logger, threadProgram } = this.#options;
     const characters = files.reduce((sum, { text }) => sum + text.length, 0);
-    if (characters < THREAD_CHARACTERS) return await this.#readHere(files);
+    if (characters < THREAD_CHARACTERS) return await this.#readHere(files, known);
     try {
-      return await readInThread(files, gates, threadProgram, (line) => this.#logPassedOver(line));
+      return await readInThread(files, gates, threadProgram, known);
     } catch (error) {
-      if (error instanceof ConfigurationError) throw error;
       logger.error(
         { error: String(error) },
         "manifests could not be read in a thread, and are read without one",
       );
-      return await this.#readHere(files);
+      return await this.#readHere(files, known);
     }
   }
 }

@@ -1,16 +1,18 @@
 // The thread that reads manifest files once; `read-in-thread.ts` starts it.
 import { parentPort, workerData } from "node:worker_threads";
-import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { FeatureGates } from "../config/feature-gates.ts";
-import { parseManifests } from "./manifests.ts";
+import { atOnce } from "../lifecycle/slices.ts";
+import { type ReadItem, readingFiles } from "./manifests.ts";
 import type { ThreadAnswer, ThreadInput } from "./read-in-thread.ts";
 
 /** The receiver needs a few milliseconds for these. */
-const OBJECTS_PER_ANSWER = 100;
+const ITEMS_PER_ANSWER = 100;
+/** Stands for items that the receiver has. */
+const ELSEWHERE: ReadItem = { object: { apiVersion: "", kind: "", metadata: { name: "" } }, warnings: [] };
 
 if (parentPort === null) throw new Error("this is a thread's program");
 const port = parentPort;
-const { files, gates } = workerData as ThreadInput;
+const { files, gates, known: digests } = workerData as ThreadInput;
 const answers = read();
 
 // Answers each request once: the receiver would handle many answers in one turn.
@@ -21,15 +23,16 @@ port.on("message", () => {
 });
 
 function* read(): Generator<ThreadAnswer> {
-  try {
-    const passedOver: string[] = [];
-    const objects = parseManifests(files, FeatureGates.parse(gates), (line) => passedOver.push(line));
-    for (let start = 0; start < objects.length; start += OBJECTS_PER_ANSWER) {
-      yield { objects: objects.slice(start, start + OBJECTS_PER_ANSWER) };
+  const known = new Map([...digests].map((digest) => [digest, ELSEWHERE]));
+  const context = { gates: FeatureGates.parse(gates), known };
+  for (const { found, ...endOfFile } of atOnce(readingFiles(files, context))) {
+    const items = found.map(({ digest, line, ...read }) =>
+      digests.has(digest) ? { digest, line } : { digest, line, ...read },
+    );
+    for (let start = 0; start < items.length; start += ITEMS_PER_ANSWER) {
+      yield { items: items.slice(start, start + ITEMS_PER_ANSWER) };
     }
-    yield { passedOver };
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    yield { problems: error.problems };
+    yield { endOfFile };
   }
+  yield { isOver: true };
 }

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { serialize } from "node:v8";
 import {
   ConfigurationError,
   type ConfigurationProblem,
@@ -6,7 +8,6 @@ import {
   type FieldPath,
   parseYamlDocuments,
   readYamlDocuments,
-  type YamlDocument,
 } from "@sluice/client/internal/config/yaml-documents";
 import type { ApiObject } from "../api/api-object.ts";
 import { keyOf } from "../api/api-object.ts";
@@ -14,9 +15,9 @@ import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
 import { decodeObject } from "../api/strategy/decode-object.ts";
 import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
+import { atOnce } from "../lifecycle/slices.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { foreignKindOf, PassedOver } from "./foreign-kinds.ts";
-import { atOnce } from "../lifecycle/slices.ts";
 import { UnjudgedFields } from "./unjudged-fields.ts";
 
 export interface ManifestFile {
@@ -38,12 +39,25 @@ interface Manifests {
 /** Receives the lines of `Manifests.passedOver`. */
 export type OnPassedOver = (line: string) => void;
 
-/** An object and its position, for checks that need all files. */
-interface FoundObject {
+/** What reading made of one item of a file. */
+export interface ReadItem {
   readonly object: ApiObject;
   readonly warnings: readonly string[];
-  readonly fileName: string;
+}
+
+/** An item and its line, for checks that need all files. */
+export interface FoundItem extends ReadItem {
   readonly line: number;
+  /** Of the item as it is written; "" unless `known` is given. */
+  readonly digest: string;
+}
+
+/** What one file holds. */
+export interface FileReading {
+  readonly name: string;
+  readonly found: readonly FoundItem[];
+  readonly problems: readonly ConfigurationProblem[];
+  readonly passedOver: readonly string[];
 }
 
 /**
@@ -62,24 +76,34 @@ function* readingManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates,
   fieldValidation: FieldValidation,
-  old: ReadonlyMap<string, ApiObject> = new Map(),
+  old: ReadonlyMap<string, ApiObject>,
 ): Generator<void, Manifests> {
-  const problems: ConfigurationProblem[] = [];
-  const found: FoundObject[] = [];
-  const passedOver = new PassedOver();
   const unjudged = new UnjudgedFields();
-  const context = { gates, fieldValidation, old, problems, found, passedOver, unjudged };
-  for (const file of files) yield* readFile(file, context);
-  problems.push(...duplicateProblems(found));
+  const readings = yield* readingFiles(files, { gates, fieldValidation, old, unjudged });
+  return { ...wholeOf(readings), unjudged: unjudged.lines };
+}
+
+/** Reads each file by itself, in steps between other work. Objects whose digest is `known` are not decoded. */
+export function* readingFiles(
+  files: readonly ManifestFile[],
+  context: ReadContext,
+): Generator<void, FileReading[]> {
+  const readings: FileReading[] = [];
+  for (const file of files) readings.push(yield* readingFile(file, context));
+  return readings;
+}
+
+/** Throws ConfigurationError with the problems of all files. */
+function wholeOf(readings: readonly FileReading[]): Omit<Manifests, "unjudged"> {
+  const problems = readings.flatMap((reading) => reading.problems);
+  problems.push(...duplicateProblems(readings));
   if (problems.length > 0) throw new ConfigurationError(problems);
-  const warnings = found.flatMap(({ fileName, line, warnings }) =>
-    warnings.map((warning) => `${fileName}:${line}: ${warning}`),
-  );
   return {
-    objects: found.map(({ object }) => object),
-    warnings,
-    passedOver: passedOver.lines,
-    unjudged: unjudged.lines,
+    objects: readings.flatMap(({ found }) => found.map(({ object }) => object)),
+    warnings: readings.flatMap(({ name, found }) =>
+      found.flatMap(({ line, warnings }) => warnings.map((warning) => `${name}:${line}: ${warning}`)),
+    ),
+    passedOver: readings.flatMap(({ passedOver }) => passedOver),
   };
 }
 
@@ -101,7 +125,15 @@ export function* parsingManifests(
   gates: FeatureGates,
   onPassedOver: OnPassedOver = () => {},
 ): Generator<void, KubernetesObject[]> {
-  const { objects: read, passedOver } = yield* readingManifests(files, gates, "Ignore");
+  return yield* joiningFiles(yield* readingFiles(files, { gates }), onPassedOver);
+}
+
+/** The cluster objects of files that were read, with defaults. Throws as `readManifests`. */
+export function* joiningFiles(
+  readings: readonly FileReading[],
+  onPassedOver: OnPassedOver,
+): Generator<void, KubernetesObject[]> {
+  const { objects: read, passedOver } = wholeOf(readings);
   for (const line of passedOver) onPassedOver(line);
   const given = read.filter(isClusterObject);
   const objects: KubernetesObject[] = [];
@@ -114,53 +146,69 @@ export function* parsingManifests(
 
 interface ReadContext {
   readonly gates: FeatureGates;
-  readonly fieldValidation: FieldValidation;
+  /** Absent: "Ignore". */
+  readonly fieldValidation?: FieldValidation;
   /** The objects that updates replace, by `keyOf`. */
-  readonly old: ReadonlyMap<string, ApiObject>;
-  readonly problems: ConfigurationProblem[];
-  readonly found: FoundObject[];
-  readonly passedOver: PassedOver;
-  readonly unjudged: UnjudgedFields;
+  readonly old?: ReadonlyMap<string, ApiObject>;
+  readonly unjudged?: UnjudgedFields;
+  /** Items of earlier readings by these gates, by digest. */
+  readonly known?: ReadonlyMap<string, ReadItem> | undefined;
 }
 
-function* readFile(file: ManifestFile, context: ReadContext): Generator<void, void> {
+function* readingFile({ name, text }: ManifestFile, context: ReadContext): Generator<void, FileReading> {
+  const found: FoundItem[] = [];
+  const problems: ConfigurationProblem[] = [];
+  const passedOver = new PassedOver();
   try {
-    const documents = yield* readYamlDocuments(file.text, file.name, { isManifest: true });
+    const documents = yield* readYamlDocuments(text, name, { isManifest: true });
     for (const document of documents) {
-      yield* readDocument(document, file.name, context);
+      for (const { value, path } of itemsOf(document.value)) {
+        yield;
+        const foreign = foreignKindOf(value);
+        if (foreign !== undefined) passedOver.add(name, foreign);
+        else
+          readItem(value, context, (field) => document.lineOf([...path, ...field]), {
+            found,
+            problems,
+            name,
+          });
+      }
     }
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    context.problems.push(...error.problems);
+    problems.push(...error.problems);
+  }
+  return { name, found, problems, passedOver: passedOver.lines };
+}
+
+function readItem(
+  value: unknown,
+  { gates, fieldValidation = "Ignore", old, unjudged, known }: ReadContext,
+  lineOf: (field: FieldPath) => number,
+  { found, problems, name }: { found: FoundItem[]; problems: ConfigurationProblem[]; name: string },
+): void {
+  const digest = known === undefined ? "" : digestOf(value);
+  const before = known?.get(digest);
+  if (before !== undefined) {
+    found.push({ ...before, digest, line: lineOf([]) });
+    return;
+  }
+  const reading = readObject(value, gates, fieldValidation, (object) => old?.get(keyOf(object)));
+  if (reading.isValid) {
+    const { object, warnings } = reading;
+    unjudged?.add(object.kind, reading.unjudged);
+    found.push({ object, warnings, digest, line: lineOf([]) });
+    return;
+  }
+  for (const { path, message } of reading.problems) {
+    // The message already names the field, as the API server's does.
+    problems.push({ source: name, line: lineOf(path), column: 0, path: "", message });
   }
 }
 
-function* readDocument(
-  document: YamlDocument,
-  fileName: string,
-  { gates, fieldValidation, old, problems, found, passedOver, unjudged }: ReadContext,
-): Generator<void, void> {
-  for (const { value, path } of itemsOf(document.value)) {
-    yield;
-    const foreign = foreignKindOf(value);
-    if (foreign !== undefined) {
-      passedOver.add(fileName, foreign);
-      continue;
-    }
-    const reading = readObject(value, gates, fieldValidation, (object) => old.get(keyOf(object)));
-    const lineOf = (field: FieldPath) => document.lineOf([...path, ...field]);
-    if (reading.isValid) {
-      const { object, warnings } = reading;
-      unjudged.add(object.kind, reading.unjudged);
-      found.push({ object, warnings, fileName, line: lineOf([]) });
-      continue;
-    }
-    for (const problem of reading.problems) {
-      const line = lineOf(problem.path);
-      // The message already names the field, as the API server's does.
-      problems.push({ source: fileName, line, column: 0, path: "", message: problem.message });
-    }
-  }
+/** Tells apart what JSON does not, such as infinities and null. */
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(serialize(value)).digest("base64");
 }
 
 /** Objects that the cluster already holds; newer rules do not apply to them. */
@@ -195,18 +243,20 @@ function itemsOf(value: unknown): { value: unknown; path: FieldPath }[] {
   return [{ value, path: [] }];
 }
 
-function duplicateProblems(found: readonly FoundObject[]): ConfigurationProblem[] {
-  const firstOf = new Map<string, FoundObject>();
-  return found.flatMap((entry) => {
-    const { object, fileName, line } = entry;
-    const first = firstOf.get(keyOf(object));
-    if (first === undefined) {
-      firstOf.set(keyOf(object), entry);
-      return [];
-    }
-    const { kind, metadata } = object;
-    const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-    const message = `${kind} "${name}" already exists: it stands at ${first.fileName}:${first.line} too`;
-    return [{ source: fileName, line, column: 0, path: "", message }];
-  });
+function duplicateProblems(readings: readonly FileReading[]): ConfigurationProblem[] {
+  const firstOf = new Map<string, string>();
+  return readings.flatMap(({ name: source, found }) =>
+    found.flatMap(({ object, line }) => {
+      const first = firstOf.get(keyOf(object));
+      if (first === undefined) {
+        firstOf.set(keyOf(object), `${source}:${line}`);
+        return [];
+      }
+      const { kind, metadata } = object;
+      const name =
+        metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+      const message = `${kind} "${name}" already exists: it stands at ${first} too`;
+      return [{ source, line, column: 0, path: "", message }];
+    }),
+  );
 }

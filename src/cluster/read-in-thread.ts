@@ -1,58 +1,68 @@
 import { Worker } from "node:worker_threads";
-import {
-  ConfigurationError,
-  type ConfigurationProblem,
-} from "@sluice/client/internal/config/configuration-error";
 import { ownProgram } from "@sluice/client/internal/config/own-files";
-import type { KubernetesObject } from "../api/objects.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
-import type { ManifestFile, OnPassedOver } from "./manifests.ts";
+import type { FileReading, FoundItem, ManifestFile, ReadItem } from "./manifests.ts";
 
 export interface ThreadInput {
   readonly files: readonly ManifestFile[];
   /** `A=true,B=false`. */
   readonly gates: string;
+  /** Digests of items that the receiver has. */
+  readonly known: ReadonlySet<string>;
 }
 
+/** Without an object: the receiver has it. */
+export type SentItem = Pick<FoundItem, "digest" | "line"> & Partial<ReadItem>;
+
+/** Some items of the present file, or its end, or the end of all. */
 export type ThreadAnswer =
-  | { readonly objects: readonly KubernetesObject[] }
-  | { readonly problems: readonly ConfigurationProblem[] }
-  | { readonly passedOver: readonly string[] };
+  | { readonly items: readonly SentItem[] }
+  | { readonly endOfFile: Omit<FileReading, "found"> }
+  | { readonly isOver: true };
 
 const PROGRAM = ownProgram("manifest-thread", import.meta.url);
 
 /**
- * Runs `parseManifests` in a thread (`program`, the compiled manifest-thread.ts), so that large
- * documents do not block. Rejects with ConfigurationError, or another error if the thread fails.
+ * Runs `readingFiles` in a thread (`program`, the compiled manifest-thread.ts), so that large documents do
+ * not block. Rejects if the thread fails.
  */
 export function readInThread(
   files: readonly ManifestFile[],
   gates: FeatureGates,
   program: URL = PROGRAM,
-  onPassedOver: OnPassedOver = () => {},
-): Promise<KubernetesObject[]> {
-  const input: ThreadInput = { files, gates: gates.toString() };
+  known: ReadonlyMap<string, ReadItem> = new Map(),
+): Promise<FileReading[]> {
+  const input: ThreadInput = { files, gates: gates.toString(), known: new Set(known.keys()) };
   return new Promise((resolve, reject) => {
     const worker = new Worker(program, { workerData: input });
-    const objects: KubernetesObject[] = [];
-    const end = (): void => void worker.terminate();
+    const readings: FileReading[] = [];
+    let found: FoundItem[] = [];
     worker.on("error", reject);
     // No effect after the end.
     worker.on("exit", () => reject(new Error("the thread that read has ended")));
     worker.on("message", (answer: ThreadAnswer) => {
-      if ("objects" in answer) {
-        for (const object of answer.objects) objects.push(object);
-        // Waits for the next turn; otherwise the next answer would be handled in this one.
-        setImmediate(() => worker.postMessage("next"));
+      if ("isOver" in answer) {
+        resolve(readings);
+        void worker.terminate();
         return;
       }
-      if ("problems" in answer) reject(new ConfigurationError(answer.problems));
+      if ("items" in answer) for (const item of answer.items) found.push(foundItem(item, known));
       else {
-        for (const line of answer.passedOver) onPassedOver(line);
-        resolve(objects);
+        readings.push({ ...answer.endOfFile, found });
+        found = [];
       }
-      end();
+      // Waits for the next turn; otherwise the next answer would be handled in this one.
+      setImmediate(() => worker.postMessage("next"));
     });
     worker.postMessage("next");
   });
+}
+
+function foundItem(
+  { digest, line, object, warnings = [] }: SentItem,
+  known: ReadonlyMap<string, ReadItem>,
+): FoundItem {
+  const read = object === undefined ? known.get(digest) : { object, warnings };
+  if (read === undefined) throw new Error("the thread sent an item without its object");
+  return { ...read, digest, line };
 }

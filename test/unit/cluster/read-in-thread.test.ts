@@ -1,10 +1,10 @@
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
-import { parseManifests } from "../../../src/cluster/manifests.ts";
+import { type ManifestFile, type ReadItem, readingFiles } from "../../../src/cluster/manifests.ts";
 import { readInThread } from "../../../src/cluster/read-in-thread.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
+import { atOnce } from "../../../src/lifecycle/slices.ts";
 
 /** Threads run what is compiled: Node does not read TypeScript everywhere. */
 const program = pathToFileURL(path.resolve("dist/src/cluster/manifest-thread.js"));
@@ -21,6 +21,13 @@ const list = (count: number, more = "") => [
     text: `apiVersion: v1\nkind: List\nitems:\n${Array.from({ length: count }, (_, index) => service(index)).join("")}${more}`,
   },
 ];
+
+/** What the thread is to read, without one. */
+const readHere = (
+  files: readonly ManifestFile[],
+  by = gates,
+  known: ReadonlyMap<string, ReadItem> = new Map(),
+) => atOnce(readingFiles(files, { gates: by, known }));
 
 const h2cPod = [
   {
@@ -44,23 +51,34 @@ describe("manifests that a thread reads", () => {
       if (!isOver) setImmediate(count);
     };
     setImmediate(count);
-    const objects = await readInThread(list(1_050), gates, program);
+    const readings = await readInThread(list(1_050), gates, program);
     isOver = true;
-    expect(objects).toEqual(parseManifests(list(1_050)));
+    expect(readings).toEqual(readHere(list(1_050)));
     expect(turns).toBeGreaterThan(11);
   });
 
   it("are told with all of their problems when they are wrong", async () => {
     const wrong = list(200, "- { apiVersion: v1, kind: Service, metadata: { name: A_ } }\n- 7\n");
-    const problems = await readInThread(wrong, gates, program).catch((error: unknown) => error);
-    expect(problems).toBeInstanceOf(ConfigurationError);
-    expect(() => parseManifests(wrong)).toThrow((problems as Error).message);
-    expect((problems as ConfigurationError).problems.length).toBeGreaterThan(1);
+    const readings = await readInThread(wrong, gates, program);
+    expect(readings).toEqual(readHere(wrong));
+    expect(readings[0]?.problems).toHaveLength(3);
+  });
+
+  it("are not sent again where they are known", async () => {
+    const known = new Map(
+      (readHere(list(3))[0]?.found ?? []).map(({ digest, ...item }) => [
+        digest,
+        { object: item.object, warnings: ["as it was known"] },
+      ]),
+    );
+    const readings = await readInThread(list(4), gates, program, known);
+    expect(readings).toEqual(readHere(list(4), gates, known));
+    expect(readings[0]?.found.map(({ warnings }) => warnings.length)).toEqual([1, 1, 1, 0]);
   });
 
   it("are read by the gates that are on", async () => {
     for (const each of [gates, FeatureGates.parse({ H2CContainerProbe: true })]) {
-      expect(await readInThread(h2cPod, each, program)).toEqual(parseManifests(h2cPod, each));
+      expect(await readInThread(h2cPod, each, program)).toEqual(readHere(h2cPod, each));
     }
   });
 
@@ -72,6 +90,5 @@ describe("manifests that a thread reads", () => {
     const broken = place.startsWith("data:") ? new URL(place) : pathToFileURL(path.resolve(place));
     const error = await readInThread(list(1), gates, broken).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Error);
-    expect(error).not.toBeInstanceOf(ConfigurationError);
   });
 });
