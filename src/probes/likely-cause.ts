@@ -89,7 +89,7 @@ function causeOfGrpc(
     return "`mode: TLS` did not apply: the gate GRPCContainerProbeTLS is off.";
   }
   if (NO_CERTIFICATE.test(wire.lastAttempt ?? "")) {
-    return "The server probably asks for a client certificate (mTLS), and a probe has none: serve the health service where none is asked for.";
+    return "The server probably asks for a client certificate (mTLS), and a probe has none: serve the health service without one.";
   }
   if (!isTls && server.speaks === "tls") {
     return "The server expects TLS: set `mode: TLS` (gate GRPCContainerProbeTLS).";

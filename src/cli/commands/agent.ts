@@ -10,7 +10,7 @@ export const agentFlags = {
   port: { value: "PORT", help: "the port to listen on; 0 is any free one", default: "0", parse: listenPort },
   "write-kubeconfig": {
     value: "FILE",
-    help: "where the kubeconfig for clients of the agent is written; a file that the agent did not write is not replaced",
+    help: "file for the clients' kubeconfig; a file that no agent wrote is not replaced",
     completes: "file",
   },
   dir: {
@@ -20,7 +20,7 @@ export const agentFlags = {
   },
   "admin-port": {
     value: "PORT",
-    help: "serve health, sessions and metrics on this port of 127.0.0.1, to every local user; without it, not at all",
+    help: "serve health, sessions and metrics on this port of 127.0.0.1, to every local user; default: off",
     parse: listenPort,
   },
   ...apiServerFlags,
@@ -29,7 +29,7 @@ export const agentFlags = {
 export const command = defineCommand({
   usage: ["[flags]"],
   description:
-    "A local address for clients of any age: it takes SPDY and WebSocket from them, and speaks WebSocket to the API server, through proxies that know nothing else. It runs until Ctrl-C or SIGTERM.",
+    "Serves a local address for clients of any age. It accepts SPDY and WebSocket, and speaks WebSocket to the API server, so that old clients work through proxies without SPDY. It runs until Ctrl-C or SIGTERM.",
   flags: agentFlags,
   examples: [
     {

@@ -4,13 +4,12 @@ import { commandFlags, podOperand } from "./command-flags.ts";
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [-c CONTAINER] [flags]"],
   description:
-    "Attaches to the main process of a container. Whether there is a terminal is the container's to decide (spec.containers.tty).",
+    "Attaches to the main process of a container. The container decides whether there is a terminal (spec.containers.tty).",
   operands: [podOperand],
   flags: commandFlags,
   examples: [
     { title: "Show the output of the pod web", line: "sluice attach web" },
     { title: "Type to its main process, on its terminal", line: "sluice attach -it web -c main" },
   ],
-  exitCodes:
-    "The main process's own, where it ends; 1 where the session failed; 2 where the command line is wrong.",
+  exitCodes: "The main process's own if it ends; 1 if the session failed; 2 if the command line is wrong.",
 });

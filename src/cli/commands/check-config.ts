@@ -25,7 +25,7 @@ export const checkConfigFlags = {
 export const command = defineCommand({
   usage: ["-f FILE... [flags]"],
   description:
-    "Validates a configuration or manifests, and prints every problem with its line, in the words of the API server. A configuration is checked with its manifests and the files that it names. Every field is checked by name and type, and those that Sluice reads by the API's rules; fields without rules here are listed as not judged.",
+    "Validates a configuration or manifests, and prints every problem with its line, in the API server's words. It checks a configuration together with its manifests and named files. It checks names and types of all fields, and the API's rules for the fields that Sluice reads; fields without rules are listed as not judged.",
   flags: checkConfigFlags,
   examples: [
     { title: "A configuration", line: "sluice check-config -f sluice.yaml" },
@@ -34,5 +34,5 @@ export const command = defineCommand({
       line: "sluice check-config -f manifests/ --old live.yaml",
     },
   ],
-  exitCodes: "0 where everything is valid; 2 otherwise.",
+  exitCodes: "0 if everything is valid; 2 otherwise.",
 });

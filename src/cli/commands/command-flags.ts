@@ -7,7 +7,7 @@ export const commandFlags = {
   container: {
     short: "c",
     value: "NAME",
-    help: "the container; without it the one that kubectl.kubernetes.io/default-container names, or the first",
+    help: "the container; default: the one in the annotation kubectl.kubernetes.io/default-container, or the first",
     completes: "container",
   },
   stdin: { short: "i", help: "pass standard input to the container" },
@@ -24,7 +24,7 @@ export const commandFlags = {
 
 export const podOperand: Operand = {
   name: "POD | TYPE/NAME",
-  help: "a pod by its name, or what selects pods: deploy/web, svc/web, sts/db, job/once",
+  help: "a pod, or an object that selects pods: deploy/web, svc/web, sts/db, job/once",
   completes: "pod",
 };
 

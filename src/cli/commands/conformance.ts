@@ -16,22 +16,22 @@ function idleScale(text: string): number {
 export const conformanceFlags = {
   pod: {
     value: "NAMESPACE/NAME[/CONTAINER]",
-    help: "the one pod that is used; cases whose programs (sh, cat, seq, tar) its container lacks are skipped",
+    help: "the pod for all cases; cases are skipped if its container lacks their programs (sh, cat, seq, tar)",
   },
   only: {
     value: "PREFIX",
-    help: "only cases whose id begins so, such as exec or exec/binary",
+    help: "only cases with this prefix, such as exec or exec/binary",
     isRepeatable: true,
   },
   "echo-port": {
     value: "PORT",
-    help: "a port of the pod that repeats what it is sent, for the cases of port-forward",
+    help: "a port of the pod that echoes its input, for port-forward cases",
     parse: remotePort,
   },
-  "attach-input": { help: "the main process repeats its input, and may be written to" },
+  "attach-input": { help: "run attach cases: the main process echoes its input, and may be written to" },
   "idle-scale": {
     value: "FACTOR",
-    help: "what silences of 60, 120 and 300 s are multiplied by",
+    help: "multiplies the silences of 60, 120 and 300 s",
     default: "1",
     parse: idleScale,
   },
@@ -42,7 +42,7 @@ export const conformanceFlags = {
     parse: quantityBetween(1, MAX_BULK_BYTES),
   },
   quick: {
-    help: "in less than a minute: less of everything, silences of at most 6 s; cases of every group in turn, none of which begins after 35 s",
+    help: "finish in a minute: smaller transfers, silences of at most 6 s, cases of every group in turn; none starts after 35 s",
   },
   list: { help: "list the cases, and run none" },
   json: { value: "FILE", help: "write a report as JSON; - is standard output", completes: "file" },
@@ -50,7 +50,7 @@ export const conformanceFlags = {
   html: { value: "FILE", help: "write a page with the failures and how to mend them", completes: "file" },
   baseline: {
     value: "FILE",
-    help: "a report of --json: only what fails now and did not then decides the exit code",
+    help: "an earlier report of --json: only new failures count for the exit code",
     completes: "file",
   },
   ...targetFlags,
@@ -61,7 +61,7 @@ export const conformanceFlags = {
   },
   "runtime-endpoint": {
     value: "unix://PATH",
-    help: "the streaming server of this container runtime, which gives a URL for each session; --pod needs its container",
+    help: "test this container runtime's streaming server; --pod must name the container",
     group: TARGET_GROUP,
   },
   "streaming-url": {
@@ -74,7 +74,7 @@ export const conformanceFlags = {
 export const command = defineCommand({
   usage: ["--pod NAMESPACE/NAME[/CONTAINER] [flags]", "--list [flags]"],
   description:
-    "Tries whether a server, or a proxy in front of one, carries Kubernetes' streams right, case by case. A whole run takes about 6 minutes, most of it waiting. docs/conformance.md explains the cases.",
+    "Tests case by case whether a server or proxy carries Kubernetes' streams right. A full run takes about 6 minutes, most of it waiting. docs/conformance.md explains the cases.",
   flags: conformanceFlags,
   examples: [
     { title: "The API server of the kubeconfig", line: "sluice conformance --pod default/web" },
@@ -91,10 +91,10 @@ export const command = defineCommand({
       line: "sluice conformance --pod default/web --runtime-endpoint unix:///run/containerd/containerd.sock",
     },
     {
-      title: "In CI: a page and JUnit's XML, and failure only at what is worse than before",
+      title: "In CI: write HTML and JUnit XML, and fail only for new failures",
       line: "sluice conformance --pod default/web --baseline last.json --junit junit.xml --html report.html",
     },
     { title: "The cases and their requirements", line: "sluice conformance --list" },
   ],
-  exitCodes: '0; 1 where a case of severity "must" failed or none passed; 2 for usage or configuration.',
+  exitCodes: '0; 1 if a case of severity "must" failed or none passed; 2 for usage or configuration.',
 });

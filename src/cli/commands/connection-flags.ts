@@ -8,13 +8,13 @@ export const connectionFlags = {
   namespace: {
     short: "n",
     value: "NAME",
-    help: "the namespace; without it the context's, or default",
+    help: "the namespace; default: the context's, or default",
     completes: "namespace",
     group,
   },
   kubeconfig: {
     value: "FILE",
-    help: "the kubeconfig; without it $KUBECONFIG, ~/.kube/config, or the pod's own service account",
+    help: "the kubeconfig; default: $KUBECONFIG, ~/.kube/config, or the pod's service account",
     completes: "file",
     group,
   },
@@ -50,12 +50,12 @@ export const connectionFlags = {
     group,
   },
   "insecure-skip-tls-verify": {
-    help: "do not verify the server's certificate, which lets anyone on the way read and change everything",
+    help: "do not verify the server's certificate; anyone on the way can then read and change everything",
     group,
   },
   "tls-server-name": {
     value: "NAME",
-    help: "the name that the server's certificate must have, where it is not the URL's",
+    help: "the name in the server's certificate, if it differs from the URL's",
     group,
   },
   token: { value: "TOKEN", help: "a bearer token, instead of the user's credentials", group },
@@ -75,7 +75,7 @@ export const connectionFlags = {
   },
   "request-timeout": {
     value: "DURATION",
-    help: "how long a request for pods or services may take, such as 5s; 0 is without a limit; sessions have none",
+    help: "time limit of requests for pods or services, such as 5s; 0: none; sessions have no limit",
     default: "30s",
     parse: requestTimeout,
     group,

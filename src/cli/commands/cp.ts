@@ -13,7 +13,7 @@ export const cpFlags = {
     parse: countFrom(0),
   },
   "no-preserve": { help: "do not copy file modes" },
-  "no-verify": { help: "do not compare SHA-256, which is done where the container has sha256sum" },
+  "no-verify": { help: "do not compare SHA-256 (by default compared if the container has sha256sum)" },
   quiet: { short: "q", help: "no progress bar" },
   ...connectionFlags,
 } as const satisfies FlagTable;
@@ -21,7 +21,7 @@ export const cpFlags = {
 export const command = defineCommand({
   usage: ["SOURCE DESTINATION [flags]"],
   description:
-    "Copies a file or a folder to or from a container, resumes after lost connections, and verifies what arrived. The container needs sh; folders need tar. Nothing that looks complete is left where a copy fails.",
+    "Copies a file or a folder to or from a container, resumes after lost connections, and verifies the copy. The container needs sh; folders need tar. A failed copy leaves nothing that looks complete.",
   operands: [
     {
       name: "SOURCE, DESTINATION",

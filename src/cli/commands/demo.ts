@@ -5,11 +5,11 @@ import { listenPort } from "../flag-readers.ts";
 export const demoFlags = {
   dir: {
     value: "DIR",
-    help: "where the kubeconfig and the gateway's configuration are written; a file of theirs that is there is never overwritten; without it, a temporary folder",
+    help: "folder for the kubeconfig and the gateway's configuration; existing files are never overwritten; default: a temporary folder",
     completes: "folder",
   },
   address: { value: "ADDR", help: "the loopback address to listen on", default: "127.0.0.1" },
-  port: { value: "PORT", help: "the gateway's port; 0 is any free one", default: "0", parse: listenPort },
+  port: { value: "PORT", help: "the gateway's port; 0: any free one", default: "0", parse: listenPort },
   once: {
     help: "check every path, with a third node that takes only WebSocket; print the table and exit with 0 or 1",
   },
@@ -18,10 +18,10 @@ export const demoFlags = {
 export const command = defineCommand({
   usage: ["[flags]"],
   description:
-    "Starts two fake nodes and the gateway on loopback, checks that every path works, and serves until Ctrl-C. Commands run on this machine, for clients with the token of the kubeconfig that it writes.",
+    "Starts two fake nodes and the gateway on loopback, checks every path, and serves until Ctrl-C. Commands run on this machine, for clients with the token in the written kubeconfig.",
   flags: demoFlags,
   examples: [
-    { title: "Serve, and print what to try", line: "sluice demo" },
+    { title: "Serve, and print commands to try", line: "sluice demo" },
     { title: "Then, in another terminal", line: "kubectl --kubeconfig DIR/kubeconfig exec -it web -- sh" },
     { title: "Check every path, and exit", line: "sluice demo --once" },
   ],

@@ -4,7 +4,7 @@ import { commandFlags, podOperand } from "./command-flags.ts";
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [ARGS...]"],
   description:
-    "Runs a command in a container, over WebSocket or, where the server has none, SPDY. Against a Sluice server a session survives a lost connection.",
+    "Runs a command in a container, over WebSocket, or SPDY if the server has no WebSocket. With a Sluice server the session survives a lost connection.",
   operands: [
     podOperand,
     { name: "COMMAND", help: "the program and its arguments, as the container has them" },
@@ -20,5 +20,5 @@ export const command = defineCommand({
     },
     { title: "Pass a file to the command", line: "sluice exec -i web -- tar xf - < files.tar" },
   ],
-  exitCodes: "The command's own; 1 where the session failed; 2 where the command line is wrong.",
+  exitCodes: "The command's own; 1 if the session failed; 2 if the command line is wrong.",
 });

@@ -10,8 +10,8 @@ export const explainFlags = {
     value: "URL",
     help: "the admin listener of a running gateway, to include what it learned about the node",
   },
-  container: { short: "c", value: "NAME", help: "as kubectl -c; without it kubectl's default" },
-  user: { value: "NAME", help: "the user; without it no rule is evaluated", group },
+  container: { short: "c", value: "NAME", help: "as kubectl -c; default: kubectl's own" },
+  user: { value: "NAME", help: "the user; without one no rule is evaluated", group },
   group: { value: "NAME", help: "a group of the user", isRepeatable: true, group },
   command: {
     value: "ARG",
@@ -32,7 +32,7 @@ export const command = defineCommand({
     "--config FILE URL",
   ],
   description:
-    "Shows which way a request would take, for each kind of client, and why; or how sessions reach a node; or which Ingress serves a URL.",
+    "Shows the path of a request for each kind of client, with the reason; or how sessions reach a node; or which Ingress serves a URL.",
   operands: [
     { name: "SUBRESOURCE", help: "exec, attach or portforward", choices: ["exec", "attach", "portforward"] },
     { name: "NAMESPACE/POD", help: "the pod" },
@@ -51,10 +51,10 @@ export const command = defineCommand({
       line: "sluice explain --config sluice.yaml node/node-1 --admin http://127.0.0.1:9090",
     },
     {
-      title: "Which Service a URL reaches, and by which path",
+      title: "Find the Service and path that serve a URL",
       line: "sluice explain --config sluice.yaml https://app.example.com/shop/cart",
     },
   ],
   exitCodes:
-    "0; 1 where the request would be refused or the node is not reached; 2 for usage or configuration.",
+    "0; 1 if the request would be refused or the node cannot be reached; 2 for usage or configuration.",
 });

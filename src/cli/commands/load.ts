@@ -40,19 +40,19 @@ export const loadFlags = {
   },
   protocol: {
     value: "NAME",
-    help: "exec and attach: ws-v5, ws-v4, spdy; port-forward: tunnel, spdy, legacy; without it the first",
+    help: "exec and attach: ws-v5, ws-v4, spdy; port-forward: tunnel, spdy, legacy; default: the first",
     group: traffic,
   },
   direction: {
     value: "NAME",
-    help: "which way bytes go; echo: what is sent comes back",
+    help: "direction of the bytes; echo: both ways",
     default: "echo",
     choices: ["echo", "upload", "download"],
     group: traffic,
   },
   verify: {
     value: "NAME",
-    help: "echo, digest, sequence or none; without it every byte where the direction allows it",
+    help: "echo, digest, sequence or none; default: every byte, if the direction allows it",
     choices: ["echo", "digest", "sequence", "none"],
     group: traffic,
   },
@@ -79,7 +79,7 @@ export const loadFlags = {
   },
   ramp: {
     value: "DURATION",
-    help: "grow sessions, or their rate, from nothing during this time",
+    help: "time in which sessions, or their rate, grow from 0",
     default: "0s",
     parse: durationFrom(0),
     group: traffic,
@@ -107,14 +107,14 @@ export const loadFlags = {
   },
   "message-rate": {
     value: "N",
-    help: "messages per second and session; 0 is as fast as they are taken",
+    help: "messages per second and session; 0: as fast as the server accepts them",
     default: "0",
     parse: ratePerSecond,
     group: traffic,
   },
   "in-flight": {
     value: "N",
-    help: "messages of a session that are sent and not yet back, at most; 0 is as many as are taken; without it 1 for a server on loopback and no rate, otherwise 0",
+    help: "limit of a session's messages under way; 0: none; default: 1 for a server on loopback without a rate, otherwise 0",
     parse: quantityBetween(0, 1_000_000),
     group: traffic,
   },
@@ -127,13 +127,13 @@ export const loadFlags = {
   },
   seed: {
     value: "N",
-    help: "the seed of the bytes that are sent; without it a random one",
+    help: "the seed of the sent bytes; default: random",
     parse: quantityBetween(0, 0xffff_ffff),
     group: traffic,
   },
   processes: {
     value: "N",
-    help: "generator processes; without it half of the cores",
+    help: "generator processes; default: half of the cores",
     parse: quantityBetween(1, MAX_PROCESSES),
     group: traffic,
   },
@@ -145,24 +145,24 @@ export const loadFlags = {
   },
   "start-at": {
     value: "TIME",
-    help: "when all parts start: an RFC 3339 time, or +DURATION from now; a part that is ready later starts at once",
+    help: "start of all parts: an RFC 3339 time, or +DURATION from now; a late part starts at once",
     parse: startTime,
     group: traffic,
   },
   image: {
     value: "REFERENCE",
-    help: "the image of a job's pods; without it sluice with this version as its tag",
+    help: "the image of a job's pods; default: sluice with this version as its tag",
     group: report,
   },
   threshold: {
     value: "METRIC<VALUE",
-    help: "what must hold, such as message_latency:p99<50ms or error_rate<1%; else the exit code is 99",
+    help: "a condition such as message_latency:p99<50ms or error_rate<1%; if one is not met, the exit code is 99",
     isRepeatable: true,
     group: report,
   },
   json: {
     value: "FILE",
-    help: "write a report as JSON, which merge reads; - is standard output",
+    help: "write a report as JSON, for merge; - is standard output",
     completes: "file",
     group: report,
   },
@@ -186,15 +186,15 @@ export const command = defineCommand({
     "job PARTS [-n NAMESPACE] [--image REFERENCE] [--start-at TIME] -- (exec | ...) [flags]",
   ],
   description:
-    "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and what failed; every byte is verified where it can be. merge adds up the reports of parts that ran side by side; job prints a Kubernetes Job whose pods are such parts. docs/load.md explains the modes.",
+    "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and failures. It verifies every byte if the mode allows it. merge adds up the reports of parallel parts; job prints a Kubernetes Job that runs a part in each pod. docs/load.md explains the modes.",
   operands: [
     {
       name: "MODE",
       help: "exec, attach, port-forward, http, merge or job",
       choices: ["exec", "attach", "port-forward", "http", "merge", "job"],
     },
-    { name: "POD", help: "the pod that every session goes to", completes: "pod" },
-    { name: "PORT", help: "the pod's port, where something echoes" },
+    { name: "POD", help: "the pod for all sessions", completes: "pod" },
+    { name: "PORT", help: "a port of the pod that echoes" },
     { name: "PATH", help: "the path of every request" },
     {
       name: "FILE",
@@ -219,7 +219,7 @@ export const command = defineCommand({
       line: "sluice load http / --server http://127.0.0.1:8080 --sessions 64",
     },
     {
-      title: "Fail a pipeline where latency or failures grow",
+      title: "Fail a pipeline if latency or failures grow",
       line: "sluice load exec web --threshold 'message_latency:p99<50ms' --threshold 'error_rate<0.1%'",
     },
     {
@@ -236,5 +236,5 @@ export const command = defineCommand({
     },
   ],
   exitCodes:
-    "0; 99 where a threshold is not met; 1 where a session failed and no threshold is of failures, none finished, or merge lacks a part; 2 for usage, configuration or a file that cannot be merged.",
+    "0; 99 if a threshold is not met; 1 if a session failed and no threshold covers failures, if none finished, or if merge lacks a part; 2 for usage, configuration or a file that cannot be merged.",
 });

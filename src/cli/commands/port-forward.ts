@@ -15,7 +15,7 @@ export const portForwardFlags = {
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [flags] [LOCAL_PORT:]REMOTE_PORT..."],
   description:
-    "Forwards local ports to a pod, or to the pods of a service, a deployment and their like, until Ctrl-C. Each connection goes to a ready pod; a failed connection or a replaced pod does not end the command.",
+    "Forwards local ports to a pod, or to the pods of a service, deployment or similar object, until Ctrl-C. Each connection goes to a ready pod; a failed connection or a replaced pod does not end the command.",
   operands: [
     podOperand,
     {

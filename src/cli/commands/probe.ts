@@ -9,7 +9,7 @@ const ofWatch = "With --watch";
 export const probeFlags = {
   timeout: {
     value: "DURATION",
-    help: "the time-out of one run; without it the manifest's, or 1s",
+    help: "the time-out of one run; default: the manifest's, or 1s",
     parse: durationFrom(1),
   },
   "feature-gates": {
@@ -45,40 +45,40 @@ export const probeFlags = {
   },
   pod: {
     value: "NAME",
-    help: "which pod of the manifest; needed where there are several",
+    help: "the pod of the manifest; required if there are several",
     group: ofManifest,
   },
-  container: { value: "NAME", help: "which container; needed where several have probes", group: ofManifest },
+  container: { value: "NAME", help: "the container; required if several have probes", group: ofManifest },
   kind: {
     value: "KIND",
-    help: "liveness, readiness or startup; needed where there are several, and counts for --watch",
+    help: "liveness, readiness or startup; required if there are several; --watch applies its thresholds",
     group: ofManifest,
   },
   "pod-ip": {
     value: "IP",
-    help: "the pod's address; without it status.podIP of the manifest",
+    help: "the pod's address; default: status.podIP of the manifest",
     group: ofManifest,
   },
   "runtime-endpoint": {
     value: "unix://PATH",
-    help: "the container runtime of this node, which runs the command of an exec probe",
+    help: "the container runtime that runs the command of an exec probe",
     group: ofManifest,
   },
   period: {
     value: "DURATION",
-    help: "as periodSeconds; without it the manifest's, or 10s",
+    help: "periodSeconds; default: the manifest's, or 10s",
     parse: durationFrom(1),
     group: ofWatch,
   },
   "success-threshold": {
     value: "N",
-    help: "as successThreshold; without it the manifest's, or 1",
+    help: "successThreshold; default: the manifest's, or 1",
     parse: countFrom(1),
     group: ofWatch,
   },
   "failure-threshold": {
     value: "N",
-    help: "as failureThreshold; without it the manifest's, or 3",
+    help: "failureThreshold; default: the manifest's, or 3",
     parse: countFrom(1),
     group: ofWatch,
   },
@@ -88,7 +88,7 @@ export const probeFlags = {
 export const command = defineCommand({
   usage: ["URL [flags]", "-f FILE --pod-ip IP [flags]"],
   description:
-    "Runs a container probe as the kubelet does, shows what was on the wire, and, where it fails, the likely cause.",
+    "Runs a container probe as the kubelet does, and shows the bytes on the wire and the likely cause of a failure.",
   operands: [
     {
       name: "URL",

@@ -4,7 +4,7 @@ import { defineCommand } from "../command.ts";
 export const rbacFlags = {
   config: {
     value: "FILE",
-    help: "the GatewayConfiguration whose gateway gets the permissions",
+    help: "the GatewayConfiguration of the gateway",
     isRequired: true,
     completes: "file",
   },
@@ -20,7 +20,7 @@ export const rbacFlags = {
 export const command = defineCommand({
   usage: ["--config FILE [flags]"],
   description:
-    "Prints a ClusterRole with what a gateway of this configuration needs in a live cluster and nothing else, and its binding. Each rule names the field that needs it.",
+    "Prints a ClusterRole with the permissions that a gateway of this configuration needs in a live cluster, and its binding. Each rule names the field that needs it.",
   flags: rbacFlags,
   examples: [
     { title: "For the account sluice in the namespace sluice", line: "sluice rbac --config sluice.yaml" },

@@ -29,7 +29,7 @@ export const command = defineCommand({
       title: "On every core, with the audit log on standard output",
       line: "sluice serve --config sluice.yaml --workers auto --audit-log-path -",
     },
-    { title: "Apply what changed in the file", line: "kill -HUP PID" },
+    { title: "Apply changes of the file", line: "kill -HUP PID" },
   ],
 });
 

@@ -87,7 +87,7 @@ function checkModes({ modes }: Authorization, section: Section): void {
 }
 
 const MODE_REQUIRED =
-  "is required where callers are authenticated: [RBAC] or [Webhook]; [AlwaysAllow] lets each of them do everything";
+  "is required if callers are authenticated: [RBAC] or [Webhook]; [AlwaysAllow] lets each of them do everything";
 
 interface AuthenticatedSections {
   readonly authentication: Authentication;

@@ -79,10 +79,10 @@ function checkSources(
 ): void {
   const isLive = kubeconfig !== undefined || inCluster;
   if (kubeconfig !== undefined && inCluster)
-    section.problem("inCluster", "must be false where kubeconfig is given");
+    section.problem("inCluster", "must be false if kubeconfig is given");
   if (isLive && manifests.length > 0) {
     if (section.flagOf("kubeconfig") === undefined)
-      section.problem("manifests", "must be empty where a live API is named: objects have one source");
+      section.problem("manifests", "must be empty if a live API is named: objects have one source");
     else section.problem("kubeconfig", "is not for a configuration with cluster.manifests");
   }
   if (context !== undefined && kubeconfig === undefined)

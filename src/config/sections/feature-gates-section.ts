@@ -9,7 +9,7 @@ const NAMES: readonly string[] = [...featureGateNames, "AllAlpha", "AllBeta"];
 
 /** kube-apiserver's gates; `withGatesOfFlag` adds the flag's settings. */
 export const featureGates: Field<FeatureGates, "*"> = declare(
-  "Kubernetes' feature gates; `AllAlpha` and `AllBeta` set the gates of a stage that are not named.",
+  "Feature gates of Kubernetes; `AllAlpha` and `AllBeta` set the gates of a stage that are not named.",
   {
     flag: { name: FLAG, placeholder: "A=true,B=false", read: () => undefined },
     type: "map of booleans",

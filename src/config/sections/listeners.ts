@@ -75,7 +75,7 @@ function checkTraffic({ apiServer, kubelet, ingress }: Listeners, section: Secti
   if ([apiServer, kubelet, ingress].some((listener) => listener !== undefined)) return;
   section.problem(
     "apiServer",
-    "is required where neither kubelet nor ingress is given: traffic needs a listener",
+    "is required without kubelet and ingress: traffic needs a listener",
   );
 }
 

@@ -39,7 +39,7 @@ const fields = table({
 export const quotaStore = checked(fields, (settings, section) => {
   checkUpstreamTrust(settings, section);
   if (settings.username !== undefined && settings.passwordFile === undefined)
-    section.problem("passwordFile", "must be given where username is");
+    section.problem("passwordFile", "must be given with username");
   if (settings.commandTimeoutMs * 4 > settings.leaseMs)
     section.problem("commandTimeout", "must be at most a quarter of lease");
 });

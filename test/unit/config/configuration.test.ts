@@ -12,7 +12,7 @@ import type { LogLevel } from "../../../src/observability/logger.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 
 const NO_TRAFFIC =
-  "f.yaml:4:1: listeners.apiServer: is required where neither kubelet nor ingress is given: traffic needs a listener";
+  "f.yaml:4:1: listeners.apiServer: is required without kubelet and ingress: traffic needs a listener";
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
 const WITH_A_LIVE_API = new Set([
@@ -348,7 +348,7 @@ describe("a wrong configuration", () => {
         'f.yaml:7:1: upstreamAPIServer.url: is required, such as "https://kubernetes.default.svc:443"',
         "f.yaml:7:1: upstreamAPIServer.clientCertificateFile: is required with clientKeyFile",
         "f.yaml:9:1: kubelet.clientKeyFile: is required with clientCertificateFile",
-        "f.yaml:11:3: kubelet.insecureSkipTLSVerify: must be false where certificateAuthorityFile is given",
+        "f.yaml:11:3: kubelet.insecureSkipTLSVerify: must be false if certificateAuthorityFile is given",
       ],
     },
     {

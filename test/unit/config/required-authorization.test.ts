@@ -8,7 +8,7 @@ function parse(sections: object, flags = {}) {
 }
 
 const REQUIRED =
-  "authorization.mode: is required where callers are authenticated: [RBAC] or [Webhook]; [AlwaysAllow] lets each of them do everything";
+  "authorization.mode: is required if callers are authenticated: [RBAC] or [Webhook]; [AlwaysAllow] lets each of them do everything";
 const runtime = { nodeName: "n" };
 
 describe("what callers may do", () => {

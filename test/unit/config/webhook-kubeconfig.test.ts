@@ -69,7 +69,7 @@ describe("a webhook's kubeconfig", () => {
       kubeconfig(
         `{ server: "https://a", insecure-skip-tls-verify: true, certificate-authority-data: "${DATA}" }`,
       ),
-      "insecure-skip-tls-verify: must be false where an authority is given",
+      "insecure-skip-tls-verify: must be false if an authority is given",
     ],
     [
       kubeconfig('{ server: "https://a" }', "{ client-key: k }"),

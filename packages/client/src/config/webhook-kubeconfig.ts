@@ -76,7 +76,7 @@ function serverOf(cluster: Section | undefined) {
   const certificateAuthority = pemOf(cluster, "certificate-authority");
   const insecureSkipTLSVerify = cluster?.boolean("insecure-skip-tls-verify") ?? false;
   if (insecureSkipTLSVerify && certificateAuthority !== undefined) {
-    cluster?.problem("insecure-skip-tls-verify", "must be false where an authority is given");
+    cluster?.problem("insecure-skip-tls-verify", "must be false if an authority is given");
   }
   return {
     url: url ?? "",

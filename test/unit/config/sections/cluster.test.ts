@@ -41,8 +41,8 @@ describe("cluster", () => {
   });
 
   it.each<[object, RegExp]>([
-    [{ kubeconfig: "a", inCluster: true }, /cluster\.inCluster: must be false where kubeconfig is given/],
-    [{ kubeconfig: "a", manifests: ["b"] }, /cluster\.manifests: must be empty where a live API is named/],
+    [{ kubeconfig: "a", inCluster: true }, /cluster\.inCluster: must be false if kubeconfig is given/],
+    [{ kubeconfig: "a", manifests: ["b"] }, /cluster\.manifests: must be empty if a live API is named/],
     [{ inCluster: true, context: "c" }, /cluster\.context: is read with kubeconfig only/],
     [{ forwardAs: "caller" }, /cluster\.forwardAs: is read with kubeconfig or inCluster only/],
     [{ nameRequester: true }, /cluster\.nameRequester: is read with kubeconfig or inCluster only/],

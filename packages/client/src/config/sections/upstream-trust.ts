@@ -47,7 +47,7 @@ export function checkUpstreamTrust(
   [certificateFlag, keyFlag]: readonly string[] = [],
 ): void {
   if (trust.insecureSkipTLSVerify && trust.certificateAuthorityFile !== undefined) {
-    section.problem("insecureSkipTLSVerify", "must be false where certificateAuthorityFile is given");
+    section.problem("insecureSkipTLSVerify", "must be false if certificateAuthorityFile is given");
   }
   section.together(
     { name: "clientCertificateFile", flag: certificateFlag },

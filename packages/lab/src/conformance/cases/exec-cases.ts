@@ -91,7 +91,7 @@ export const execCases: readonly ConformanceCase[] = [
   ...onEach(COMMAND_TRANSPORTS, "exec", {
     name: "interactive",
     requirement: "Each line of input is answered while the session is open.",
-    why: "Shells seem to hang where a hop holds bytes back until a buffer is full.",
+    why: "Shells seem to hang if a hop holds bytes back until a buffer is full.",
     source: "kubernetes #7452; nginx proxy_buffering, proxy_request_buffering",
     severity: "must",
     needs: ["sh"],
@@ -112,7 +112,7 @@ export const execCases: readonly ConformanceCase[] = [
   ...onEach(HALF_CLOSING, "exec", {
     name: "binary",
     requirement: "Every byte value passes unchanged, both ways.",
-    why: "Archives and images arrive broken where a hop takes the stream for text.",
+    why: "Archives and images arrive broken if a hop treats the stream as text.",
     source: "client-go TestStreamRandomData; RFC 6455 section 5.6",
     severity: "must",
     needs: ["cat"],
