@@ -28,7 +28,7 @@ import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { watchDescriptors } from "./descriptor-watch.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime.ts";
 import { SessionDirectory } from "./session-directory.ts";
-import { buildSessions, startOwnerListener } from "./sessions-component.ts";
+import { buildSessions, startOwnerListener, startRecording } from "./sessions-component.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface RunningGateway {
@@ -104,6 +104,7 @@ export async function startGateway(
     );
   const { tracing: tracingSettings } = configuration;
   const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
+  const recorder = app.add("recorder", () => startRecording(configuration, cluster.started, metrics, logger));
   const sessions = app.add("sessions", () =>
     buildSessions(configuration, {
       cluster: cluster.started,
@@ -117,6 +118,7 @@ export async function startGateway(
       siblings,
       replicas: peers?.started,
       tracing: tracing?.started,
+      recording: recorder.started.recording,
       metrics,
       logger,
       sessionWatcher: runtime.sessionWatcher,

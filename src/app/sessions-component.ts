@@ -19,6 +19,7 @@ import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import { buildKnownNodes } from "../nodes/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
+import type { BuiltRecording } from "../recording/component.ts";
 import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
 import { buildResumption, type Siblings } from "../sessions/resumable/component.ts";
 import type { ReplicaName } from "../sessions/resumable/replica-name.ts";
@@ -35,6 +36,8 @@ interface SessionsParts {
   readonly ownEndpoints: () => readonly ReservedEndpoint[];
   readonly upstreams: UpstreamTlsFiles;
   readonly replicaId: string;
+  /** Absent: nothing is recorded. */
+  readonly recording: BuiltRecording | undefined;
   readonly siblings: Siblings | undefined;
   /** Absent: this gateway is the only replica. */
   readonly replicas: { readonly name: ReplicaName; readonly peers: SessionPeers } | undefined;
@@ -79,6 +82,8 @@ export async function buildSessions(
       nodes: buildKnownNodes(configuration, clock, metrics, logger),
       kubelet: await buildKubelet(configuration, parts.ownEndpoints, parts.upstreams, { metrics, logger }),
       clock,
+      beforeDial: parts.recording?.beforeDial,
+      recordingRules: parts.recording?.rules,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),
       sessions,
       resumable: buildResumption(
@@ -96,6 +101,24 @@ export async function buildSessions(
     },
     stop: () => clock.expireAll(),
   };
+}
+
+interface StartedRecording extends Component {
+  /** Absent: nothing is recorded. */
+  readonly recording?: BuiltRecording | undefined;
+}
+
+/** Starts the recorder, if sessions are recorded. Only then its modules are loaded. */
+export async function startRecording(
+  { recording: settings }: GatewayConfiguration,
+  cluster: Pick<BuiltCluster, "store">,
+  metrics: Metrics,
+  logger: Logger,
+): Promise<StartedRecording> {
+  if (settings === undefined) return { stop: () => {} };
+  const { buildRecording } = await import("../recording/component.ts");
+  const recording = await buildRecording(settings, { cluster: cluster.store, metrics, logger });
+  return { ...recording, recording };
 }
 
 /**

@@ -24,6 +24,7 @@ import { limits } from "./sections/limits.ts";
 import { DEFAULT_LISTENERS, listeners } from "./sections/listeners.ts";
 import { policy } from "./sections/policy.ts";
 import { quotaStore } from "./sections/quota-store.ts";
+import { recording } from "./sections/recording.ts";
 import { resumption } from "./sections/resumption.ts";
 import { timeouts } from "./sections/timeouts.ts";
 import { tracing } from "./sections/tracing.ts";
@@ -59,6 +60,10 @@ export const gatewayConfiguration = table({
     quotaStore,
   ),
   audit: section("Audit events of requests. Absent `log` and `webhook`: none are recorded.", audit),
+  recording: optionalSection(
+    "Recordings of sessions (docs/session-recording.md). Absent: none. `rules` and the signing key are read again.",
+    recording,
+  ),
   edge: section("Trust before authentication: web origins and proxies.", edge),
   upstreamAPIServer: optionalSection(
     "The API server that answers requests other than streams. Absent: Sluice answers them read-only from the manifests.",

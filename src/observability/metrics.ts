@@ -16,6 +16,7 @@ import { openMetricsOf } from "./open-metrics.ts";
 import { OperationsMetrics, ReloadMetrics } from "./operations-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
 import { QuotaMetrics } from "./quota-metrics.ts";
+import { RecordingMetrics } from "./recording-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
@@ -92,6 +93,11 @@ export class Metrics {
   /** Adds the quota store's metrics, if this process uses the store. Call it once. */
   addQuotas(isUp: () => boolean): QuotaMetrics {
     return new QuotaMetrics(this.#registry, isUp);
+  }
+
+  /** Adds the recorder's metrics, if sessions are recorded. Call it once. */
+  addRecording(running: () => { readonly size: number; readonly queuedBytes: number }): RecordingMetrics {
+    return new RecordingMetrics(this.#registry, running);
   }
 
   /** Adds the kubelet listener's metrics, if there is such a listener. Call it once. */

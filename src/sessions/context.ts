@@ -7,6 +7,7 @@ import type { Authenticator } from "../access/authn/authenticator.ts";
 import type { Impersonation } from "../access/authn/impersonation.ts";
 import type { Authorizer } from "../access/authz/authorizer.ts";
 import type { Quotas } from "../access/policy/component.ts";
+import type { WantedSession } from "../access/policy/evaluate-policy.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
@@ -63,10 +64,24 @@ export interface GatewayContext {
    * may still change.
    */
   readonly beforeDial?: BeforeDial | undefined;
+  /** Absent: no session is recorded. */
+  readonly recordingRules?: RecordingRules | undefined;
+}
+
+/** Which sessions must be recorded, for those whose bytes are not decoded and so cannot be. */
+export interface RecordingRules {
+  /** A rule records sessions of some kind. */
+  readonly recordAny: boolean;
+  /** The name of the rule that records this session. */
+  nameFor(session: Omit<WantedSession, "ports" | "reason">): string | undefined;
 }
 
 export type BeforeDial = (
-  session: Pick<Admission, "user" | "request" | "policy" | "plan"> & { readonly info: SessionInfo },
+  session: Pick<Admission, "user" | "request" | "policy" | "plan"> & {
+    readonly info: SessionInfo;
+    /** Adds to the request's audit events that are still to come, also when the session has begun. */
+    annotate(name: string, value: string): void;
+  },
   signal: AbortSignal,
 ) => Promise<readonly SessionObserver[]>;
 

@@ -75,7 +75,8 @@ export class SessionRecord implements SessionOwner {
   async prepare(signal: AbortSignal): Promise<void> {
     const { beforeDial } = this.#gateway;
     if (beforeDial === undefined) return;
-    this.#observers = await beforeDial({ ...this.#admission, info: this.#info }, signal);
+    const annotate = (name: string, value: string): void => this.#trail?.annotate(name, value);
+    this.#observers = await beforeDial({ ...this.#admission, info: this.#info, annotate }, signal);
   }
 
   /** Those that came from before the dial. */

@@ -17,6 +17,13 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "kubelet.spareConnections":
     "integration/net/spare-connections.test.ts: is one of so many at most | integration/net/spare-connections.test.ts: is closed when no session wants it",
   "kubelet.streaming.retryFailedPath": "unit/nodes/known-nodes.test.ts: is left out for a while",
+  "recording.maxHold": "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
+  "recording.maxOutputBytes": "integration/recording/failing-disk.test.ts: is counted, and not recorded",
+  "recording.maxQueuedBytes": "unit/recording/recorder.test.ts: of all sessions",
+  "recording.maxQueuedBytesPerSession":
+    "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
+  MAX_BINARY_BYTES: "unit/recording/session-writer.test.ts: keeps so much binary output exactly",
+  MAX_CONNECTIONS: "unit/recording/forward-recorder.test.ts: follows no more connections",
   "limits.maxAdminConnections":
     "integration/admin/admin-server.test.ts: bounds its connections | integration/admin/admin-server.test.ts: is not starved by | integration/admin/admin-server.test.ts: leaves places to other addresses",
   "limits.maxBearerTokenBytes":

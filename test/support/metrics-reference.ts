@@ -11,6 +11,7 @@ import { NODE_FAMILIES } from "../../src/observability/node-metrics.ts";
 import { OPERATIONS_FAMILIES, RELOAD_FAMILIES } from "../../src/observability/operations-metrics.ts";
 import { PROBE_FAMILIES } from "../../src/observability/probe-metrics.ts";
 import { QUOTA_FAMILIES } from "../../src/observability/quota-metrics.ts";
+import { RECORDING_FAMILIES } from "../../src/observability/recording-metrics.ts";
 import { RESUMPTION_FAMILIES } from "../../src/observability/resumption-metrics.ts";
 import { ROUTE_FAMILIES } from "../../src/observability/route-metrics.ts";
 import { streamingFamilies } from "../../src/observability/streaming-metrics.ts";
@@ -29,6 +30,7 @@ export const METRIC_FAMILIES: readonly Family[] = [
   OPERATIONS_FAMILIES,
   PROBE_FAMILIES,
   QUOTA_FAMILIES,
+  RECORDING_FAMILIES,
   RELOAD_FAMILIES,
   RESUMPTION_FAMILIES,
   ROUTE_FAMILIES,

@@ -35,8 +35,9 @@ export type RefusalCause = "denied" | "reason-missing" | "ports-unseen";
 /** The first matching rule decides. Pure. */
 export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSession): Verdict {
   for (const rule of rules) {
-    if (!matches(rule.match, wanted)) continue;
+    if (!matchesSession(rule.match, wanted)) continue;
     if (rule.match.ports.length > 0) {
+      if (wanted.subresource !== "portforward") continue;
       if (wanted.ports === undefined) return { type: "by-port", rule };
       if (!portsMatch(rule, wanted.ports)) continue;
     }
@@ -49,8 +50,11 @@ export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSessi
   return { type: "allowed", rule: undefined };
 }
 
-/** Checks everything but the ports. */
-function matches(match: PolicyMatch, wanted: WantedSession): boolean {
+/** Checks everything but the ports. Pure. */
+export function matchesSession(
+  match: Omit<PolicyMatch, "ports">,
+  wanted: Omit<WantedSession, "ports" | "reason">,
+): boolean {
   return (
     isAmong(match.users, wanted.user) &&
     (match.groups.length === 0 || match.groups.some((group) => wanted.groups.includes(group))) &&
@@ -59,7 +63,6 @@ function matches(match: PolicyMatch, wanted: WantedSession): boolean {
     (match.containers.length === 0 || match.containers.includes(wanted.container ?? "")) &&
     hasLabels(wanted.podLabels, match.podLabels) &&
     (match.command.length === 0 || isCommand(match.command, wanted)) &&
-    (match.ports.length === 0 || wanted.subresource === "portforward") &&
     (match.tty === undefined || match.tty === wanted.tty) &&
     (match.stdin === undefined || match.stdin === wanted.stdin)
   );
@@ -80,7 +83,10 @@ function hasLabels(
  * Compares argument by argument: `sh -c "rm x"` does not begin with `sh -c rm`. A program's path is
  * reduced to its last part.
  */
-function isCommand(patterns: readonly CommandPattern[], { subresource, command }: WantedSession): boolean {
+function isCommand(
+  patterns: readonly CommandPattern[],
+  { subresource, command }: Pick<WantedSession, "subresource" | "command">,
+): boolean {
   if (subresource !== "exec") return false;
   return patterns.some(({ match, argv }) => {
     if (match === "programs") return argv.includes(baseNameOf(command[0] ?? ""));

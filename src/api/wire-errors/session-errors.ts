@@ -167,6 +167,27 @@ export const SESSION_ERRORS = {
     forwarding: ({ resource, name, place }: { resource: string; name: string; place: string }) =>
       forbidden(resource, name, `policy cannot see what this request opens at ${place}`),
   },
+  "recording-blind": {
+    cause: "A request through a proxy subresource that `recording` might have to record",
+    forwarding: ({ resource, name, place }: { resource: string; name: string; place: string }) =>
+      forbidden(resource, name, `a recording cannot see what this request opens at ${place}`),
+  },
+  "recording-undecoded": {
+    cause: "A session through a proxy subresource that a rule of `recording` records",
+    forwarding: ({ pod, rule }: { pod: string; rule: string }) =>
+      forbidden(
+        "pods",
+        pod,
+        `recording rule ${JSON.stringify(rule)} records it, and a session through a proxy subresource cannot be recorded`,
+      ),
+  },
+  "recording-unavailable": {
+    cause: "A session that a rule of `recording` records, while no recording can be written",
+    streaming: ({ rule }: { rule: string }) =>
+      serviceUnavailable(
+        `recording rule ${JSON.stringify(rule)} requires a recording, and none can be written now`,
+      ),
+  },
   "quota-full": {
     cause: "A user or namespace has all its sessions",
     streaming: (facts: { subject: string; limit: number | undefined; seconds: number }) => {

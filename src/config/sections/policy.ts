@@ -40,8 +40,11 @@ export interface PortRange {
   readonly to: number;
 }
 
-/** Undefined and an empty list match every session; all given conditions must match. */
-const match = table({
+/**
+ * The conditions of rules about sessions. Undefined and an empty list match every session; all given
+ * conditions must match.
+ */
+export const sessionMatch = {
   users: strings("Names of users."),
   groups: strings("Groups; the user must be in one of them."),
   namespaces: strings("Namespaces of pods."),
@@ -55,6 +58,10 @@ const match = table({
   command: sections("Command lines of exec; each entry has one of these fields.", command),
   tty: boolean("Whether the session has a terminal."),
   stdin: boolean("Whether the session has standard input."),
+};
+
+const match = table({
+  ...sessionMatch,
   ports: ports('Forwarded ports, such as 8080 or "9000-9100".'),
 });
 
@@ -132,13 +139,27 @@ function checkRule(values: PolicyRule, section: Section): void {
   }
 }
 
-function checkMatch({ subresources, command: commands, ports: ranges }: PolicyMatch, section: Section): void {
-  const covers = (name: PolicySubresource) => subresources.length === 0 || subresources.includes(name);
-  if (commands.length > 0 && !covers("exec")) section.problem("command", "only exec has a command");
-  if (ranges.length > 0 && !covers("portforward")) section.problem("ports", "only portforward has ports");
+function checkMatch(values: PolicyMatch, section: Section): void {
+  checkSessionMatch(values, section);
+  const { subresources, command: commands, ports: ranges } = values;
+  if (ranges.length > 0 && !covers(subresources, "portforward"))
+    section.problem("ports", "only portforward has ports");
   if (ranges.length > 0 && commands.length > 0) {
     section.problem("ports", "no session has both a command and ports");
   }
+}
+
+/** Notes conditions that no session can meet. */
+export function checkSessionMatch(
+  { subresources, command: commands }: Pick<PolicyMatch, "subresources" | "command">,
+  section: Section,
+): void {
+  if (commands.length > 0 && !covers(subresources, "exec"))
+    section.problem("command", "only exec has a command");
+}
+
+function covers(subresources: readonly PolicySubresource[], name: PolicySubresource): boolean {
+  return subresources.length === 0 || subresources.includes(name);
 }
 
 function checkCommand(values: ValueOf<typeof commandFields>, section: Section): void {
@@ -185,7 +206,7 @@ function portsOf(section: Section, name: string, value: unknown, index: number):
   return [];
 }
 
-function checkRuleName(name: string): string | undefined {
+export function checkRuleName(name: string): string | undefined {
   return /^[\w.-]{1,63}$/.test(name)
     ? undefined
     : "must be 1 to 63 letters, digits, dots, dashes or underscores";

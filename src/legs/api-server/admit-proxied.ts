@@ -51,13 +51,15 @@ async function admit(
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
   const attributes = requestAttributes(user, { method, path: url.pathname, query: url.searchParams });
   await requirePermission(authorizer, attributes);
-  const { policy, timeouts } = gateway;
+  const { policy, recordingRules, timeouts } = gateway;
   const rules = policy?.rules ?? [];
   if ("unseen" in target) {
     const { name: node } = attributes;
     const shown = { subresource: target.subresource, namespace: "", pod: "", node };
-    if (rules.length === 0) return { user, target: shown, timeouts, release: () => {} };
-    throw WIRE_ERRORS["policy-blind"].forwarding({ ...attributes, place: target.unseen });
+    const records = recordingRules?.recordAny === true;
+    if (rules.length === 0 && !records) return { user, target: shown, timeouts, release: () => {} };
+    const blind = rules.length > 0 ? "policy-blind" : "recording-blind";
+    throw WIRE_ERRORS[blind].forwarding({ ...attributes, place: target.unseen });
   }
   const { namespace, subresource } = target;
   // A session through the node needs no permission for its pod, so the pod's own permission is
@@ -75,7 +77,12 @@ async function admit(
   }
   const reason = reasonOf(headerValue(headers, REASON_HEADER), url.searchParams.get(REASON_QUERY));
   const wanted = { ...target, user: user.name, groups: user.groups, reason };
-  const pods = rules.length === 0 ? [] : await podsOf(target, gateway);
+  const isJudged = rules.length > 0 || recordingRules?.recordAny === true;
+  const pods = isJudged ? await podsOf(target, gateway) : [];
+  for (const { name, labels } of pods) {
+    const rule = recordingRules?.nameFor({ ...wanted, podLabels: labels });
+    if (rule !== undefined) throw WIRE_ERRORS["recording-undecoded"].forwarding({ pod: name, rule });
+  }
   const granted = pods.map((pod) =>
     requirePolicy(rules, { ...wanted, podLabels: pod.labels }, pod.name, false),
   );

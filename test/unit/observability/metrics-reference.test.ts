@@ -38,6 +38,7 @@ function registered(): { name: string; help: string; labelNames: readonly string
     metrics.addKubelet();
     metrics.addReloads();
     metrics.addQuotas(() => true);
+    metrics.addRecording(() => ({ size: 0, queuedBytes: 0 }));
     new MergedMetrics();
   } finally {
     Registry.prototype.registerMetric = register;

@@ -112,6 +112,24 @@ describe("sessions through proxy subresources, in front of an API server", () =>
     });
   });
 
+  it.each(SESSIONS)("are refused by a rule that records all, for they cannot be: %s", async (target) => {
+    await start({ recording: { folder: "recordings", rules: [{ name: "all" }] } });
+    expect(await send(target)).toBe(403);
+    expect(heads).toEqual([]);
+  });
+
+  it("pass on where a rule records others, or none", async () => {
+    const rules = [
+      { name: "spared", match: { users: ["ann"], namespaces: ["default"] }, record: "none" },
+      { name: "rest" },
+    ];
+    await start({ recording: { folder: "recordings", rules } });
+    expect(await send(`${NODE}/exec/default/web/main?command=id`)).toBe(101);
+    expect(await send(`${PODS}/web:80/proxy/`)).toBe(101);
+    // What it opens is not known, so that no rule spares it.
+    expect(await send(`${NODE}/anything`)).toBe(403);
+  });
+
   it("that need no upgrade are refused, too: a kubelet runs commands for plain requests", async () => {
     await start(DENY_ALL);
     const length = "Content-Length: 0";

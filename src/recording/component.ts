@@ -1,0 +1,120 @@
+// src/recording: sessions recorded to files: a thread that writes them, their format, replay and
+// verification
+
+import { randomUUID } from "node:crypto";
+import { statfs } from "node:fs/promises";
+import { matchesSession } from "../access/policy/evaluate-policy.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { Recording, RecordingRule } from "../config/sections/recording.ts";
+import type { Component } from "../lifecycle/component.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { RecordingMetrics } from "../observability/recording-metrics.ts";
+import type { BeforeDial, RecordingRules } from "../sessions/context.ts";
+import { CommandRecorder } from "./command-recorder.ts";
+import { ForwardRecorder } from "./forward-recorder.ts";
+import { recordingFileOf } from "./recorded-facts.ts";
+import { SessionRecording } from "./session-recording.ts";
+import { readSigningKey } from "./signing-key.ts";
+import { Recorder } from "./thread/recorder.ts";
+
+export interface RecordingParts {
+  readonly cluster: Pick<Cluster, "getPod">;
+  readonly metrics: {
+    addRecording(running: () => { readonly size: number; readonly queuedBytes: number }): RecordingMetrics;
+  };
+  readonly logger: Logger;
+  /** The compiled `recorder-thread.ts`. */
+  readonly program?: URL;
+}
+
+export interface BuiltRecording extends Component {
+  readonly beforeDial: BeforeDial;
+  readonly rules: RecordingRules;
+}
+
+/** Records sessions by the rules in force. Throws ConfigurationError for an unusable key. */
+export async function buildRecording(
+  settings: Recording,
+  { cluster, metrics: allMetrics, logger, program }: RecordingParts,
+): Promise<BuiltRecording> {
+  const { folder, maxQueuedBytes, maxQueuedBytesPerSession, minFreeBytes, signingKeyFile } = settings;
+  let { rules } = settings;
+  const recorder: Recorder = new Recorder({
+    folder,
+    writer: randomUUID(),
+    signingKey: await readSigningKey(folder, signingKeyFile),
+    maxQueuedBytes,
+    maxQueuedBytesPerSession,
+    program,
+    onProblem: (error) => logger.error({ error }, "the thread that writes recordings has ended"),
+  });
+  const metrics = allMetrics.addRecording(() => recorder);
+
+  const ruleFor = (wanted: Parameters<RecordingRules["nameFor"]>[0]): RecordingRule | undefined => {
+    const rule = rules.find(({ match }) => matchesSession(match, wanted));
+    return rule?.record === "none" ? undefined : rule;
+  };
+  const ruleOf = ({ user, request, info }: Parameters<BeforeDial>[0]): RecordingRule | undefined => {
+    const { namespace, pod, subresource, command, streams } = request;
+    return ruleFor({
+      user: user.name,
+      groups: user.groups,
+      namespace,
+      podLabels: cluster.getPod(namespace, pod)?.metadata.labels ?? {},
+      container: info.details?.container,
+      subresource,
+      command,
+      tty: streams.tty,
+      stdin: streams.stdin,
+    });
+  };
+
+  return {
+    beforeDial: async (session) => {
+      const rule = ruleOf(session);
+      if (rule === undefined) return [];
+      const { annotate, info } = session;
+      try {
+        await requireSpace(folder, minFreeBytes);
+        const queue = await recorder.open(recordingFileOf(info));
+        const onUnfinished = (problem: string): void =>
+          logger.error({ session: { id: info.id }, problem }, "a recording could not be finished");
+        const options = { rule, bounds: settings, metrics, annotate, onUnfinished };
+        const recording = new SessionRecording(queue, options);
+        const { maxOutputBytes } = settings;
+        return [
+          info.subresource === "portforward"
+            ? new ForwardRecorder(recording, maxOutputBytes)
+            : new CommandRecorder(recording, maxOutputBytes),
+        ];
+      } catch (error) {
+        metrics.notBegun();
+        const problem = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+        logger.warn({ recordingRule: rule.name, problem }, "a recording could not begin");
+        annotate("sluice.dev/recording-failed", problem);
+        if (rule.recordOnFailure === "continue") return [];
+        throw WIRE_ERRORS["recording-unavailable"].streaming({ rule: rule.name });
+      }
+    },
+    rules: {
+      get recordAny() {
+        return rules.some(({ record }) => record !== "none");
+      },
+      nameFor: (wanted) => ruleFor(wanted)?.name,
+    },
+    reload: async ({ recording }: GatewayConfiguration) => {
+      if (recording === undefined) return;
+      rules = recording.rules;
+      recorder.useKey(await readSigningKey(folder, signingKeyFile));
+    },
+    stop: () => recorder.stop(),
+  };
+}
+
+async function requireSpace(folder: string, minFreeBytes: number): Promise<void> {
+  if (minFreeBytes === 0) return;
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < minFreeBytes) throw new Error("the folder has too little free space");
+}

@@ -1,0 +1,125 @@
+// asciicast v3: a header object, then one array for each event. Pure.
+
+/**
+ * Codes of events. `o`, `i`, `r`, `m` and `x` are asciicast's; players skip the others
+ * (docs/session-recording.md).
+ */
+export type EventCode = "o" | "i" | "r" | "m" | "x" | "s" | "b" | "d" | "f" | "p" | "g";
+
+/** A session's facts, in the header's `sluice`. */
+export interface RecordedFacts {
+  readonly session: string;
+  /** RFC 3339 with milliseconds. */
+  readonly startedAt: string;
+  readonly rule: string;
+  readonly record: "output" | "all";
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly node: string;
+  readonly container?: string | undefined;
+  readonly user: string;
+  readonly requestedBy?: string | undefined;
+  readonly groups: readonly string[];
+  readonly command: readonly string[];
+  readonly tty: boolean;
+  readonly stdin: boolean;
+  readonly client: { readonly address: string; readonly agent: string };
+  readonly plan: string;
+  readonly planReason: string;
+  readonly protocol: string;
+}
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** Width of the padded numbers, so that the first size of a terminal fits into the header. */
+const SIZE_WIDTH = 5;
+export const DEFAULT_SIZE: TerminalSize = { columns: 80, rows: 24 };
+
+/** The header's line. Its length does not depend on the size. */
+export function headerLine(facts: RecordedFacts, { columns, rows }: TerminalSize): string {
+  const { namespace, pod, container, user, command } = facts;
+  const term = `{"cols":${padded(columns)},"rows":${padded(rows)}}`;
+  const rest = {
+    timestamp: Math.floor(Date.parse(facts.startedAt) / 1_000),
+    ...(command.length > 0 && { command: command.join(" ") }),
+    title: `${namespace}/${pod}${container === undefined ? "" : `/${container}`} by ${user}`,
+    sluice: facts,
+  };
+  return `{"version":3,"term":${term},${JSON.stringify(rest).slice(1)}`;
+}
+
+function padded(size: number): string {
+  return String(Math.min(Math.max(0, size), 99_999)).padEnd(SIZE_WIDTH);
+}
+
+/**
+ * Encodes events. Intervals are differences of rounded times, so that rounding adds up to no drift, and
+ * are never negative.
+ */
+export class EventLines {
+  #lastMs = 0;
+
+  /** `timeMs`: since the session's start. */
+  line(timeMs: number, code: EventCode, data: string): string {
+    const nowMs = Math.max(this.#lastMs, Math.round(timeMs));
+    const interval = ((nowMs - this.#lastMs) / 1_000).toFixed(3);
+    this.#lastMs = nowMs;
+    return `[${interval}, "${code}", ${JSON.stringify(data)}]`;
+  }
+
+  /** The last event's time, as it was rounded. */
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
+  /** For a recording that is continued: events so far took this long. */
+  skipTo(timeMs: number): void {
+    this.#lastMs = timeMs;
+  }
+}
+
+export interface RecordedEvent {
+  /** Seconds since the event before. */
+  readonly interval: number;
+  readonly code: string;
+  readonly data: string;
+}
+
+/** Undefined for a line that is no event. */
+export function parseEvent(line: string): RecordedEvent | undefined {
+  if (!line.startsWith("[")) return undefined;
+  const [interval, code, data] = parsed(line) ?? [];
+  return typeof interval === "number" && typeof code === "string" && typeof data === "string"
+    ? { interval, code, data }
+    : undefined;
+}
+
+export interface RecordedHeader {
+  readonly term: { readonly cols: number; readonly rows: number };
+  readonly timestamp?: number;
+  readonly command?: string;
+  readonly title?: string;
+  /** Absent in recordings of other programs. */
+  readonly sluice?: RecordedFacts;
+}
+
+/** Undefined for a line that is not the header of an asciicast v3. */
+export function parseHeader(line: string): RecordedHeader | undefined {
+  const header = parsed(line) as (RecordedHeader & { version?: unknown }) | undefined;
+  const isHeader =
+    header?.version === 3 && typeof header.term?.cols === "number" && typeof header.term.rows === "number";
+  return isHeader ? header : undefined;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the callers check every property.
+function parsed(line: string): any {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

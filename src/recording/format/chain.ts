@@ -1,0 +1,119 @@
+import { createHash } from "node:crypto";
+
+/** The format's name, in every digest: a digest of another format or version never fits. */
+const DOMAIN = "sluice-recording/1";
+/** How our comments in a recording begin. Players skip comments. */
+export const COMMENT = "# sluice ";
+
+/** What a recording's last line says; its signature covers this text. Keys are in alphabetic order. */
+export interface RecordingHead {
+  /** Bytes of output that are recorded or counted. */
+  readonly bytes: number;
+  readonly chunks: number;
+  /** The cause of the session's end; `crash`: a later start finished the recording. */
+  readonly end: string;
+  readonly endedAt: string;
+  readonly gaps: number;
+  /** The last chunk's hash. */
+  readonly hash: string;
+  /** The signing key's name. */
+  readonly key: string;
+  /** Event lines. */
+  readonly lines: number;
+  readonly session: string;
+  readonly startedAt: string;
+}
+
+/**
+ * Digests of a recording's lines, and the chain over them. Each line's digest has a salt of its own, so
+ * that an export can leave out a line, and its salt, and keep the digest.
+ */
+export class LineChain {
+  readonly #seed: Uint8Array;
+  #digests: Buffer[] = [];
+  #hash: Buffer = Buffer.alloc(0);
+  #chunks = 0;
+  #lines = 0;
+
+  constructor(seed: Uint8Array) {
+    this.#seed = seed;
+  }
+
+  get chunks(): number {
+    return this.#chunks;
+  }
+
+  /** Event lines, the header not counted. */
+  get lines(): number {
+    return this.#lines;
+  }
+
+  /** Lines since the last chunk. */
+  get open(): number {
+    return this.#digests.length;
+  }
+
+  get hash(): string {
+    return this.#hash.toString("base64");
+  }
+
+  begin(header: string): void {
+    this.beginWith(digestOf(saltOf(this.#seed, 0), header));
+  }
+
+  /** For a redacted header. */
+  beginWith(digest: Uint8Array): void {
+    this.#hash = createHash("sha256").update(`${DOMAIN} header\n`).update(digest).digest();
+  }
+
+  add(line: string): void {
+    this.addDigest(digestOf(saltOf(this.#seed, this.#lines + 1), line));
+  }
+
+  /** For a redacted line. */
+  addDigest(digest: Uint8Array): void {
+    this.#lines += 1;
+    this.#digests.push(Buffer.from(digest));
+  }
+
+  /** Ends a chunk at this time; returns its comment. */
+  close(atMs: number): string {
+    this.#chunks += 1;
+    const lines = this.#digests.length;
+    const numbers = Buffer.alloc(24);
+    numbers.writeBigUInt64BE(BigInt(this.#chunks), 0);
+    numbers.writeBigUInt64BE(BigInt(lines), 8);
+    numbers.writeBigInt64BE(BigInt(atMs), 16);
+    const hash = createHash("sha256").update(`${DOMAIN} chunk\n`).update(this.#hash).update(numbers);
+    for (const digest of this.#digests) hash.update(digest);
+    this.#hash = hash.digest();
+    this.#digests = [];
+    return chunkLine({ chunk: this.#chunks, lines, at: new Date(atMs).toISOString(), hash: this.hash });
+  }
+}
+
+export interface ChunkComment {
+  readonly chunk: number;
+  readonly lines: number;
+  readonly at: string;
+  readonly hash: string;
+}
+
+export function chunkLine({ chunk, lines, at, hash }: ChunkComment): string {
+  return `${COMMENT}${JSON.stringify({ chunk, lines, at, hash })}`;
+}
+
+export function seedLine(seed: Uint8Array): string {
+  return `${COMMENT}${JSON.stringify({ seed: Buffer.from(seed).toString("base64") })}`;
+}
+
+/** The salt of a line: 0 is the header, 1 the first event. */
+export function saltOf(seed: Uint8Array, index: number): Buffer {
+  const number = Buffer.alloc(8);
+  number.writeBigUInt64BE(BigInt(index));
+  return createHash("sha256").update(seed).update(number).digest().subarray(0, 16);
+}
+
+export function digestOf(salt: Uint8Array, line: string): Buffer {
+  return createHash("sha256").update(salt).update(line, "utf8").digest();
+}

@@ -1,0 +1,47 @@
+import { isUtf8 } from "node:buffer";
+
+export interface DecodedPart {
+  readonly text: string;
+  /** The bytes that the text stands for, if they are not valid UTF-8; the text has replacements then. */
+  readonly bytes: Uint8Array | undefined;
+}
+
+/** Decodes one stream of UTF-8 that is cut anywhere: the beginning of a character waits for its rest. */
+export class TextStream {
+  #held: Buffer = Buffer.alloc(0);
+
+  /** Undefined if the part only begins a character. Keeps no view of `part`. */
+  push(part: Uint8Array): DecodedPart | undefined {
+    const bytes = this.#held.byteLength === 0 ? asBuffer(part) : Buffer.concat([this.#held, part]);
+    const whole = bytes.subarray(0, bytes.byteLength - incompleteTail(bytes));
+    this.#held = Buffer.from(bytes.subarray(whole.byteLength));
+    return whole.byteLength === 0 ? undefined : decoded(whole);
+  }
+
+  /** The beginning of a character that never got its rest. */
+  flush(): DecodedPart | undefined {
+    const rest = this.#held;
+    this.#held = Buffer.alloc(0);
+    return rest.byteLength === 0 ? undefined : decoded(rest);
+  }
+}
+
+function decoded(bytes: Buffer): DecodedPart {
+  return { text: bytes.toString("utf8"), bytes: isUtf8(bytes) ? undefined : Uint8Array.from(bytes) };
+}
+
+function asBuffer(part: Uint8Array): Buffer {
+  return Buffer.from(part.buffer, part.byteOffset, part.byteLength);
+}
+
+/** How many bytes at the end begin a character whose rest may follow: 0 to 3. */
+export function incompleteTail(bytes: Uint8Array): number {
+  const length = bytes.byteLength;
+  for (let back = 1; back <= Math.min(3, length); back++) {
+    const byte = bytes[length - back] as number;
+    if ((byte & 0xc0) === 0x80) continue;
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return byte < 0xf8 && needed > back ? back : 0;
+  }
+  return 0;
+}

@@ -1,0 +1,44 @@
+import type { RecordingRule } from "../config/sections/recording.ts";
+import type { SessionInfo } from "../sessions/session-info.ts";
+import type { RecordedFacts } from "./format/asciicast.ts";
+
+/** The header's facts about a session. */
+export function factsOf(info: SessionInfo, { name }: RecordingRule): RecordedFacts {
+  const { id, startedAt, subresource, namespace, pod, node, user, requestedBy, plan, details } = info;
+  const { container, command, tty, stdin, groups, client, protocol } = details ?? NO_DETAILS;
+  return {
+    session: id,
+    startedAt: startedAt.toISOString(),
+    rule: name,
+    record: "output",
+    subresource,
+    namespace,
+    pod,
+    node,
+    ...(container !== undefined && { container }),
+    user,
+    ...(requestedBy !== undefined && { requestedBy }),
+    groups,
+    command,
+    tty,
+    stdin,
+    client,
+    plan: plan.kind,
+    planReason: plan.reason,
+    protocol,
+  };
+}
+
+const NO_DETAILS: NonNullable<SessionInfo["details"]> = {
+  command: [],
+  tty: false,
+  stdin: false,
+  groups: [],
+  client: { address: "", agent: "" },
+  protocol: "",
+};
+
+/** Where a session's recording is, within the folder. */
+export function recordingFileOf({ id, startedAt }: Pick<SessionInfo, "id" | "startedAt">): string {
+  return `${startedAt.toISOString().slice(0, 10).replaceAll("-", "/")}/${id}.cast`;
+}

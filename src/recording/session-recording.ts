@@ -1,0 +1,139 @@
+import { endOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import type { CommandStatus } from "@sluice/protocols/remotecommand";
+import type { Recording, RecordingRule } from "../config/sections/recording.ts";
+import type { RecordingMetrics } from "../observability/recording-metrics.ts";
+import type { ObservedSession } from "../sessions/observers/session-observer.ts";
+import type { SessionInfo } from "../sessions/session-info.ts";
+import { factsOf } from "./recorded-facts.ts";
+import type { RecordingQueue } from "./thread/recording-queue.ts";
+import type { RecordedEnd } from "./thread/thread-messages.ts";
+
+export interface SessionRecordingOptions {
+  readonly rule: RecordingRule;
+  readonly bounds: Pick<Recording, "maxOutputBytes" | "maxHoldMs">;
+  readonly metrics: RecordingMetrics;
+  /** Adds to the session's last audit event. */
+  readonly annotate: (name: string, value: string) => void;
+  /** The recording could not be finished. */
+  readonly onUnfinished: (problem: string) => void;
+}
+
+/**
+ * One session and its recording: holds the session while the queue is full, and past `maxHold` ends it
+ * if its rule requires the recording.
+ */
+export class SessionRecording {
+  readonly queue: RecordingQueue;
+  readonly isRequired: boolean;
+  /** The end of a session whose recording failed; absent if its rule lets it go on. */
+  failure: SessionEnd | undefined;
+  info: SessionInfo | undefined;
+  readonly #options: SessionRecordingOptions;
+  readonly #startedMs = performance.now();
+  #session: ObservedSession | undefined;
+  #releases: (() => void)[] = [];
+  #heldMs = 0;
+  #lostBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(queue: RecordingQueue, options: SessionRecordingOptions) {
+    this.queue = queue;
+    this.#options = options;
+    this.isRequired = options.rule.recordOnFailure === "refuse";
+  }
+
+  /** Milliseconds since the session's start. */
+  get nowMs(): number {
+    return performance.now() - this.#startedMs;
+  }
+
+  /** `onRoom`: the queue has room again. */
+  begin(session: ObservedSession, onRoom: () => void = () => {}): void {
+    this.#session = session;
+    const { info } = session;
+    if (info === undefined) return;
+    this.info = info;
+    this.#options.annotate("sluice.dev/recording", this.queue.file);
+    this.queue.begin(factsOf(info, this.#options.rule), {
+      onRoom: () => {
+        this.release();
+        onRoom();
+      },
+      onFailed: (problem) => {
+        this.#options.metrics.writeFailed();
+        this.fail(`the recording cannot be written: ${problem}`);
+      },
+      onGap: (bytes) => this.noteGap(bytes),
+    });
+  }
+
+  /** Reads nothing more from either side until the queue has room, or `maxHold` is over. */
+  hold(): void {
+    if (this.#releases.length > 0 || this.#session === undefined) return;
+    this.#heldMs = performance.now();
+    const session = this.#session;
+    this.#releases = [session.hold("node"), session.hold("client")];
+    const { maxHoldMs } = this.#options.bounds;
+    this.#timer = setTimeout(() => {
+      this.fail(`the recording was not written for ${maxHoldMs / 1_000} s`);
+      this.release();
+    }, maxHoldMs);
+  }
+
+  release(): void {
+    clearTimeout(this.#timer);
+    if (this.#releases.length === 0) return;
+    this.#options.metrics.held((performance.now() - this.#heldMs) / 1_000);
+    for (const release of this.#releases.splice(0)) release();
+  }
+
+  /** Ends the session, if its rule requires the recording. */
+  fail(message: string): SessionEnd | undefined {
+    if (!this.isRequired) return undefined;
+    if (this.failure === undefined) {
+      const status = failedStatus(message);
+      this.failure = endOf("recording-failed", message, status);
+      this.#session?.cut("recording-failed", message, status);
+    }
+    return this.failure;
+  }
+
+  noteGap(bytes: number): void {
+    this.#lostBytes += bytes;
+    this.#options.metrics.gap();
+    this.#options.annotate("sluice.dev/recording-lost-bytes", String(this.#lostBytes));
+  }
+
+  /** Resolves when the recording is on the disk, or could not be written. */
+  async end(end: RecordedEnd, recordedBytes: number): Promise<void> {
+    this.release();
+    if (this.info === undefined) {
+      this.queue.discard();
+      return;
+    }
+    const { metrics, annotate, onUnfinished } = this.#options;
+    metrics.bytes(recordedBytes, end.countedBytes, this.#lostBytes);
+    try {
+      const { hash, key, gaps } = await this.queue.end(this.nowMs, end);
+      annotate("sluice.dev/recording-head", `${hash} ${key}`);
+      if (gaps > 0) annotate("sluice.dev/recording-gaps", String(gaps));
+      metrics.ended(this.failure === undefined ? "written" : "failed");
+    } catch (error) {
+      const problem = (error as Error).message;
+      annotate("sluice.dev/recording-failed", problem);
+      metrics.ended("failed");
+      onUnfinished(problem);
+    }
+  }
+}
+
+function failedStatus(message: string): CommandStatus {
+  return {
+    metadata: {},
+    status: "Failure",
+    reason: "ServiceUnavailable",
+    code: 503,
+    message,
+    details: { causes: [{ reason: "sluice.dev/SessionEnded", message: "recording-failed" }] },
+  };
+}

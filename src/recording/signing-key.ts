@@ -1,0 +1,51 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { keyNameOf } from "./format/signed-head.ts";
+
+/** The key of a folder whose configuration names none. */
+const OWN_KEY = "signing-key.pem";
+/** Public keys of this folder's recordings, by their names; `sluice recordings verify` reads them. */
+export const PUBLIC_KEYS = "keys";
+
+/**
+ * The private key as PEM, from `file` or the folder, where it is made if it is absent; its public half
+ * is left in the folder. Throws ConfigurationError for a key that is not Ed25519.
+ */
+export async function readSigningKey(folder: string, file: string | undefined): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const pem = file === undefined ? await ownKey(folder) : await readFile(file, "utf8");
+  const privateKey = parseKey(pem, file ?? path.join(folder, OWN_KEY));
+  const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" });
+  await mkdir(path.join(folder, PUBLIC_KEYS), { recursive: true, mode: 0o700 });
+  const name = keyNameOf(privateKey).replace(":", "-");
+  await writeFile(path.join(folder, PUBLIC_KEYS, `${name}.pem`), publicPem, { mode: 0o644 });
+  return pem;
+}
+
+function parseKey(pem: string, file: string) {
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType === "ed25519") return key;
+  } catch {
+    // Its text may be secret.
+  }
+  const message = "is not an Ed25519 private key (PKCS#8, PEM)";
+  throw new ConfigurationError([{ source: file, line: 0, column: 0, path: "", message }]);
+}
+
+/** Several processes may make it at once: the first one's stays. */
+async function ownKey(folder: string): Promise<string> {
+  const file = path.join(folder, OWN_KEY);
+  const there = await readFile(file, "utf8").catch(() => undefined);
+  if (there !== undefined) return there;
+  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const made = `${file}.${process.pid}.${performance.now()}`;
+  await writeFile(made, pem, { mode: 0o600, flag: "wx" });
+  await link(made, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  await rm(made);
+  return await readFile(file, "utf8");
+}

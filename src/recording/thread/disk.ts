@@ -1,0 +1,50 @@
+import {
+  closeSync,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import path from "node:path";
+
+/** Writes to files, for the recorder's thread. Every call may throw the system's error, or take long. */
+export interface Disk {
+  /** Opens a new file for its owner alone. Fails if it exists. */
+  create(file: string): number;
+  /** Writes everything at this position. */
+  write(handle: number, bytes: Uint8Array, position: number): void;
+  /** Calls back when the file's bytes are on the disk. */
+  sync(handle: number, done: (error: Error | null) => void): void;
+  /** Cuts the file to this length. */
+  truncate(handle: number, length: number): void;
+  close(handle: number): void;
+  /** Gives the file its final name. Fails if there is one already. */
+  rename(from: string, to: string): void;
+  remove(file: string): void;
+}
+
+export const systemDisk: Disk = {
+  create: (file) => {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    return openSync(file, "wx+", 0o600);
+  },
+  write: (handle, bytes, position) => {
+    let done = 0;
+    while (done < bytes.byteLength) done += writeSync(handle, bytes, done, undefined, position + done);
+  },
+  sync: (handle, done) => fdatasync(handle, done),
+  truncate: (handle, length) => {
+    if (fstatSync(handle).size > length) ftruncateSync(handle, length);
+  },
+  close: (handle) => closeSync(handle),
+  // Unlike rename, a link replaces no file.
+  rename: (from, to) => {
+    linkSync(from, to);
+    unlinkSync(from);
+  },
+  remove: (file) => unlinkSync(file),
+};

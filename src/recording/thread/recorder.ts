@@ -1,0 +1,185 @@
+import { Worker } from "node:worker_threads";
+import { ownProgram } from "@sluice/client/internal/config/own-files";
+import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
+import { type PartKind, Slab } from "./slab.ts";
+import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
+
+const PROGRAM = ownProgram("recorder-thread", import.meta.url);
+
+/** What came is handed to the thread so soon. */
+const HAND_OVER_MS = 10;
+/** While the thread has this many slabs, only full ones are handed over. */
+const SLABS_AHEAD = 4;
+/** Less than this is copied once more, so that no memory of a whole slab waits for few bytes. */
+const SMALL_BYTES = 8 * 1024;
+const KEPT_SLABS = 16;
+
+export interface RecorderOptions extends ThreadInput {
+  readonly maxQueuedBytesPerSession: number;
+  /** Of all sessions. */
+  readonly maxQueuedBytes: number;
+  /** The thread ended by itself, or could not start; the next recording starts another. */
+  readonly onProblem: (error: unknown) => void;
+  /** The compiled `recorder-thread.ts`. */
+  readonly program?: URL | undefined;
+}
+
+/**
+ * The recordings of this process: copies what sessions show it into slabs, which one thread encodes,
+ * chains and writes. The thread starts with the first recording.
+ */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #queues = new Map<number, RecordingQueue>();
+  readonly #waiting = new Set<RecordingQueue>();
+  readonly #slabs: ArrayBuffer[] = [];
+  #signingKey: string;
+  #worker: Worker | undefined;
+  #slab = new Slab();
+  #slabsAway = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #lastHandle = 0;
+  #queuedBytes = 0;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#signingKey = options.signingKey;
+  }
+
+  /** Recordings that are open. */
+  get size(): number {
+    return this.#queues.size;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  get maxQueuedBytesPerSession(): number {
+    return this.#options.maxQueuedBytesPerSession;
+  }
+
+  /** Creates a recording's file, named within the folder. Rejects with RecordingError. */
+  open(file: string): Promise<RecordingQueue> {
+    const handle = ++this.#lastHandle;
+    return new Promise((resolve, reject: (error: RecordingError) => void) => {
+      const queue = new RecordingQueue(handle, file, this, { resolve, reject });
+      this.#queues.set(handle, queue);
+      this.post({ kind: "open", handle, file });
+    });
+  }
+
+  /** Signs recordings that begin from now on. */
+  useKey(signingKey: string): void {
+    this.#signingKey = signingKey;
+    this.#worker?.postMessage({ kind: "signing-key", signingKey } satisfies ToThread);
+  }
+
+  /** Resolves when every recording that was ended is on the disk, or the thread ended. */
+  async stop(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    const ended = new Promise((resolve) => worker.once("exit", resolve));
+    worker.ref();
+    this.post({ kind: "stop" });
+    await ended;
+  }
+
+  /** Hands over what came before it, then the message. */
+  post(message: ToThread): void {
+    const worker = this.#thread();
+    this.#handOver(worker);
+    worker.postMessage(message);
+  }
+
+  /** Copies a part; false if there is no room for it, and nothing was copied. */
+  add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): boolean {
+    if (this.#queuedBytes + part.byteLength > this.#options.maxQueuedBytes) return false;
+    const isWhole = kind === "event" || kind === "resize";
+    if (isWhole && !this.#slab.fits(part.byteLength)) this.#handOver(this.#thread());
+    for (let done = 0; done < part.byteLength; ) {
+      const rest = done === 0 ? part : part.subarray(done);
+      const copied = this.#slab.add(handle, kind, timeMs, rest);
+      done += copied;
+      if (copied === 0) this.#handOver(this.#thread());
+    }
+    this.#queuedBytes += part.byteLength;
+    this.#timer ??= setTimeout(this.#due, HAND_OVER_MS);
+    return true;
+  }
+
+  /** True while the queue of all sessions is so full that sessions are to wait. */
+  get isFilling(): boolean {
+    return this.#queuedBytes > this.#options.maxQueuedBytes * (7 / 8);
+  }
+
+  /** `queue` waits until there is room in the queue of all. */
+  wait(queue: RecordingQueue): void {
+    this.#waiting.add(queue);
+  }
+
+  forget(handle: number): void {
+    const queue = this.#queues.get(handle);
+    this.#queues.delete(handle);
+    if (queue !== undefined) this.#waiting.delete(queue);
+  }
+
+  readonly #due = (): void => {
+    this.#timer = undefined;
+    if (this.#slab.used > 0 && this.#slabsAway < SLABS_AHEAD) this.#handOver(this.#thread());
+  };
+
+  #handOver(worker: Worker): void {
+    const { buffer, used } = this.#slab;
+    if (used === 0) return;
+    this.#slabsAway += 1;
+    if (used < SMALL_BYTES) {
+      const copy = buffer.slice(0, used);
+      worker.postMessage({ kind: "slab", buffer: copy, used } satisfies ToThread, [copy]);
+      this.#slab.used = 0;
+      return;
+    }
+    worker.postMessage({ kind: "slab", buffer, used } satisfies ToThread, [buffer]);
+    this.#slab = new Slab(this.#slabs.pop());
+  }
+
+  #taken({ buffer, bytes }: Extract<FromThread, { kind: "taken" }>): void {
+    this.#slabsAway -= 1;
+    if (buffer !== undefined && this.#slabs.length < KEPT_SLABS) this.#slabs.push(buffer);
+    for (const [handle, count] of bytes) {
+      this.#queuedBytes -= count;
+      this.#queues.get(handle)?.taken(count);
+    }
+    if (!this.isFilling) {
+      for (const queue of this.#waiting) queue.taken(0);
+    }
+    this.#due();
+  }
+
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const { program = PROGRAM, folder, writer } = this.#options;
+    const workerData: ThreadInput = { folder, writer, signingKey: this.#signingKey };
+    const worker = new Worker(program, { workerData });
+    this.#worker = worker;
+    // Running sessions keep the process alive, not the thread that records them.
+    worker.unref();
+    worker.on("message", (message: FromThread) => {
+      if (message.kind === "taken") this.#taken(message);
+      else this.#queues.get(message.handle)?.receive(message);
+    });
+    worker.on("error", (error) => this.#options.onProblem(error));
+    worker.on("exit", () => this.#ended());
+    return worker;
+  }
+
+  #ended(): void {
+    this.#worker = undefined;
+    this.#slab = new Slab();
+    this.#slabsAway = 0;
+    this.#queuedBytes = 0;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const queue of [...this.#queues.values()]) queue.threadEnded();
+  }
+}

@@ -1,0 +1,152 @@
+import type { EventCode, RecordedFacts, TerminalSize } from "../format/asciicast.ts";
+import type { FinishedRecording } from "./session-writer.ts";
+import type { PartKind } from "./slab.ts";
+import type { FromThread, LostOutput, RecordedEnd, ToThread } from "./thread-messages.ts";
+
+/** A queue this close to its bound has its session wait: what was read already still finds room. */
+const ROOM_AHEAD_BYTES = 128 * 1024;
+
+/** A recording that cannot be written. The message is the system's code, or words. */
+export class RecordingError extends Error {}
+
+/** The process's part of a queue: see Recorder. */
+interface SharedQueue {
+  readonly maxQueuedBytesPerSession: number;
+  readonly isFilling: boolean;
+  add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): boolean;
+  post(message: ToThread): void;
+  wait(queue: RecordingQueue): void;
+  forget(handle: number): void;
+}
+
+/** What a queue tells its session. */
+export interface QueueEvents {
+  /** There is room again after `isFilling`. */
+  onRoom(): void;
+  /** A gap has begun, in the thread or because it ended. */
+  onFailed(problem: string): void;
+  /** A gap of the thread has ended. */
+  onGap(bytes: number): void;
+}
+
+interface Settle<T> {
+  resolve(value: T): void;
+  reject(error: RecordingError): void;
+}
+
+/** One session's way to its recording. Times are milliseconds since the session's start. */
+export class RecordingQueue {
+  readonly file: string;
+  readonly #handle: number;
+  readonly #shared: SharedQueue;
+  readonly #opened: Settle<RecordingQueue>;
+  #ended: Settle<FinishedRecording> | undefined;
+  #events: QueueEvents | undefined;
+  #queuedBytes = 0;
+  #isGone = false;
+
+  constructor(handle: number, file: string, shared: SharedQueue, opened: Settle<RecordingQueue>) {
+    this.#handle = handle;
+    this.file = file;
+    this.#shared = shared;
+    this.#opened = opened;
+  }
+
+  begin(facts: RecordedFacts, events: QueueEvents): void {
+    this.#events = events;
+    if (this.#isGone) events.onFailed(THREAD_ENDED);
+    else this.#post({ kind: "begin", handle: this.#handle, facts });
+  }
+
+  /** Copies a part; false if there is no room for it, and nothing was copied. */
+  add(kind: PartKind, timeMs: number, part: Uint8Array): boolean {
+    const { maxQueuedBytesPerSession } = this.#shared;
+    if (this.#isGone || this.#queuedBytes + part.byteLength > maxQueuedBytesPerSession) return false;
+    if (!this.#shared.add(this.#handle, kind, timeMs, part)) return false;
+    this.#queuedBytes += part.byteLength;
+    return true;
+  }
+
+  /** True while its session is to wait; `onRoom` follows. */
+  get isFilling(): boolean {
+    const most = this.#shared.maxQueuedBytesPerSession - ROOM_AHEAD_BYTES;
+    if (!this.#isGone && this.#queuedBytes <= most && !this.#shared.isFilling) return false;
+    this.#shared.wait(this);
+    return true;
+  }
+
+  resize(timeMs: number, { columns, rows }: TerminalSize): boolean {
+    const part = Buffer.alloc(4);
+    part.writeUInt16BE(columns, 0);
+    part.writeUInt16BE(rows, 2);
+    return this.add("resize", timeMs, part);
+  }
+
+  event(timeMs: number, code: EventCode, data: string): boolean {
+    return this.add("event", timeMs, Buffer.from(code + data, "utf8"));
+  }
+
+  lost(timeMs: number, lost: LostOutput): void {
+    this.#post({ kind: "lost", handle: this.#handle, timeMs, ...lost });
+  }
+
+  /** Resolves when the recording is on the disk. Rejects with RecordingError. */
+  end(timeMs: number, end: RecordedEnd): Promise<FinishedRecording> {
+    if (this.#isGone) return Promise.reject(new RecordingError(THREAD_ENDED));
+    return new Promise((resolve, reject) => {
+      this.#ended = { resolve, reject };
+      this.#post({ kind: "end", handle: this.#handle, timeMs, ...end });
+    });
+  }
+
+  /** The session did not start. */
+  discard(): void {
+    this.#post({ kind: "discard", handle: this.#handle });
+    this.#shared.forget(this.#handle);
+  }
+
+  /** Called by the recorder: the thread has written so many bytes of this session. */
+  taken(bytes: number): void {
+    this.#queuedBytes -= bytes;
+    if (this.#queuedBytes <= this.#shared.maxQueuedBytesPerSession / 2 && !this.#shared.isFilling)
+      this.#events?.onRoom();
+  }
+
+  receive(message: Exclude<FromThread, { kind: "taken" }>): void {
+    switch (message.kind) {
+      case "opened":
+        if (message.problem === undefined) {
+          this.#opened.resolve(this);
+          return;
+        }
+        this.#shared.forget(this.#handle);
+        this.#opened.reject(new RecordingError(message.problem));
+        return;
+      case "failed":
+        this.#events?.onFailed(message.problem);
+        return;
+      case "gap":
+        this.#events?.onGap(message.bytes);
+        return;
+      case "ended":
+        this.#shared.forget(this.#handle);
+        if (message.finished !== undefined) this.#ended?.resolve(message.finished);
+        else this.#ended?.reject(new RecordingError(message.problem ?? "unknown"));
+    }
+  }
+
+  threadEnded(): void {
+    this.#isGone = true;
+    this.#shared.forget(this.#handle);
+    const error = new RecordingError(THREAD_ENDED);
+    this.#opened.reject(error);
+    this.#ended?.reject(error);
+    this.#events?.onFailed(THREAD_ENDED);
+  }
+
+  #post(message: ToThread): void {
+    if (!this.#isGone) this.#shared.post(message);
+  }
+}
+
+const THREAD_ENDED = "the thread that writes recordings has ended";

@@ -1,0 +1,213 @@
+import { createPrivateKey, type KeyObject } from "node:crypto";
+import path from "node:path";
+import type { EventCode } from "../format/asciicast.ts";
+import { type Disk, systemDisk } from "./disk.ts";
+import { RecordingFile } from "./recording-file.ts";
+import { SessionWriter } from "./session-writer.ts";
+import { partsOf, SLAB_BYTES, type SlabPart } from "./slab.ts";
+import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
+
+/** Chunks end and files go to the disk this often, and files that could not be written are tried again. */
+export const SYNC_MS = 1_000;
+
+interface OpenRecording {
+  readonly file: RecordingFile;
+  writer: SessionWriter | undefined;
+  /** By this thread's clock. */
+  startedMs: number;
+  hasFailed: boolean;
+}
+
+/** Free space that a full disk gets back, so that recordings can be ended. */
+export interface Reserve {
+  release(): void;
+  /** Takes the space again, if it was released. */
+  renew(): void;
+}
+
+/** The recorder's thread without its port: writes the recordings of one process. */
+export class RecordingService {
+  readonly #folder: string;
+  readonly #answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
+  readonly #disk: Disk;
+  readonly #reserve: Reserve;
+  readonly #open = new Map<number, OpenRecording>();
+  #key: KeyObject;
+  #endings = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor(
+    { folder, signingKey }: ThreadInput,
+    answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void,
+    reserve: Reserve,
+    disk: Disk = systemDisk,
+  ) {
+    this.#folder = folder;
+    this.#key = createPrivateKey(signingKey);
+    this.#answer = answer;
+    this.#reserve = reserve;
+    this.#disk = disk;
+  }
+
+  receive(message: Exclude<ToThread, { kind: "stop" }>): void {
+    switch (message.kind) {
+      case "open":
+        this.#create(message.handle, message.file);
+        return;
+      case "slab":
+        this.#take(message.buffer, message.used);
+        return;
+      case "signing-key":
+        this.#key = createPrivateKey(message.signingKey);
+        return;
+      default:
+        this.#ofSession(message);
+    }
+  }
+
+  /** Once in SYNC_MS. */
+  tick(): void {
+    this.#reserve.renew();
+    for (const [handle, recording] of this.#open) {
+      recording.writer?.endChunk(Date.now());
+      this.#flush(handle, recording);
+      recording.file.sync((error) => this.#failed(handle, recording, error));
+    }
+  }
+
+  /** Called once no recording is being ended any more. */
+  whenIdle(listener: () => void): void {
+    if (this.#endings === 0) listener();
+    else this.#onIdle = listener;
+  }
+
+  #create(handle: number, name: string): void {
+    try {
+      const file = new RecordingFile(this.#disk, path.join(this.#folder, name));
+      this.#open.set(handle, { file, writer: undefined, startedMs: 0, hasFailed: false });
+      this.#answer({ kind: "opened", handle });
+    } catch (error) {
+      this.#answer({ kind: "opened", handle, problem: codeOf(error) });
+    }
+  }
+
+  #ofSession(message: Exclude<Extract<ToThread, { handle: number }>, { kind: "open" }>): void {
+    const { handle } = message;
+    const recording = this.#open.get(handle);
+    if (recording === undefined) return;
+    const { writer, file } = recording;
+    switch (message.kind) {
+      case "begin":
+        recording.startedMs = performance.now();
+        recording.writer = new SessionWriter(file, message.facts, this.#key);
+        recording.writer.onGap((bytes) => this.#answer({ kind: "gap", handle, bytes }));
+        this.#flush(handle, recording);
+        return;
+      case "lost":
+        writer?.lost(message.timeMs, message.bytes, message.seconds, message.sha256);
+        return;
+      case "discard":
+        this.#open.delete(handle);
+        this.#discard(file);
+        return;
+      case "end":
+        this.#open.delete(handle);
+        this.#end(message, recording);
+        return;
+    }
+  }
+
+  #take(buffer: ArrayBuffer, used: number): void {
+    const bytes = new Map<number, number>();
+    for (const part of partsOf(buffer, used)) {
+      bytes.set(part.handle, (bytes.get(part.handle) ?? 0) + part.bytes.byteLength);
+      const writer = this.#open.get(part.handle)?.writer;
+      if (writer !== undefined) write(writer, part);
+    }
+    for (const handle of bytes.keys()) {
+      const recording = this.#open.get(handle);
+      if (recording !== undefined) this.#flush(handle, recording);
+    }
+    const taken = { kind: "taken", bytes: [...bytes] } as const;
+    if (buffer.byteLength === SLAB_BYTES) this.#answer({ ...taken, buffer }, [buffer]);
+    else this.#answer(taken);
+  }
+
+  #flush(handle: number, recording: OpenRecording): void {
+    const { writer } = recording;
+    if (writer === undefined) return;
+    const error = writer.flush(performance.now() - recording.startedMs);
+    if (error === undefined) recording.hasFailed = false;
+    else this.#failed(handle, recording, error);
+  }
+
+  #failed(handle: number, recording: OpenRecording, error: Error): void {
+    if (recording.hasFailed) return;
+    recording.hasFailed = true;
+    this.#answer({ kind: "failed", handle, problem: codeOf(error) });
+  }
+
+  #end(message: Extract<ToThread, { kind: "end" }>, { file, writer, startedMs }: OpenRecording): void {
+    const { handle, timeMs, cause, exitCode, countedBytes } = message;
+    if (writer === undefined) {
+      this.#discard(file);
+      return;
+    }
+    if (countedBytes > 0) writer.counted(timeMs, countedBytes);
+    const finished = writer.end(timeMs, Date.now(), cause, exitCode);
+    const failed = (error: Error): void => {
+      file.leave();
+      this.#answer({ kind: "ended", handle, problem: codeOf(error) });
+    };
+    let error = writer.flush(performance.now() - startedMs);
+    if (error !== undefined) {
+      this.#reserve.release();
+      error = writer.flush(performance.now() - startedMs);
+    }
+    if (error !== undefined) {
+      failed(error);
+      return;
+    }
+    this.#endings += 1;
+    file.finish((problem) => {
+      this.#endings -= 1;
+      this.#answer({
+        kind: "ended",
+        handle,
+        ...(problem === null ? { finished } : { problem: codeOf(problem) }),
+      });
+      if (this.#endings === 0) this.#onIdle?.();
+    });
+  }
+
+  #discard(file: RecordingFile): void {
+    try {
+      file.discard();
+    } catch {
+      // An empty unfinished file: the next start removes it.
+    }
+  }
+}
+
+function write(writer: SessionWriter, { kind, timeMs, bytes }: SlabPart): void {
+  const part = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  switch (kind) {
+    case "stdout":
+    case "stderr":
+      writer.output(kind, timeMs, part);
+      return;
+    case "resize":
+      writer.resize(timeMs, { columns: part.readUInt16BE(0), rows: part.readUInt16BE(2) });
+      return;
+    case "event":
+      writer.event(timeMs, part.toString("latin1", 0, 1) as EventCode, part.toString("utf8", 1));
+      return;
+    case "input":
+      return;
+  }
+}
+
+/** The system's code, such as ENOSPC: its message would have the file's name. */
+export function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
+}

@@ -1,0 +1,40 @@
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import type { Reserve } from "./recording-service.ts";
+
+/** Enough for the last lines of about a thousand recordings. */
+export const RESERVE_BYTES: number = 1024 * 1024;
+
+/** A file that takes space on the disk while there is enough. */
+export class ReserveFile implements Reserve {
+  readonly #file: string;
+  #isTaken = false;
+
+  constructor(file: string) {
+    this.#file = file;
+    this.renew();
+  }
+
+  release(): void {
+    this.#isTaken = false;
+    rmSync(this.#file, { force: true });
+  }
+
+  renew(): void {
+    if (this.#isTaken) return;
+    try {
+      const handle = openSync(this.#file, "w", 0o600);
+      try {
+        // Zeros could be stored as a hole by some systems; nothing here is.
+        for (let written = 0; written < RESERVE_BYTES; )
+          written += writeSync(handle, FILLING, 0, Math.min(FILLING.byteLength, RESERVE_BYTES - written));
+        this.#isTaken = true;
+      } finally {
+        closeSync(handle);
+      }
+    } catch {
+      rmSync(this.#file, { force: true });
+    }
+  }
+}
+
+const FILLING = Buffer.alloc(64 * 1024, "sluice");

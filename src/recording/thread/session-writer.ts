@@ -1,0 +1,247 @@
+import { createHash, type Hash, type KeyObject, randomBytes } from "node:crypto";
+import {
+  DEFAULT_SIZE,
+  type EventCode,
+  EventLines,
+  headerLine,
+  type RecordedFacts,
+  type TerminalSize,
+} from "../format/asciicast.ts";
+import { LineChain, seedLine } from "../format/chain.ts";
+import { headLine, keyNameOf } from "../format/signed-head.ts";
+import { type DecodedPart, TextStream } from "../format/text-stream.ts";
+import type { RecordingFile } from "./recording-file.ts";
+
+/** A chunk of the chain ends after this much text, or a second (recorder-thread.ts). */
+const CHUNK_CHARACTERS = 256 * 1024;
+/** Output that is not UTF-8 and is kept exactly. Past it: of each part, the length and digest. */
+export const MAX_BINARY_BYTES: number = 1024 * 1024;
+/** The first size of a terminal is the header's if it comes this soon. */
+const FIRST_SIZE_MS = 1_000;
+
+export type OutputStream = "stdout" | "stderr";
+
+/** Output that is missing in a recording. */
+interface Gap {
+  readonly fromMs: number;
+  readonly hash: Hash;
+  bytes: number;
+}
+
+/** What a finished recording's head says, for the audit log. */
+export interface FinishedRecording {
+  readonly hash: string;
+  readonly key: string;
+  readonly gaps: number;
+}
+
+/**
+ * Encodes one session and appends it to its file. While the file cannot be written, output is counted
+ * and digested; when it can, the gap is an event.
+ */
+export class SessionWriter {
+  readonly #file: RecordingFile;
+  readonly #key: KeyObject;
+  readonly #facts: RecordedFacts;
+  readonly #chain: LineChain;
+  readonly #events = new EventLines();
+  readonly #texts = { stdout: new TextStream(), stderr: new TextStream() };
+  #stream: OutputStream = "stdout";
+  #run: { readonly timeMs: number; readonly stream: OutputStream; text: string } | undefined;
+  #header: string | undefined;
+  #charactersOfChunk = 0;
+  #binaryBytes = 0;
+  #bytes = 0;
+  #gaps = 0;
+  #gap: Gap | undefined;
+  #onGap: (bytes: number) => void = () => {};
+
+  constructor(file: RecordingFile, facts: RecordedFacts, key: KeyObject) {
+    const seed = randomBytes(32);
+    this.#file = file;
+    this.#facts = facts;
+    this.#key = key;
+    this.#chain = new LineChain(seed);
+    this.#header = headerLine(facts, DEFAULT_SIZE);
+    file.append(this.#header);
+    file.append(seedLine(seed));
+  }
+
+  /** Called when a gap ended. */
+  onGap(listener: (bytes: number) => void): void {
+    this.#onGap = listener;
+  }
+
+  output(stream: OutputStream, timeMs: number, bytes: Uint8Array): void {
+    this.#bytes += bytes.byteLength;
+    if (this.#gap !== undefined) {
+      this.#gap.bytes += bytes.byteLength;
+      this.#gap.hash.update(bytes);
+      return;
+    }
+    const part = this.#texts[stream].push(bytes);
+    if (part !== undefined) this.#show(stream, timeMs, part);
+  }
+
+  resize(timeMs: number, size: TerminalSize): void {
+    if (this.#header !== undefined && timeMs <= FIRST_SIZE_MS) {
+      this.#header = headerLine(this.#facts, size);
+      this.#rewriteHeader(this.#header);
+      this.#beginChain();
+      return;
+    }
+    this.event(timeMs, "r", `${size.columns}x${size.rows}`);
+  }
+
+  /** Lost while there is a gap, as output is, unless `isKept`. */
+  event(timeMs: number, code: EventCode, data: string, isKept = false): void {
+    if (this.#gap !== undefined && !isKept) return;
+    this.#endRun();
+    this.#append(this.#events.line(timeMs, code, data));
+  }
+
+  /** Output that is not recorded, for another reason than this file. */
+  lost(timeMs: number, bytes: number, seconds: number, sha256: string): void {
+    this.#bytes += bytes;
+    this.#noteGap(timeMs, bytes, seconds, sha256);
+  }
+
+  /** Output beyond the bound, or of port-forwards. */
+  counted(timeMs: number, bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#facts.subresource === "portforward") return;
+    this.event(timeMs, "m", `output beyond the bound of the recording: ${bytes} bytes`, true);
+  }
+
+  /** Writes what came; false if that failed, and a gap begins. */
+  flush(timeMs: number): Error | undefined {
+    this.#endRun();
+    try {
+      this.#file.flush();
+    } catch (error) {
+      this.#gap ??= { fromMs: timeMs, hash: createHash("sha256"), bytes: 0 };
+      return error as Error;
+    }
+    this.#endGap(timeMs);
+    return undefined;
+  }
+
+  /** Ends the chunk, if it has lines. */
+  endChunk(atMs: number): void {
+    this.#endRun();
+    if (this.#chain.open === 0 || this.#gap !== undefined) return;
+    this.#closeChunk(atMs);
+  }
+
+  /** The last events, chunk and head. `result`: the command's exit code, if the node reported it. */
+  end(timeMs: number, atMs: number, cause: string, exitCode: number | undefined): FinishedRecording {
+    for (const stream of ["stdout", "stderr"] as const) {
+      const rest = this.#texts[stream].flush();
+      if (rest !== undefined && this.#gap === undefined) this.#show(stream, timeMs, rest);
+    }
+    this.#endRun();
+    this.#endGap(timeMs);
+    if (exitCode === undefined) this.#append(this.#events.line(timeMs, "m", `ended: ${cause}`));
+    else this.#append(this.#events.line(timeMs, "x", String(exitCode)));
+    this.#closeChunk(atMs);
+    const { session, startedAt } = this.#facts;
+    const head = {
+      bytes: this.#bytes,
+      chunks: this.#chain.chunks,
+      end: cause,
+      endedAt: new Date(atMs).toISOString(),
+      gaps: this.#gaps,
+      hash: this.#chain.hash,
+      key: keyNameOf(this.#key),
+      lines: this.#chain.lines,
+      session,
+      startedAt,
+    };
+    this.#file.append(headLine(head, this.#key));
+    return { hash: head.hash, key: head.key, gaps: head.gaps };
+  }
+
+  #show(stream: OutputStream, timeMs: number, { text, bytes }: DecodedPart): void {
+    if (stream !== this.#stream) {
+      this.#stream = stream;
+      this.event(timeMs, "s", stream);
+    }
+    if (bytes !== undefined) {
+      this.#showBinary(timeMs, text, bytes);
+      return;
+    }
+    const run = this.#run;
+    if (run !== undefined && Math.round(run.timeMs) === Math.round(timeMs)) {
+      run.text += text;
+      return;
+    }
+    this.#endRun();
+    this.#run = { timeMs, stream, text };
+  }
+
+  #showBinary(timeMs: number, text: string, bytes: Uint8Array): void {
+    this.#binaryBytes += bytes.byteLength;
+    if (this.#binaryBytes > MAX_BINARY_BYTES) {
+      const sha256 = createHash("sha256").update(bytes).digest("base64");
+      this.event(timeMs, "d", JSON.stringify({ bytes: bytes.byteLength, sha256 }));
+      return;
+    }
+    this.event(timeMs, "o", text);
+    this.event(timeMs, "b", Buffer.from(bytes).toString("base64"));
+  }
+
+  #endRun(): void {
+    const run = this.#run;
+    if (run === undefined) return;
+    this.#run = undefined;
+    this.#append(this.#events.line(run.timeMs, "o", run.text));
+  }
+
+  #endGap(timeMs: number): void {
+    const gap = this.#gap;
+    if (gap === undefined) return;
+    this.#gap = undefined;
+    if (gap.bytes === 0) return;
+    // The characters that were cut by the gap are in neither part.
+    for (const text of Object.values(this.#texts)) text.flush();
+    this.#noteGap(timeMs, gap.bytes, (timeMs - gap.fromMs) / 1_000, gap.hash.digest("base64"));
+    this.#onGap(gap.bytes);
+  }
+
+  #noteGap(timeMs: number, bytes: number, seconds: number, sha256: string): void {
+    this.#gaps += 1;
+    const duration = Number(seconds.toFixed(3));
+    this.event(timeMs, "g", JSON.stringify({ bytes, seconds: duration, sha256 }), true);
+    this.event(timeMs, "m", `gap: ${bytes} bytes, ${duration} s, sha256:${sha256}`, true);
+  }
+
+  #append(line: string): void {
+    this.#beginChain();
+    this.#file.append(line);
+    this.#chain.add(line);
+    this.#charactersOfChunk += line.length;
+    if (this.#charactersOfChunk >= CHUNK_CHARACTERS) this.#closeChunk(Date.now());
+  }
+
+  /** From here on the header does not change any more. */
+  #beginChain(): void {
+    if (this.#header === undefined) return;
+    this.#chain.begin(this.#header);
+    this.#header = undefined;
+  }
+
+  #rewriteHeader(header: string): void {
+    try {
+      this.#file.flush();
+      this.#file.rewriteStart(header);
+    } catch {
+      // The file has the size that it was begun with.
+      this.#header = headerLine(this.#facts, DEFAULT_SIZE);
+    }
+  }
+
+  #closeChunk(atMs: number): void {
+    this.#charactersOfChunk = 0;
+    this.#file.append(this.#chain.close(atMs));
+  }
+}

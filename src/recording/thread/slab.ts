@@ -1,0 +1,65 @@
+/** The size of the memory that is handed to the thread at once. */
+export const SLAB_BYTES: number = 64 * 1024;
+/** Session, kind, time and length before each part. */
+const FRAME_HEAD_BYTES = 20;
+
+/** `resize`: two numbers of two bytes, columns first. `event`: a code, and its text in UTF-8. */
+export type PartKind = "stdout" | "stderr" | "input" | "resize" | "event";
+const KINDS: readonly PartKind[] = ["stdout", "stderr", "input", "resize", "event"];
+
+export interface SlabPart {
+  readonly handle: number;
+  readonly kind: PartKind;
+  readonly timeMs: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Parts of sessions, copied one after another into one memory. */
+export class Slab {
+  readonly buffer: ArrayBuffer;
+  readonly #view: DataView;
+  readonly #bytes: Uint8Array;
+  used = 0;
+
+  constructor(buffer: ArrayBuffer = new ArrayBuffer(SLAB_BYTES)) {
+    this.buffer = buffer;
+    this.#view = new DataView(buffer);
+    this.#bytes = new Uint8Array(buffer);
+  }
+
+  /** Whether a part of so many bytes fits whole. */
+  fits(bytes: number): boolean {
+    return this.used + FRAME_HEAD_BYTES + bytes <= this.buffer.byteLength;
+  }
+
+  /** Copies as much of `part` as fits; returns how many bytes that were, 0 if the slab is full. */
+  add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): number {
+    const room = this.buffer.byteLength - this.used - FRAME_HEAD_BYTES;
+    if (room <= 0) return 0;
+    const length = Math.min(room, part.byteLength);
+    const view = this.#view;
+    view.setUint32(this.used, handle);
+    view.setUint32(this.used + 4, KINDS.indexOf(kind));
+    view.setFloat64(this.used + 8, timeMs);
+    view.setUint32(this.used + 16, length);
+    const source = length === part.byteLength ? part : part.subarray(0, length);
+    this.#bytes.set(source, this.used + FRAME_HEAD_BYTES);
+    this.used += FRAME_HEAD_BYTES + length;
+    return length;
+  }
+}
+
+/** The parts of a slab, in order. `bytes` are views of it. */
+export function* partsOf(buffer: ArrayBuffer, used: number): Generator<SlabPart> {
+  const view = new DataView(buffer);
+  for (let at = 0; at < used; ) {
+    const length = view.getUint32(at + 16);
+    yield {
+      handle: view.getUint32(at),
+      kind: KINDS[view.getUint32(at + 4)] as PartKind,
+      timeMs: view.getFloat64(at + 8),
+      bytes: new Uint8Array(buffer, at + FRAME_HEAD_BYTES, length),
+    };
+    at += FRAME_HEAD_BYTES + length;
+  }
+}

@@ -1,0 +1,64 @@
+import type { RecordedFacts } from "../format/asciicast.ts";
+import type { FinishedRecording } from "./session-writer.ts";
+
+/** What the thread is started with. */
+export interface ThreadInput {
+  readonly folder: string;
+  /** The name of this process's files in the folder, unique to this start of it. */
+  readonly writer: string;
+  /** Private key, PKCS#8 PEM. */
+  readonly signingKey: string;
+}
+
+/** To the thread, which handles messages in order. Sessions have numbers, unique in the process. */
+export type ToThread =
+  /** Creates the session's file; the answer is `opened`. */
+  | { readonly kind: "open"; readonly handle: number; readonly file: string }
+  | { readonly kind: "begin"; readonly handle: number; readonly facts: RecordedFacts }
+  /** Parts of several sessions (slab.ts); the answer is `taken`, with the memory. */
+  | { readonly kind: "slab"; readonly buffer: ArrayBuffer; readonly used: number }
+  | ({ readonly kind: "lost"; readonly handle: number; readonly timeMs: number } & LostOutput)
+  /** The answer is `ended`. */
+  | ({ readonly kind: "end"; readonly handle: number; readonly timeMs: number } & RecordedEnd)
+  /** The session did not start: its file goes. */
+  | { readonly kind: "discard"; readonly handle: number }
+  | { readonly kind: "signing-key"; readonly signingKey: string }
+  /** The thread ends when the recordings that it ends are on the disk. */
+  | { readonly kind: "stop" };
+
+/** Output that found no room in the queue. */
+export interface LostOutput {
+  readonly bytes: number;
+  readonly seconds: number;
+  /** In base64. */
+  readonly sha256: string;
+}
+
+export interface RecordedEnd {
+  readonly cause: string;
+  /** Undefined if the node reported none. */
+  readonly exitCode: number | undefined;
+  /** Output beyond the bound, in bytes. */
+  readonly countedBytes: number;
+}
+
+export type FromThread =
+  /** `problem`: the system's error code; absent if the file is open. */
+  | { readonly kind: "opened"; readonly handle: number; readonly problem?: string | undefined }
+  | {
+      readonly kind: "taken";
+      /** Absent if it was smaller than a slab. */
+      readonly buffer?: ArrayBuffer | undefined;
+      /** Pairs of a session and its bytes that are written, or counted in a gap. */
+      readonly bytes: readonly (readonly [handle: number, bytes: number])[];
+    }
+  /** The session's file cannot be written: a gap has begun. */
+  | { readonly kind: "failed"; readonly handle: number; readonly problem: string }
+  /** A gap has ended. */
+  | { readonly kind: "gap"; readonly handle: number; readonly bytes: number }
+  | {
+      readonly kind: "ended";
+      readonly handle: number;
+      readonly finished?: FinishedRecording | undefined;
+      readonly problem?: string | undefined;
+    };

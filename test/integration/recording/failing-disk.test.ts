@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { play } from "../../support/recording/played.ts";
+import { filesIn, RecordedGateway } from "../../support/recording/recorded-gateway.ts";
+import { endExec, type KubeletSession, ScriptedKubelet, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { V5Client } from "../../support/v5-client.ts";
+
+const program = pathToFileURL(path.resolve("test/support/recording/faulty-disk-thread.mjs"));
+const MIB = 1024 * 1024;
+
+let gateway: RecordedGateway | undefined;
+let kubelet: ScriptedKubelet | undefined;
+afterEach(async () => {
+  setFault("");
+  await gateway?.stop();
+  await kubelet?.close();
+  gateway = kubelet = undefined;
+});
+
+function setFault(fault: "" | "full" | "hang"): void {
+  if (gateway === undefined) return;
+  const file = path.join(gateway.folder, "fault");
+  if (fault === "") rmSync(file, { force: true });
+  else writeFileSync(file, fault);
+}
+
+/** A session of a node that the test plays, once its first output is recorded. */
+async function start(recording: object): Promise<{ client: V5Client; node: KubeletSession }> {
+  let begun: (session: KubeletSession) => void = () => {};
+  const session = new Promise<KubeletSession>((resolve) => {
+    begun = resolve;
+  });
+  kubelet = new ScriptedKubelet({
+    onStream: (name, _stream, each) => {
+      if (name === "stdout") begun(each);
+    },
+  });
+  gateway = await RecordedGateway.start({ kubeletPort: await kubelet.listen(), program, recording });
+  const client = new V5Client(gateway.authority, "stdout=true&command=x");
+  const node = await session;
+  node.streams.get("stdout")?.write(Buffer.from("before "));
+  await expect.poll(() => client.messages.length).toBeGreaterThan(0);
+  return { client, node };
+}
+
+const refuse = { rules: [{ name: "must", recordOnFailure: "refuse" }] };
+const goOn = { rules: [{ name: "may", recordOnFailure: "continue" }] };
+
+describe("a disk that is full", () => {
+  it("refuse: ends the session with a Status that says so, and the recording says it, too", async () => {
+    const { client, node } = await start(refuse);
+    setFault("full");
+    node.streams.get("stdout")?.write(Buffer.from("lost"));
+    const { status, closeCode } = await client.done;
+    expect(JSON.parse(status)).toMatchObject({
+      status: "Failure",
+      code: 503,
+      reason: "ServiceUnavailable",
+      message: "the recording cannot be written: ENOSPC",
+    });
+    expect(closeCode).toBe(1000);
+    await expect.poll(() => gateway?.harness.logLines.join("")).toContain('"cause":"recording-failed"');
+  });
+
+  it("continue: the session goes on, and the gap is in the recording, counted and digested", async () => {
+    const { client, node } = await start(goOn);
+    setFault("full");
+    // The first part is encoded when the fault is found, and kept until it can be written.
+    const stdout = node.streams.get("stdout");
+    stdout?.write(Buffer.from("kept "));
+    await expect
+      .poll(() => gateway?.metric("sluice_recording_write_failures_total"))
+      .toEqual(["sluice_recording_write_failures_total 1"]);
+    const lost = Buffer.alloc(100_000, "lost ");
+    stdout?.write(lost);
+    await expect.poll(() => Buffer.concat(client.messages).includes("lost")).toBe(true);
+    await expect.poll(() => gateway?.metric("sluice_recording_queued_bytes")).toEqual([]);
+    setFault("");
+    await expect
+      .poll(async () => (await gateway?.metric("sluice_recording_gaps_total")) ?? [])
+      .toHaveLength(1);
+    stdout?.write(Buffer.from("after"));
+    await expect.poll(() => Buffer.concat(client.messages).includes("after")).toBe(true);
+    endExec(node, SUCCESS);
+    await client.done;
+    const recorded = play((await gateway?.recording()) ?? "");
+    expect(recorded.stdout.toString()).toBe("before kept after");
+    const [gap, ...more] = recorded.of("g").map((data) => JSON.parse(data));
+    expect(more).toEqual([]);
+    const sha256 = createHash("sha256").update(lost).digest("base64");
+    expect(gap).toMatchObject({ bytes: lost.byteLength, sha256 });
+    expect(recorded.of("m").join()).toContain(`gap: ${lost.byteLength} bytes`);
+    expect(recorded.comments.at(-1)).toMatchObject({ head: { gaps: 1, bytes: 100_017, end: "completed" } });
+  });
+});
+
+describe("a disk that hangs", () => {
+  const small = { maxQueuedBytesPerSession: 256 * 1024, maxHold: "500ms" };
+
+  it("refuse: holds the session, then ends it, and passes no more on than the queue takes", async () => {
+    const { client, node } = await start({ ...refuse, ...small });
+    setFault("hang");
+    node.streams.get("stdout")?.write(Buffer.alloc(4 * MIB, "x"));
+    const { stdout, status } = await client.done;
+    expect(JSON.parse(status)).toMatchObject({
+      code: 503,
+      message: "the recording was not written for 0.5 s",
+    });
+    expect(stdout.byteLength).toBeGreaterThan(64 * 1024);
+    expect(stdout.byteLength).toBeLessThanOrEqual(256 * 1024 + 7);
+    setFault("");
+    // What was passed on is all recorded once the disk is back.
+    const recorded = play((await gateway?.recording()) ?? "");
+    expect(recorded.stdout.equals(stdout)).toBe(true);
+    expect(recorded.comments.at(-1)).toMatchObject({ head: { end: "recording-failed" } });
+    expect(filesIn(gateway?.folder ?? "", ".part")).toEqual([]);
+  });
+
+  it("continue: holds the session, then goes on, and marks what is missing", async () => {
+    const { client, node } = await start({ ...goOn, ...small });
+    setFault("hang");
+    const output = Buffer.alloc(4 * MIB, "x");
+    node.streams.get("stdout")?.write(output);
+    await expect
+      .poll(() => client.messages.reduce((sum, { byteLength }) => sum + byteLength - 1, 0))
+      .toBe(output.byteLength + 7);
+    setFault("");
+    await expect
+      .poll(async () => (await gateway?.metric("sluice_recording_gaps_total")) ?? [])
+      .toHaveLength(1);
+    endExec(node, SUCCESS);
+    await client.done;
+    const recorded = play((await gateway?.recording()) ?? "");
+    const [gap] = recorded.of("g").map((data) => JSON.parse(data));
+    expect(recorded.stdout.byteLength + gap.bytes).toBe(output.byteLength + 7);
+    const held = await gateway?.metric("sluice_recording_held_seconds_total");
+    expect(Number(held?.[0]?.split(" ")[1])).toBeGreaterThan(0.4);
+  });
+});
+
+describe("output beyond the bound", () => {
+  it("is counted, and not recorded", async () => {
+    const { client, node } = await start({ ...refuse, maxOutputBytes: "64Ki" });
+    node.streams.get("stdout")?.write(Buffer.alloc(MIB, "y"));
+    await expect
+      .poll(() => client.messages.reduce((sum, { byteLength }) => sum + byteLength - 1, 0))
+      .toBe(MIB + 7);
+    endExec(node, SUCCESS);
+    const { stdout } = await client.done;
+    const recorded = play((await gateway?.recording()) ?? "");
+    expect(recorded.stdout).toEqual(stdout.subarray(0, 64 * 1024));
+    expect(recorded.of("m")).toEqual([
+      `output beyond the bound of the recording: ${MIB + 7 - 64 * 1024} bytes`,
+    ]);
+    expect(recorded.comments.at(-1)).toMatchObject({ head: { bytes: MIB + 7, gaps: 0 } });
+  });
+});
+
+describe("a recording that cannot begin", () => {
+  it.each([
+    ["refuse", "503"],
+    ["continue", "101"],
+  ])("recordOnFailure %s: %s", async (recordOnFailure, answer) => {
+    kubelet = new ScriptedKubelet({
+      onStream: (name, _stream, session) => {
+        if (name === "stdout") endExec(session, SUCCESS);
+      },
+    });
+    const recording = { rules: [{ name: "all", recordOnFailure }], minFreeBytes: "1Ti" };
+    gateway = await RecordedGateway.start({ kubeletPort: await kubelet.listen(), recording });
+    const client = new V5Client(gateway.authority, "stdout=true&command=x");
+    if (answer === "503") await expect(client.opened).rejects.toThrow("503");
+    else await expect(client.done).resolves.toMatchObject({ closeCode: 1000 });
+    expect(kubelet.requests).toHaveLength(answer === "503" ? 0 : 1);
+    expect(await gateway.metric("sluice_recordings_not_begun_total")).toEqual([
+      "sluice_recordings_not_begun_total 1",
+    ]);
+    expect(filesIn(gateway.folder, ".cast")).toEqual([]);
+  });
+});

@@ -1,0 +1,26 @@
+// The recorder's thread on a disk with faults: while the file `fault` in the folder says `full`, writes fail;
+// while it says `hang`, they do not return.
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+import { systemDisk } from "../../../dist/src/recording/thread/disk.js";
+import { serveRecordings } from "../../../dist/src/recording/thread/serve-recordings.js";
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+function fault() {
+  try {
+    return readFileSync(path.join(workerData.folder, "fault"), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+serveRecordings(parentPort, workerData, {
+  ...systemDisk,
+  write: (handle, bytes, position) => {
+    while (fault() === "hang") Atomics.wait(pause, 0, 0, 10);
+    if (fault() === "full") throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    systemDisk.write(handle, bytes, position);
+  },
+});

@@ -1,0 +1,142 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect } from "vitest";
+import { Target } from "../../../packages/client/src/index.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import { CONFIGURATION_KIND, parseConfiguration } from "../../../src/config/configuration.ts";
+import { createLogger } from "../../../src/observability/logger.ts";
+import { Metrics } from "../../../src/observability/metrics.ts";
+import { buildRecording } from "../../../src/recording/component.ts";
+import { runWebNode } from "../fake-nodes.ts";
+import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "../gateway-harness.ts";
+
+/** The thread runs what was compiled: Node.js 20 runs no TypeScript. */
+const PROGRAM = pathToFileURL(path.resolve("dist/src/recording/thread/recorder-thread.js"));
+
+export interface RecordedGatewayOptions {
+  /** More of the section `recording`. */
+  readonly recording?: object;
+  readonly declaresWebSockets?: boolean;
+  readonly streaming?: HarnessOptions["streaming"];
+  /** Absent: a fake node with real processes. */
+  readonly kubeletPort?: number;
+  readonly program?: URL;
+  readonly folder?: string;
+  readonly limits?: HarnessOptions["limits"];
+}
+
+/** A gateway that records what its rules say, in front of a fake node. */
+export class RecordedGateway {
+  readonly folder: string;
+  readonly harness: GatewayHarness;
+  readonly #metrics: Metrics;
+  readonly #node: FakeNode | undefined;
+  readonly #recording: Awaited<ReturnType<typeof buildRecording>>;
+  readonly #ownsFolder: boolean;
+  /** What was logged about recordings. */
+  readonly logLines: string[];
+  #stopped: Promise<void> | undefined;
+
+  private constructor(
+    folder: string,
+    harness: GatewayHarness,
+    metrics: Metrics,
+    node: FakeNode | undefined,
+    recording: Awaited<ReturnType<typeof buildRecording>>,
+    logLines: string[],
+    ownsFolder: boolean,
+  ) {
+    this.folder = folder;
+    this.harness = harness;
+    this.#metrics = metrics;
+    this.#node = node;
+    this.#recording = recording;
+    this.logLines = logLines;
+    this.#ownsFolder = ownsFolder;
+  }
+
+  static async start(options: RecordedGatewayOptions = {}): Promise<RecordedGateway> {
+    const folder = options.folder ?? mkdtempSync(path.join(tmpdir(), "sluice-recordings-"));
+    const settings = settingsOf(folder, options.recording);
+    const metrics = new Metrics({ withProcessMetrics: false });
+    const logLines: string[] = [];
+    const logger = createLogger({
+      level: "debug",
+      destination: { write: (line) => void logLines.push(line) },
+    });
+    const node =
+      options.kubeletPort === undefined
+        ? await runWebNode({ declaresWebSockets: options.declaresWebSockets ?? false })
+        : undefined;
+    const cluster = { getPod: () => undefined };
+    const { program = PROGRAM } = options;
+    const recording = await buildRecording(settings, { cluster, metrics, logger, program });
+    const harness = await startGatewayHarness({
+      kubeletPort: options.kubeletPort ?? (node as FakeNode).port,
+      beforeDial: recording.beforeDial,
+      ...(node !== undefined && { declaredFeatures: node.declaredFeatures }),
+      ...(options.streaming !== undefined && { streaming: options.streaming }),
+      ...(options.limits !== undefined && { limits: options.limits }),
+    });
+    const ownsFolder = options.folder === undefined;
+    return new RecordedGateway(folder, harness, metrics, node, recording, logLines, ownsFolder);
+  }
+
+  get authority(): string {
+    return this.harness.authority;
+  }
+
+  get target(): Target {
+    return new Target({ url: `http://${this.harness.authority}` });
+  }
+
+  async metric(name: string): Promise<string[]> {
+    return (await this.#metrics.expose())
+      .split("\n")
+      .filter((line) => line.startsWith(name) && !line.endsWith(" 0"));
+  }
+
+  /** Finished recordings, waiting until there are so many. */
+  async recordings(count = 1): Promise<string[]> {
+    await expect.poll(() => filesIn(this.folder, ".cast").length).toBe(count);
+    return filesIn(this.folder, ".cast");
+  }
+
+  /** The text of the only finished recording. */
+  async recording(): Promise<string> {
+    const [file = ""] = await this.recordings();
+    return readFileSync(file, "utf8");
+  }
+
+  /** Ends the gateway and the recorder, and keeps the folder. */
+  shutDown(): Promise<void> {
+    this.#stopped ??= (async () => {
+      await this.harness.close();
+      await this.#recording.stop();
+      await this.#node?.close();
+    })();
+    return this.#stopped;
+  }
+
+  async stop(): Promise<void> {
+    await this.shutDown();
+    if (this.#ownsFolder) rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export function settingsOf(folder: string, more: object = {}) {
+  const section = { folder, rules: [{ name: "all" }], minFreeBytes: 0, ...more };
+  const document = { apiVersion: "sluice.dev/v1alpha1", kind: CONFIGURATION_KIND, recording: section };
+  const { recording } = parseConfiguration(JSON.stringify(document), "recording.json");
+  if (recording === undefined) throw new Error("the section is there");
+  return recording;
+}
+
+/** Files below the folder with this ending. */
+export function filesIn(folder: string, ending: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => path.join(folder, name));
+}

@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Recorder } from "../../../src/recording/thread/recorder.ts";
+
+/** A thread that opens files and answers nothing else: as one whose disk hangs. */
+const HANGING = new URL(
+  `data:text/javascript,${encodeURIComponent(
+    'import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ kind, handle }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); });',
+  )}`,
+);
+const MIB = 1024 * 1024;
+
+let recorder: Recorder | undefined;
+afterEach(async () => recorder?.stop());
+
+function start(program: URL = HANGING): Recorder {
+  recorder = new Recorder({
+    folder: "",
+    writer: "w",
+    signingKey: "",
+    maxQueuedBytesPerSession: MIB,
+    maxQueuedBytes: 2 * MIB,
+    onProblem: () => {},
+    program,
+  });
+  return recorder;
+}
+
+describe("the queue of a recording", () => {
+  it("of one session asks it to wait before the bound, and takes nothing past it", async () => {
+    const queue = await start().open("a");
+    const part = new Uint8Array(64 * 1024);
+    let before = 0;
+    while (!queue.isFilling) {
+      expect(queue.add("stdout", 0, part)).toBe(true);
+      before += part.byteLength;
+    }
+    expect(before).toBe(MIB - 64 * 1024);
+    expect(queue.add("stdout", 0, part)).toBe(true);
+    expect(queue.add("stdout", 0, new Uint8Array(1))).toBe(false);
+    expect(recorder?.queuedBytes).toBe(MIB);
+  });
+
+  it("of all sessions asks each to wait, and takes nothing past its bound", async () => {
+    const owner = start();
+    const queues = await Promise.all(["a", "b", "c"].map((file) => owner.open(file)));
+    const part = new Uint8Array(900 * 1024);
+    expect(queues.map((queue) => queue.add("stdout", 0, part))).toEqual([true, true, false]);
+    expect(queues[2]?.add("stdout", 0, new Uint8Array(64 * 1024))).toBe(true);
+    expect(queues[2]?.isFilling).toBe(true);
+  });
+
+  it("of a thread that ended takes nothing, and fails", async () => {
+    const problems: string[] = [];
+    const ended = new URL("data:text/javascript,import%20%22node:worker_threads%22");
+    await expect(start(ended).open("a")).rejects.toThrow("has ended");
+    expect(recorder?.size).toBe(0);
+    const queue = await start().open("a");
+    const events = {
+      onRoom: () => {},
+      onFailed: (problem: string) => void problems.push(problem),
+      onGap: () => {},
+    };
+    queue.threadEnded();
+    queue.begin({} as never, events);
+    expect(problems).toEqual(["the thread that writes recordings has ended"]);
+    expect(queue.add("stdout", 0, new Uint8Array(1))).toBe(false);
+  });
+});

@@ -1,0 +1,120 @@
+import { createHash, generateKeyPairSync } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { Disk } from "../../../src/recording/thread/disk.ts";
+import { RecordingFile } from "../../../src/recording/thread/recording-file.ts";
+import { MAX_BINARY_BYTES, SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { play } from "../../support/recording/played.ts";
+import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const { privateKey } = generateKeyPairSync("ed25519");
+
+/** A disk in memory; `isFull` fails every write. */
+class MemoryDisk implements Disk {
+  isFull = false;
+  bytes = Buffer.alloc(0);
+  create(): number {
+    return 1;
+  }
+  write(_handle: number, bytes: Uint8Array, position: number): void {
+    if (this.isFull) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    const end = Math.max(this.bytes.byteLength, position + bytes.byteLength);
+    const next = Buffer.alloc(end);
+    this.bytes.copy(next);
+    next.set(bytes, position);
+    this.bytes = next;
+  }
+  sync(_handle: number, done: (error: Error | null) => void): void {
+    done(null);
+  }
+  truncate(): void {}
+  close(): void {}
+  rename(): void {}
+  remove(): void {}
+}
+
+function start() {
+  const disk = new MemoryDisk();
+  const writer = new SessionWriter(new RecordingFile(disk, "x"), FACTS, privateKey);
+  writer.flush(0);
+  const end = (timeMs: number, cause = "completed") => {
+    writer.end(timeMs, Date.UTC(2026, 0, 1), cause, cause === "completed" ? 0 : undefined);
+    expect(writer.flush(timeMs)).toBeUndefined();
+    return play(disk.bytes.toString());
+  };
+  return { disk, writer, end };
+}
+
+describe("a session's writer", () => {
+  it("puts the first size into the header, and later ones into events", () => {
+    const { writer, end } = start();
+    writer.resize(5, { columns: 132, rows: 43 });
+    writer.output("stdout", 6, Buffer.from("$ "));
+    writer.resize(500, { columns: 100, rows: 30 });
+    const { header, of } = end(600);
+    expect(header.term).toEqual({ cols: 132, rows: 43 });
+    expect(of("r")).toEqual(["100x30"]);
+  });
+
+  it("takes a size that comes late for an event", () => {
+    const { writer, end } = start();
+    writer.resize(1_001, { columns: 132, rows: 43 });
+    const { header, of } = end(1_100);
+    expect([header.term, of("r")]).toEqual([{ cols: 80, rows: 24 }, ["132x43"]]);
+  });
+
+  it("joins output of one stream and millisecond", () => {
+    const { writer, end } = start();
+    for (const [stream, timeMs, text] of [
+      ["stdout", 1.1, "a"],
+      ["stdout", 1.4, "b"],
+      ["stderr", 1.4, "c"],
+      ["stdout", 2, "d"],
+    ] as const)
+      writer.output(stream, timeMs, Buffer.from(text));
+    const { events, stdout, stderr } = end(3);
+    expect(events.map(([, code, data]) => code + data)).toEqual([
+      "oab",
+      "sstderr",
+      "oc",
+      "sstdout",
+      "od",
+      "x0",
+    ]);
+    expect([stdout.toString(), stderr.toString()]).toEqual(["abd", "c"]);
+  });
+
+  it("keeps so much binary output exactly, and of more its length and digest", () => {
+    const { writer, end } = start();
+    const part = Buffer.alloc(64 * 1024, 0xff);
+    const parts = MAX_BINARY_BYTES / part.byteLength + 1;
+    for (let index = 0; index < parts; index++) writer.output("stdout", index, part);
+    const { stdout, of } = end(100);
+    expect(stdout.byteLength).toBe(MAX_BINARY_BYTES);
+    const sha256 = createHash("sha256").update(part).digest("base64");
+    expect(of("d").map((data) => JSON.parse(data))).toEqual([{ bytes: part.byteLength, sha256 }]);
+  });
+
+  it("has no exit code for a session that was cut short", () => {
+    const { end } = start();
+    const { events, comments } = end(10, "client-gone");
+    expect(events.map(([, code, data]) => code + data)).toEqual(["mended: client-gone"]);
+    expect(comments.at(-1)).toMatchObject({ head: { end: "client-gone" } });
+  });
+
+  it("writes later what a full disk did not take, and marks what came meanwhile", () => {
+    const { disk, writer, end } = start();
+    disk.isFull = true;
+    writer.output("stdout", 1, Buffer.from("kept"));
+    expect(writer.flush(1)).toMatchObject({ code: "ENOSPC" });
+    writer.output("stdout", 2, Buffer.from("lost"));
+    expect(writer.flush(2)).toBeDefined();
+    disk.isFull = false;
+    expect(writer.flush(1_001)).toBeUndefined();
+    writer.output("stdout", 1_002, Buffer.from("after"));
+    const { stdout, of, comments } = end(1_003);
+    expect(stdout.toString()).toBe("keptafter");
+    const sha256 = createHash("sha256").update("lost").digest("base64");
+    expect(of("g").map((data) => JSON.parse(data))).toEqual([{ bytes: 4, seconds: 1, sha256 }]);
+    expect(comments.at(-1)).toMatchObject({ head: { bytes: 13, gaps: 1 } });
+  });
+});

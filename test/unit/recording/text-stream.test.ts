@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { incompleteTail, TextStream } from "../../../src/recording/format/text-stream.ts";
+
+function decode(parts: readonly Uint8Array[]) {
+  const stream = new TextStream();
+  const decoded = parts.flatMap((part) => stream.push(part) ?? []);
+  const rest = stream.flush();
+  return rest === undefined ? decoded : [...decoded, rest];
+}
+
+describe("a stream of text", () => {
+  it("is whole wherever it is cut", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 40 }),
+        fc.integer({ min: 1, max: 5 }),
+        (text, size) => {
+          const bytes = Buffer.from(text, "utf8");
+          const parts = Array.from({ length: Math.ceil(bytes.byteLength / size) }, (_, index) =>
+            bytes.subarray(index * size, (index + 1) * size),
+          );
+          const decoded = decode(parts);
+          expect(decoded.map((each) => each.text).join("")).toBe(text);
+          expect(decoded.every(({ bytes: exact }) => exact === undefined)).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it("keeps the exact bytes of what is no text", () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 9 }), { maxLength: 9 }), (parts) => {
+        const exact = decode(parts).map(({ text, bytes }) => bytes ?? Buffer.from(text, "utf8"));
+        expect(Buffer.concat(exact)).toEqual(Buffer.concat(parts));
+      }),
+    );
+  });
+
+  it.each([
+    ["", 0],
+    ["61", 0],
+    ["c3", 1],
+    ["c3a4", 0],
+    ["e282", 2],
+    ["f09f98", 3],
+    ["f09f9880", 0],
+    ["ff", 0],
+    ["80", 0],
+    ["808080", 0],
+  ])("waits for the rest of a character: %s", (hex, tail) => {
+    expect(incompleteTail(Buffer.from(hex, "hex"))).toBe(tail);
+  });
+});
