@@ -18,6 +18,9 @@ const citation = /RFC ?\d|KEP-\d|CVE-\d|§|\bsection\b|#\d{3,}|https?:|docs\/|\w
 /** Published packages: their comments are their users' documentation, with units, shapes and errors. */
 const PUBLISHED = /^(?:protocols\/|packages\/client\/src\/[^/]+$)/;
 
+/** One line for each change or export: machines write and merge them. */
+const UNWRAPPED = /^CHANGELOG\.md$|(?:^|\/)api\.md$/;
+
 const sources = sourceFiles();
 const internal = sources.filter((file) => !PUBLISHED.test(file));
 const documents = markdownFiles().filter((file) => !file.startsWith("docs/evidence/"));
@@ -57,6 +60,12 @@ describe("language", () => {
     expect(long).toEqual([]);
   });
 
+  it.each(
+    documents.filter((file) => !UNWRAPPED.test(file)),
+  )("%s keeps its texts within 100 columns", (file) => {
+    expect(longLines(readSource(file))).toEqual([]);
+  });
+
   it.each(documents)("%s names its subjects", (file) => {
     expect(phrasesIn(proseOf(readSource(file)))).toEqual([]);
   });
@@ -66,6 +75,19 @@ describe("the rules of language themselves", () => {
   it("a comment is joined from its lines, without its marks", () => {
     const source = `/** One,\n * two. */\nconst url = "http://x"; // three\n// four\n  // five\nf();`;
     expect(commentsOf(source)).toEqual(["One, two.", "three four five"]);
+  });
+
+  it("tables, code and links may be long, texts may not", () => {
+    const long = "word ".repeat(25);
+    const kept = [
+      `| ${long} |`,
+      `    ${long}`,
+      `\`\`\`\n${long}\n\`\`\``,
+      `[a]: ${"x".repeat(120)}`,
+      "x".repeat(120),
+    ];
+    expect(longLines(kept.join("\n"))).toEqual([]);
+    expect(longLines(`${long}\n- ${long}`)).toHaveLength(2);
   });
 
   it.each([
@@ -83,6 +105,16 @@ describe("the rules of language themselves", () => {
     ).toEqual([]);
   });
 });
+
+/** Of a document's paragraphs and lists, if they can be broken. */
+function longLines(markdown: string): string[] {
+  return markdown
+    .replace(/^ *```[\s\S]*?^ *```/gm, "")
+    .split("\n")
+    .filter(
+      (line) => line.length > 100 && !/^(?:\||#|<| {4}|\[[^\]]+\]:)/.test(line) && / \S/.test(line.trim()),
+    );
+}
 
 function phrasesIn(text: string): string[] {
   return Array.from(text.matchAll(BANNED_PHRASES), ({ index }) =>

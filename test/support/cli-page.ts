@@ -1,5 +1,6 @@
 import { COMMAND_GROUPS, COMMANDS, type ListedCommand } from "../../src/cli/command-list.ts";
 import { flagGroups, flagText, sentenceOf } from "../../src/cli/help-text.ts";
+import { wrappedPage } from "./wrapped-page.ts";
 
 /** Of each command: said once. */
 const HELP_ROW = "help";
@@ -23,7 +24,7 @@ export async function cliPage(): Promise<string> {
     COMMANDS.map((command, index) => sectionOf(command, tables[index] ?? [], shared)),
   );
   const common = [...shared.values()].map(({ title, text }) => `## ${title}\n\n${text}\n`);
-  return `# Command line
+  return wrappedPage(`# Command line
 
 Every command and flag; \`npm run docs\` writes this page from \`src/cli/commands\`. \`sluice COMMAND --help\`
 (\`-h\`) shows the same.
@@ -37,7 +38,7 @@ Every command and flag; \`npm run docs\` writes this page from \`src/cli/command
 | | commands |
 |---|---|
 ${index.join("")}
-${[...sections, ...common].join("\n")}`;
+${[...sections, ...common].join("\n")}`);
 }
 
 interface FlagTableText {

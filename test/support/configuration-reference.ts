@@ -1,5 +1,6 @@
 import { type Field, placedFields, type Table } from "../../packages/client/src/config/field.ts";
 import { gatewayConfiguration } from "../../src/config/configuration.ts";
+import { wrappedPage } from "./wrapped-page.ts";
 
 const HEAD = `# Configuration
 
@@ -34,7 +35,7 @@ export function configurationReference(): string {
     const other = places.get(key);
     if (other === undefined || place.length < other.length) places.set(key, place);
   }
-  return `${HEAD}\n${sectionText(gatewayConfiguration, "", places, false)}`;
+  return wrappedPage(`${HEAD}\n${sectionText(gatewayConfiguration, "", places, false)}`);
 }
 
 function keyOf(table: Table): string {

@@ -5,6 +5,7 @@ import { ROUTE_ERRORS } from "../../src/api/wire-errors/route-errors.ts";
 import { SESSION_ERRORS } from "../../src/api/wire-errors/session-errors.ts";
 import { UPSTREAM_ERRORS } from "../../src/api/wire-errors/upstream-errors.ts";
 import { WIRE_PLACES, type WireError } from "../../src/api/wire-errors/wire-error.ts";
+import { wrappedPage } from "./wrapped-page.ts";
 
 const TITLES = {
   streaming: "streaming",
@@ -41,20 +42,20 @@ export function everyWireError(): { key: string; place: string; answer: StatusEr
 
 /** docs/errors.md. */
 export function errorsReference(): string {
-  return `# Errors
+  return wrappedPage(`# Errors
 
-Every error that Sluice answers itself, by cause and by the place where it shows. \`npm run docs\` writes this page from
-\`src/api/wire-errors\`. Clients match these texts: a change of one has a line in the changelog.
+Every error that Sluice answers itself, by cause and place. \`npm run docs\` writes this page from \`src/api/wire-errors\`. Clients
+match these texts, so a changed text is named in the changelog.
 
-- **streaming**: exec, attach, port-forward and other own answers of the API server's listener and of \`sluice agent\`. A Status in JSON,
-  with a reason where there is one.
-- **forwarding**: requests that an API server or kubelet was to answer.
-- **Ingress**: \`CODE PHRASE: TEXT\`, or a Status for a client that accepts JSON.
-- **kubelet's listener**: the text alone. It also answers the causes of the first table, as text.
+- **streaming**: exec, attach, port-forward and other answers of the API server's listener and of \`sluice agent\`. A Status in
+  JSON, if possible with a reason.
+- **forwarding**: requests that Sluice forwards to an API server or kubelet.
+- **Ingress**: \`CODE PHRASE: TEXT\`, or a Status for clients that accept JSON.
+- **kubelet's listener**: text. It answers the causes of the first table, too.
 
-Names in angle brackets stand for facts. A node's or API server's own refusal is passed on unchanged. Validation of objects, selectors and
-reviews, a log's options, and invalid WebSocket handshakes are answered in the words of Kubernetes and golang.org/x/net, and are not listed.
-${SECTIONS.map(([title, rows]) => section(title, rows)).join("")}`;
+Angle brackets mark facts. Refusals of a node or API server are passed on unchanged. Validation of objects, selectors, reviews, log
+options and WebSocket handshakes uses the words of Kubernetes and golang.org/x/net, and is not listed.
+${SECTIONS.map(([title, rows]) => section(title, rows)).join("")}`);
 }
 
 function section(title: string, rows: Readonly<Record<string, WireError>>): string {

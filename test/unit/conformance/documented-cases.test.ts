@@ -10,7 +10,7 @@ it("docs/conformance-cases.md lists every case", async () => {
     }
     return `## ${group}\n\n| case | severity | requirement | why it matters | source |\n|---|---|---|---|---|\n${Array.from(rows.values(), row).join("")}`;
   });
-  const text = `# Cases of sluice conformance\n\nGenerated from \`packages/lab/src/conformance/cases\` by a test. [Conformance](conformance.md) explains how they are run.\n\n${sections.join("\n")}`;
+  const text = `# Cases of sluice conformance\n\nGenerated from \`packages/lab/src/conformance/cases\` by a test.\n[Conformance](conformance.md) explains how to run them.\n\n${sections.join("\n")}`;
   await expect(text).toMatchFileSnapshot("../../../docs/conformance-cases.md");
 });
 
