@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { wrappedPage } from "./wrapped-page.ts";
 
 const EVIDENCE = path.resolve(import.meta.dirname, "../../docs/evidence");
 
@@ -15,7 +16,7 @@ export function replaceSection(file: string, title: string, body: string, head?:
   const section = `## ${title}\n\n${body.trim()}`;
   const index = page.sections.findIndex((candidate) => candidate.startsWith(`## ${title}\n`));
   const sections = index < 0 ? [...page.sections, section] : page.sections.with(index, section);
-  writeFileSync(file, `${[head?.trimEnd() ?? page.head, ...sections].join("\n\n")}\n`);
+  writeFileSync(file, wrappedPage(`${[head?.trimEnd() ?? page.head, ...sections].join("\n\n")}\n`));
 }
 
 /** With SLUICE_WRITE_DOCS=1: the same, of a file in docs/evidence. */
