@@ -1,4 +1,7 @@
-/** Requests of a listener that are begun in one turn of the event loop; further ones wait for the next. */
+/**
+ * Requests that a listener begins in one turn of the event loop. Past it they wait for the next:
+ * addresses take turns, and so do an address's connections.
+ */
 export const REQUESTS_A_TURN = 16;
 
 /** A request's connection, which is its lane within its address's. */
