@@ -6,6 +6,7 @@ import { Backoff } from "../net/backoff.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { eventLines, type WatchEvent } from "./event-lines.ts";
+import { listPages } from "./list-pages.ts";
 import { BadObjectError, metadataIn } from "./live-object.ts";
 
 /** As client-go: each watch asks for this long to twice that, so that they do not all end together. */
@@ -58,13 +59,6 @@ interface ReflectorEvents {
   badObject(error: BadObjectError): void;
   /** The next list or watch starts after `waitMs`. `problem` holds no secret. `code`: the server's status. */
   ended(how: WatchEnd, problem: string, waitMs: number, code?: number): void;
-}
-
-interface ListAnswer {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly items?: readonly unknown[] | null;
 }
 
 /**
@@ -156,23 +150,21 @@ export class Reflector<T = KubernetesObject> {
   async #list(): Promise<void> {
     const { client } = this.#options;
     const objects: T[] = [];
-    let page: ListAnswer | undefined;
-    do {
-      const query = this.#query({ limit: String(this.#pageSize), continue: page?.metadata?.continue });
-      page = (await client.json({ path: query, signal: this.#stopping.signal })) as ListAnswer;
-      const { kind, items } = page;
-      if (!kind?.endsWith("List") || page.metadata?.resourceVersion === undefined) {
-        throw new MalformedAnswerError("the API server's answer is no list");
-      }
-      for (const item of items ?? []) {
+    const pages = listPages((at) => {
+      const path = this.#query({ limit: String(this.#pageSize), continue: at });
+      return client.json({ path, signal: this.#stopping.signal });
+    });
+    let page = await pages.next();
+    for (; !page.done; page = await pages.next()) {
+      for (const item of page.value) {
         const object = this.#read(item);
         if (object !== undefined) objects.push(object);
       }
       this.#heard();
-    } while (page.metadata?.continue);
+    }
     if (this.#stopping.signal.aborted) return;
     this.#options.sink.replace(objects);
-    this.#version = page.metadata?.resourceVersion;
+    this.#version = page.value;
     this.#isSynced = true;
     this.#options.events.listed(objects.length);
   }

@@ -38,13 +38,6 @@ export interface PeerSessions extends PeerHello {
   readonly next?: string | undefined;
 }
 
-/** One page, ordered by id, so that new and ended sessions do not shift others to another page. */
-export function pageOf(all: readonly AdminSession[], after: string): Pick<PeerSessions, "sessions" | "next"> {
-  const rest = all.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
-  const sessions = rest.slice(0, PEER_PAGE_SESSIONS);
-  return { sessions, next: rest.length > sessions.length ? sessions.at(-1)?.id : undefined };
-}
-
 export function helloOf(replica: string): PeerHello {
   return { replica, protocols: PEER_PROTOCOLS, version: SLUICE_VERSION };
 }

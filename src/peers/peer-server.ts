@@ -18,7 +18,8 @@ import {
   MAX_END_REQUEST_BYTES,
   readEndRequest,
 } from "../sessions/session-actions.ts";
-import { AFTER_HEADER, HELLO_PATH, helloOf, pageOf, SESSIONS_PATH, sessionToEnd } from "./peer-protocol.ts";
+import { AFTER_HEADER, HELLO_PATH, helloOf, SESSIONS_PATH, sessionToEnd } from "./peer-protocol.ts";
+import { SessionPages } from "./session-pages.ts";
 
 export interface PeerServerParts {
   readonly tls: ServingTls;
@@ -47,6 +48,7 @@ const MIN_VERSION = "TLSv1.3";
 export function createPeerServer(parts: PeerServerParts): Server {
   const { tls, name, gateway } = parts;
   const { limits, timeouts, logger } = gateway;
+  const pages = new SessionPages(() => parts.sessions.listReplica());
   let relayed = 0;
   const onUpgrade = (request: IncomingMessage, socket: Duplex, early: Buffer): void => {
     if (relayed >= limits.maxPeerRelays) {
@@ -61,7 +63,7 @@ export function createPeerServer(parts: PeerServerParts): Server {
     void takeFromReplica(request, socket, early, gateway, { refuseUpgrade });
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    answer(request, response, parts).catch((error: unknown) => {
+    answer(request, response, parts, pages).catch((error: unknown) => {
       logger.error({ error }, "a request of another replica failed");
       if (!response.headersSent) response.writeHead(500);
       response.end();
@@ -120,18 +122,19 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   { replica, sessions }: PeerServerParts,
+  pages: SessionPages,
 ): Promise<void> {
   const { method, url = "", headers } = request;
   const hello = helloOf(replica);
   if (method === "GET" && url === HELLO_PATH) return sendJson(response, hello);
   if (method === "GET" && url === SESSIONS_PATH) {
-    const all = await sessions.listReplica();
     const after = headers[AFTER_HEADER.toLowerCase()];
     // An older release asks for no page.
-    return sendJson(response, {
-      ...hello,
-      ...(after === undefined ? { sessions: all } : pageOf(all, String(after))),
-    });
+    const page =
+      after === undefined
+        ? { sessions: await sessions.listReplica() }
+        : await pages.pageBehind(String(after));
+    return sendJson(response, { ...hello, ...page });
   }
   const ended = method === "POST" ? sessionToEnd(url) : undefined;
   if (ended === undefined) return void response.writeHead(404).end();

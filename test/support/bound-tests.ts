@@ -170,6 +170,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   IDLE_MS: "integration/client/idle-connection.test.ts: is closed after a second",
   INPUT_GRACE_MS:
     "unit/sessions/command-bridge.test.ts: takes a proper Close for the end of input | unit/sessions/translator.test.ts: ends the input of a client that closes properly",
+  KEPT_LIST_MS: "integration/peers/peer-server.test.ts: a list that was not kept",
   KEY_SET_FETCHES: "integration/access/authn/oidc.test.ts: so often and no more",
   KILL_AFTER_MS: "integration/app/worker-pool.test.ts: one that does not end is killed",
   KNOWN_POD_ANSWER_MS: "cluster/outage.test.ts: although the API server hangs",
@@ -223,10 +224,12 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_KEPT_BYTES:
     "integration/conformance/run-cases.test.ts: keeps the first bytes, and counts, hashes and checks all",
   MAX_KEPT_CONNECTIONS: "integration/app/hand-over.test.ts: has a copy here up to a bound",
+  MAX_KEPT_LISTS: "integration/peers/peer-server.test.ts: few lists are kept",
   MAX_KNOWN_PROBES: "unit/probes/described-probe.test.ts: no more are known than the bound says",
   MAX_KUBECONFIG_BYTES: "unit/kubernetes/kubeconfig.test.ts: a file past the bound",
   MAX_LINGERING: "integration/probes/close-order.test.ts",
   MAX_LINGER_MS: "integration/probes/close-order.test.ts",
+  MAX_LISTED_OBJECTS: "unit/kubernetes/endless-list.test.ts",
   MAX_LOGGED_BAD_OBJECTS: "integration/kubernetes/bad-objects.test.ts: is logged once",
   MAX_LOGGED_CHARACTERS:
     "unit/observability/logger.test.ts: cuts what peers choose | unit/observability/logger.test.ts: bounds what it writes",
@@ -254,7 +257,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_PATH_CERTIFICATES: "integration/access/authn/certificates.test.ts: follows eight certificates",
   MAX_PEER_LIST_BYTES:
     "integration/peers/peer-server.test.ts: are listed page by page | integration/peers/replicas.test.ts: answers with more than is read",
-  MAX_PEER_PAGES: "integration/peers/peer-server.test.ts: are listed page by page",
+  MAX_PEER_PAGES: "integration/peers/peer-server.test.ts: are not collected without end",
   MAX_PENDING_EVENTS: "integration/kubernetes/shared-event-recorder.test.ts: keeps so many waiting",
   MAX_PIPELINED_REQUESTS: "integration/legs/api-server/pipelining.test.ts: are served one at a time",
   MAX_PLUGIN_OUTPUT_BYTES: "integration/kubernetes/exec-plugin.test.ts: is killed when it prints without end",

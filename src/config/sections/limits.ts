@@ -84,7 +84,7 @@ const fields = table({
     { default: 250, ...MILLION },
   ),
   maxLongRunningRequests: count(
-    "Concurrent watches and followed logs of each listener except ingress. Past it the user with the most loses its newest to a user with fewer; other requests get 429 with Retry-After.",
+    "Concurrent watches and followed logs of each listener except ingress. Past it the user with the most loses its newest to a user with fewer; if every user holds one, and for other requests, 429 with Retry-After.",
     { default: 10_000, ...MILLION },
   ),
   maxLongRunningRequestsPerUser: count("How many of them one user may use. Past it: 429 with Retry-After.", {

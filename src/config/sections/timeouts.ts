@@ -60,7 +60,7 @@ export const timeouts = table({
     },
   ),
   upgradeResponse: duration(
-    "An upstream's response to an upgrade, from the request's last byte to the end of the response's head. Past it: 500.",
+    "An upstream's response to an upgrade, from the request's last byte to the end of the response's head. Past it: 500. A node that refuses a log may take as long again for the body; the part that came is passed on.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
   // kube-apiserver itself ends it after 60 s (--request-timeout).

@@ -109,7 +109,13 @@ async function relayLog(
 ): Promise<void> {
   const answer = await ask(path, upstream, downstream, timeouts.upgradeResponseMs);
   const status = answer.statusCode ?? 0;
-  if (status !== 200) throw refusalOf(status, await textOf(answer, limits.maxRefusalBodyBytes));
+  if (status !== 200) {
+    const { maxRefusalBodyBytes } = limits;
+    // A kubelet that falls silent within its refusal: the part that came is passed on.
+    const timer = setTimeout(() => answer.destroy(), timeouts.upgradeResponseMs);
+    downstream.onClose(() => answer.destroy());
+    throw refusalOf(status, await textOf(answer, maxRefusalBodyBytes).finally(() => clearTimeout(timer)));
+  }
   const sink = downstream.respond(200, "OK", [...TEXT, ["Date", new Date().toUTCString()]]);
   // Cuts the client's answer off if the kubelet's is cut off, and closes the kubelet's connection
   // when the client leaves.

@@ -14,6 +14,7 @@ import {
   SESSIONS_PATH,
 } from "../../../src/peers/peer-protocol.ts";
 import { createPeerServer, type PeerServerParts, replacePeerTls } from "../../../src/peers/peer-server.ts";
+import { KEPT_LIST_MS, MAX_KEPT_LISTS, SessionPages } from "../../../src/peers/session-pages.ts";
 import { type EndRequest, MAX_END_REQUEST_BYTES } from "../../../src/sessions/session-actions.ts";
 import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
@@ -111,34 +112,71 @@ async function replicaWith(
 }
 
 it("more sessions than one answer may have bytes for are listed page by page, each once", async () => {
-  let isFirst = true;
   const all = Array.from({ length: 12 * PEER_PAGE_SESSIONS + 1 }, (_, number) => sessionOf(2 * number));
   const shuffled = all.toSorted((one, other) =>
     one.id.split("").reverse() < other.id.split("").reverse() ? -1 : 1,
   );
+  let collected = 0;
   const { client, address } = await replicaWith(() => {
-    // Behind the first page one session ends, and one begins on a page that was sent already.
-    const now = isFirst ? shuffled : [...shuffled.filter(({ id }) => id !== all[1]?.id), sessionOf(1)];
-    isFirst = false;
-    return now;
+    collected += 1;
+    return shuffled;
   });
   expect(JSON.stringify(all).length).toBeGreaterThan(4 * 1024 * 1024);
   const { sessions, replica } = await client.sessions(address);
   expect(replica).toBe("0a1b2c3d");
   expect(sessions.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+  expect(collected).toBe(1);
 });
 
-it("a list without end is refused, and an older release that asks for no page has all of it", async () => {
-  let calls = 0;
-  const { client, address, ca, cert, key } = await replicaWith(() => {
-    calls += 1;
-    const first = calls * PEER_PAGE_SESSIONS;
-    return Array.from({ length: PEER_PAGE_SESSIONS + 1 }, (_, number) => ({
-      ...sessionOf(first + number),
-      pod: "web",
-    }));
+it("a list that was not kept is collected again, and its pages go on behind the same session", async () => {
+  let isFirst = true;
+  let collected = 0;
+  const all = Array.from({ length: 4 * PEER_PAGE_SESSIONS + 1 }, (_, number) => sessionOf(2 * number));
+  let nowMs = 0;
+  const lists = new SessionPages(
+    async () => {
+      collected += 1;
+      // Behind the first page one session ends, and one begins on a page that was sent already.
+      const now = isFirst ? all : [...all.filter(({ id }) => id !== all[1]?.id), sessionOf(1)];
+      isFirst = false;
+      return now;
+    },
+    () => nowMs,
+  );
+  onTestFinished(() => lists.clear());
+  const listed: string[] = [];
+  for (let after: string | undefined = ""; after !== undefined; ) {
+    const page: Awaited<ReturnType<SessionPages["pageBehind"]>> = await lists.pageBehind(after);
+    listed.push(...page.sessions.map(({ id }) => id));
+    after = page.next;
+    nowMs += KEPT_LIST_MS;
+  }
+  expect(listed).toEqual(all.map(({ id }) => id));
+  expect(collected).toBe(5);
+});
+
+it("few lists are kept at a time, and none for long", async () => {
+  let collected = 0;
+  const lists = new SessionPages(async () => {
+    collected += 1;
+    return Array.from({ length: PEER_PAGE_SESSIONS + 2 }, (_, number) =>
+      sessionOf(collected * 10_000 + number),
+    );
   });
-  await expect(client.sessions(address)).rejects.toThrow(`more than ${MAX_PEER_PAGES} pages`);
+  onTestFinished(() => lists.clear());
+  const nexts: string[] = [];
+  for (let list = 0; list <= MAX_KEPT_LISTS; list += 1) nexts.push((await lists.pageBehind("")).next ?? "");
+  expect(lists.kept).toBe(MAX_KEPT_LISTS);
+  expect((await lists.pageBehind(nexts.at(-1) ?? "")).sessions).toHaveLength(2);
+  expect(collected).toBe(MAX_KEPT_LISTS + 1);
+  await lists.pageBehind(nexts[0] ?? "");
+  expect(collected).toBe(MAX_KEPT_LISTS + 2);
+});
+
+it("an older release, which asks for no page, has all sessions", async () => {
+  const { address, ca, cert, key } = await replicaWith(() =>
+    Array.from({ length: PEER_PAGE_SESSIONS + 1 }, (_, number) => ({ ...sessionOf(number), pod: "web" })),
+  );
   const { port } = address;
   const sent = request({
     host: "127.0.0.1",
@@ -155,12 +193,20 @@ it("a list without end is refused, and an older release that asks for no page ha
   expect(JSON.parse(body).sessions).toHaveLength(PEER_PAGE_SESSIONS + 1);
 });
 
-it("pages that hold more sessions than a page may are not collected without end", async () => {
+it.each([
+  [
+    "hold more sessions than a page may",
+    60 * PEER_PAGE_SESSIONS,
+    2,
+    `more than ${MAX_PEER_SESSIONS} sessions`,
+  ],
+  ["do not end", 1, MAX_PEER_PAGES, `more than ${MAX_PEER_PAGES} pages`],
+])("pages that %s are not collected without end", async (_what, length, asked, message) => {
   const { cert, key } = await issueCertificate({ commonName: NAME }, undefined, { names: [NAME] });
   let pages = 0;
   const server = createServer({ cert, key }, (_, response) => {
     pages += 1;
-    const sessions = Array.from({ length: 60 * PEER_PAGE_SESSIONS }, () => ({}));
+    const sessions = Array.from({ length }, () => ({}));
     response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), sessions, next: String(pages).padStart(3, "0") }));
   });
   const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
@@ -171,8 +217,8 @@ it("pages that hold more sessions than a page may are not collected without end"
   const tls = new UpstreamTls({ ca: cert, serverName: NAME });
   const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs: 20_000 });
   const address = { host: "127.0.0.1", port, name: "liar" };
-  await expect(client.sessions(address)).rejects.toThrow(`more than ${MAX_PEER_SESSIONS} sessions`);
-  expect(pages).toBe(2);
+  await expect(client.sessions(address)).rejects.toThrow(message);
+  expect(pages).toBe(asked);
 });
 
 describe("a request to end a session", () => {

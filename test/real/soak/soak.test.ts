@@ -12,6 +12,8 @@ const MINUTES = Number(process.env.SLUICE_SOAK_MINUTES ?? 0.25);
 const SEED = Number(process.env.SLUICE_SOAK_SEED ?? 1);
 const LOOPS = 12;
 const SCENARIO_TIMEOUT_MS = 90_000;
+/** From SIGTERM to the exit of a gateway whose clients are gone; short runs share their machine with other tests. */
+const MAX_EXIT_MS = process.env.SLUICE_SOAK_MINUTES === undefined ? 20_000 : 2_000;
 /** What was under way when a worker was killed may break for so long afterwards. */
 const WORKER_KILL_EVERY_MS = Math.min(60_000, (MINUTES * 60_000) / 4);
 
@@ -79,6 +81,10 @@ describe.each([
       if (workers === 1) {
         expect(linesOf(world, "session ended").length).toBe(linesOf(world, "session started").length);
       }
+      const { ms, code } = await world.terminate();
+      console.log(`exited ${Math.round(ms)} ms after SIGTERM`);
+      expect(code).toBe(0);
+      expect(ms).toBeLessThan(MAX_EXIT_MS);
     },
     (MINUTES * 60 + 600) * 1_000,
   );

@@ -31,6 +31,8 @@ export interface SoakWorld {
   cutNodes(): void;
   /** Backends end the connections that the gateway keeps for later. */
   endBackendConnections(): void;
+  /** SIGTERM to the gateway alone; how long it takes to exit, and with which code. */
+  terminate(): Promise<{ readonly ms: number; readonly code: number | null }>;
   stop(): Promise<void>;
 }
 
@@ -115,6 +117,12 @@ export async function startSoakWorld(users: readonly string[], workers: number):
       },
       endBackendConnections: () => {
         for (const each of backends) each.endConnections();
+      },
+      terminate: async () => {
+        const startMs = performance.now();
+        child.kill("SIGTERM");
+        const [code] = await served.exited;
+        return { ms: performance.now() - startMs, code };
       },
       stop: async () => {
         await served.stop();

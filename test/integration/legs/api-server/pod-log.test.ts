@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Timeouts } from "../../../../src/config/sections/timeouts.ts";
 import { answerFromCluster } from "../../../../src/legs/api-server/answer-from-cluster.ts";
 import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { matchPodLogPath } from "../../../../src/legs/api-server/pod-log.ts";
@@ -22,7 +23,10 @@ async function listen(server: Server): Promise<number> {
 }
 
 /** A gateway without an API server behind it, whose one node answers as `answer` says. */
-async function start(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+async function start(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  timeouts: Partial<Timeouts> = {},
+) {
   const asked: IncomingMessage[] = [];
   const kubeletPort = await listen(
     createServer((request, response) => {
@@ -30,7 +34,7 @@ async function start(answer: (request: IncomingMessage, response: ServerResponse
       answer(request, response);
     }),
   );
-  const harness = await startGatewayHarness({ kubeletPort });
+  const harness = await startGatewayHarness({ kubeletPort, timeouts });
   closes.push(() => harness.close());
   const { context } = harness;
   const port = await listen(createApiServer(context, answerFromCluster(context, "v1.36.0"), {}).server);
@@ -102,6 +106,23 @@ describe("the log of a pod", () => {
     expect(answer.status).toBe(status);
     expect(await answer.json()).toMatchObject({ message });
     expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ["nothing", "the node answered with status code 503"],
+    ["a part", "no such cont"],
+  ])("that is refused by a node which sends a head, %s, and falls silent, is refused in time", async (sent, message) => {
+    let node: ServerResponse | undefined;
+    const answer = (_request: IncomingMessage, response: ServerResponse): void => {
+      node = response;
+      response.writeHead(503, { "Content-Length": "100" }).flushHeaders();
+      if (sent === "a part") response.write("no such cont");
+    };
+    const { url } = await start(answer, { upgradeResponseMs: 300 });
+    const refused = await fetch(url);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ kind: "Status", message });
+    await eventually("the node is let go", () => node?.destroyed);
   });
 
   it("of a pod that is not there, and by another method", async () => {
