@@ -57,14 +57,12 @@ function sectionText(
   const rows = [line(COLUMNS), `${"|---".repeat(columns.length)}|\n`, ...cells.map(line)];
   const place = places.get(keyOf(table)) ?? path;
   if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
-  const sections = entries.flatMap(([name, { table: fields, sentence, ...field }]) => {
+  const sections = entries.flatMap(([name, { table: fields, ...field }]) => {
     if (fields === undefined) return [];
     const below = join(path, name);
     const takesReload = isReloaded || field.isReloaded;
-    const reload = takesReload ? " Applied without a restart." : "";
-    return [
-      `\n## \`${below}\`\n\n${sentence}${reload}\n\n${sectionText(fields, below, places, takesReload)}`,
-    ];
+    const reload = takesReload ? "Applied without a restart.\n\n" : "";
+    return [`\n## \`${below}\`\n\n${reload}${sectionText(fields, below, places, takesReload)}`];
   });
   return [...rows, ...sections].join("");
 }
