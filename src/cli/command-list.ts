@@ -79,6 +79,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     loadProgram: () => import("./client/attach.ts"),
   }),
   listed({
+    name: "logs",
+    summary: "the logs of containers, also as they are written",
+    group: "Client",
+    load: () => import("./commands/logs.ts"),
+    loadProgram: () => import("./client/logs.ts"),
+  }),
+  listed({
     name: "port-forward",
     summary: "local ports to pods and services",
     group: "Client",

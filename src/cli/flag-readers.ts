@@ -13,10 +13,11 @@ export function quantityBetween(min: number, max: number): (text: string) => num
   };
 }
 
-export function countFrom(min: number): (text: string) => number {
+/** A whole number of at most `digits` digits. */
+export function countFrom(min: number, digits = 6): (text: string) => number {
   return (text) => {
-    if (/^\d{1,6}$/.test(text) && Number(text) >= min) return Number(text);
-    throw new RangeError(`must be a number from ${min} to 999999`);
+    if (/^\d+$/.test(text) && text.length <= digits && Number(text) >= min) return Number(text);
+    throw new RangeError(`must be a number from ${min} to ${"9".repeat(digits)}`);
   };
 }
 
@@ -69,6 +70,19 @@ export function serverAddress(text: string): string {
   if (text === "" || (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.username === ""))
     return text;
   throw new RangeError("must be an http or https URL, or HOST:PORT");
+}
+
+/** Keys as Docker and kubectl write them, such as `ctrl-p,ctrl-q` or `a`: the bytes that a terminal sends. */
+export function detachKeys(text: string): Buffer {
+  const keys = text === "" ? [] : text.split(",");
+  return Buffer.from(
+    keys.map((key) => {
+      if (/^[\x20-\x7e]$/.test(key)) return key.charCodeAt(0);
+      const [, letter] = /^ctrl-([a-z@[\\\]^_])$/.exec(key) ?? [];
+      if (letter !== undefined) return letter.toUpperCase().charCodeAt(0) & 0x1f;
+      throw new RangeError("must be keys such as ctrl-p,ctrl-q");
+    }),
+  );
 }
 
 export function listenPort(text: string): number {

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { addAbortSignal } from "node:stream";
+import { addAbortSignal, type Readable } from "node:stream";
 import { USER_AGENT } from "./config/version.ts";
 import { legOf } from "./connect.ts";
 import { encodeRequestHead, exchangeHeads } from "./http/upgrade/upgrade-request.ts";
@@ -26,9 +26,51 @@ export async function getObject<T>(
   path: string,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
 ): Promise<T> {
+  const deadline = timeoutMs === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
+  const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  try {
+    const { status, body } = await answerOf(target, path, ends, "application/json");
+    const whole = await wholeBody(body, MAX_OBJECT_BYTES);
+    if (isSuccess(status)) return JSON.parse(whole.toString("utf8")) as T;
+    throw refusalOf(status, whole);
+  } catch (error) {
+    throw asConnectError(error, deadline.aborted);
+  }
+}
+
+/**
+ * Opens an answer of any length, such as a log that is followed. The body fails with UpstreamError
+ * "truncated-body" where the connection breaks off, and never ends cleanly then. `timeoutMs` limits
+ * the wait for the answer's head. Throws ConnectError as `getObject` does.
+ */
+export async function getBody(
+  target: Target,
+  path: string,
+  { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: { signal: AbortSignal; timeoutMs?: number },
+): Promise<Readable> {
+  const late = new AbortController();
+  const timer = timeoutMs === 0 ? undefined : setTimeout(() => late.abort(), timeoutMs);
+  try {
+    const { status, body } = await answerOf(target, path, AbortSignal.any([signal, late.signal]), "*/*");
+    if (isSuccess(status)) return body;
+    throw refusalOf(status, await wholeBody(body, MAX_OBJECT_BYTES));
+  } catch (error) {
+    throw asConnectError(error, late.signal.aborted);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The answer to a GET. Its body ends with an error when `ends` aborts. */
+async function answerOf(
+  target: Target,
+  path: string,
+  ends: AbortSignal,
+  accept: string,
+): Promise<{ status: number; body: Readable }> {
   const headers = [
     ["Host", target.url.host],
-    ["Accept", "application/json"],
+    ["Accept", accept],
     ["User-Agent", USER_AGENT],
     ...(await target.headers()),
   ] as const;
@@ -36,30 +78,26 @@ export async function getObject<T>(
   const fullPath = target.pathOf(path);
   trace.request?.("GET", target.url.origin + fullPath, headers);
   const startedMs = performance.now();
-  const deadline = timeoutMs === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
-  const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
-  try {
-    const socket = await target.connect(endpoint, { signal: ends, reusesReads: true });
-    const { head, response } = await exchangeHeads(
-      socket,
-      encodeRequestHead({ endpoint, method: "GET", path: fullPath, headers }),
-      { endpoint, method: "GET", responseHeaderTimeoutMs: NO_TIMEOUT_MS, signal: ends },
-    );
-    const options = { deadlineMs: NO_TIMEOUT_MS, release: (idle: Socket) => target.release(idle, endpoint) };
-    const whole = addAbortSignal(ends, new ResponseBody(socket, response, options));
-    const body = await wholeBody(whole, MAX_OBJECT_BYTES);
-    const { status, reason } = head;
-    trace.response?.(status, reason, [], performance.now() - startedMs);
-    if (status >= 200 && status <= 299) return JSON.parse(body.toString("utf8")) as T;
-    const apiStatus = apiStatusIn(body);
-    const text = apiStatus?.message === undefined ? quotedRefusal(body) : printable(apiStatus.message);
-    throw new ConnectError("http", text || `the server answered ${status}`, {
-      httpStatus: status,
-      apiStatus,
-    });
-  } catch (error) {
-    throw asConnectError(error, deadline.aborted);
-  }
+  const socket = await target.connect(endpoint, { signal: ends, reusesReads: true });
+  const { head, response } = await exchangeHeads(
+    socket,
+    encodeRequestHead({ endpoint, method: "GET", path: fullPath, headers }),
+    { endpoint, method: "GET", responseHeaderTimeoutMs: NO_TIMEOUT_MS, signal: ends },
+  );
+  const { status, reason } = head;
+  trace.response?.(status, reason, [], performance.now() - startedMs);
+  const options = { deadlineMs: NO_TIMEOUT_MS, release: (idle: Socket) => target.release(idle, endpoint) };
+  return { status, body: addAbortSignal(ends, new ResponseBody(socket, response, options)) };
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299;
+}
+
+function refusalOf(httpStatus: number, body: Buffer): ConnectError {
+  const apiStatus = apiStatusIn(body);
+  const text = apiStatus?.message === undefined ? quotedRefusal(body) : printable(apiStatus.message);
+  return new ConnectError("http", text || `the server answered ${httpStatus}`, { httpStatus, apiStatus });
 }
 
 function asConnectError(error: unknown, isLate: boolean): ConnectError {

@@ -1,13 +1,13 @@
 import { attachPath } from "@sluice/client/internal/pod-paths";
 import type { Invocation } from "../command.ts";
-import type { commandFlags } from "../commands/command-flags.ts";
+import type { attachFlags } from "../commands/attach.ts";
 import { UsageError } from "../usage-error.ts";
 import { findContainer } from "./command-target.ts";
 import { openConnection } from "./connection.ts";
 import { runCommandSession } from "./run-command.ts";
 
 /** Joins a container's main process. Returns that process's exit code, if it ends. */
-export async function run({ values, operands }: Invocation<typeof commandFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof attachFlags>): Promise<number> {
   if (operands.length !== 1) {
     throw new UsageError(
       `expected POD, TYPE/NAME, or TYPE NAME, (at most 1 argument) saw ${operands.length}: ${operands.join(" ")}`,
@@ -16,6 +16,7 @@ export async function run({ values, operands }: Invocation<typeof commandFlags>)
   const connection = await openConnection(values);
   const found = await findContainer(connection, operands[0], values.container, {
     isQuiet: values.quiet,
+    timeoutMs: values["pod-running-timeout"],
     purpose: "attach",
   });
   if (typeof found === "number") return found;
@@ -30,5 +31,6 @@ export async function run({ values, operands }: Invocation<typeof commandFlags>)
     isAttach: true,
     isQuiet: values.quiet,
     escapeCharacter: values["escape-char"],
+    detachKeys: values["detach-keys"],
   });
 }

@@ -2,7 +2,7 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import type { PodReference } from "@sluice/client/internal/pod-paths";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type ClientConnection, parseResource } from "./connection.ts";
-import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";
+import { containerOf, type PodObject, PodSource, podsWithin, usablePods } from "./find-pods.ts";
 import { reportError } from "./report-error.ts";
 
 /** A container that was found, in a pod. */
@@ -16,12 +16,16 @@ export async function findContainer(
   connection: ClientConnection,
   resource: string | undefined,
   containerName: string | undefined,
-  { isQuiet, purpose = "exec into" }: { isQuiet: boolean; purpose?: "exec into" | "attach" },
+  {
+    isQuiet,
+    timeoutMs,
+    purpose = "exec into",
+  }: { isQuiet: boolean; timeoutMs: number; purpose?: "exec into" | "attach" },
 ): Promise<FoundContainer | number> {
   const source = new PodSource(connection, parseResource(resource));
   let pod: PodObject | undefined;
   try {
-    const pods = await source.pods();
+    const pods = await podsWithin(source, timeoutMs);
     pod = usablePods(pods, source.isOnePod)[0] ?? pods[0];
     if (pod === undefined) throw new ConnectError("http", `no pod found for ${resource}`);
     const { phase = "" } = pod.status ?? {};

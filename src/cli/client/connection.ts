@@ -45,6 +45,7 @@ export function overridesOf(
     server: values.server || undefined,
     certificateAuthority: values["certificate-authority"] || undefined,
     insecureSkipTLSVerify: values["insecure-skip-tls-verify"],
+    proxyUrl: values["proxy-url"] || undefined,
     tlsServerName: values["tls-server-name"] || undefined,
     clientCertificate: values["client-certificate"] || undefined,
     clientKey: values["client-key"] || undefined,

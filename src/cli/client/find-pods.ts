@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { getObject } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import type { Target } from "@sluice/client/internal/target";
@@ -16,6 +17,7 @@ export interface PodObject {
   readonly spec?: {
     readonly containers?: readonly ContainerObject[] | null;
     readonly initContainers?: readonly ContainerObject[] | null;
+    readonly ephemeralContainers?: readonly ContainerObject[] | null;
   };
   readonly status?: {
     readonly phase?: string;
@@ -54,6 +56,9 @@ interface SelectorObject {
 interface WorkloadObject {
   readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
 }
+
+/** How often pods are asked for until one is there. */
+const POLL_MS = 500;
 
 /** The API path of each workload, by every name that kubectl accepts for it. */
 const WORKLOADS: Readonly<Record<string, string>> = {
@@ -97,7 +102,7 @@ export class PodSource {
       : await this.#workloadSelector(signal);
     const query = new URLSearchParams({ labelSelector: selector });
     const list = `/api/v1/namespaces/${encodeURIComponent(this.#namespace)}/pods?${query}`;
-    return (await this.#get<{ items: PodObject[] }>(list, signal)).items;
+    return (await this.#get<{ items?: PodObject[] | null }>(list, signal)).items ?? [];
   }
 
   /** Maps the user's port to the pod's. For a service, the user names the service's port. */
@@ -146,6 +151,29 @@ export class PodSource {
 
   #path(collection: string): string {
     return `${collection.replace("{ns}", encodeURIComponent(this.#namespace))}/${encodeURIComponent(this.#name)}`;
+  }
+}
+
+/** The pods with these labels. Throws ConnectError. */
+export async function podsWith(
+  { target, namespace, requestTimeoutMs }: ClientConnection,
+  labelSelector: string,
+): Promise<readonly PodObject[]> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${new URLSearchParams({ labelSelector })}`;
+  const { items } = await getObject<{ items?: readonly PodObject[] | null }>(target, path, {
+    timeoutMs: requestTimeoutMs,
+  });
+  return items ?? [];
+}
+
+/** Asks until there is a pod, for `timeoutMs` at most; then throws Error in kubectl's words. */
+export async function podsWithin(source: PodSource, timeoutMs: number): Promise<readonly PodObject[]> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    const pods = await source.pods();
+    if (pods.length > 0) return pods;
+    if (performance.now() + POLL_MS > deadlineMs) throw new Error("timed out waiting for the condition");
+    await delay(POLL_MS);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { ReadStream, type WriteStream } from "node:tty";
 import type { CommandEnd, CommandStreams } from "@sluice/client/internal/command-run";
 import {
@@ -10,7 +11,7 @@ import {
 import type { CommandPath } from "@sluice/client/internal/pod-paths";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { reportError } from "./report-error.ts";
-import { EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";
+import { DetachFilter, EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** After the session ends, its last frames have this long to be sent. */
@@ -26,6 +27,8 @@ interface CommandSession {
   readonly isQuiet: boolean;
   /** "none", or the character of `~.`. */
   readonly escapeCharacter: string;
+  /** Keys that end the command and leave the process; absent or empty for none. */
+  readonly detachKeys?: Buffer;
 }
 
 /**
@@ -57,7 +60,12 @@ export async function runCommandSession(
   writeWithoutWaiting(process.stdout, process.stderr);
   const ended = new AbortController();
   const restore = tty ? enterRawMode(process.stdin as ReadStream) : () => {};
-  const input = inputOf(session, tty, () => ended.abort());
+  let isDetached = false;
+  const detach = (): void => {
+    isDetached = true;
+    ended.abort();
+  };
+  const input = inputOf(session, tty, () => ended.abort(), detach);
   const streams: CommandStreams = {
     ...(session.stdin && { stdin: input }),
     stdout: process.stdout,
@@ -80,6 +88,7 @@ export async function runCommandSession(
     restore();
     if (!ended.signal.aborted) return reportError(error);
     if (signals.haveCome) return 1;
+    if (isDetached) return 0;
     process.stderr.write("\nsession closed.\n");
     // A terminal that does not read would keep this process alive for unprinted output.
     if (process.stdout.writableLength > 0 || process.stderr.writableLength > 0) process.exit(1);
@@ -120,12 +129,16 @@ class TerminationSignals {
 }
 
 function inputOf(
-  { escapeCharacter }: CommandSession,
+  { escapeCharacter, detachKeys }: CommandSession,
   tty: boolean,
   onEscape: () => void,
-): NodeJS.ReadStream | EscapeFilter {
-  if (!tty || escapeCharacter === "none") return process.stdin;
-  return process.stdin.pipe(new EscapeFilter(escapeCharacter, onEscape));
+  onDetach: () => void,
+): Readable {
+  if (!tty) return process.stdin;
+  const kept = detachKeys?.length
+    ? process.stdin.pipe(new DetachFilter(detachKeys, onDetach))
+    : process.stdin;
+  return escapeCharacter === "none" ? kept : kept.pipe(new EscapeFilter(escapeCharacter, onEscape));
 }
 
 function report({ exitCode }: CommandEnd): number {

@@ -61,6 +61,40 @@ export async function* terminalSizes(
   }
 }
 
+/** Passes keys on until all of `keys` come in a row, as in Docker. Keys of an unfinished row wait. */
+export class DetachFilter extends Transform {
+  readonly #keys: Buffer;
+  readonly #onDetach: () => void;
+  #matched = 0;
+
+  constructor(keys: Buffer, onDetach: () => void) {
+    super();
+    this.#keys = keys;
+    this.#onDetach = onDetach;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    for (const byte of chunk) {
+      if (byte === this.#keys[this.#matched]) {
+        this.#matched += 1;
+        if (this.#matched < this.#keys.length) continue;
+        this.#matched = 0;
+        this.#onDetach();
+        break;
+      }
+      const held = this.#keys.subarray(0, this.#matched);
+      this.#matched = byte === this.#keys[0] ? 1 : 0;
+      this.push(this.#matched === 1 ? Buffer.from(held) : Buffer.from([...held, byte]));
+    }
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#matched > 0) this.push(Buffer.from(this.#keys.subarray(0, this.#matched)));
+    done();
+  }
+}
+
 /**
  * ssh's escape: the character and a dot at the start of a line end the session; the character twice
  * sends it once.

@@ -1,12 +1,24 @@
+import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
+import { detachKeys } from "../flag-readers.ts";
 import { commandFlags, podOperand } from "./command-flags.ts";
+
+export const attachFlags = {
+  ...commandFlags,
+  "detach-keys": {
+    value: "KEYS",
+    help: "keys that leave the process running and end the command, on a terminal; empty for none",
+    default: "ctrl-p,ctrl-q",
+    parse: detachKeys,
+  },
+} as const satisfies FlagTable;
 
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [-c CONTAINER] [flags]"],
   description:
     "Attaches to the main process of a container. The container decides whether there is a terminal (spec.containers.tty).",
   operands: [podOperand],
-  flags: commandFlags,
+  flags: attachFlags,
   examples: [
     { title: "Show the output of the pod web", line: "sluice attach web" },
     { title: "Type to its main process, on its terminal", line: "sluice attach -it web -c main" },

@@ -1,5 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import type { Operand } from "../command.ts";
+import { durationFrom } from "../flag-readers.ts";
 import { connectionFlags } from "./connection-flags.ts";
 
 /** Flags that exec and attach share. */
@@ -18,6 +19,12 @@ export const commandFlags = {
     help: "the character before the dot that ends the session, or none",
     default: "~",
     parse: escapeCharacter,
+  },
+  "pod-running-timeout": {
+    value: "DURATION",
+    help: "how long to wait for a pod where TYPE/NAME selects none",
+    default: "1m",
+    parse: durationFrom(1),
   },
   ...connectionFlags,
 } as const satisfies FlagTable;

@@ -53,6 +53,11 @@ export const connectionFlags = {
     help: "do not verify the server's certificate; anyone on the way can then read and change everything",
     group,
   },
+  "proxy-url": {
+    value: "URL",
+    help: "a proxy to the API server, instead of the kubeconfig's and the environment's",
+    group,
+  },
   "tls-server-name": {
     value: "NAME",
     help: "the name in the server's certificate, if it differs from the URL's",
@@ -86,6 +91,21 @@ export const connectionFlags = {
     help: "details on stderr: 4 shows fallbacks, 6 requests, 7 their headers, 8 those of responses, too",
     group,
   },
+  // They mean nothing here: no cache, no compression, no profile, no kubectl's version or preferences.
+  "cache-dir": { value: "FOLDER", help: "ignored: nothing is cached", isHidden: true, group },
+  "disable-compression": { help: "ignored: answers are not compressed", isHidden: true, group },
+  kuberc: { value: "FILE", help: "ignored: aliases and defaults are kubectl's own", isHidden: true, group },
+  "log-flush-frequency": {
+    value: "DURATION",
+    help: "ignored: details are printed at once",
+    isHidden: true,
+    group,
+  },
+  "match-server-version": { help: "ignored: no version has to match", isHidden: true, group },
+  profile: { value: "NAME", help: "ignored: kubectl profiles itself by it", isHidden: true, group },
+  "profile-output": { value: "FILE", help: "ignored, as --profile", isHidden: true, group },
+  vmodule: { value: "LIST", help: "ignored: kubectl's own files", isHidden: true, group },
+  "warnings-as-errors": { help: "ignored: no warning is printed", isHidden: true, group },
 } as const satisfies FlagTable;
 
 function keyAndValue(text: string): readonly [key: string, value: string] {

@@ -1,5 +1,16 @@
+import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { commandFlags, podOperand } from "./command-flags.ts";
+
+export const execFlags = {
+  ...commandFlags,
+  filename: {
+    short: "f",
+    value: "FILE",
+    help: "a manifest of the pod, or of what selects it, instead of POD; - is standard input",
+    completes: "file",
+  },
+} as const satisfies FlagTable;
 
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [ARGS...]"],
@@ -9,7 +20,7 @@ export const command = defineCommand({
     podOperand,
     { name: "COMMAND", help: "the program and its arguments, as the container has them" },
   ],
-  flags: commandFlags,
+  flags: execFlags,
   takesCommand: true,
   examples: [
     { title: "One command in the pod web", line: "sluice exec web -- date" },

@@ -33,6 +33,7 @@ export async function run({ values, operands }: Invocation<typeof cpFlags>): Pro
   const connection: ClientConnection = { ...opened, namespace: remote.namespace ?? opened.namespace };
   const container = await findContainer(connection, `pod/${remote.pod}`, values.container, {
     isQuiet: true,
+    timeoutMs: 0,
   });
   if (typeof container === "number") return container;
   const options: CopyOptions = {

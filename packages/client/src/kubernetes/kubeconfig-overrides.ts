@@ -13,6 +13,7 @@ export interface KubeconfigOverrides extends EntrySelection {
   readonly namespace?: string | undefined;
   readonly certificateAuthority?: string | undefined;
   readonly insecureSkipTLSVerify?: boolean | undefined;
+  readonly proxyUrl?: string | undefined;
   readonly tlsServerName?: string | undefined;
   readonly clientCertificate?: string | undefined;
   readonly clientKey?: string | undefined;
@@ -35,6 +36,7 @@ export function applyOverrides(
   const merged: KubeconfigEntries = {
     ...entries,
     namespace: overrides.namespace ?? entries.namespace,
+    proxyUrl: overrides.proxyUrl ?? entries.proxyUrl,
     // Setting one clears the other, which would contradict it.
     ...(setsTrust && { insecureSkipTLSVerify, certificateAuthority: fileOf(certificateAuthority) }),
     // The kubeconfig's server name belongs to the kubeconfig's server.

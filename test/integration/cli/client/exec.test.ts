@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { sluiceCommand } from "../../../support/built-program.ts";
@@ -14,6 +16,12 @@ beforeAll(async () => {
   sluice = new Sluice({ KUBECONFIG: demo.kubeconfig });
 });
 afterAll(() => demo.stop());
+
+function writtenTo(name: string, text: string): string {
+  const file = path.join(path.dirname(demo.kubeconfig), name);
+  writeFileSync(file, text);
+  return file;
+}
 
 describe("sluice exec", () => {
   it.each([
@@ -37,6 +45,29 @@ describe("sluice exec", () => {
     expect(result.stderr).toContain("Response Status: 101 Switching Protocols in");
     expect(result.stderr).toContain("Authorization: Bearer <masked>\n");
     expect(result.stderr).not.toContain("exit%207");
+  });
+
+  it.each(["pod.yaml", "-"])("takes the pod from a manifest: %s", async (file) => {
+    const manifest = "kind: Pod\nmetadata:\n  name: web\n---\nkind: Pod\nmetadata: { name: other }\n";
+    const named = file === "-" ? file : writtenTo(file, manifest);
+    const exec = (namespace: string) =>
+      sluice.run(["exec", "-f", named, "-c", "main", "-n", namespace, "--", "echo", "it works"], {
+        input: manifest,
+      });
+    expect(await exec("default")).toMatchObject({ exitCode: 0, stdout: "it works\n" });
+  });
+
+  it("a manifest that names another namespace, or no object, is a usage error", async () => {
+    const foreign = writtenTo("foreign.yaml", "kind: Pod\nmetadata: { name: web, namespace: shop }\n");
+    const none = writtenTo("none.yaml", "- 1\n");
+    for (const [file, message] of [
+      [foreign, 'the namespace from the provided object "shop" does not match the namespace "default"'],
+      [none, "none.yaml has no object with kind and name"],
+      ["/nowhere.yaml", "no such file"],
+    ] as const) {
+      const { exitCode, stderr } = await sluice.run(["exec", "-f", file, "--", "true"]);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+    }
   });
 
   it("carries a few MiB both ways", async () => {

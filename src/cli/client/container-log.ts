@@ -1,0 +1,164 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { getBody } from "@sluice/client/internal/get-object";
+import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { ClientConnection } from "./connection.ts";
+import { type LogLine, LogLines } from "./log-lines.ts";
+import { LogPosition } from "./log-position.ts";
+
+/** A log that broke off is asked for again for this long. */
+const READ_AGAIN_MS = 30_000;
+const RETRY_DELAY_MS = 250;
+
+export interface LogSource {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+}
+
+/** What the user asked for, in the API's words. */
+export interface LogRequest {
+  readonly follow: boolean;
+  readonly previous: boolean;
+  readonly timestamps: boolean;
+  readonly sinceSeconds: number | undefined;
+  readonly sinceTime: string | undefined;
+  readonly tailLines: number | undefined;
+  readonly limitBytes: number | undefined;
+  readonly insecureSkipTLSVerifyBackend: boolean;
+}
+
+interface PrintOptions {
+  /** Before each line. */
+  readonly prefix: Buffer | undefined;
+  readonly signal: AbortSignal;
+  /** Resolves when more may be written. */
+  write(parts: readonly Buffer[]): Promise<void> | undefined;
+}
+
+/**
+ * Prints one container's log, and reads it again from the last line's time if the connection breaks
+ * off; not with `limitBytes`, and not if a line has no time. Throws ConnectError.
+ */
+export async function printContainerLog(
+  connection: ClientConnection,
+  source: LogSource,
+  request: LogRequest,
+  options: PrintOptions,
+): Promise<void> {
+  const log = new ReadLog(connection, source, request, options);
+  let brokeOffMs: number | undefined;
+  for (let from: string | undefined; ; from = log.readAgain()) {
+    try {
+      await log.read(from);
+      return;
+    } catch (error) {
+      if (!log.canReadAgain || !mayPass(error) || options.signal.aborted) throw asConnectError(error);
+      if (log.hasProgressed) brokeOffMs = undefined;
+      brokeOffMs ??= performance.now();
+      // Its first request fails at once, as any other.
+      if (!log.hasBegun || performance.now() - brokeOffMs > READ_AGAIN_MS) throw asConnectError(error);
+      connection.verbosity.note(`reading the log again: ${(error as Error).message}`);
+      await delay(RETRY_DELAY_MS, undefined, { signal: options.signal }).catch(() => {});
+    }
+  }
+}
+
+class ReadLog {
+  readonly #connection: ClientConnection;
+  readonly #source: LogSource;
+  readonly #request: LogRequest;
+  readonly #options: PrintOptions;
+  readonly #position = new LogPosition();
+  /** Whether the server answered once. */
+  hasBegun = false;
+  /** Whether the last reading printed a line. */
+  hasProgressed = false;
+  #hasTimes: boolean;
+  #lines = new LogLines();
+  /** The present line was printed before the log was read again. */
+  #isRepeated = false;
+
+  constructor(connection: ClientConnection, source: LogSource, request: LogRequest, options: PrintOptions) {
+    this.#connection = connection;
+    this.#source = source;
+    this.#request = request;
+    this.#options = options;
+    this.#hasTimes = request.limitBytes === undefined;
+  }
+
+  get canReadAgain(): boolean {
+    return this.#hasTimes && !this.#lines.isInside;
+  }
+
+  readAgain(): string | undefined {
+    return this.#position.readAgain();
+  }
+
+  async read(sinceTime: string | undefined): Promise<void> {
+    const { target, requestTimeoutMs } = this.#connection;
+    const { signal } = this.#options;
+    this.hasProgressed = false;
+    const path = logPath(this.#source, this.#request, sinceTime);
+    const body = await getBody(target, path, { signal, timeoutMs: requestTimeoutMs });
+    this.hasBegun = true;
+    if (!this.#hasTimes && this.#options.prefix === undefined) {
+      for await (const chunk of body as AsyncIterable<Buffer>) await this.#options.write([chunk]);
+      return;
+    }
+    this.#lines = new LogLines();
+    for await (const chunk of body as AsyncIterable<Buffer>) await this.#print(this.#lines.push(chunk));
+    await this.#print(this.#lines.end());
+  }
+
+  async #print(lines: Iterable<LogLine>): Promise<void> {
+    const { prefix, write } = this.#options;
+    const parts: Buffer[] = [];
+    for (const { time, isContinued, stamped, text } of lines) {
+      if (!isContinued) {
+        this.#isRepeated = false;
+        if (time === undefined) this.#hasTimes = false;
+        else if (this.#hasTimes) this.#isRepeated = !this.#position.isNew(time);
+      }
+      if (this.#isRepeated) continue;
+      this.hasProgressed = true;
+      if (prefix !== undefined && !isContinued) parts.push(prefix);
+      parts.push(this.#request.timestamps ? stamped : text);
+    }
+    if (parts.length > 0) await write(parts);
+  }
+}
+
+function logPath({ namespace, pod, container }: LogSource, request: LogRequest, since: string | undefined) {
+  const { follow, previous, sinceSeconds, sinceTime, tailLines, limitBytes } = request;
+  const query = new URLSearchParams({ container });
+  const set = (name: string, value: string | number | false | undefined) =>
+    value !== undefined && value !== false && query.set(name, `${value}`);
+  set("follow", follow && "true");
+  set("insecureSkipTLSVerifyBackend", request.insecureSkipTLSVerifyBackend && "true");
+  set("limitBytes", limitBytes);
+  set("previous", previous && "true");
+  // What began counts from its own start; only the lines behind it are wanted then.
+  if (since === undefined) set("sinceSeconds", sinceSeconds);
+  set("sinceTime", since ?? sinceTime);
+  if (since === undefined) set("tailLines", tailLines);
+  set("timestamps", (request.timestamps || limitBytes === undefined) && "true");
+  query.sort();
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log`;
+  return `${path}?${query}`;
+}
+
+/** The connection broke off, or the server is not there for a moment; nothing refused this user. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof UpstreamError) return true;
+  if (!(error instanceof ConnectError)) return false;
+  const { httpStatus, leg } = error;
+  if (leg === "aborted") return false;
+  return httpStatus === undefined || httpStatus === 429 || httpStatus >= 500;
+}
+
+function asConnectError(error: unknown): Error {
+  return error instanceof UpstreamError
+    ? new ConnectError("response", error.message, { cause: error })
+    : (error as Error);
+}
