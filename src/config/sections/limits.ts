@@ -51,7 +51,7 @@ const spdyLimits = table({
 });
 
 /**
- * Every size and count with a bound; docs/limits.md has their effects and tests. The ranges' lower
+ * Every limit of a size or count; `npm run docs` copies them to docs/limits.md. The ranges' lower
  * ends keep every kubectl working; their upper ends keep a typing mistake from causing an outage.
  */
 const fields = table({

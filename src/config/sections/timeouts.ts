@@ -11,7 +11,7 @@ const PATIENCE = { from: "1s", to: LONGEST_WAIT } as const;
  */
 const HEARTBEAT = { from: "1s", to: "30s" } as const;
 
-/** Every duration that the gateway waits. docs/limits.md has their effects and tests. */
+/** Every duration that the gateway waits; `npm run docs` copies them to docs/limits.md. */
 export const timeouts = table({
   idle: duration(
     "How long a session may carry no payload; heartbeats do not count, as in kube-apiserver. Past it the session ends with a Status. It also ends HTTP responses without a declared length, such as watches.",
