@@ -65,6 +65,20 @@ export const COMMANDS: readonly ListedCommand[] = [
     loadProgram: () => import("./explain/explain.ts"),
   }),
   listed({
+    name: "recordings",
+    summary: "list, show, verify, export and delete recordings of sessions",
+    group: "Gateway",
+    load: () => import("./commands/recordings.ts"),
+    loadProgram: () => import("./recordings/recordings.ts"),
+  }),
+  listed({
+    name: "replay",
+    summary: "play a recording of a session in this terminal",
+    group: "Gateway",
+    load: () => import("./commands/replay.ts"),
+    loadProgram: () => import("./recordings/replay.ts"),
+  }),
+  listed({
     name: "exec",
     summary: "a command in a container",
     group: "Client",

@@ -39,6 +39,12 @@ export function startTime(text: string): number {
   throw new RangeError('must be a time such as 2026-01-31T12:00:00Z, or "+1m", within a day');
 }
 
+export function speedFactor(text: string): number {
+  const value = Number(text);
+  if (value >= 0.01 && value <= 1_000) return value;
+  throw new RangeError("must be a number from 0.01 to 1000");
+}
+
 export function ratePerSecond(text: string): number {
   const value = Number(text);
   if (text !== "" && Number.isFinite(value) && value >= 0) return value;

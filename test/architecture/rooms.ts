@@ -402,6 +402,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/nodes",
     "src/observability",
     "src/probes",
+    "src/recording",
     "src/sessions",
   ],
   src: ["src/cli"],

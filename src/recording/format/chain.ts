@@ -114,6 +114,19 @@ export function saltOf(seed: Uint8Array, index: number): Buffer {
   return createHash("sha256").update(seed).update(number).digest().subarray(0, 16);
 }
 
-export function digestOf(salt: Uint8Array, line: string): Buffer {
-  return createHash("sha256").update(salt).update(line, "utf8").digest();
+export function digestOf(salt: Uint8Array, line: string | Uint8Array): Buffer {
+  const bytes = typeof line === "string" ? Buffer.from(line, "utf8") : line;
+  return createHash("sha256").update(salt).update(bytes).digest();
+}
+
+/** In an export, instead of the seed: each line is followed by its salt, or its digest. */
+export const EXPLICIT_SALTS = `${COMMENT}{"salts":"explicit"}`;
+
+export function saltLine(salt: Uint8Array): string {
+  return `${COMMENT}${JSON.stringify({ salt: Buffer.from(salt).toString("base64") })}`;
+}
+
+/** The line before is not the recorded one, whose digest this is. */
+export function digestLine(digest: Uint8Array): string {
+  return `${COMMENT}${JSON.stringify({ digest: Buffer.from(digest).toString("base64") })}`;
 }

@@ -2,13 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect } from "vitest";
 import { Target } from "../../../packages/client/src/index.ts";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
 import { CONFIGURATION_KIND, parseConfiguration } from "../../../src/config/configuration.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { buildRecording } from "../../../src/recording/component.ts";
+import { eventually } from "../eventually.ts";
 import { runWebNode } from "../fake-nodes.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "../gateway-harness.ts";
 
@@ -100,8 +100,10 @@ export class RecordedGateway {
 
   /** Finished recordings, waiting until there are so many. */
   async recordings(count = 1): Promise<string[]> {
-    await expect.poll(() => filesIn(this.folder, ".cast").length).toBe(count);
-    return filesIn(this.folder, ".cast");
+    return await eventually(`${count} finished recordings`, () => {
+      const files = filesIn(this.folder, ".cast");
+      return files.length === count && files;
+    });
   }
 
   /** The text of the only finished recording. */

@@ -1,0 +1,131 @@
+import { maskControls } from "../../observability/mask-controls.ts";
+import { parseHeader } from "../../recording/format/asciicast.ts";
+import {
+  COMMENT,
+  digestLine,
+  digestOf,
+  EXPLICIT_SALTS,
+  saltLine,
+  saltOf,
+} from "../../recording/format/chain.ts";
+import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { readRecording } from "../../recording/reading/read-recording.ts";
+import { readLines } from "../../recording/reading/recording-lines.ts";
+import type { Invocation } from "../command.ts";
+import type { recordingsFlags } from "../commands/recordings.ts";
+import { UsageError } from "../usage-error.ts";
+
+type Values = Invocation<typeof recordingsFlags>["values"];
+
+/** Writes a recording in another form to standard output. */
+export async function exportRecording(file: string, values: Values): Promise<number> {
+  const { format, stream, redact, "redact-command": redactsCommand } = values;
+  const isRedacted = redact.length > 0 || redactsCommand;
+  if (isRedacted && format !== "asciicast-v3") throw new UsageError("--redact is for --format asciicast-v3");
+  if (stream !== undefined && format.startsWith("asciicast"))
+    throw new UsageError("--stream is for text and raw");
+  switch (format) {
+    case "asciicast-v3":
+      await exportLines(file, isRedacted ? new Redaction(redact, redactsCommand) : undefined);
+      return 0;
+    case "asciicast-v2":
+      await exportVersion2(file);
+      return 0;
+    default:
+      await exportOutput(file, format, stream);
+      return 0;
+  }
+}
+
+async function exportLines(file: string, redaction: Redaction | undefined): Promise<void> {
+  const rest = await readLines(file, (line) => {
+    if (redaction === undefined) process.stdout.write(Buffer.concat([line, Buffer.from("\n")]));
+    else for (const each of redaction.line(line.toString("utf8"))) process.stdout.write(`${each}\n`);
+  });
+  if (rest.byteLength > 0) process.stdout.write(rest);
+}
+
+/** Replaces lines and keeps their digests. Lines that stay are followed by their salts. */
+class Redaction {
+  readonly #texts: readonly string[];
+  readonly #redactsCommand: boolean;
+  #header: string | undefined;
+  #seed: Buffer | undefined;
+  #index = 0;
+
+  constructor(texts: readonly string[], redactsCommand: boolean) {
+    this.#texts = texts;
+    this.#redactsCommand = redactsCommand;
+  }
+
+  line(line: string): string[] {
+    if (this.#header === undefined) {
+      this.#header = line;
+      return [];
+    }
+    if (this.#seed === undefined) return this.#begin(line, this.#header);
+    if (!line.startsWith("[")) return [line];
+    this.#index += 1;
+    const [interval, code, data] = JSON.parse(line) as [number, string, string];
+    const isHit = this.#texts.some((text) => shownIn(code, data).includes(text));
+    if (!isHit) return [line, saltLine(saltOf(this.#seed, this.#index))];
+    const digest = digestLine(digestOf(saltOf(this.#seed, this.#index), line));
+    return [`[${interval.toFixed(3)}, "m", "redacted"]`, digest];
+  }
+
+  #begin(line: string, header: string): string[] {
+    const { seed } = line.startsWith(COMMENT) ? JSON.parse(line.slice(COMMENT.length)) : {};
+    if (typeof seed !== "string") throw new Error("it is redacted already, or not a recording of Sluice");
+    this.#seed = Buffer.from(seed, "base64");
+    const salt = saltOf(this.#seed, 0);
+    if (!this.#redactsCommand) return [header, EXPLICIT_SALTS, saltLine(salt)];
+    const parsed = parseHeader(header);
+    const { command: _, ...rest } = parsed ?? {};
+    const facts = { ...parsed?.sluice, command: [] };
+    return [JSON.stringify({ ...rest, sluice: facts }), EXPLICIT_SALTS, digestLine(digestOf(salt, header))];
+  }
+}
+
+/** What an event shows: exact bytes are base64. */
+function shownIn(code: string, data: string): string {
+  return code === "b" ? Buffer.from(data, "base64").toString("latin1") : data;
+}
+
+/** For players that know no v3: times since the start; our own events are left out. */
+async function exportVersion2(file: string): Promise<void> {
+  const events: string[] = [];
+  const { header } = await readRecording(file, ({ code, data }, seconds) => {
+    if ("oirm".includes(code)) events.push(JSON.stringify([Number(seconds.toFixed(3)), code, data]));
+  });
+  const { term, timestamp, command, title } = header;
+  const first = { version: 2, width: term.cols, height: term.rows, timestamp, command, title };
+  process.stdout.write(`${[JSON.stringify(first), ...events].join("\n")}\n`);
+}
+
+async function exportOutput(file: string, format: "text" | "raw", stream: string | undefined): Promise<void> {
+  const filter = new TerminalFilter();
+  let current = "stdout";
+  let held: Buffer | undefined;
+  const write = (bytes: Buffer | undefined): void => {
+    if (bytes === undefined) return;
+    if (format === "raw") process.stdout.write(bytes);
+    else process.stdout.write(maskControls(plain(filter.push(bytes.toString("utf8")))));
+  };
+  await readRecording(file, ({ code, data }) => {
+    if (code === "s") current = data;
+    const isWanted = stream === undefined || stream === current;
+    if (code === "b" && format === "raw" && isWanted) held = Buffer.from(data, "base64");
+    if (code !== "o") return;
+    write(held);
+    held = isWanted ? Buffer.from(data, "utf8") : undefined;
+  });
+  write(held);
+}
+
+/** The text without what moves the cursor. */
+function plain(text: string): string {
+  return text.replace(MOVES, "").replace(/\r\n?/g, "\n");
+}
+
+const ESC = String.fromCharCode(27);
+const MOVES = new RegExp(`${ESC}(?:\\[[^@-~]*[@-~]|[()*+].|.)`, "g");

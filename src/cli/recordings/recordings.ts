@@ -1,0 +1,145 @@
+import { appendFile, readFile, unlink } from "node:fs/promises";
+import path from "node:path";
+import { maskControls, quietJson } from "../../observability/mask-controls.ts";
+import { findRecording, findRecordings, folderOf } from "../../recording/reading/find-recordings.ts";
+import { type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
+import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
+import type { Invocation } from "../command.ts";
+import type { recordingsFlags } from "../commands/recordings.ts";
+import { UsageError } from "../usage-error.ts";
+import { exportRecording } from "./export-recording.ts";
+
+type Values = Invocation<typeof recordingsFlags>["values"];
+
+/** Runs one action on recordings. Exit code 1 if one does not verify. */
+export async function run({ values, operands }: Invocation<typeof recordingsFlags>): Promise<number> {
+  const [action, ...names] = operands;
+  switch (action) {
+    case "list":
+      if (names.length > 0) throw new UsageError("list takes no operand but --folder");
+      return await list(values);
+    case "verify":
+      return await verify(
+        names.length === 0 && values.folder !== undefined ? [values.folder] : names,
+        values,
+      );
+    case "show":
+      return await show(await one(names, values), values);
+    case "export":
+      return await exportRecording(await one(names, values), values);
+    case "delete":
+      return await remove(names, values);
+    default:
+      throw new UsageError("the first operand must be list, show, verify, export or delete", {
+        showsUsage: true,
+      });
+  }
+}
+
+async function one(names: readonly string[], { folder }: Values): Promise<string> {
+  const [name] = names;
+  if (name === undefined || names.length > 1)
+    throw new UsageError("name one recording", { showsUsage: true });
+  return await findRecording(folder, name);
+}
+
+function requireFolder({ folder }: Values): string {
+  if (folder === undefined) throw new UsageError("--folder is required here");
+  return folder;
+}
+
+async function list(values: Values): Promise<number> {
+  const rows: string[][] = [["STARTED", "SECONDS", "USER", "SESSION", "COMMAND", "END", "ID"]];
+  const objects: object[] = [];
+  for (const file of await findRecordings(requireFolder(values))) {
+    try {
+      const summary = await readRecording(file);
+      rows.push(rowOf(summary));
+      objects.push(objectOf(file, summary));
+    } catch (error) {
+      process.stderr.write(`${maskControls(file)}: ${(error as Error).message}\n`);
+    }
+  }
+  if (values.output === "json") process.stdout.write(`${objects.map(quietJson).join("\n")}\n`);
+  else process.stdout.write(tableOf(rows));
+  return 0;
+}
+
+function rowOf({ header, seconds, exitCode, head }: RecordingSummary): string[] {
+  const { sluice: facts } = header;
+  const { startedAt = "", user = "", subresource = "", namespace = "", pod = "", session = "" } = facts ?? {};
+  const end = head === undefined ? "unfinished" : exitCode === undefined ? head.end : `exit ${exitCode}`;
+  const command = (facts?.command ?? []).join(" ").slice(0, 40);
+  return [startedAt, seconds.toFixed(1), user, `${subresource} ${namespace}/${pod}`, command, end, session];
+}
+
+function objectOf(file: string, { header, seconds, exitCode, head }: RecordingSummary): object {
+  return { file, ...header.sluice, seconds: Number(seconds.toFixed(3)), exitCode, head };
+}
+
+function tableOf(rows: readonly string[][]): string {
+  const widths = (rows[0] as string[]).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  );
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, index) => maskControls(cell).padEnd(widths[index] as number))
+          .join("  ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}
+
+async function show(file: string, values: Values): Promise<number> {
+  const object = objectOf(file, await readRecording(file));
+  if (values.output === "json") process.stdout.write(`${quietJson(object)}\n`);
+  else
+    for (const [name, value] of Object.entries(object))
+      if (value !== undefined)
+        process.stdout.write(
+          `${name}: ${typeof value === "string" ? maskControls(value) : quietJson(value)}\n`,
+        );
+  return 0;
+}
+
+async function verify(places: readonly string[], { key }: Values): Promise<number> {
+  if (places.length === 0) throw new UsageError("name a recording, or a folder", { showsUsage: true });
+  let code = 0;
+  let count = 0;
+  for (const place of places) {
+    for (const file of await findRecordings(place)) {
+      count += 1;
+      const keys = await readPublicKeys(key, key.length > 0 ? undefined : folderOf(file));
+      const { verdict, chunk, problem, redacted } = await verifyRecording(file, keys);
+      if (verdict !== "unchanged") code = 1;
+      const where = verdict === "changed" ? ` at chunk ${chunk}` : "";
+      const what = problem === undefined ? "" : `: ${problem}`;
+      const less = redacted > 0 ? ` (${redacted} lines are redacted)` : "";
+      process.stdout.write(`${maskControls(file)}: ${verdict}${where}${what}${less}\n`);
+    }
+  }
+  if (count > 0) return code;
+  process.stderr.write("there is no recording\n");
+  return 1;
+}
+
+/** Deletes recordings; a line in `deleted.jsonl` tells a deleted one from one that vanished. */
+async function remove(names: readonly string[], values: Values): Promise<number> {
+  const folder = requireFolder(values);
+  if (names.length === 0) throw new UsageError("name the recordings by their ids");
+  for (const name of names) {
+    const file = await findRecording(folder, name);
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+    const deleted = {
+      file: path.relative(folder, file),
+      deletedAt: new Date().toISOString(),
+      head: lines.at(-1),
+    };
+    await appendFile(path.join(folder, "deleted.jsonl"), `${JSON.stringify(deleted)}\n`, { mode: 0o600 });
+    await unlink(file);
+    process.stdout.write(`${maskControls(name)} is deleted\n`);
+  }
+  return 0;
+}

@@ -1,0 +1,103 @@
+const ESC = "\u001b";
+/** Characters of an escape sequence. Past it the sequence is dropped, and what follows is text. */
+const MAX_SEQUENCE = 4_096;
+
+type State = "text" | "escape" | "csi" | "string" | "string-escape" | "charset";
+
+/**
+ * Makes recorded output harmless for the terminal that replays it: text, colours, cursor and screen
+ * stay; what makes a terminal answer, copy, open, or rename goes. Sequences may be cut anywhere.
+ */
+export class TerminalFilter {
+  #state: State = "text";
+  #sequence = "";
+
+  push(text: string): string {
+    let shown = "";
+    for (const character of text) shown += this.#take(character);
+    return shown;
+  }
+
+  #take(character: string): string {
+    const code = character.codePointAt(0) as number;
+    if (this.#state === "text") return this.#text(character, code);
+    // CAN and SUB end any sequence.
+    if (code === 0x18 || code === 0x1a) return this.#end("");
+    this.#sequence += character;
+    if (this.#sequence.length > MAX_SEQUENCE) return this.#end("");
+    switch (this.#state) {
+      case "escape":
+        return this.#escape(character);
+      case "charset":
+        return this.#end(this.#sequence);
+      case "csi":
+        if (code < 0x20) return this.#end("");
+        return code >= 0x40 && code <= 0x7e
+          ? this.#end(isHarmless(this.#sequence) ? this.#sequence : "")
+          : "";
+      case "string":
+        if (code === 0x07 || code === 0x9c) return this.#end("");
+        if (character === ESC) this.#state = "string-escape";
+        return "";
+      case "string-escape":
+        if (character === "\\") return this.#end("");
+        this.#state = character === ESC ? "string-escape" : "string";
+        return "";
+    }
+  }
+
+  #text(character: string, code: number): string {
+    if (character === ESC) {
+      this.#state = "escape";
+      this.#sequence = ESC;
+      return "";
+    }
+    // ENQ makes a terminal answer; SO and SI change its character set; C1 controls are sequences, too.
+    const isControl = code < 0x20 || code === 0x7f;
+    if (isControl) return "\t\n\r\b\u000b\u000c".includes(character) ? character : "";
+    return code >= 0x80 && code <= 0x9f ? this.#c1(code) : character;
+  }
+
+  #c1(code: number): string {
+    if (code === 0x9b) {
+      this.#state = "csi";
+      this.#sequence = `${ESC}[`;
+    } else if ([0x90, 0x98, 0x9d, 0x9e, 0x9f].includes(code)) this.#state = "string";
+    return "";
+  }
+
+  #escape(character: string): string {
+    if (character === "[") this.#state = "csi";
+    // OSC, DCS, SOS, PM, APC: titles, clipboards, links, requests.
+    else if ("]PX^_".includes(character)) this.#state = "string";
+    else if ("()*+".includes(character)) this.#state = "charset";
+    else return this.#end("78DEHM".includes(character) ? this.#sequence : "");
+    return "";
+  }
+
+  #end(shown: string): string {
+    this.#state = "text";
+    this.#sequence = "";
+    return shown;
+  }
+}
+
+/** Modes that show a screen as it was: wrap, cursor, alternate screen, synchronised output. */
+const MODES = new Set(["6", "7", "12", "25", "47", "1047", "1048", "1049", "2026"]);
+
+function isHarmless(sequence: string): boolean {
+  const final = sequence.at(-1) as string;
+  const parameters = sequence.slice(2, -1);
+  // Private parameters and intermediates belong to requests and settings, but for the modes below.
+  if (final === "h" || final === "l") {
+    if (parameters === "4") return true;
+    return (
+      parameters.startsWith("?") &&
+      parameters
+        .slice(1)
+        .split(";")
+        .every((mode) => MODES.has(mode))
+    );
+  }
+  return /^[\d;:]*$/.test(parameters) && "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu".includes(final);
+}

@@ -1,0 +1,24 @@
+import { createReadStream } from "node:fs";
+
+/** The longest line of a recording is the output of one read, escaped. Past it the file is refused. */
+export const MAX_LINE_BYTES: number = 16 * 1024 * 1024;
+
+/** Calls `onLine` for each line, without its end; resolves with what follows the last one. */
+export async function readLines(file: string, onLine: (line: Buffer) => void): Promise<Buffer> {
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, from)) {
+      const own = chunk.subarray(from, end);
+      onLine(rest.length === 0 ? own : Buffer.concat([...rest, own]));
+      rest = [];
+      restBytes = 0;
+      from = end + 1;
+    }
+    if (from < chunk.byteLength) rest.push(chunk.subarray(from));
+    restBytes += chunk.byteLength - from;
+    if (restBytes > MAX_LINE_BYTES) throw new Error("it has a line that is too long");
+  }
+  return Buffer.concat(rest);
+}

@@ -1,0 +1,44 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { type CheckedRecording, RecordingCheck } from "../format/check-recording.ts";
+import { isSignedBy, keyNameOf } from "../format/signed-head.ts";
+import { readLines } from "./recording-lines.ts";
+
+export interface Verified extends Omit<CheckedRecording, "verdict"> {
+  /** `unknown-key`: unchanged, but nothing says that the signer is known. */
+  readonly verdict: CheckedRecording["verdict"] | "bad-signature" | "unknown-key";
+}
+
+/** Checks a file's chain and signature; needs no server. Rejects if the file is unreadable. */
+export async function verifyRecording(file: string, keys: readonly KeyObject[]): Promise<Verified> {
+  const check = new RecordingCheck();
+  const rest = await readLines(file, (line) => check.line(line));
+  const checked = check.end(rest);
+  const { head, signature } = checked;
+  if (head === undefined || signature === undefined) return checked;
+  const key = keys.find((each) => keyNameOf(each) === head.key);
+  if (key === undefined) return { ...checked, verdict: "unknown-key", problem: `no key is ${head.key}` };
+  if (isSignedBy(head, signature, key)) return checked;
+  return { ...checked, verdict: "bad-signature", problem: "the signature is not of this end" };
+}
+
+/** Public keys of these files, and of the folder's `keys`. Throws for a file that is not a key. */
+export async function readPublicKeys(files: readonly string[], folder?: string): Promise<KeyObject[]> {
+  const own = folder === undefined ? [] : await keysIn(path.join(folder, "keys"));
+  return await Promise.all(
+    [...files, ...own].map(async (file) => {
+      const pem = await readFile(file, "utf8");
+      try {
+        return createPublicKey(pem);
+      } catch {
+        throw new Error(`${file} is not a public key`);
+      }
+    }),
+  );
+}
+
+async function keysIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.endsWith(".pem")).map((name) => path.join(folder, name));
+}

@@ -1,0 +1,106 @@
+import { generateKeyPairSync } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
+import { play } from "../../support/recording/played.ts";
+import { RecordedGateway } from "../../support/recording/recorded-gateway.ts";
+import { Sluice } from "../../support/sluice.ts";
+
+const sluice = new Sluice({});
+let gateway: RecordedGateway;
+let file = "";
+let id = "";
+let text = "";
+
+beforeAll(async () => {
+  gateway = await RecordedGateway.start();
+  const script =
+    "printf 'one secret-word\\r\\n\\377'; printf '\\033]52;c;ZXZpbA==\\007\\033[1mbold'; echo error >&2; exit 4";
+  const path = execPath({ namespace: "default", pod: "web", container: "main" }, ["sh", "-c", script]);
+  const sink = { takePart: () => undefined };
+  await new WebSocketExecutor(gateway.target, path).stream({ stdout: sink, stderr: sink });
+  [file = ""] = await gateway.recordings();
+  text = readFileSync(file, "utf8");
+  id = String((play(text).header.sluice as { session: string }).session);
+});
+afterAll(() => gateway.stop());
+
+describe("sluice recordings", () => {
+  it("list and show say who did what, and how it ended", async () => {
+    const list = await sluice.run(["recordings", "list", "--folder", gateway.folder]);
+    expect(list.stdout).toContain("tester");
+    expect(list.stdout).toContain("exec default/web");
+    expect(list.stdout).toContain("exit 4");
+    expect(list.stdout).toContain(id);
+    const show = await sluice.run(["recordings", "show", "--folder", gateway.folder, id, "-o", "json"]);
+    expect(JSON.parse(show.stdout)).toMatchObject({ session: id, exitCode: "4", head: { gaps: 0 } });
+  });
+
+  it("verify knows the folder's key, or the given ones, and finds a change", async () => {
+    const verified = await sluice.run(["recordings", "verify", gateway.folder]);
+    expect(verified).toMatchObject({ exitCode: 0, stdout: `${file}: unchanged\n` });
+    const other = path.join(gateway.folder, "other.pem");
+    const { publicKey } = generateKeyPairSync("ed25519");
+    writeFileSync(other, publicKey.export({ type: "spki", format: "pem" }));
+    const unknown = await sluice.run(["recordings", "verify", file, "--key", other]);
+    expect(unknown).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("unknown-key") });
+    writeFileSync(file, text.replace("secret-word", "secret-w0rd"));
+    const changed = await sluice.run(["recordings", "verify", file]);
+    writeFileSync(file, text);
+    expect(changed).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("changed at chunk 1") });
+  });
+
+  it("export leaves out what is redacted, and still verifies", async () => {
+    const args = ["recordings", "export", file, "--redact", "secret-word", "--redact-command"];
+    const { stdout } = await sluice.run(args);
+    expect(stdout).not.toContain("secret-word");
+    const copy = path.join(path.dirname(file), "copy.cast");
+    writeFileSync(copy, stdout);
+    const verified = await sluice.run(["recordings", "verify", copy]);
+    expect(verified.stdout).toMatch(/copy\.cast: unchanged \([1-3] lines are redacted\)\n/);
+    expect(verified.exitCode).toBe(0);
+    writeFileSync(copy, stdout.replace('"error\\n"', '"err0r\\n"'));
+    expect(await sluice.run(["recordings", "verify", copy])).toMatchObject({ exitCode: 1 });
+    writeFileSync(copy, text);
+  });
+
+  it("export has other forms", async () => {
+    const exported = async (...more: string[]) =>
+      (await sluice.run(["recordings", "export", file, "--format", ...more])).stdout;
+    expect(await exported("text", "--stream", "stderr")).toBe("error\n");
+    expect(await exported("text", "--stream", "stdout")).toBe("one secret-word\n\ufffdbold");
+    const [header = "", ...events] = (await exported("asciicast-v2")).trimEnd().split("\n");
+    expect(JSON.parse(header)).toMatchObject({ version: 2, width: 80, height: 24 });
+    expect(events.map((line) => JSON.parse(line)[1]).every((code) => code === "o")).toBe(true);
+  });
+
+  it("replay shows it, without what attacks the terminal", async () => {
+    const { stdout, exitCode } = await sluice.run(["replay", "--folder", gateway.folder, id, "--idle", "0s"]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("\u001b[1mbold");
+    expect(stdout).not.toContain("52;c;");
+    const raw = await sluice.run(["replay", file, "--raw", "--idle", "0s"]);
+    expect(raw.stdout).toContain("\u001b]52;c;ZXZpbA==\u0007");
+  });
+
+  it.each([
+    [["recordings"], "list, show"],
+    [["recordings", "list"], "--folder"],
+    [["recordings", "delete", "x"], "--folder"],
+    [["replay"], "one recording"],
+    [["recordings", "export", "x.cast", "--redact", "a", "--format", "raw"], "--redact"],
+  ])("%j is a usage error", async (args, message) => {
+    const { exitCode, stderr } = await sluice.run(args);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  it("delete removes a recording, and leaves its head", async () => {
+    const { stdout } = await sluice.run(["recordings", "delete", "--folder", gateway.folder, id]);
+    expect(stdout).toBe(`${id} is deleted\n`);
+    expect(existsSync(file)).toBe(false);
+    expect(readFileSync(path.join(gateway.folder, "deleted.jsonl"), "utf8")).toContain(id);
+    const gone = await sluice.run(["recordings", "show", "--folder", gateway.folder, id]);
+    expect(gone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no recording") });
+  });
+});

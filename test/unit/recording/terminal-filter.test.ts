@@ -1,0 +1,74 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { TerminalFilter } from "../../../src/recording/format/terminal-filter.ts";
+
+const filtered = (...parts: readonly string[]): string => {
+  const filter = new TerminalFilter();
+  return parts.map((part) => filter.push(part)).join("");
+};
+
+describe("what a replay passes on to the terminal", () => {
+  it.each([
+    "text \u00e4\u{1f600}\r\n\t\b",
+    "\u001b[1;31mred\u001b[0m",
+    "\u001b[38:2::1:2:3mcolour",
+    "\u001b[2J\u001b[H\u001b[10;20H\u001b[K\u001b[3A",
+    "\u001b[?1049h\u001b[?25l\u001b[?25h\u001b[?1049l",
+    "\u001b(B\u001b)0\u001b7\u001b8\u001bM",
+    "\u001b[4h\u001b[4l\u001b[1;24r",
+  ])("is all of %j", (text) => {
+    expect(filtered(text)).toBe(text);
+  });
+
+  it.each([
+    ["a clipboard", "\u001b]52;c;ZWNobyBldmls\u0007"],
+    ["a clipboard, ended by ST", "\u001b]52;c;ZWNobyBldmls\u001b\\"],
+    ["a title", "\u001b]0;title\u0007"],
+    ["a report of the title", "\u001b[21t"],
+    ["a link", "\u001b]8;;https://evil.example\u0007"],
+    ["a request for the device", "\u001b[c\u001b[>c\u001b[=c\u001bZ"],
+    ["a request for the cursor", "\u001b[6n\u001b[?6n\u001b[5n"],
+    ["a request for settings", "\u001bP$qm\u001b\\"],
+    ["a request for a mode", "\u001b[?2004$p"],
+    ["an answerback", "\u0005"],
+    ["pasted text and reports of the mouse", "\u001b[?2004h\u001b[?1000h\u001b[?1003h\u001b[?1006h"],
+    ["a mode beside a harmless one", "\u001b[?25;1000h"],
+    ["keys that send other codes", "\u001b[>4;2m\u001b[>1u\u001b[?1h\u001b="],
+    ["a reset", "\u001bc"],
+    ["an image", "\u001bPq#0;2;0;0;0\u001b\\\u001b_Gf=100;AAAA\u001b\\"],
+    ["8-bit controls", "\u009d52;c;ZXZpbA==\u009c\u009b6n\u0090$qm\u009c"],
+    ["one that is broken off", "\u001b[6\u0018"],
+    ["a privacy message", "\u001b^secret\u001b\\"],
+  ])("is nothing of %s", (_what, attack) => {
+    expect(filtered(`before${attack}after`)).toBe("beforeafter");
+  });
+
+  it("is the same wherever the recording is cut", () => {
+    const pieces = [
+      "\u001b",
+      "[",
+      "]",
+      "52;c;",
+      "\u0007",
+      "\\",
+      "P",
+      "6n",
+      "31m",
+      "x",
+      "\u009b",
+      "\u0018",
+      "?",
+      "h",
+    ];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 30 }), fc.nat(60), (parts, cut) => {
+        const text = parts.join("");
+        expect(filtered(text.slice(0, cut), text.slice(cut))).toBe(filtered(text));
+      }),
+    );
+  });
+
+  it("shows what follows a sequence that does not end", () => {
+    expect(filtered(`\u001b]0;${"x".repeat(5_000)}visible`)).toMatch(/visible$/);
+  });
+});
