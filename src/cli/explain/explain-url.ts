@@ -1,6 +1,5 @@
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import { atOnce } from "../../lifecycle/slices.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import type { IngressListener } from "../../config/sections/ingress-listener.ts";
@@ -12,6 +11,7 @@ import { withoutSegments } from "../../ingress/request-path.ts";
 import type { RouteBackend } from "../../ingress/route-backend.ts";
 import type { RouteTable } from "../../ingress/route-table.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
+import { atOnce } from "../../lifecycle/slices.ts";
 import { UsageError } from "../usage-error.ts";
 
 /**

@@ -73,10 +73,7 @@ export function servesApi({ apiServer, ingress }: Listeners): boolean {
 /** Without a traffic listener the process would serve no client. */
 function checkTraffic({ apiServer, kubelet, ingress }: Listeners, section: Section): void {
   if ([apiServer, kubelet, ingress].some((listener) => listener !== undefined)) return;
-  section.problem(
-    "apiServer",
-    "is required without kubelet and ingress: traffic needs a listener",
-  );
+  section.problem("apiServer", "is required without kubelet and ingress: traffic needs a listener");
 }
 
 /** Two listeners can share a port only on different addresses. */
