@@ -226,7 +226,7 @@ async function lookup() {
     for (let index = 0; index < hosts; index++) {
       const host = index % 10 === 0 ? `*.zone-${index}.example.com` : `host-${index}.example.com`;
       for (const route of ["/", "/api/v1", "/static/"])
-        table.add({ host, path: route, pathType: "Prefix", backend: index });
+        table.add({ host, path: route, pathType: "Prefix", route: index });
     }
     const asked = Array.from({ length: 1000 }, (_, index) => {
       const at = (index * 7919) % hosts;

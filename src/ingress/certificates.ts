@@ -8,10 +8,11 @@ import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { readAuthority } from "./backend-tls.ts";
 import { HostOwners } from "./host-owners.ts";
 import { wildcardOf } from "./request-host.ts";
+import type { RouteOrigin } from "./route.ts";
 
 /** A Secret that cannot be served as written: a Warning Event on the Ingress that names it. */
 interface CertificateProblem {
-  readonly ingress: Ingress;
+  readonly origin: RouteOrigin;
   readonly message: string;
 }
 
@@ -113,7 +114,7 @@ export function* compilingCertificates(
       const name = JSON.stringify(authority.slice(0, 253));
       if ("problem" in found) {
         const message = `secret ${name} ${found.problem}; backends that speak TLS are answered 503`;
-        problems.push({ ingress, message });
+        problems.push({ origin: ingress, message });
       }
     }
     yield;
@@ -124,7 +125,7 @@ export function* compilingCertificates(
       yield;
       if (typeof found === "string") {
         problems.push({
-          ingress,
+          origin: ingress,
           message: `secret ${JSON.stringify(secretName)} ${found}; the default certificate is served`,
         });
         continue;

@@ -8,7 +8,7 @@ import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
 import { rewrittenTarget } from "./path-rewrite.ts";
 import { withoutSegments } from "./request-path.ts";
-import type { RouteBackend, StreamingRoute } from "./route-backend.ts";
+import { accepts, backendOf, type RouteBackend, type StreamingRoute } from "./route.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
 import { chooseSticky } from "./sticky-endpoints.ts";
 
@@ -40,6 +40,8 @@ export interface ChosenUpstream {
   readonly tunnelIdleTimeoutMs: number;
   /** Streaming legs neither follow redirects nor return them. */
   readonly rejectRedirects: boolean;
+  /** The X-Forwarded-Prefix of a rewritten path; undefined: as the client sent it. */
+  readonly forwardedPrefix: string | undefined;
   /** The next endpoint to try after a failed dial. */
   next(): EndpointUpstream | undefined;
   /**
@@ -58,13 +60,18 @@ export function chooseBackend(
   origin: RequestOrigin,
   context: IngressContext,
 ): ChosenBackend {
-  const route = context.routes().match(request.host, request.path);
+  const matched = context
+    .routes()
+    .match(request.host, request.path, (candidate) =>
+      accepts(candidate, { method: request.method, headers }),
+    );
+  const route = matched && backendOf(matched);
   const refuse = (refusal: StatusError): ChosenBackend => ({
     type: "answer",
     route,
     answer: ingressAnswer(refusal, headers),
   });
-  if (route === undefined) return refuse(WIRE_ERRORS["path-unknown"].ingress());
+  if (matched === undefined || route === undefined) return refuse(WIRE_ERRORS["path-unknown"].ingress());
   if (route.type === "streaming") {
     if (!context.isGatewayHealthy(route.name))
       return refuse(WIRE_ERRORS["streaming-gateway-silent"].ingress());
@@ -74,11 +81,11 @@ export function chooseBackend(
     );
   }
   const { options } = route;
-  if (options.redirectsToTls && !context.edge.isHttps(headers, origin)) {
+  const { redirectsToTls, rewrite } = matched.filters;
+  if (redirectsToTls && !context.edge.isHttps(headers, origin)) {
     if (request.host === "") return refuse(WIRE_ERRORS["host-missing"].ingress());
     return { type: "answer", route, answer: tlsRedirect(request.host, request.target) };
   }
-  const { rewrite } = route;
   // `OPTIONS *` has no path.
   const isRewritten = rewrite !== undefined && request.path !== undefined;
   const target = isRewritten ? rewrittenTarget(rewrite, request.target) : request.target;
@@ -101,6 +108,7 @@ export function chooseBackend(
     bodyTimeoutMs: options.bodyTimeoutMs,
     tunnelIdleTimeoutMs: options.tunnelIdleTimeoutMs,
     rejectRedirects: false,
+    forwardedPrefix: rewrite?.forwardedPrefix,
     next: () => {
       let next = turn.next();
       // The session's own endpoint was already tried.
@@ -140,6 +148,7 @@ function streamingBackend(
     bodyTimeoutMs: undefined,
     tunnelIdleTimeoutMs: DEFAULT_TUNNEL_IDLE_TIMEOUT_MS,
     rejectRedirects: true,
+    forwardedPrefix: undefined,
     next: () => undefined,
   };
 }

@@ -6,13 +6,14 @@ import type { IngressClasses } from "./ingress-classes.ts";
 import { type PathRewrite, rulePathWith } from "./path-rewrite.ts";
 import type { PathType } from "./path-tree.ts";
 import { rulePathOf } from "./request-path.ts";
-import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
+import type { Route, RouteOrigin } from "./route.ts";
+import { routeBackendOf } from "./route-backend.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";
 import { RouteTable } from "./route-table.ts";
 
 /** A rule that cannot be served as written: a Warning Event on its Ingress. */
 export interface RouteProblem {
-  readonly ingress: Ingress;
+  readonly origin: RouteOrigin;
   readonly reason:
     | "SkippedBackend"
     | "InvalidAnnotation"
@@ -25,7 +26,7 @@ export interface RouteProblem {
 }
 
 export interface CompiledRoutes {
-  readonly table: RouteTable<RouteBackend>;
+  readonly table: RouteTable<Route>;
   /** The compiled Ingresses, in order of precedence. */
   readonly ingresses: readonly Ingress[];
   readonly problems: readonly RouteProblem[];
@@ -62,7 +63,7 @@ export function* compileRoutes(
   ingresses: readonly Ingress[],
   hostOwnership: HostOwnership,
 ): Generator<void, CompiledRoutes> {
-  const table = new RouteTable<RouteBackend>();
+  const table = new RouteTable<Route>();
   const problems: RouteProblem[] = [];
   const owners = new HostOwners(ingresses);
   for (const ingress of ingresses) {
@@ -87,7 +88,7 @@ function foreignHosts(
     foreign.add(host);
     const consequence = hostOwnership === "first" ? "are not served" : "are served beside those";
     const message = `host ${JSON.stringify(host)} was named first by an Ingress of another namespace: its rules here ${consequence}`;
-    problems.push({ ingress, reason: "HostOfAnotherNamespace", message, owner: keyOf(owner) });
+    problems.push({ origin: ingress, reason: "HostOfAnotherNamespace", message, owner: keyOf(owner) });
   }
   return foreign;
 }
@@ -96,11 +97,11 @@ function addIngress(
   ingress: Ingress,
   foreign: ReadonlySet<string | undefined>,
   hostOwnership: HostOwnership,
-  table: RouteTable<RouteBackend>,
+  table: RouteTable<Route>,
   problems: RouteProblem[],
 ): void {
   const { options, problems: found } = routeOptionsOf(ingress);
-  for (const message of found) problems.push({ ingress, reason: "InvalidAnnotation", message });
+  for (const message of found) problems.push({ origin: ingress, reason: "InvalidAnnotation", message });
   const { defaultBackend, rules = [] } = ingress.spec ?? {};
   for (const rule of rules) {
     const host = hostOf(rule);
@@ -109,46 +110,50 @@ function addIngress(
     table.addHost(host);
     for (const { path = "", pathType, backend } of http?.paths ?? []) {
       const read = rulePathWith(options.rewriting, path, pathType);
-      const served = servedBackend(ingress, backend, read.path, options, problems, read.rewrite);
+      const served = routeTo(ingress, backend, read.path, options, problems, read.rewrite);
       if (served === undefined) continue;
       if (read.problem !== undefined)
-        problems.push({ ingress, reason: "InvalidAnnotation", message: read.problem });
+        problems.push({ origin: ingress, reason: "InvalidAnnotation", message: read.problem });
       if (!read.isPattern && isRegularExpression(path, pathType)) {
         const message = `path ${JSON.stringify(path)} looks like a regular expression and is not one here: it is matched literally, as a prefix`;
-        problems.push({ ingress, reason: "RegularExpression", message });
+        problems.push({ origin: ingress, reason: "RegularExpression", message });
       }
-      const route = {
+      const placed = {
         host,
         path: rulePathOf(read.path),
         pathType: read.isPattern ? ("Prefix" as const) : pathTypeOf(pathType),
-        backend: served,
+        route: served,
       };
-      if (table.add(route)) continue;
-      const message = `${host ?? "any host"}${path} (${route.pathType}) is served for another rule that is older`;
-      problems.push({ ingress, reason: "DuplicateRoute", message });
+      if (table.add(placed)) continue;
+      const message = `${host ?? "any host"}${path} (${placed.pathType}) is served for another rule that is older`;
+      problems.push({ origin: ingress, reason: "DuplicateRoute", message });
     }
   }
   if (defaultBackend === undefined) return;
   const { rewriting } = options;
   const own = rewriting?.type === "prefix" ? rulePathWith(rewriting, "/", undefined).rewrite : undefined;
-  const served = servedBackend(ingress, defaultBackend, "/", options, problems, own);
+  const served = routeTo(ingress, defaultBackend, "/", options, problems, own);
   if (served === undefined) return;
   // A request for another tenant's host must not fall back to this Ingress.
   const hosts = rules.map(hostOf).filter((host) => !foreign.has(host));
-  table.addDefault({ hosts, backend: served });
+  table.addDefault({ hosts, route: served });
 }
 
-function servedBackend(
+/** An Ingress's path takes every request of it, for its one backend. */
+function routeTo(
   ingress: Ingress,
   backend: Parameters<typeof routeBackendOf>[0],
   path: string,
   options: RouteOptions,
   problems: RouteProblem[],
   rewrite?: PathRewrite,
-): RouteBackend | undefined {
-  const served = routeBackendOf(backend, path, ingress, options, rewrite);
-  if (served.type !== "skipped") return served;
-  problems.push({ ingress, reason: "SkippedBackend", message: served.message });
+): Route | undefined {
+  const served = routeBackendOf(backend, path, ingress, options);
+  if (served.type !== "skipped") {
+    const { redirectsToTls } = options;
+    return { filters: { redirectsToTls, rewrite }, backends: [{ weight: 1, backend: served }] };
+  }
+  problems.push({ origin: ingress, reason: "SkippedBackend", message: served.message });
   return undefined;
 }
 

@@ -90,7 +90,7 @@ async function buildIngress(
     (it) => it.stop(),
   );
   const reporter = new ProblemReporter({
-    log: ({ ingress: { metadata }, reason, message, owner }) =>
+    log: ({ origin: { metadata }, reason, message, owner }) =>
       logger.warn(
         { namespace: metadata.namespace ?? "default", ingress: metadata.name, reason, owner },
         message,

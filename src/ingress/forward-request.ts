@@ -23,7 +23,7 @@ import {
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest, sourceOf } from "./ingress-request.ts";
-import type { RouteBackend } from "./route-backend.ts";
+import type { RouteBackend } from "./route.ts";
 import { H2C_APP_PROTOCOL } from "./route-problems.ts";
 import { traceExchange } from "./trace-exchange.ts";
 
@@ -190,7 +190,7 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   editHeaders(edit: HeaderEdit): HeaderEdit {
     addTrace(edit, this.#trace);
-    addForwardedHeaders(edit, this.#request, this.#exchange, this.#context, this.#chosen.route);
+    addForwardedHeaders(edit, this.#request, this.#exchange, this.#context, this.#chosen.forwardedPrefix);
     return edit;
   }
 

@@ -139,7 +139,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           path: chosen.target,
           headers,
           editHeaders: (edit) => {
-            addForwardedHeaders(edit, request, origin, context, chosen.route);
+            addForwardedHeaders(edit, request, origin, context, chosen.forwardedPrefix);
             return edit;
           },
           editResponseHeaders: (lines) => {

@@ -2,7 +2,6 @@ import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { addForwardedOrigin } from "../http/forwarded-headers.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
-import type { RouteBackend } from "./route-backend.ts";
 
 /** Adds X-Forwarded-* headers; trusts those of trusted proxies only. Host stays as the client wrote it. */
 export function addForwardedHeaders(
@@ -10,7 +9,7 @@ export function addForwardedHeaders(
   { authority }: IngressRequest,
   { isTls, remoteAddress }: RequestOrigin,
   { edge }: IngressContext,
-  route: RouteBackend,
+  prefix: string | undefined,
 ): void {
   if (authority !== undefined) edit.set("Host", authority);
   addForwardedOrigin(edit, {
@@ -19,6 +18,5 @@ export function addForwardedHeaders(
     protocol: isTls ? "https" : "http",
     host: authority,
   });
-  const prefix = route.type === "service" ? route.rewrite?.forwardedPrefix : undefined;
   if (prefix !== undefined) edit.set("X-Forwarded-Prefix", prefix);
 }

@@ -11,7 +11,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
 import type { AccessLog } from "./access-log.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
-import type { RouteBackend } from "./route-backend.ts";
+import type { Route } from "./route.ts";
 import type { RouteProblems } from "./route-problems.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { ServiceBalancer } from "./service-balancer.ts";
@@ -19,7 +19,7 @@ import type { ServiceBalancer } from "./service-balancer.ts";
 /** Shared by all requests of the front door. */
 export interface IngressContext extends ForwardingContext {
   /** The current table; the next request may see another one. */
-  routes(): RouteTable<RouteBackend>;
+  routes(): RouteTable<Route>;
   readonly balancer: ServiceBalancer;
   /** Problems that only requests reveal. */
   readonly problems: RouteProblems;

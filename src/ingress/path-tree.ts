@@ -1,60 +1,62 @@
+import { type Candidate, firstOf, withCandidate } from "./candidates.ts";
+
 export type PathType = "Exact" | "Prefix" | "ImplementationSpecific";
 
-/** A prefix rule, stored at its last element. */
-interface PrefixRule<Backend> {
-  readonly path: string;
-  readonly backend: Backend;
-}
-
-interface Element<Backend> {
-  rule: PrefixRule<Backend> | undefined;
-  children: Map<string, Element<Backend>> | undefined;
+interface Element<Route> {
+  /** The prefix rules that end here. */
+  candidates: Candidate<Route> | undefined;
+  children: Map<string, Element<Route>> | undefined;
 }
 
 /**
  * One host's paths (KEP-1453). Exact beats Prefix, the longest Prefix wins, the first of equal
- * rules stays. A lookup's steps depend on the path's elements, not on the number of rules.
+ * rules stays. If no candidate of a path accepts the request, the next shorter one is asked. A
+ * lookup's steps depend on the path's elements, not on the number of rules.
  */
-export class PathTree<Backend> {
-  readonly #exact = new Map<string, Backend>();
-  readonly #root: Element<Backend> = { rule: undefined, children: undefined };
+export class PathTree<Route> {
+  readonly #exact = new Map<string, Candidate<Route>>();
+  readonly #root: Element<Route> = { candidates: undefined, children: undefined };
 
-  /** Call in order of precedence: an existing rule stays. True if the rule was added. */
-  add(pathType: PathType, path: string, backend: Backend): boolean {
+  /** Call in order of precedence. False if an earlier rule takes all of the route's requests. */
+  add(pathType: PathType, path: string, route: Route, isConditional: boolean): boolean {
     if (pathType === "Exact") {
-      if (this.#exact.has(path)) return false;
-      this.#exact.set(path, backend);
-      return true;
+      const candidates = withCandidate(this.#exact.get(path), {
+        value: route,
+        pathLength: path.length,
+        isConditional,
+      });
+      if (candidates !== undefined) this.#exact.set(path, candidates);
+      return candidates !== undefined;
     }
     // ImplementationSpecific means Prefix here, and an empty path matches everything.
-    return this.#addPrefix(path === "" ? "/" : path, backend);
+    return this.#addPrefix(path === "" ? "/" : path, route, isConditional);
   }
 
   /** `path` begins with `/`. */
-  match(path: string): Backend | undefined {
-    return this.#exact.get(path) ?? this.#longestPrefix(path);
+  match(path: string, accepts: (route: Route) => boolean): Route | undefined {
+    return firstOf(this.#exact.get(path), accepts) ?? this.#longestPrefix(path, accepts);
   }
 
-  #addPrefix(path: string, backend: Backend): boolean {
+  #addPrefix(path: string, route: Route, isConditional: boolean): boolean {
     let element = this.#root;
     for (const name of elementsOf(path)) {
       element.children ??= new Map();
       let child = element.children.get(name);
       if (child === undefined) {
-        child = { rule: undefined, children: undefined };
+        child = { candidates: undefined, children: undefined };
         element.children.set(name, child);
       }
       element = child;
     }
-    // `/foo` and `/foo/` match the same requests; the longer string takes precedence.
-    if (element.rule !== undefined && element.rule.path.length >= path.length) return false;
-    element.rule = { path, backend };
-    return true;
+    const pathLength = path.length;
+    const candidates = withCandidate(element.candidates, { value: route, pathLength, isConditional });
+    if (candidates !== undefined) element.candidates = candidates;
+    return candidates !== undefined;
   }
 
-  #longestPrefix(path: string): Backend | undefined {
+  #longestPrefix(path: string, accepts: (route: Route) => boolean): Route | undefined {
     let element = this.#root;
-    let found = element.rule;
+    let found = firstOf(element.candidates, accepts);
     let start = 1;
     while (element.children !== undefined && start <= path.length) {
       const slash = path.indexOf("/", start);
@@ -62,10 +64,10 @@ export class PathTree<Backend> {
       const child = element.children.get(path.slice(start, end));
       if (child === undefined) break;
       element = child;
-      if (element.rule !== undefined) found = element.rule;
+      found = firstOf(element.candidates, accepts) ?? found;
       start = end + 1;
     }
-    return found?.backend;
+    return found;
   }
 }
 

@@ -1,16 +1,16 @@
-import type { Ingress } from "../api/networking-objects.ts";
+import type { RouteOrigin } from "./route.ts";
 
 export interface IngressProblem {
-  readonly ingress: Ingress;
+  readonly origin: RouteOrigin;
   readonly reason: string;
   readonly message: string;
-  /** Only logged: the Ingress's owner must not see it. */
+  /** Only logged: the origin's owner must not see it. */
   readonly owner?: string;
 }
 
 interface ProblemReporterOptions {
   readonly log: (problem: IngressProblem) => void;
-  /** Sends an Event to the Ingress's owner. */
+  /** Sends an Event to the origin's owner. */
   readonly tell: (problem: IngressProblem) => void;
   /** False while another replica sends the Events. */
   readonly mayTell: () => boolean;
@@ -49,6 +49,6 @@ export class ProblemReporter {
   }
 }
 
-function keyOf({ ingress: { metadata }, reason, message }: IngressProblem): string {
+function keyOf({ origin: { metadata }, reason, message }: IngressProblem): string {
   return `${metadata.namespace ?? "default"}/${metadata.name} ${metadata.uid ?? ""} ${reason} ${message}`;
 }

@@ -1,48 +1,19 @@
 import type { Ingress, IngressBackend } from "../api/networking-objects.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
 import { cookiePathOf } from "./affinity.ts";
-import { type PathRewrite, segmentsOf } from "./path-rewrite.ts";
+import { segmentsOf } from "./path-rewrite.ts";
+import type { RouteBackend } from "./route.ts";
 import type { RouteOptions } from "./route-options.ts";
 
 /** The only supported resource backend: this gateway's own streaming leg. */
 const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
 
-/** The backend of one path. */
-export type RouteBackend = ServiceRoute | StreamingRoute;
-
-export interface ServiceRoute {
-  readonly type: "service";
-  readonly ingress: Ingress;
-  readonly names: RouteNames;
-  readonly namespace: string;
-  readonly service: string;
-  /** The Service port's number or name. */
-  readonly port: number | string;
-  readonly options: RouteOptions;
-  /** The path of affinity's cookies. */
-  readonly cookiePath: string;
-  /** Rewrites paths for the Service; absent means unchanged. */
-  readonly rewrite?: PathRewrite | undefined;
-}
-
-/** The API-server leg under a host and a path prefix, which it strips. */
-export interface StreamingRoute {
-  readonly type: "streaming";
-  readonly ingress: Ingress;
-  readonly names: RouteNames;
-  /** A gateway's name in the configuration. */
-  readonly name: string;
-  /** The segments to strip from the path. */
-  readonly strippedSegments: number;
-}
-
-/** Undefined if nothing can be served; the reason goes into an Event. */
+/** What an Ingress's backend is here, or why nothing can be served, for an Event. */
 export function routeBackendOf(
   backend: IngressBackend,
   path: string,
   ingress: Ingress,
   options: RouteOptions,
-  rewrite?: PathRewrite,
 ): RouteBackend | { readonly type: "skipped"; readonly message: string } {
   const { service, resource } = backend;
   const names = routeNames(ingress, backend);
@@ -52,14 +23,13 @@ export function routeBackendOf(
     const namespace = ingress.metadata.namespace ?? "default";
     return {
       type: "service",
-      ingress,
+      origin: ingress,
       names,
       namespace,
       service: service.name,
       port,
       options,
       cookiePath: cookiePathOf(path),
-      rewrite,
     };
   }
   if (resource === undefined) return skipped("a backend names neither a service nor a resource");
@@ -70,7 +40,7 @@ export function routeBackendOf(
   }
   return {
     type: "streaming",
-    ingress,
+    origin: ingress,
     names,
     name,
     strippedSegments: segmentsOf(path),

@@ -10,7 +10,7 @@ import {
 } from "./certificates.ts";
 import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
-import type { RouteBackend } from "./route-backend.ts";
+import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 
 /** Batches simultaneous changes (an apply, a relist); too short to notice. */
@@ -40,7 +40,7 @@ const RELEVANT: ReadonlySet<string> = new Set(["Ingress", "IngressClass", "Names
 export class RouteController {
   readonly #options: RouteControllerOptions;
   readonly #unsubscribe: () => void;
-  #table = new RouteTable<RouteBackend>();
+  #table = new RouteTable<Route>();
   #certificates = new CertificateTable();
   #timer: NodeJS.Timeout | undefined;
   #compiling: Promise<void> | undefined;
@@ -59,7 +59,7 @@ export class RouteController {
     return controller;
   }
 
-  get routes(): RouteTable<RouteBackend> {
+  get routes(): RouteTable<Route> {
     return this.#table;
   }
 
@@ -112,8 +112,10 @@ export class RouteController {
     const ofClasses = cluster.list("Ingress").flatMap((ingress) => {
       const [conflict, ignored] = [owned.conflictOf(ingress), owned.ignoredParametersOf(ingress)];
       return [
-        ...(conflict === undefined ? [] : [{ ingress, reason: "AmbiguousClass", message: conflict }]),
-        ...(ignored === undefined ? [] : [{ ingress, reason: "IgnoredParameters", message: ignored }]),
+        ...(conflict === undefined ? [] : [{ origin: ingress, reason: "AmbiguousClass", message: conflict }]),
+        ...(ignored === undefined
+          ? []
+          : [{ origin: ingress, reason: "IgnoredParameters", message: ignored }]),
       ];
     });
     const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));

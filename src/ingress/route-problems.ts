@@ -1,7 +1,7 @@
 import { type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { IngressProblem } from "./problem-reporter.ts";
-import type { RouteBackend, ServiceRoute } from "./route-backend.ts";
+import type { RouteBackend, ServiceRoute } from "./route.ts";
 import type { EndpointPicker } from "./service-balancer.ts";
 
 /** The appProtocol of pods that speak HTTP/2 with prior knowledge (KEP-3726). */
@@ -38,10 +38,10 @@ export class RouteProblems {
     return [...this.#present.values()];
   }
 
-  /** Drops problems of Ingresses that are no longer served. */
-  retain(ingresses: readonly IngressProblem["ingress"][]): void {
-    const served = new Set(ingresses);
-    for (const [key, { ingress }] of this.#present) if (!served.has(ingress)) this.#present.delete(key);
+  /** Drops problems of objects that are no longer served. */
+  retain(origins: readonly IngressProblem["origin"][]): void {
+    const served = new Set(origins);
+    for (const [key, { origin }] of this.#present) if (!served.has(origin)) this.#present.delete(key);
   }
 
   /** Checks one request for the route. */
@@ -56,7 +56,7 @@ export class RouteProblems {
     if (refused.length === 0) this.#end(addresses);
     else {
       const message = refusedText(route, refused);
-      this.#begin(addresses, { ingress: route.ingress, reason: "EndpointAddressRefused", message });
+      this.#begin(addresses, { origin: route.origin, reason: "EndpointAddressRefused", message });
     }
     // Other requests prove nothing about it; only a changed Service ends it.
     const protocol = keyOf(route, "protocol");
@@ -82,22 +82,22 @@ export class RouteProblems {
 
   /** An answer replaces what a request suggested. Nothing else does: findings may alternate by request. */
   #setProtocol(route: ServiceRoute, { appProtocol, why, wanted, isAnswered }: ProtocolFinding): void {
-    const { ingress } = route;
+    const { origin } = route;
     const key = keyOf(route, "protocol");
     const known = this.#present.get(key);
-    const isKnown = known?.ingress === ingress && known.appProtocol === appProtocol;
+    const isKnown = known?.origin === origin && known.appProtocol === appProtocol;
     if (isKnown && (known.isAnswered === true || !isAnswered)) return;
     const reason = appProtocol === undefined ? "MissingAppProtocol" : "WrongAppProtocol";
     const port = `port ${JSON.stringify(route.port)} of service ${JSON.stringify(route.service)}`;
     const remedy =
       wanted === undefined ? `remove appProtocol: ${appProtocol} there` : `set appProtocol: ${wanted} there`;
     const message = `${port}: ${why}: ${remedy}`;
-    this.#begin(key, { ingress, reason, message, appProtocol, isAnswered });
+    this.#begin(key, { origin, reason, message, appProtocol, isAnswered });
   }
 
   #begin(key: string, problem: RouteProblem): void {
     const known = this.#present.get(key);
-    if (known?.message === problem.message && known.ingress === problem.ingress) return;
+    if (known?.message === problem.message && known.origin === problem.origin) return;
     if (known === undefined && this.#present.size >= MAX_ROUTE_PROBLEMS) return;
     this.#present.set(key, problem);
     this.#onChange();
@@ -108,8 +108,8 @@ export class RouteProblems {
   }
 }
 
-function keyOf({ ingress, namespace, service, port }: ServiceRoute, about: string): string {
-  return `${about} ${namespace}/${ingress.metadata.name} ${service} ${port}`;
+function keyOf({ origin, namespace, service, port }: ServiceRoute, about: string): string {
+  return `${about} ${namespace}/${origin.metadata.name} ${service} ${port}`;
 }
 
 function refusedText({ service }: ServiceRoute, refused: readonly string[]): string {

@@ -4,7 +4,7 @@ import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import type { AddressRules } from "../net/address-rules.ts";
 import { type BackendIdentity, backendIdentityOf, speaksTls } from "./backend-tls.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
-import type { ServiceRoute } from "./route-backend.ts";
+import type { ServiceRoute } from "./route.ts";
 import type { BackendTrust } from "./route-options.ts";
 import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 import { type StickyEndpoint, stickyEndpoint } from "./sticky-endpoints.ts";

@@ -3,7 +3,7 @@ import { beginTrace } from "@sluice/client/internal/http/trace-headers";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { IngressContext } from "./ingress-context.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
-import type { RouteBackend } from "./route-backend.ts";
+import type { RouteBackend } from "./route.ts";
 
 /** Traces an exchange of the front door under its rule's names; undefined if tracing is off. */
 export function traceExchange(

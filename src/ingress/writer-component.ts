@@ -55,8 +55,8 @@ function writerTo(
   return {
     mayWrite,
     writeStatus: (ingress, addresses) => patchStatus(client, ingress, addresses),
-    tellProblem: ({ ingress, reason, message }) =>
-      recorder.record({ involved: ingress, type: "Warning", reason, message }),
+    tellProblem: ({ origin, reason, message }) =>
+      recorder.record({ involved: origin, type: "Warning", reason, message }),
     start: (onMayWrite) => {
       // Publishes and withdraws nothing before the first list of the cluster.
       void known.then(() => {

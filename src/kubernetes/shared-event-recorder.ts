@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { KubernetesObject } from "../api/objects.ts";
+import type { ApiObject } from "../api/api-object.ts";
 import type { ApiClient, ApiRequest } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { EventBudget } from "./event-budget.ts";
@@ -12,7 +12,7 @@ const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";
 
 interface RecordedEvent extends SaidEvent {
-  readonly involved: KubernetesObject;
+  readonly involved: Pick<ApiObject, "apiVersion" | "kind" | "metadata">;
 }
 
 interface SharedEventRecorderOptions {
@@ -87,7 +87,7 @@ export class SharedEventRecorder {
     return this.#options.client.json({ ...request, signal: AbortSignal.timeout(EVENT_TIMEOUT_MS) });
   }
 
-  #mayTell({ kind, metadata: { namespace = "", name } }: KubernetesObject): boolean {
+  #mayTell({ kind, metadata: { namespace = "", name } }: RecordedEvent["involved"]): boolean {
     return this.#budget.take(`${kind} ${namespace}/${name}`, this.#nowMs());
   }
 }

@@ -1,3 +1,4 @@
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -8,7 +9,7 @@ import { IngressClasses } from "../../ingress/ingress-classes.ts";
 import { readIngressRequest } from "../../ingress/ingress-request.ts";
 import { rewrittenTarget } from "../../ingress/path-rewrite.ts";
 import { withoutSegments } from "../../ingress/request-path.ts";
-import type { RouteBackend } from "../../ingress/route-backend.ts";
+import { accepts, backendOf, type Route, type RouteBackend, type RouteFilters } from "../../ingress/route.ts";
 import type { RouteTable } from "../../ingress/route-table.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
 import { atOnce } from "../../lifecycle/slices.ts";
@@ -25,23 +26,28 @@ export async function explainUrl(url: string, configFile: string): Promise<numbe
   refuseLive(configuration);
   // Keeps the URL as written: a parser would normalize what a client sends.
   const [, authority = "", target = ""] = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
-  const request = readIngressRequest("GET", target === "" ? "/" : target, [["Host", authority]], 1);
+  const headers: HeaderList = [["Host", authority]];
+  const request = readIngressRequest("GET", target === "" ? "/" : target, headers, 1);
   if ("refusal" in request) {
     process.stdout.write(`refused with ${request.refusal.code}: ${request.refusal.message}\n`);
     return 1;
   }
-  const route = await snapshotCluster(
+  const matched = await snapshotCluster(
     configuration,
     () => undefined,
-    ({ store }) => routesOf(store, ingress).match(request.host, request.path),
+    ({ store }) =>
+      routesOf(store, ingress).match(request.host, request.path, (route) =>
+        accepts(route, { method: "GET", headers }),
+      ),
   );
-  if (route?.type === "service" && route.options.redirectsToTls && /^http:/i.test(url)) {
+  const route = matched && backendOf(matched);
+  if (route?.type === "service" && matched?.filters.redirectsToTls === true && /^http:/i.test(url)) {
     process.stdout.write(
       `${ingressLine(route)}redirected with 308 to https://${request.host}${request.target}\n`,
     );
     return 0;
   }
-  const sent = route && sentTarget(route, request.target);
+  const sent = route && matched && sentTarget(route, matched.filters, request.target);
   if (route === undefined || sent === undefined) {
     const { code, message } = WIRE_ERRORS["path-unknown"].ingress();
     process.stdout.write(`refused with ${code}: ${message}\n`);
@@ -58,15 +64,15 @@ function refuseLive({ cluster }: GatewayConfiguration): void {
 function routesOf(
   store: Pick<Cluster, "list" | "getNamespace">,
   listener: IngressListener,
-): RouteTable<RouteBackend> {
+): RouteTable<Route> {
   const classes = new IngressClasses(store.list("IngressClass"), listener);
   const served = servedIngresses(store.list("Ingress"), classes, (name) => store.getNamespace(name));
   return atOnce(compileRoutes(served, listener.hostOwnership)).table;
 }
 
-function sentTarget(route: RouteBackend, target: string): string | undefined {
+function sentTarget(route: RouteBackend, { rewrite }: RouteFilters, target: string): string | undefined {
   if (route.type === "streaming") return withoutSegments(target, route.strippedSegments);
-  return route.rewrite === undefined ? target : rewrittenTarget(route.rewrite, target);
+  return rewrite === undefined ? target : rewrittenTarget(rewrite, target);
 }
 
 function describe(route: RouteBackend, asked: string, sent: string): string {

@@ -4,6 +4,7 @@ import type { Namespace } from "../../../src/api/objects.ts";
 import type { HostOwnership } from "../../../src/config/sections/ingress-listener.ts";
 import { type CompiledRoutes, compileRoutes, servedIngresses } from "../../../src/ingress/compile-routes.ts";
 import { defaultClassOf, IngressClasses } from "../../../src/ingress/ingress-classes.ts";
+import { backendOf, type Route } from "../../../src/ingress/route.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS, routeOptionsOf } from "../../../src/ingress/route-options.ts";
 
 const CONTROLLER = "sluice.dev/ingress-controller";
@@ -17,6 +18,9 @@ function classNamed(name: string, controller = CONTROLLER, more: object = {}): I
     spec: { controller },
   };
 }
+
+/** Where a request goes whose candidate has one backend. */
+const backendAt = (route: Route | undefined) => route && backendOf(route);
 
 function ingress(name: string, spec: object, metadata: object = {}): Ingress {
   return {
@@ -158,10 +162,10 @@ describe("a host that another namespace named first", () => {
 
   it("is not served by that Ingress' default backend", () => {
     const { table } = compiled(tenants);
-    expect(table.match("a.com", "/x")).toMatchObject({ service: "one" });
+    expect(backendAt(table.match("a.com", "/x"))).toMatchObject({ service: "one" });
     expect(table.match("a.com", "/z")).toBeUndefined();
-    expect(table.match("b.com", "/z")).toMatchObject({ service: "b" });
-    expect(table.match("c.com", "/z")).toMatchObject({ service: "default-of-two" });
+    expect(backendAt(table.match("b.com", "/z"))).toMatchObject({ service: "b" });
+    expect(backendAt(table.match("c.com", "/z"))).toMatchObject({ service: "default-of-two" });
   });
 
   it("has the default backend of another Ingress of its own namespace", () => {
@@ -169,17 +173,17 @@ describe("a host that another namespace named first", () => {
       rules: [rule("a.com", "/w", service("w"))],
       defaultBackend: service("own-default"),
     });
-    expect(compiled([...tenants, younger]).table.match("a.com", "/z")).toMatchObject({
+    expect(backendAt(compiled([...tenants, younger]).table.match("a.com", "/z"))).toMatchObject({
       service: "own-default",
     });
   });
 
   it("serves the other namespace's paths where hosts are shared, and reports them", () => {
     const { table, problems } = compiled(tenants);
-    expect(table.match("a.com", "/y")).toMatchObject({ namespace: "two", service: "two" });
+    expect(backendAt(table.match("a.com", "/y"))).toMatchObject({ namespace: "two", service: "two" });
     expect(problems).toEqual([
       {
-        ingress: tenants[1],
+        origin: tenants[1],
         reason: "HostOfAnotherNamespace",
         message:
           'host "a.com" was named first by an Ingress of another namespace: its rules here are served beside those',
@@ -191,7 +195,7 @@ describe("a host that another namespace named first", () => {
   it("serves none of them where the first namespace owns it, and reports them", () => {
     const { table, problems } = compiled(tenants, "first");
     expect(table.match("a.com", "/y")).toBeUndefined();
-    expect(table.match("b.com", "/y")).toMatchObject({ service: "b" });
+    expect(backendAt(table.match("b.com", "/y"))).toMatchObject({ service: "b" });
     expect(problems).toMatchObject([
       {
         reason: "HostOfAnotherNamespace",
@@ -206,7 +210,7 @@ describe("a host that another namespace named first", () => {
       inNamespace(namespace, namespace, { rules: [rule(undefined, `/${namespace}`, service(namespace))] }),
     );
     const { table, problems } = compiled(hostless, "first");
-    expect(table.match("any.com", "/two")).toMatchObject({ service: "two" });
+    expect(backendAt(table.match("any.com", "/two"))).toMatchObject({ service: "two" });
     expect(problems).toEqual([]);
   });
 });
@@ -217,8 +221,8 @@ describe("what they are compiled to", () => {
       ingress("first", { rules: [rule("a.com", "/x", service("one"))] }),
       ingress("second", { rules: [rule("A.com", "/x", service("two"))] }),
     ]);
-    expect(table.match("a.com", "/x")).toMatchObject({ service: "one" });
-    expect(problems).toMatchObject([{ reason: "DuplicateRoute", ingress: { metadata: { name: "second" } } }]);
+    expect(backendAt(table.match("a.com", "/x"))).toMatchObject({ service: "one" });
+    expect(problems).toMatchObject([{ reason: "DuplicateRoute", origin: { metadata: { name: "second" } } }]);
   });
 
   it("a resource backend that nobody knows is skipped with its name, and the host does not fall to others", () => {
@@ -231,7 +235,7 @@ describe("what they are compiled to", () => {
       { reason: "SkippedBackend", message: 'resource backend "Bucket.storage.example.com" is not supported' },
     ]);
     expect(table.match("a.b.com", "/")).toBeUndefined();
-    expect(table.match("x.b.com", "/")).toMatchObject({ service: "wide" });
+    expect(backendAt(table.match("x.b.com", "/"))).toMatchObject({ service: "wide" });
   });
 
   it.each([
@@ -266,7 +270,7 @@ describe("what they are compiled to", () => {
   it("a StreamingGateway backend has its path as the prefix to strip", () => {
     const backend = { resource: { apiGroup: "sluice.dev", kind: "StreamingGateway", name: "a" } };
     const { table } = compiled([ingress("clusters", { rules: [rule(undefined, "/clusters/a/", backend)] })]);
-    expect(table.match("h", "/clusters/a/api")).toMatchObject({
+    expect(backendAt(table.match("h", "/clusters/a/api"))).toMatchObject({
       type: "streaming",
       name: "a",
       strippedSegments: 2,
@@ -278,8 +282,8 @@ describe("what they are compiled to", () => {
       rule(`h${index}.com`, "/", service(`s${index}`)),
     );
     const { table } = compiled([ingress("large", { rules })]);
-    expect(table.match("h0.com", "/")).toMatchObject({ service: "s0" });
-    expect(table.match("h4999.com", "/a")).toMatchObject({ service: "s4999" });
+    expect(backendAt(table.match("h0.com", "/"))).toMatchObject({ service: "s0" });
+    expect(backendAt(table.match("h4999.com", "/a"))).toMatchObject({ service: "s4999" });
   });
 
   it.each([

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
-import type { ServiceRoute } from "../../../src/ingress/route-backend.ts";
+import type { ServiceRoute } from "../../../src/ingress/route.ts";
 import { MAX_ROUTE_PROBLEMS, RouteProblems } from "../../../src/ingress/route-problems.ts";
 
 const ingress: Ingress = { kind: "Ingress", metadata: { name: "all", namespace: "ns" } } as Ingress;
 const routeTo = (service: string) =>
-  ({ type: "service", ingress, namespace: "ns", service, port: 80 }) as unknown as ServiceRoute;
+  ({ type: "service", origin: ingress, namespace: "ns", service, port: 80 }) as unknown as ServiceRoute;
 const picker = (refused: readonly string[], appProtocol?: string) => ({
   refused,
   appProtocol,

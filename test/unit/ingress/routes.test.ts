@@ -1,16 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { HeaderLine } from "../../../packages/client/src/http/header-list.ts";
 import { readIngressRequest } from "../../../src/ingress/ingress-request.ts";
 import type { PathType } from "../../../src/ingress/path-tree.ts";
 import { hostForMatching } from "../../../src/ingress/request-host.ts";
 import { requestPathOf, rulePathOf, withoutSegments } from "../../../src/ingress/request-path.ts";
+import {
+  accepts,
+  backendOf,
+  type RequestMatch,
+  type Route,
+  type RouteBackend,
+} from "../../../src/ingress/route.ts";
 import { RouteTable } from "../../../src/ingress/route-table.ts";
 
 type Rule = readonly [pathType: PathType, path: string];
 
 function tableOf(rules: readonly Rule[], host?: string): RouteTable<string> {
   const table = new RouteTable<string>();
-  for (const [pathType, path] of rules) table.add({ host, path, pathType, backend: `${pathType} ${path}` });
+  for (const [pathType, path] of rules) table.add({ host, path, pathType, route: `${pathType} ${path}` });
   return table;
 }
 
@@ -99,7 +107,7 @@ function naiveMatch(rules: readonly Rule[], requested: string): string | undefin
 describe("hosts", () => {
   const table = new RouteTable<string>();
   for (const host of ["*.foo.com", "foo.bar.com", undefined]) {
-    table.add({ host, path: "/only", pathType: "Prefix", backend: host ?? "any" });
+    table.add({ host, path: "/only", pathType: "Prefix", route: host ?? "any" });
   }
 
   it.each([
@@ -115,8 +123,8 @@ describe("hosts", () => {
 
   it("a path that its host does not have is not looked for under a wider host", () => {
     const wide = new RouteTable<string>();
-    wide.add({ host: "a.foo.com", path: "/a", pathType: "Prefix", backend: "own" });
-    wide.add({ host: "*.foo.com", path: "/", pathType: "Prefix", backend: "wildcard" });
+    wide.add({ host: "a.foo.com", path: "/a", pathType: "Prefix", route: "own" });
+    wide.add({ host: "*.foo.com", path: "/", pathType: "Prefix", route: "wildcard" });
     expect(wide.match("a.foo.com", "/b")).toBeUndefined();
     expect(wide.match("b.foo.com", "/b")).toBe("wildcard");
   });
@@ -124,14 +132,14 @@ describe("hosts", () => {
   it("falls back to the default of the host's Ingress, and to the global one for hosts that no rule names", () => {
     const defaults = new RouteTable<string>();
     for (const host of ["a.com", "own.com", "*.wild.com"]) {
-      defaults.add({ host, path: "/a", pathType: "Exact", backend: "a" });
+      defaults.add({ host, path: "/a", pathType: "Exact", route: "a" });
     }
-    defaults.addDefault({ hosts: [], backend: "global" });
+    defaults.addDefault({ hosts: [], route: "global" });
     expect(defaults.match("own.com", "/b")).toBeUndefined();
     expect(defaults.match("x.wild.com", "/b")).toBeUndefined();
     expect(defaults.match("own.com", undefined)).toBeUndefined();
-    defaults.addDefault({ hosts: ["a.com"], backend: "of a.com" });
-    defaults.addDefault({ hosts: ["a.com"], backend: "younger" });
+    defaults.addDefault({ hosts: ["a.com"], route: "of a.com" });
+    defaults.addDefault({ hosts: ["a.com"], route: "younger" });
     expect(defaults.match("a.com", "/b")).toBe("of a.com");
     expect(defaults.match("b.com", "/b")).toBe("global");
     expect(defaults.match("b.com", undefined)).toBe("global");
@@ -263,6 +271,75 @@ describe("a target without its first segments", () => {
     ["/a//b/c", 3, "/c"],
   ])("%s without %i is %s", (target, count, rest) => {
     expect(withoutSegments(target, count)).toBe(rest);
+  });
+});
+
+describe("candidates of one path", () => {
+  type Conditional = { readonly name: string; readonly match?: RequestMatch };
+  const tableWith = (...rules: readonly (readonly [path: string, name: string, match?: RequestMatch])[]) => {
+    const table = new RouteTable<Conditional>();
+    const added = rules.map(([path, name, match]) =>
+      table.add({
+        host: "h",
+        path,
+        pathType: "Prefix",
+        route: { name, ...(match && { match }) },
+        isConditional: match !== undefined,
+      }),
+    );
+    const at = (path: string, method: string, headers: HeaderLine[] = []) =>
+      table.match("h", path, ({ match }) =>
+        accepts({ match, filters: { redirectsToTls: false }, backends: [] }, { method, headers }),
+      )?.name;
+    return { added, at };
+  };
+
+  it("are asked in their order, and the shorter path after them", () => {
+    const { added, at } = tableWith(
+      ["/", "all"],
+      ["/a", "posts", { method: "POST" }],
+      ["/a", "canary", { headers: [["X-Canary", "yes"]] }],
+      ["/a/b", "both", { method: "GET", headers: [["x-canary", "yes"]] }],
+    );
+    expect(added).toEqual([true, true, true, true]);
+    expect(at("/a", "POST", [["x-canary", "yes"]])).toBe("posts");
+    expect(at("/a", "GET", [["x-canary", "yes"]])).toBe("canary");
+    expect(at("/a", "GET", [["x-canary", "YES"]])).toBe("all");
+    expect(at("/a/b/c", "GET", [["x-canary", "yes"]])).toBe("both");
+    expect(at("/a/b/c", "POST")).toBe("posts");
+    expect(at("/a/b/c", "PUT")).toBe("all");
+  });
+
+  it("are not added behind one that takes every request", () => {
+    const { added, at } = tableWith(
+      ["/a", "first"],
+      ["/a", "never", { method: "POST" }],
+      ["/a/", "longer", { method: "POST" }],
+      ["/a", "again"],
+    );
+    expect(added).toEqual([true, false, true, false]);
+    expect([at("/a", "POST"), at("/a", "GET")]).toEqual(["longer", "first"]);
+  });
+});
+
+describe("backends of a candidate", () => {
+  const backend = (service: string) => ({ type: "service", service }) as unknown as RouteBackend;
+  const routeTo = (...weights: readonly number[]): Route => ({
+    filters: { redirectsToTls: false },
+    backends: weights.map((weight, index) => ({ weight, backend: backend(`s${index}`) })),
+  });
+
+  it.each([
+    [0, "s1"],
+    [0.249, "s1"],
+    [0.25, "s3"],
+    [0.999, "s3"],
+  ])("share requests by weight: %d goes to %s", (random, service) => {
+    expect(backendOf(routeTo(0, 1, 0, 3), () => random)).toMatchObject({ service });
+  });
+
+  it("one alone gets every request", () => {
+    expect(backendOf(routeTo(1), () => 0.5)).toMatchObject({ service: "s0" });
   });
 });
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Ingress } from "../../../src/api/networking-objects.ts";
 import type { KubernetesObject } from "../../../src/api/objects.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
-import type { ServiceRoute } from "../../../src/ingress/route-backend.ts";
+import type { ServiceRoute } from "../../../src/ingress/route.ts";
 import { ServiceBalancer } from "../../../src/ingress/service-balancer.ts";
 import { AddressRules } from "../../../src/net/address-rules.ts";
 
@@ -11,7 +10,7 @@ function route(port: number | string = 80): ServiceRoute {
     type: "service",
     cookiePath: "/",
     names: { namespace: "default", ingress: "app", service: "app" },
-    ingress: {} as Ingress,
+    origin: { apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "app" } },
     namespace: "default",
     service: "app",
     port,
