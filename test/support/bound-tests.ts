@@ -12,7 +12,6 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "authorization.webhook.timeout": "integration/legs/api-server/access/webhook.test.ts: silent",
   "cluster.maxStateAge":
     "integration/legs/api-server/admission.test.ts: refuses sessions by state that is too old | integration/kubernetes/connect-admission.test.ts: does not trust rules that are older | integration/kubernetes/connect-admission.test.ts: and no longer than remembered state counts",
-  "kubelet.circuitBreaker.failures": "unit/nodes/circuit-breaker.test.ts",
   "kubelet.circuitBreaker.retry": "integration/nodes/misbehaving-nodes.test.ts: a node that is gone",
   "kubelet.spareConnections":
     "integration/net/spare-connections.test.ts: is one of so many at most | integration/net/spare-connections.test.ts: is closed when no session wants it",

@@ -26,6 +26,9 @@ fields in one file; [limits.md](limits.md) the effect of limits and timeouts.
 /** Those that are empty in a whole section are left out of its table. */
 const COLUMNS = ["field", "type", "default", "flag", ""];
 
+/** A longer list of names, such as all cipher suites, makes a table unreadable. */
+const LONG_TYPE = 400;
+
 /** docs/configuration.md. */
 export function configurationReference(): string {
   const places = new Map<string, string>();
@@ -69,7 +72,8 @@ function sectionText(
 
 function cellsOf(name: string, field: Field, path: string): readonly string[] {
   const { type, range, default: usual, isRequired, flag, sentence, table } = field;
-  const kind = [table === undefined ? type : `[${type}](#${anchor(join(path, name))})`, range].filter(
+  const named = type.length > LONG_TYPE ? "list of names, as in the JSON Schema" : type;
+  const kind = [table === undefined ? named : `[${type}](#${anchor(join(path, name))})`, range].filter(
     Boolean,
   );
   const fallback = isRequired ? "required" : usual === undefined || usual === "" ? "" : code(textOf(usual));

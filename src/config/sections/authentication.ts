@@ -149,7 +149,7 @@ const fields = table({
     { default: false },
   ),
   requestHeader: optionalSection(
-    "A proxy that authenticates users itself. Its headers count only with a client certificate from `clientCAFile`.",
+    "A proxy that authenticates users itself. Its headers count only with a client certificate that `clientCAFile` verifies.",
     requestHeader,
   ),
   tokenAuthFile: file('Static tokens: lines of `token,user,uid,"group1,group2"`.', "text", {

@@ -37,7 +37,7 @@ const fields = table({
   ),
   ...impersonationFields,
   admission: choice(
-    "Sessions that go through the API server, so that its admission sees them: `apiServer`, those that a webhook or policy may match; `always`, all; `none`.",
+    "Sessions that go through the API server, so that its admission sees them. `apiServer`: those that a webhook or policy may match; `always`: all; `none`: none.",
     ["apiServer", "always", "none"],
     { default: "apiServer" },
   ),

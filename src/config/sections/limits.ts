@@ -165,7 +165,7 @@ const fields = table({
     { default: "16Mi", from: "64Ki", to: "1Gi" },
   ),
   maxAdminConnections: count(
-    "Concurrent connections of the admin listener, three quarters of them from one address. Past it the oldest without a whole request is closed, or else the new one.",
+    "Concurrent connections of the admin listener; one address may have three quarters of them. Past it the oldest without a whole request is closed, or else the new one.",
     { default: 100, from: 1, to: 10_000 },
   ),
   maxPeers: count("Other replicas that this one queries. Past it addresses are left out, and logged.", {

@@ -52,7 +52,7 @@ export const nodeStreaming = shaped(streamingFields, ({ nodes, ...values }, sect
 export type NodeStreaming = ValueOf<typeof nodeStreaming>;
 
 const circuitFields = table({
-  failures: count("Failed dials in a row. Past it sessions to the node get 503 at once.", {
+  failures: count("After this many failed dials in a row sessions to the node get 503 at once.", {
     default: 3,
     from: 1,
     to: 1_000,
