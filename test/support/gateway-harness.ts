@@ -26,6 +26,7 @@ import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
 import { defaultEdge, defaultLimits, defaultTimeouts } from "./default-configuration.ts";
+import { issueCertificate } from "./test-certificates.ts";
 
 export interface HarnessOptions {
   readonly kubeletPort: number;
@@ -45,6 +46,8 @@ export interface HarnessOptions {
   readonly user?: Partial<UserInfo>;
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
+  /** TLS, with HTTP/2 for clients that want it. */
+  readonly isHttp2?: boolean;
 }
 
 export interface GatewayHarness {
@@ -102,7 +105,11 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   const none = async (): Promise<never> => {
     throw unknownPath();
   };
-  const { server } = createApiServer(context, { handleRequest: none, handleUpgrade: none }, {});
+  const { cert, key } =
+    options.isHttp2 === true ? await issueCertificate({ commonName: "gateway" }) : { cert: "", key: "" };
+  const tls = { tls: { cert, key, clientAuthorities: [] }, http2: true };
+  const listening = options.isHttp2 === true ? tls : {};
+  const { server } = createApiServer(context, { handleRequest: none, handleUpgrade: none }, listening);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,

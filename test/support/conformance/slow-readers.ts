@@ -78,7 +78,10 @@ async function rowOf(
       const cell = cells.get(id.split("/").at(-1) as Path);
       if (cell === undefined) throw new Error(`no column for ${id}`);
       if (verdict !== "skipped") cell.tried += 1;
-      if (verdict === "failed") cell.problems.push(note);
+      if (verdict !== "failed") continue;
+      cell.problems.push(note);
+      // At once: a run of an hour that is broken off has no list of its losses.
+      console.error(`${new Date().toISOString()} ${server}, ${what}, ${id}: ${note}`);
     }
   }
   return { server, what, cells };
