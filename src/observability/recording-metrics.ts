@@ -23,6 +23,11 @@ export const RECORDING_FAMILIES = {
     "sluice_recording_write_failures_total",
     "Recordings that could not be written for a while, such as on a full disk.",
   ),
+  left: counter(
+    "sluice_recordings_left_total",
+    "Recordings that a process left unfinished: finished by another, or set aside because they were changed.",
+    { outcome: ["finished", "set-aside"] },
+  ),
   heldSeconds: counter(
     "sluice_recording_held_seconds_total",
     "Time that sessions waited for their recording to be written.",
@@ -60,6 +65,10 @@ export class RecordingMetrics {
 
   writeFailed(): void {
     this.#metrics.writeFailures.inc();
+  }
+
+  left(outcome: "finished" | "set-aside"): void {
+    this.#metrics.left.inc({ outcome });
   }
 
   held(seconds: number): void {

@@ -48,9 +48,16 @@ export async function buildRecording(
     maxQueuedBytes,
     maxQueuedBytesPerSession,
     program,
+    onLeft: (outcome, file) => {
+      if (outcome === "empty") return;
+      metrics.left(outcome);
+      if (outcome === "finished") logger.info({ file }, "a recording that was left unfinished is finished");
+      else logger.error({ file }, "a recording that was left unfinished was changed, and is set aside");
+    },
     onProblem: (error) => logger.error({ error }, "the thread that writes recordings has ended"),
   });
   const metrics = allMetrics.addRecording(() => recorder);
+  recorder.start();
 
   const ruleFor = (wanted: Parameters<RecordingRules["nameFor"]>[0]): RecordingRule | undefined => {
     const rule = rules.find(({ match }) => matchesSession(match, wanted));

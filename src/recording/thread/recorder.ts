@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { ownProgram } from "@sluice/client/internal/config/own-files";
+import type { PartOutcome } from "./finish-part.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
 import { type PartKind, Slab } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
@@ -20,13 +21,15 @@ export interface RecorderOptions extends ThreadInput {
   readonly maxQueuedBytes: number;
   /** The thread ended by itself, or could not start; the next recording starts another. */
   readonly onProblem: (error: unknown) => void;
+  /** A recording of a writer that is gone was found. */
+  readonly onLeft: (outcome: PartOutcome, file: string) => void;
   /** The compiled `recorder-thread.ts`. */
   readonly program?: URL | undefined;
 }
 
 /**
  * The recordings of this process: copies what sessions show it into slabs, which one thread encodes,
- * chains and writes. The thread starts with the first recording.
+ * chains and writes. Another thread follows one that ended.
  */
 export class Recorder {
   readonly #options: RecorderOptions;
@@ -57,6 +60,11 @@ export class Recorder {
 
   get maxQueuedBytesPerSession(): number {
     return this.#options.maxQueuedBytesPerSession;
+  }
+
+  /** Starts the thread, which looks for recordings that were left unfinished. */
+  start(): void {
+    this.#thread();
   }
 
   /** Creates a recording's file, named within the folder. Rejects with RecordingError. */
@@ -166,6 +174,7 @@ export class Recorder {
     worker.unref();
     worker.on("message", (message: FromThread) => {
       if (message.kind === "taken") this.#taken(message);
+      else if (message.kind === "left") this.#options.onLeft(message.outcome, message.file);
       else this.#queues.get(message.handle)?.receive(message);
     });
     worker.on("error", (error) => this.#options.onProblem(error));

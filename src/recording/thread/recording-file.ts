@@ -1,7 +1,15 @@
 import type { Disk } from "./disk.ts";
 
-/** An unfinished recording ends in this. */
-export const PART_SUFFIX = ".part";
+/** An unfinished recording, of this writer. */
+export function partOf(file: string, writer: string): string {
+  return `${file}.${writer}.part`;
+}
+
+/** The recording and the writer of an unfinished one; undefined for another file. */
+export function writerOf(part: string): { readonly file: string; readonly writer: string } | undefined {
+  const [, file, writer] = /^(.+\.cast)\.([\w-]+)\.part$/.exec(part) ?? [];
+  return file === undefined || writer === undefined ? undefined : { file, writer };
+}
 
 /**
  * A file that is appended to. Text that could not be written is kept and written first later, so that
@@ -10,6 +18,7 @@ export const PART_SUFFIX = ".part";
 export class RecordingFile {
   readonly #disk: Disk;
   readonly #file: string;
+  readonly #part: string;
   readonly #handle: number;
   #position = 0;
   #unwritten: string[] = [];
@@ -17,12 +26,12 @@ export class RecordingFile {
   #isSyncing = false;
   #isClosed = false;
 
-  /** Creates `file` with PART_SUFFIX, or continues an open one. Throws the system's error. */
-  constructor(disk: Disk, file: string, open?: { readonly handle: number; readonly position: number }) {
+  /** Creates the unfinished recording `part` of `file`. Throws the system's error. */
+  constructor(disk: Disk, file: string, part: string) {
     this.#disk = disk;
     this.#file = file;
-    this.#handle = open?.handle ?? disk.create(file + PART_SUFFIX);
-    this.#position = open?.position ?? 0;
+    this.#part = part;
+    this.#handle = disk.create(part);
   }
 
   append(line: string): void {
@@ -65,7 +74,7 @@ export class RecordingFile {
     this.#disk.sync(this.#handle, (error) => {
       let failure = error;
       try {
-        if (failure === null) this.#disk.rename(this.#file + PART_SUFFIX, this.#file);
+        if (failure === null) this.#disk.rename(this.#part, this.#file);
       } catch (problem) {
         failure = problem as Error;
       }
@@ -87,7 +96,7 @@ export class RecordingFile {
   /** For a session that did not start. */
   discard(): void {
     this.close();
-    this.#disk.remove(this.#file + PART_SUFFIX);
+    this.#disk.remove(this.#part);
   }
 
   close(): void {

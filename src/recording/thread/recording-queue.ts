@@ -112,7 +112,7 @@ export class RecordingQueue {
       this.#events?.onRoom();
   }
 
-  receive(message: Exclude<FromThread, { kind: "taken" }>): void {
+  receive(message: Extract<FromThread, { handle: number }>): void {
     switch (message.kind) {
       case "opened":
         if (message.problem === undefined) {

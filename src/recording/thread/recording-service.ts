@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import path from "node:path";
 import type { EventCode } from "../format/asciicast.ts";
 import { type Disk, systemDisk } from "./disk.ts";
-import { RecordingFile } from "./recording-file.ts";
+import { partOf, RecordingFile } from "./recording-file.ts";
 import { SessionWriter } from "./session-writer.ts";
 import { partsOf, SLAB_BYTES, type SlabPart } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
@@ -28,6 +28,7 @@ export interface Reserve {
 /** The recorder's thread without its port: writes the recordings of one process. */
 export class RecordingService {
   readonly #folder: string;
+  readonly #writer: string;
   readonly #answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
   readonly #disk: Disk;
   readonly #reserve: Reserve;
@@ -37,12 +38,13 @@ export class RecordingService {
   #onIdle: (() => void) | undefined;
 
   constructor(
-    { folder, signingKey }: ThreadInput,
+    { folder, writer, signingKey }: ThreadInput,
     answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void,
     reserve: Reserve,
     disk: Disk = systemDisk,
   ) {
     this.#folder = folder;
+    this.#writer = writer;
     this.#key = createPrivateKey(signingKey);
     this.#answer = answer;
     this.#reserve = reserve;
@@ -75,6 +77,11 @@ export class RecordingService {
     }
   }
 
+  /** The key that signs now. */
+  get key(): KeyObject {
+    return this.#key;
+  }
+
   /** Called once no recording is being ended any more. */
   whenIdle(listener: () => void): void {
     if (this.#endings === 0) listener();
@@ -83,7 +90,8 @@ export class RecordingService {
 
   #create(handle: number, name: string): void {
     try {
-      const file = new RecordingFile(this.#disk, path.join(this.#folder, name));
+      const target = path.join(this.#folder, name);
+      const file = new RecordingFile(this.#disk, target, partOf(target, this.#writer));
       this.#open.set(handle, { file, writer: undefined, startedMs: 0, hasFailed: false });
       this.#answer({ kind: "opened", handle });
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { RecordedFacts } from "../format/asciicast.ts";
+import type { PartOutcome } from "./finish-part.ts";
 import type { FinishedRecording } from "./session-writer.ts";
 
 /** What the thread is started with. */
@@ -43,6 +44,8 @@ export interface RecordedEnd {
 }
 
 export type FromThread =
+  /** A recording that another writer had left. */
+  | { readonly kind: "left"; readonly outcome: PartOutcome; readonly file: string }
   /** `problem`: the system's error code; absent if the file is open. */
   | { readonly kind: "opened"; readonly handle: number; readonly problem?: string | undefined }
   | {

@@ -20,6 +20,7 @@ function start(program: URL = HANGING): Recorder {
     maxQueuedBytesPerSession: MIB,
     maxQueuedBytes: 2 * MIB,
     onProblem: () => {},
+    onLeft: () => {},
     program,
   });
   return recorder;

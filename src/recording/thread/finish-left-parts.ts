@@ -1,0 +1,33 @@
+import type { KeyObject } from "node:crypto";
+import { readdir, rename } from "node:fs/promises";
+import path from "node:path";
+import { finishPart, type PartOutcome } from "./finish-part.ts";
+import { partOf, writerOf } from "./recording-file.ts";
+import { isWriterAlive, removeLease } from "./writer-lease.ts";
+
+/** Finishes the recordings of writers that are gone. `onOutcome` gets each; one that fails is left. */
+export async function finishLeftParts(
+  folder: string,
+  writer: string,
+  key: KeyObject,
+  onOutcome: (outcome: PartOutcome, file: string) => void,
+): Promise<void> {
+  const names = await readdir(folder, { recursive: true });
+  const gone = new Set<string>();
+  for (const name of names) {
+    const { file, writer: owner } = writerOf(name) ?? {};
+    if (file === undefined || owner === undefined || owner === writer || isWriterAlive(folder, owner))
+      continue;
+    gone.add(owner);
+    const target = path.join(folder, file);
+    const claimed = partOf(target, writer);
+    try {
+      // Of several processes that look, one succeeds.
+      await rename(path.join(folder, name), claimed);
+      onOutcome(await finishPart(claimed, target, key), file);
+    } catch {
+      // Tried again at the next start, if this process goes, too.
+    }
+  }
+  for (const owner of gone) removeLease(folder, owner);
+}

@@ -1,0 +1,110 @@
+import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { verifyRecording } from "../../../src/recording/reading/verify-recording.ts";
+import { systemDisk } from "../../../src/recording/thread/disk.ts";
+import { finishLeftParts } from "../../../src/recording/thread/finish-left-parts.ts";
+import { partOf, RecordingFile } from "../../../src/recording/thread/recording-file.ts";
+import { SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { WriterLease } from "../../../src/recording/thread/writer-lease.ts";
+import { play } from "../../support/recording/played.ts";
+import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "sluice-left-"));
+  file = path.join(folder, "2026/11/22/s.cast");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** An unfinished recording of the writer `old`. */
+function leave(): string {
+  const part = partOf(file, "old");
+  const writer = new SessionWriter(new RecordingFile(systemDisk, file, part), FACTS, privateKey);
+  for (let index = 0; index < 5; index++) writer.output("stdout", index * 10, Buffer.from(`line ${index}\n`));
+  writer.endChunk(Date.UTC(2026, 0, 1));
+  for (let index = 5; index < 9; index++) writer.output("stderr", index * 10, Buffer.from(`line ${index}\n`));
+  writer.flush(100);
+  return part;
+}
+
+async function look(): Promise<string[]> {
+  const outcomes: string[] = [];
+  await finishLeftParts(folder, "new", privateKey, (outcome) => void outcomes.push(outcome));
+  return outcomes;
+}
+
+describe("a recording that its writer left", () => {
+  it("is finished wherever it was cut: it verifies, and lacks no whole line", async () => {
+    const whole = readFileSync(leave());
+    const begins = whole.indexOf("\n", whole.indexOf("\n") + 1) + 1;
+    for (let length = begins; length <= whole.byteLength; length += 7) {
+      rmSync(file, { force: true });
+      writeFileSync(partOf(file, "old"), whole.subarray(0, length));
+      expect(await look()).toEqual(["finished"]);
+      const verified = await verifyRecording(file, [publicKey]);
+      expect(verified).toMatchObject({ verdict: "unchanged", head: { end: "crash" } });
+      const { stdout, stderr, of } = play(readFileSync(file, "utf8"));
+      const kept = whole.subarray(0, whole.lastIndexOf(10, length - 1) + 1).toString();
+      const output = play(kept);
+      expect([stdout, stderr]).toEqual([output.stdout, output.stderr]);
+      expect(verified.head?.bytes).toBe(stdout.byteLength + stderr.byteLength);
+      expect(of("m")).toEqual(["ended: crash"]);
+    }
+  });
+
+  it("is set aside if it was changed meanwhile", async () => {
+    const part = leave();
+    writeFileSync(part, readFileSync(part, "utf8").replace("line 2", "lime 2"));
+    expect(await look()).toEqual(["set-aside"]);
+    expect(existsSync(file)).toBe(false);
+    expect(existsSync(`${file}.changed`)).toBe(true);
+  });
+
+  it("goes if nothing was recorded", async () => {
+    leave();
+    writeFileSync(partOf(file, "old"), "");
+    expect(await look()).toEqual(["empty"]);
+    expect(existsSync(partOf(file, "new"))).toBe(false);
+  });
+
+  it("is left alone while its writer lives, here or elsewhere", async () => {
+    const part = leave();
+    const lease = new WriterLease(folder, "old");
+    expect(await look()).toEqual([]);
+    const leaseFile = path.join(folder, "writers", "old.json");
+    writeFileSync(leaseFile, JSON.stringify({ host: "another", pid: 1, started: "1" }));
+    expect(await look()).toEqual([]);
+    expect(existsSync(part)).toBe(true);
+    const justNow = new Date(Date.now() - 4.5 * 60_000);
+    utimesSync(leaseFile, justNow, justNow);
+    expect(await look()).toEqual([]);
+    const longAgo = new Date(Date.now() - 5.5 * 60_000);
+    utimesSync(leaseFile, longAgo, longAgo);
+    expect(await look()).toEqual(["finished"]);
+    lease.end();
+  });
+
+  it("is finished at once after the process that wrote it died", async () => {
+    leave();
+    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
+    await once(child, "spawn");
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "latin1");
+    const started = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    mkdirSync(path.join(folder, "writers"));
+    const lease = { host: hostname(), pid: child.pid, started };
+    writeFileSync(path.join(folder, "writers", "old.json"), JSON.stringify(lease));
+    expect(await look()).toEqual([]);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect(await look()).toEqual(["finished"]);
+    expect(existsSync(path.join(folder, "writers", "old.json"))).toBe(false);
+  });
+});
