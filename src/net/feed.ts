@@ -14,13 +14,6 @@ import { REST_MS, ReadModeration } from "./read-moderation.ts";
  */
 const TURN_BYTES = 256 * 1024;
 
-/** A source that is being read. */
-export interface Feed {
-  /** Reads nothing until `release`. */
-  hold(): void;
-  release(): void;
-}
-
 /**
  * Passes each chunk of `source` to `receive`, which writes only to `sink` and keeps no view. A full
  * sink pauses the source, unless reading ahead; its pace delays or holds it; bursts are read together.
@@ -32,93 +25,126 @@ export function feed(
   pace?: Pace | undefined,
   ahead?: ReadAhead | undefined,
 ): Feed {
-  gatherWrites(sink);
-  let isHeld = false;
-  let isPaced = false;
-  let isYielding = false;
-  let isResting = false;
-  let bytesOfTurn = 0;
-  const moderation = new ReadModeration();
-  const resume = (): void => {
-    const isFull = sink.writableNeedDrain && ahead?.mayRead !== true;
-    if (!isHeld && !isPaced && !isYielding && !isResting && !isFull && pace?.isHeld !== true) source.resume();
-  };
-  const wake = (): void => {
-    isPaced = false;
-    resume();
-  };
-  const takeTurn = (): void => {
-    isYielding = false;
-    resume();
-  };
-  const rest = (): void => {
-    isResting = true;
-    source.pause();
-    setTimeout(endRest, REST_MS);
-  };
-  const endRest = (): void => {
-    isResting = false;
-    resume();
-    setImmediate(endTurnAfterRest);
-  };
-  const endTurnAfterRest = (): void => {
-    const next = moderation.afterTurn();
-    if (next === "rest") rest();
-    else if (next === "later") setImmediate(endTurnAfterRest);
-  };
-  source.on("data", (chunk: Uint8Array) => {
+  return new Feed(source, sink, receive, pace, ahead);
+}
+
+/** A source that is being read. */
+export class Feed {
+  readonly #source: Duplex;
+  readonly #sink: Duplex;
+  readonly #receive: (chunk: Uint8Array) => void;
+  readonly #pace: Pace | undefined;
+  readonly #ahead: ReadAhead | undefined;
+  readonly #moderation = new ReadModeration();
+  #isHeld = false;
+  #isPaced = false;
+  #isYielding = false;
+  #isResting = false;
+  #bytesOfTurn = 0;
+
+  constructor(
+    source: Duplex,
+    sink: Duplex,
+    receive: (chunk: Uint8Array) => void,
+    pace: Pace | undefined,
+    ahead: ReadAhead | undefined,
+  ) {
+    this.#source = source;
+    this.#sink = sink;
+    this.#receive = receive;
+    this.#pace = pace;
+    this.#ahead = ahead;
+    gatherWrites(sink);
+    source.on("data", (chunk: Uint8Array) => this.#take(chunk));
+    sink.on("drain", () => {
+      if (hasTakenAll(sink)) recycleChunks(source);
+      ahead?.emptied();
+      this.#resume();
+    });
+    pace?.onHold(() => {
+      if (pace.isHeld) source.pause();
+      else this.#resume();
+    });
+    if (ahead !== undefined) {
+      ahead.onWanted(() => this.#resume());
+      sink.once("close", () => ahead.emptied());
+    }
+    // An upgraded socket arrives paused, and adding a listener does not resume it.
+    if (pace?.isHeld === true) source.pause();
+    else source.resume();
+  }
+
+  /** Reads nothing until `release`. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#source.pause();
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.#resume();
+  }
+
+  #take(chunk: Uint8Array): void {
+    const sink = this.#sink;
     sink.cork();
     try {
-      receive(chunk);
+      this.#receive(chunk);
     } finally {
       sink.uncork();
     }
     // Usually the kernel has taken everything by now, so the memory is free and no wait is needed.
-    if (hasTakenAll(sink)) recycleChunks(source);
+    if (hasTakenAll(sink)) recycleChunks(this.#source);
     else if (sink.writableNeedDrain) {
-      ahead?.filled(chunk.byteLength);
-      if (ahead?.mayRead !== true) source.pause();
+      this.#ahead?.filled(chunk.byteLength);
+      if (this.#ahead?.mayRead !== true) this.#source.pause();
     }
-    bytesOfTurn += chunk.byteLength;
-    if (bytesOfTurn >= TURN_BYTES) {
-      bytesOfTurn = 0;
-      source.pause();
-      if (!isYielding) setImmediate(takeTurn);
-      isYielding = true;
-    }
-    if (moderation.startsRest(chunk.byteLength)) rest();
-    const waitMs = pace === undefined ? 0 : pace.spend(chunk.byteLength);
-    if (waitMs === 0 || isPaced) return;
-    isPaced = true;
-    source.pause();
-    pace?.wakeIn(waitMs, wake);
-  });
-  sink.on("drain", () => {
-    if (hasTakenAll(sink)) recycleChunks(source);
-    ahead?.emptied();
-    resume();
-  });
-  pace?.onHold(() => {
-    if (pace.isHeld) source.pause();
-    else resume();
-  });
-  if (ahead !== undefined) {
-    ahead.onWanted(resume);
-    sink.once("close", () => ahead.emptied());
+    this.#bytesOfTurn += chunk.byteLength;
+    if (this.#bytesOfTurn >= TURN_BYTES) this.#yield();
+    if (this.#moderation.startsRest(chunk.byteLength)) this.#rest();
+    const waitMs = this.#pace === undefined ? 0 : this.#pace.spend(chunk.byteLength);
+    if (waitMs === 0 || this.#isPaced) return;
+    this.#isPaced = true;
+    this.#source.pause();
+    this.#pace?.wakeIn(waitMs, () => {
+      this.#isPaced = false;
+      this.#resume();
+    });
   }
-  // An upgraded socket arrives paused, and adding a listener does not resume it.
-  if (pace?.isHeld === true) source.pause();
-  else source.resume();
-  return {
-    hold: () => {
-      isHeld = true;
-      source.pause();
-    },
-    release: () => {
-      isHeld = false;
-      resume();
-    },
+
+  /** Other sources have their turn. */
+  #yield(): void {
+    this.#bytesOfTurn = 0;
+    this.#source.pause();
+    if (this.#isYielding) return;
+    this.#isYielding = true;
+    setImmediate(() => {
+      this.#isYielding = false;
+      this.#resume();
+    });
+  }
+
+  #rest(): void {
+    this.#isResting = true;
+    this.#source.pause();
+    setTimeout(() => {
+      this.#isResting = false;
+      this.#resume();
+      setImmediate(this.#endTurnAfterRest);
+    }, REST_MS);
+  }
+
+  readonly #endTurnAfterRest = (): void => {
+    const next = this.#moderation.afterTurn();
+    if (next === "rest") this.#rest();
+    else if (next === "later") setImmediate(this.#endTurnAfterRest);
   };
+
+  #resume(): void {
+    const isFull = this.#sink.writableNeedDrain && this.#ahead?.mayRead !== true;
+    const isWaiting = this.#isHeld || this.#isPaced || this.#isYielding || this.#isResting;
+    if (!isWaiting && !isFull && this.#pace?.isHeld !== true) this.#source.resume();
+  }
 }
 
 /**

@@ -45,7 +45,7 @@ interface Held {
  */
 export class InputHold {
   readonly #ahead: ReadAhead;
-  readonly #client: Feed;
+  readonly #client: Pick<Feed, "hold" | "release">;
   readonly #hasResult: () => boolean;
   readonly #maxHoldMs: number;
   #held: Held[] = [];
@@ -61,7 +61,12 @@ export class InputHold {
    * `client`: the feed that reads the input. `hasResult`: whether the node has reported the command's
    * result.
    */
-  constructor(ahead: ReadAhead, client: Feed, isTerminal: boolean, hasResult: () => boolean) {
+  constructor(
+    ahead: ReadAhead,
+    client: Pick<Feed, "hold" | "release">,
+    isTerminal: boolean,
+    hasResult: () => boolean,
+  ) {
     this.#ahead = ahead;
     this.#client = client;
     this.#hasResult = hasResult;
