@@ -64,7 +64,7 @@ export function writeFrameHeader(
   payloadBytes: number,
   fin: boolean,
 ): number {
-  return writeStart(target, offset, opcode, payloadBytes, fin, 0);
+  return writeStart(target, offset, fin ? FIN_BIT | opcode : opcode, payloadBytes, 0);
 }
 
 /**
@@ -72,6 +72,7 @@ export function writeFrameHeader(
  * `maskKey` is 32 bits, the first byte on the wire highest, and must be unpredictable (RFC 6455
  * section 5.3); `applyMask` masks the payload.
  */
+// oxlint-disable-next-line eslint/max-params -- an object for each frame would cost more than it says.
 export function writeMaskedFrameHeader(
   target: Uint8Array,
   offset: number,
@@ -80,7 +81,7 @@ export function writeMaskedFrameHeader(
   fin: boolean,
   maskKey: number,
 ): number {
-  const startBytes = writeStart(target, offset, opcode, payloadBytes, fin, MASK_BIT);
+  const startBytes = writeStart(target, offset, fin ? FIN_BIT | opcode : opcode, payloadBytes, MASK_BIT);
   writeUint32(target, offset + startBytes, maskKey);
   return startBytes + MASK_KEY_BYTES;
 }
@@ -88,12 +89,11 @@ export function writeMaskedFrameHeader(
 function writeStart(
   target: Uint8Array,
   offset: number,
-  opcode: number,
+  firstByte: number,
   payloadBytes: number,
-  fin: boolean,
   maskBit: number,
 ): number {
-  target[offset] = fin ? FIN_BIT | opcode : opcode;
+  target[offset] = firstByte;
   if (payloadBytes <= MAX_CONTROL_PAYLOAD_BYTES) {
     target[offset + 1] = maskBit | payloadBytes;
     return FRAME_START_BYTES;

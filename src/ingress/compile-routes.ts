@@ -110,7 +110,7 @@ function addIngress(
     table.addHost(host);
     for (const { path = "", pathType, backend } of http?.paths ?? []) {
       const read = rulePathWith(options.rewriting, path, pathType);
-      const served = routeTo(ingress, backend, read.path, options, problems, read.rewrite);
+      const served = routeTo(ingress, backend, read, options, problems);
       if (served === undefined) continue;
       if (read.problem !== undefined)
         problems.push({ origin: ingress, reason: "InvalidAnnotation", message: read.problem });
@@ -132,7 +132,7 @@ function addIngress(
   if (defaultBackend === undefined) return;
   const { rewriting } = options;
   const own = rewriting?.type === "prefix" ? rulePathWith(rewriting, "/", undefined).rewrite : undefined;
-  const served = routeTo(ingress, defaultBackend, "/", options, problems, own);
+  const served = routeTo(ingress, defaultBackend, { path: "/", rewrite: own }, options, problems);
   if (served === undefined) return;
   // A request for another tenant's host must not fall back to this Ingress.
   const hosts = rules.map(hostOf).filter((host) => !foreign.has(host));
@@ -143,10 +143,9 @@ function addIngress(
 function routeTo(
   ingress: Ingress,
   backend: Parameters<typeof routeBackendOf>[0],
-  path: string,
+  { path, rewrite }: { readonly path: string; readonly rewrite?: PathRewrite | undefined },
   options: RouteOptions,
   problems: RouteProblem[],
-  rewrite?: PathRewrite,
 ): Route | undefined {
   const served = routeBackendOf(backend, path, ingress, options);
   if (served.type !== "skipped") {

@@ -67,8 +67,9 @@ function forward(
   const { downstream } = exchange;
   context.requests.begin(downstream);
   const address = sourceOf(exchange, downstream.headers, context);
+  const seat = { address, startedMs };
   const seated = context.seats.acquire(address);
-  if (seated === true) forwardSeated(exchange, request, chosen, startedMs, address, context);
+  if (seated === true) forwardSeated(exchange, request, chosen, seat, context);
   else if (seated === false) refuse(exchange, chosen, context);
   else {
     let hasLeft = false;
@@ -79,7 +80,7 @@ function forward(
       if (hasLeft) {
         context.requests.end(downstream);
         if (isSeated) context.seats.release(address);
-      } else if (isSeated) forwardSeated(exchange, request, chosen, startedMs, address, context);
+      } else if (isSeated) forwardSeated(exchange, request, chosen, seat, context);
       else refuse(exchange, chosen, context);
     });
     containAsync("exchange", waited, () => downstream.abort());
@@ -92,15 +93,20 @@ function refuse(exchange: IncomingExchange, { route }: ChosenUpstream, context: 
   answer(exchange, ingressAnswer(WIRE_ERRORS["too-many-requests"].ingress(), headers), route, context);
 }
 
+/** An exchange's seat: the address that it counts for, and when the exchange came. */
+interface Seat {
+  readonly address: string;
+  readonly startedMs: number;
+}
+
 function forwardSeated(
   exchange: IncomingExchange,
   request: IngressRequest,
   chosen: ChosenUpstream,
-  startedMs: number,
-  address: string,
+  seat: Seat,
   context: IngressContext,
 ): void {
-  const forwarding = new IngressForwarding(exchange, request, chosen, startedMs, address, context);
+  const forwarding = new IngressForwarding(exchange, request, chosen, seat, context);
   if (chosen.appProtocol === H2C_APP_PROTOCOL) {
     void forwardOverHttp2(exchange.downstream, {
       upstream: chosen.upstream.http2,
@@ -127,8 +133,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   readonly #request: IngressRequest;
   readonly #chosen: ChosenUpstream;
   readonly #context: IngressContext;
-  readonly #startedMs: number;
-  readonly #address: string;
+  readonly #seat: Seat;
   readonly #trace: RequestTrace | undefined;
   #isSeated = true;
   #endpoint: EndpointUpstream;
@@ -138,12 +143,10 @@ class IngressForwarding implements ForwardExchangeOptions {
     exchange: IncomingExchange,
     request: IngressRequest,
     chosen: ChosenUpstream,
-    startedMs: number,
-    address: string,
+    seat: Seat,
     context: IngressContext,
   ) {
-    this.#startedMs = startedMs;
-    this.#address = address;
+    this.#seat = seat;
     this.#endpoint = chosen.upstream;
     this.upstream = chosen.upstream.http1;
     this.#exchange = exchange;
@@ -152,11 +155,11 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#context = context;
     this.#trace = traceExchange(exchange.downstream, exchange, chosen.route, context);
     if (exchange.downstream.hasBody)
-      context.slowBodies.watchSeat(address, exchange.downstream, () => this.#leaveSeat());
+      context.slowBodies.watchSeat(seat.address, exchange.downstream, () => this.#leaveSeat());
   }
 
   #leaveSeat(): void {
-    if (this.#isSeated) this.#context.seats.release(this.#address);
+    if (this.#isSeated) this.#context.seats.release(this.#seat.address);
     this.#isSeated = false;
   }
 
@@ -225,11 +228,11 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#context.requests.end(this.#exchange.downstream);
     this.#leaveSeat();
     const { names } = this.#chosen.route;
-    const seconds = (performance.now() - this.#startedMs) / 1000;
+    const seconds = (performance.now() - this.#seat.startedMs) / 1000;
     this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds, this.#trace);
     this.#trace?.end(this.#code);
     if (this.#context.accessLog === undefined) return;
-    const facts = factsOf(this.#exchange, this.#chosen.route, this.#startedMs, this.#trace);
+    const facts = factsOf(this.#exchange, this.#chosen.route, this.#seat.startedMs, this.#trace);
     logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
   }
 }

@@ -12,6 +12,15 @@ import type { GatewayContext } from "./context.ts";
 import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumable/resumable-upgrade.ts";
 import type { UpstreamRequest } from "./upstream-request.ts";
 
+interface SessionRequestOptions {
+  readonly signal: AbortSignal;
+  /** As in UpgradeRequest. */
+  readonly connect?: UpgradeRequest["connect"];
+  /** Absent: a WebSocket session does not outlive its connection. */
+  readonly resume?: ResumableUpgradeOptions | undefined;
+  readonly trace?: RequestTrace | undefined;
+}
+
 /**
  * Requests the session. Refuses a 101 to another protocol: no raw pipe without a validated 101
  * (CVE-2018-1002105). Also validates the answer to the gateway's own WebSocket handshake. Throws
@@ -20,11 +29,8 @@ import type { UpstreamRequest } from "./upstream-request.ts";
 export async function requestSession(
   endpoint: UpstreamEndpoint,
   { method, path, headers, upgrade, webSocket }: UpstreamRequest,
-  signal: AbortSignal,
   { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
-  connect?: UpgradeRequest["connect"],
-  resume?: ResumableUpgradeOptions,
-  trace?: RequestTrace,
+  { signal, connect, resume, trace }: SessionRequestOptions,
 ): Promise<UpgradeResponse> {
   const request: UpgradeRequest = {
     endpoint,

@@ -16,7 +16,7 @@ export function archiveHeader(entry: LocalEntry): Buffer {
   return Buffer.concat([
     ...(linkname.length > FIELD_BYTES ? longField("longLink", linkname) : []),
     ...(name.length > FIELD_BYTES ? longField("longName", name) : []),
-    block(TYPES[entry.type], name, entry.mode, entry.size, entry.mtimeMs, linkname),
+    block({ ...entry, type: TYPES[entry.type], name, linkname }),
   ]);
 }
 
@@ -28,17 +28,19 @@ export function archivePadding(size: number): Buffer {
 function longField(type: "longName" | "longLink", name: string): Buffer[] {
   const size = name.length + 1;
   const content = Buffer.from(`${name}\0`, "latin1");
-  return [block(TYPES[type], "././@LongLink", 0, size, 0, ""), content, archivePadding(size)];
+  return [
+    block({ type: TYPES[type], name: "././@LongLink", mode: 0, size, mtimeMs: 0, linkname: "" }),
+    content,
+    archivePadding(size),
+  ];
 }
 
-function block(
-  type: string,
-  name: string,
-  mode: number,
-  size: number,
-  mtimeMs: number,
-  linkname: string,
-): Buffer {
+interface HeaderFields extends Pick<LocalEntry, "name" | "mode" | "size" | "mtimeMs"> {
+  readonly type: string;
+  readonly linkname: string;
+}
+
+function block({ type, name, mode, size, mtimeMs, linkname }: HeaderFields): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES);
   header.write(name.slice(0, FIELD_BYTES), 0, "latin1");
   header.write(octal(mode, 7), 100);

@@ -42,15 +42,17 @@ async function send(
   const startedMs = clock.now();
   trace.request?.(request.method, upstream.origin + path, headers);
   const connect = upstream.connect.bind(undefined, endpoint);
-  const response = await requestSession(endpoint, { ...request, path, headers }, signal, agent, connect, {
+  const resume = {
     clock,
     renewHeaders: async () => {
       // The session may outlive its first credentials.
       upstream.forgetCredentials();
       return linesWith(await upstream.credentials());
     },
-    note: (text) => agent.note(text),
-  });
+    note: (text: string) => agent.note(text),
+  };
+  const session = { ...request, path, headers };
+  const response = await requestSession(endpoint, session, agent, { signal, connect, resume });
   const { status, statusMessage, rawHeaders } = response;
   trace.response?.(status, statusMessage, rawHeaders, clock.now() - startedMs);
   return response;

@@ -27,15 +27,8 @@ export async function dialApiServer(
   });
   const upgrade = { ...asked, headers: [...asked.headers, ...named] };
   try {
-    const response = await requestSession(
-      upstream.endpoint,
-      upgrade,
-      signal,
-      gateway,
-      upstream.connect,
-      undefined,
-      trace,
-    );
+    const { endpoint, connect } = upstream;
+    const response = await requestSession(endpoint, upgrade, gateway, { signal, connect, trace });
     if (response.status === 401 && impersonates) ownCredentials?.forget();
     return response;
   } catch (error) {

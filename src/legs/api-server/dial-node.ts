@@ -34,7 +34,7 @@ export async function dialNode(
         ? connectDirectly?.bind(undefined, endpoint)
         : (options: DialOptions) => connectSession(endpoint, options, () => (isSpare = true));
     const response = await requestFromNode(target.node.name, plan, gateway, (resume) =>
-      requestSession(endpoint, kubeletRequest, signal, gateway, connect, resume, trace),
+      requestSession(endpoint, kubeletRequest, gateway, { signal, connect, resume, trace }),
     );
     ticket.answered();
     return response;

@@ -101,15 +101,10 @@ async function dialRuntime(
     const url = await traced(trace, "locate", mintUrl);
     const { endpoint, path } = streamingRouteOf(url, streamingTls);
     counters.urlObtained(request.subresource, plan);
-    return await requestSession(
-      endpoint,
-      upstreamRequestFor(request, path, plan),
+    return await requestSession(endpoint, upstreamRequestFor(request, path, plan), gateway, {
       signal,
-      gateway,
-      undefined,
-      undefined,
       trace,
-    );
+    });
   } catch (error) {
     if (error instanceof UpstreamError && error.code !== "aborted") throw dialingError(error);
     throw refusalOfRuntime(error);

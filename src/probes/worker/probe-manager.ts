@@ -169,7 +169,9 @@ export class ProbeManager implements ContainerVerdicts {
       onCrash,
       runRound: async (containerId) => {
         const startMs = performance.now();
-        const result = await this.#round(kind, uid, container, probe, containerId, {
+        const result = await this.#round(uid, kind, probe, {
+          container,
+          containerId,
           timeoutMs: timing.timeoutSeconds * 1_000,
           signal: stopping.signal,
         });
@@ -194,12 +196,10 @@ export class ProbeManager implements ContainerVerdicts {
   }
 
   async #round(
-    kind: ProbeKind,
     uid: string,
-    container: Container,
+    kind: ProbeKind,
     probe: ProbeHandler,
-    containerId: string,
-    options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    { container, containerId, ...options }: ProbedRound,
   ): Promise<RoundResult> {
     const { readPod, attempt, onEvent } = this.#options;
     const pod = readPod(uid);
@@ -216,6 +216,13 @@ export class ProbeManager implements ContainerVerdicts {
       probe.exec !== undefined,
     );
   }
+}
+
+interface ProbedRound {
+  readonly container: Container;
+  readonly containerId: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
 }
 
 /** Containers, and init containers that run beside them (sidecars). */

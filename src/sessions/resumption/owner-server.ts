@@ -38,9 +38,7 @@ export function createOwnerServer(gateway: OwnerContext, responder: Responder): 
     onRequest: (_request, response) => void response.writeHead(404).end(),
     onUpgrade: (request, socket, early) =>
       void takeResumption(
-        request,
-        socket,
-        early,
+        { request, socket, early },
         gateway,
         responder,
         async (resumption, user, incoming, client) =>
@@ -61,8 +59,11 @@ export function takeFromReplica(
   responder: Responder,
 ): Promise<void> {
   const withoutPeers = { ...gateway, peers: undefined };
-  return takeResumption(request, socket, early, gateway, responder, (resumption, user, incoming, client) =>
-    resumeSession(resumption, user, incoming, client, withoutPeers),
+  return takeResumption(
+    { request, socket, early },
+    gateway,
+    responder,
+    (resumption, user, incoming, client) => resumeSession(resumption, user, incoming, client, withoutPeers),
   );
 }
 
@@ -73,11 +74,16 @@ type Resume = (
   client: PendingClient,
 ) => Promise<void>;
 
+/** A request to upgrade, as node:http reports it. */
+interface UpgradeRequested {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly early: Buffer;
+}
+
 /** Never rejects. */
 async function takeResumption(
-  request: IncomingMessage,
-  socket: Duplex,
-  early: Buffer,
+  { request, socket, early }: UpgradeRequested,
   gateway: OwnerContext,
   responder: Responder,
   resume: Resume,

@@ -24,15 +24,20 @@ type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "
   readonly resumable: ResumableSessions;
 };
 
+/** A resumption for another process: its proof, its WebSocket key, and its user, authorized here. */
+interface ProxiedResumption {
+  readonly resumption: Resumption;
+  readonly key: string;
+  readonly user: UserInfo;
+}
+
 /**
  * Resumes another process's session: authorizes it here, requests it there, then relays. Throws the
  * owner's StatusError, 410 without an owner, 503 without its answer, and UpstreamError "aborted".
  */
 export async function proxyResume(
   owner: OwnerConnection,
-  resumption: Resumption,
-  key: string,
-  user: UserInfo,
+  { resumption, key, user }: ProxiedResumption,
   { url, trail }: ResumedRequest,
   client: PendingClient,
   gateway: ElsewhereContext,

@@ -30,7 +30,7 @@ export async function resumeSession(
   }
   const key = webSocketKeyOf(incoming);
   const proxyTo = (owner: OwnerConnection): Promise<void> =>
-    proxyResume(owner, resumption, key, user, incoming, client, { ...gateway, resumable });
+    proxyResume(owner, { resumption, key, user }, incoming, client, { ...gateway, resumable });
   if (place.at === "sibling") return proxyTo(atSocket(place.socketPath, timeouts.upgradeResponseMs));
   if (place.at === "nowhere" || peers === undefined) throw resumable.unknown(user, incoming.url.pathname);
   const relay = peers.startRelay(place.replica);
