@@ -64,95 +64,23 @@ export function startIngress(parts: IngressParts): Promise<RunningIngress> {
   return Started.building((started) => buildIngress(started, parts));
 }
 
-async function buildIngress(
-  started: Started,
-  { listener, configuration, cluster, gateway, api, runtime, upstreams }: IngressParts,
-): Promise<RunningIngress> {
+async function buildIngress(started: Started, parts: IngressParts): Promise<RunningIngress> {
+  const { listener, configuration, cluster, gateway, api, runtime, upstreams } = parts;
   const { listen, ticketKeys } = runtime;
   const { logger } = gateway;
-  const { store } = cluster;
   const metrics = gateway.metrics.ingress;
   const defaultTls = await defaultTlsOf(listener);
   const streamingGateways = await streamingGatewaysOf(started, listener, configuration, api, upstreams);
-  const writer = started.add(buildIngressWriter(listener.leaderElection, cluster, logger), (it) => it.stop());
-  const publisher = started.add(
-    new StatusPublisher({
-      cluster: store,
-      addresses: listener.publishedAddresses,
-      write: writer.writeStatus,
-      mayWrite: writer.mayWrite,
-      onFailure: (ingress, error) =>
-        logger.error(
-          { ingress: ingress.metadata.name, error },
-          "the status of an Ingress could not be written",
-        ),
-    }),
-    (it) => it.stop(),
-  );
-  const reporter = new ProblemReporter({
-    log: ({ origin: { metadata }, reason, message, owner }) =>
-      logger.warn(
-        { namespace: metadata.namespace ?? "default", ingress: metadata.name, reason, owner },
-        message,
-      ),
-    tell: writer.tellProblem,
-    mayTell: writer.mayWrite,
-  });
-  let active: ActiveRoutes["problems"] = [];
-  const routeProblems: RouteProblems = new RouteProblems(() => {
-    const all = [...active, ...routeProblems.all];
-    metrics.problemsReplaced(all.map(({ reason }) => reason));
-    reporter.report(all);
-  });
-  const controller = started.add(
-    await RouteController.start({
-      cluster: store,
-      classes: listener,
-      hostOwnership: listener.hostOwnership,
-      onActive: ({ ingresses, problems: compiled, secrets }) => {
-        active = compiled;
-        const shown = secrets.slice(0, configuration.limits.maxIngressMetricRoutes);
-        gateway.metrics.operations.secretCertificatesServed(shown);
-        routeProblems.retain(ingresses);
-        const problems = [...compiled, ...routeProblems.all];
-        metrics.routesReplaced(
-          ingresses.length,
-          problems.map(({ reason }) => reason),
-          routeNamesOf(ingresses),
-          configuration.limits.maxIngressMetricRoutes,
-        );
-        publisher.publish(ingresses);
-        reporter.report(problems);
-      },
-    }),
-    (it) => it.stop(),
-  );
-  writer.start(() => {
-    publisher.resume();
-    reporter.tellRest();
-  });
+  const { controller, problems } = await startRoutes(started, parts);
   const balancer = started.add(
     new ServiceBalancer({
-      cluster: store,
+      cluster: cluster.store,
       addressRules: new AddressRules(listener.allowedEndpointAddresses),
       dialTimeoutMs: configuration.timeouts.dialMs,
       onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
     }),
     (it) => it.stop(),
   );
-  const { limits, timeouts } = configuration;
-  const requests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
-  const seats = new FairQueue({
-    seats: limits.maxConcurrentIngressRequests,
-    seatsPerFlow: limits.maxConcurrentIngressRequestsPerAddress,
-    maxWaiting: limits.maxConcurrentIngressRequests,
-    onlyModestFlowsWait: true,
-    maxWaitMs: SEAT_WAIT_MS,
-  });
-  const slowBodies = new SlowBodies({
-    places: limits.maxConcurrentIngressRequests,
-    placesPerFlow: limits.maxConcurrentIngressRequestsPerAddress,
-  });
   const accessLog =
     listener.accessLog &&
     started.add(new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger }), (it) =>
@@ -162,28 +90,16 @@ async function buildIngress(
     ...gateway,
     metrics,
     accessLog,
-    requests,
-    seats,
-    slowBodies,
+    ...boundsOf(configuration),
     routes: () => controller.routes,
     balancer,
-    problems: routeProblems,
+    problems,
     streamingGateways,
     onConnectionRefused: (reason) => gateway.metrics.access.connectionRefused(reason),
   };
-  const servers = started.add(
-    createIngressServers(
-      context,
-      {
-        defaultTls,
-        certificatesFor: (name) => controller.certificatesFor(name),
-        ticketKeys,
-        settings: listener.tls,
-      },
-      listener.proxyProtocol,
-    ),
-    (it) => it.stop(),
-  );
+  const certificatesFor = (name: string) => controller.certificatesFor(name);
+  const tls = { defaultTls, certificatesFor, ticketKeys, settings: listener.tls };
+  const servers = started.add(createIngressServers(context, tls, listener.proxyProtocol), (it) => it.stop());
   const { address, httpPort, httpsPort, defaultCertificate } = listener;
   const watchedTls =
     defaultCertificate &&
@@ -205,13 +121,93 @@ async function buildIngress(
     enterLameDuck: () => servers.enterLameDuck(),
     drain: (timeoutMs) => {
       servers.enterLameDuck();
-      return finishRequests({ plainRequests: requests, ...servers }, timeoutMs, logger);
+      return finishRequests({ plainRequests: context.requests, ...servers }, timeoutMs, logger);
     },
     reload: async () => {
       await accessLog?.reopen();
       await watchedTls?.reload();
     },
     stop: () => started.stop(),
+  };
+}
+
+/** Compiles routes, and reports their problems and statuses, as often as their objects change. */
+async function startRoutes(
+  started: Started,
+  { listener, configuration, cluster, gateway }: IngressParts,
+): Promise<{ readonly controller: RouteController; readonly problems: RouteProblems }> {
+  const { logger } = gateway;
+  const metrics = gateway.metrics.ingress;
+  const { maxIngressMetricRoutes } = configuration.limits;
+  const writer = started.add(buildIngressWriter(listener.leaderElection, cluster, logger), (it) => it.stop());
+  const publisher = started.add(
+    new StatusPublisher({
+      cluster: cluster.store,
+      addresses: listener.publishedAddresses,
+      write: writer.writeStatus,
+      mayWrite: writer.mayWrite,
+      onFailure: (ingress, error) =>
+        logger.error(
+          { ingress: ingress.metadata.name, error },
+          "the status of an Ingress could not be written",
+        ),
+    }),
+    (it) => it.stop(),
+  );
+  const reporter = new ProblemReporter({
+    log: ({ origin: { metadata }, reason, message, owner }) =>
+      logger.warn(
+        { namespace: metadata.namespace ?? "default", ingress: metadata.name, reason, owner },
+        message,
+      ),
+    tell: writer.tellProblem,
+    mayTell: writer.mayWrite,
+  });
+  let active: ActiveRoutes["problems"] = [];
+  const problems: RouteProblems = new RouteProblems(() => {
+    const all = [...active, ...problems.all];
+    metrics.problemsReplaced(all.map(({ reason }) => reason));
+    reporter.report(all);
+  });
+  const onActive = ({ ingresses, problems: compiled, secrets }: ActiveRoutes): void => {
+    active = compiled;
+    gateway.metrics.operations.secretCertificatesServed(secrets.slice(0, maxIngressMetricRoutes));
+    problems.retain(ingresses);
+    const all = [...compiled, ...problems.all];
+    const reasons = all.map(({ reason }) => reason);
+    metrics.routesReplaced(ingresses.length, reasons, routeNamesOf(ingresses), maxIngressMetricRoutes);
+    publisher.publish(ingresses);
+    reporter.report(all);
+  };
+  const { hostOwnership } = listener;
+  const controller = started.add(
+    await RouteController.start({ cluster: cluster.store, classes: listener, hostOwnership, onActive }),
+    (it) => it.stop(),
+  );
+  writer.start(() => {
+    publisher.resume();
+    reporter.tellRest();
+  });
+  return { controller, problems };
+}
+
+/** How many requests are forwarded at a time, and with how much patience. */
+function boundsOf({
+  limits,
+  timeouts,
+}: GatewayConfiguration): Pick<IngressContext, "requests" | "seats" | "slowBodies"> {
+  const seats = limits.maxConcurrentIngressRequests;
+  const seatsPerFlow = limits.maxConcurrentIngressRequestsPerAddress;
+  return {
+    requests: new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs),
+    seats: new FairQueue({
+      seats,
+      seatsPerFlow,
+      maxWaiting: seats,
+      onlyModestFlowsWait: true,
+      maxWaitMs: SEAT_WAIT_MS,
+    }),
+    slowBodies: new SlowBodies({ places: seats, placesPerFlow: seatsPerFlow }),
   };
 }
 

@@ -85,7 +85,7 @@ export async function buildCluster(
       live = cluster;
     };
     return await Started.building((it) =>
-      buildLive(it, settings, configuration, store, follow, metrics, logger),
+      buildLive(it, { settings, configuration, store, follow, metrics: metrics.cluster, logger }),
     );
   }
   const gates = configuration.featureGates;
@@ -154,16 +154,19 @@ export async function snapshotCluster<T>(
   }
 }
 
-async function buildLive(
-  started: Started,
-  settings: LiveApi,
-  configuration: GatewayConfiguration,
-  store: ClusterStore,
-  follow: (live: LiveCluster) => void,
-  metrics: Metrics,
-  logger: Logger,
-): Promise<BuiltCluster> {
-  const { kubeconfig: file, context, publishDeclaredFeatures } = settings;
+interface LiveParts {
+  readonly settings: LiveApi;
+  readonly configuration: GatewayConfiguration;
+  readonly store: ClusterStore;
+  /** Called with the cluster before it lists anything. */
+  readonly follow: (live: LiveCluster) => void;
+  readonly metrics: Metrics["cluster"];
+  readonly logger: Logger;
+}
+
+async function buildLive(started: Started, parts: LiveParts): Promise<BuiltCluster> {
+  const { settings, configuration, store, follow, metrics, logger } = parts;
+  const { kubeconfig: file, context } = settings;
   const kubeconfig = file === undefined ? await loadInCluster() : await loadKubeconfig(file, context);
   const connect = connectorOf(kubeconfig);
   const dialTimeoutMs = configuration.timeouts.dialMs;
@@ -182,7 +185,7 @@ async function buildLive(
       store,
       ...kindsFor(configuration),
       maxStateAgeMs: settings.maxStateAgeMs,
-      metrics: metrics.cluster,
+      metrics,
       logger,
     }),
     (it) => it.stop(),
@@ -195,36 +198,10 @@ async function buildLive(
   live.start();
   const configured = addressOfUrl(kubeconfig.server);
   const apiServers = reservesApiServers(configuration)
-    ? started.add(new ApiServerEndpoints({ client, metrics: metrics.cluster, logger }), (it) => it.stop())
+    ? started.add(new ApiServerEndpoints({ client, metrics, logger }), (it) => it.stop())
     : undefined;
-  const admission =
-    settings.admission === "apiServer" && servesApi(configuration.listeners)
-      ? started.add(
-          new ConnectAdmission({
-            client,
-            cluster: store,
-            maxStateAgeMs: settings.maxStateAgeMs,
-            metrics: metrics.cluster,
-            logger,
-          }),
-          (it) => it.stop(),
-        )
-      : undefined;
-  const publisher =
-    publishDeclaredFeatures &&
-    started.add(
-      new FeaturePublisher({
-        client,
-        cluster: store,
-        nodes: publishDeclaredFeatures.nodes,
-        features: publishDeclaredFeatures.features.filter((name) =>
-          isPublished(name, configuration.featureGates),
-        ),
-        metrics: metrics.cluster,
-        logger,
-      }),
-      (it) => it.stop(),
-    );
+  const admission = admissionOf(started, client, parts);
+  const publisher = publisherOf(started, client, parts);
   const apiServer = configuration.upstreamAPIServer
     ? undefined
     : started.add(forwardingTo(kubeconfig, client, settings, dialTimeoutMs), (it) => it.close());
@@ -245,6 +222,33 @@ async function buildLive(
     drain: async () => await publisher?.withdraw(),
     stop: () => started.stop(),
   };
+}
+
+/** Follows what in the API may judge a session; undefined if the API is not to judge. */
+function admissionOf(
+  started: Started,
+  client: ApiClient,
+  { settings, configuration, store, metrics, logger }: LiveParts,
+): ConnectAdmission | undefined {
+  if (settings.admission !== "apiServer" || !servesApi(configuration.listeners)) return undefined;
+  const { maxStateAgeMs } = settings;
+  const admission = new ConnectAdmission({ client, cluster: store, maxStateAgeMs, metrics, logger });
+  return started.add(admission, (it) => it.stop());
+}
+
+/** Publishes features on nodes, if the configuration names any. */
+function publisherOf(
+  started: Started,
+  client: ApiClient,
+  { settings: { publishDeclaredFeatures }, configuration, store, metrics, logger }: LiveParts,
+): FeaturePublisher | undefined {
+  if (!publishDeclaredFeatures) return undefined;
+  const { nodes } = publishDeclaredFeatures;
+  const features = publishDeclaredFeatures.features.filter((name) =>
+    isPublished(name, configuration.featureGates),
+  );
+  const publisher = new FeaturePublisher({ client, cluster: store, nodes, features, metrics, logger });
+  return started.add(publisher, (it) => it.stop());
 }
 
 /** If the gate with the feature's name is off, no gateway with this configuration has it. */

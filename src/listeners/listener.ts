@@ -65,32 +65,11 @@ export function createListener(
   options: ListenerOptions,
 ): Listener {
   const { limits, timeouts } = gateway;
-  const seats = new RequestSeats(limits);
   // The seats and their queue limit these already.
   const plainRequests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const unusedConnections = new UnusedConnections();
   const turns = new RequestTurns();
-  const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
-    answerRequest: async (downstream, socket) => {
-      const abort = (): void => downstream.abort();
-      try {
-        downstream.contain("request", abort);
-        plainRequests.add(downstream);
-        await answerRequest(downstream, socket, gateway, routes, seats);
-      } catch (error) {
-        settleFault("request", error, abort);
-      }
-    },
-    answerUpgrade: async (request, client, early) => {
-      const abort = (): void => abortSocket(client);
-      try {
-        containEvents(client, "request", abort);
-        await answerUpgrade(request, client, early, gateway, routes);
-      } catch (error) {
-        settleFault("request", error, abort);
-      }
-    },
-  };
+  const listener = answersOf(gateway, routes, plainRequests);
   const tls = options.tls && tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2);
   const server = createHttp1Server(
     boundsOfListener(limits, timeouts),
@@ -151,6 +130,33 @@ export function createListener(
   };
 }
 
+type Answers = Pick<Listener, "answerRequest" | "answerUpgrade">;
+
+function answersOf(gateway: ListenerContext, routes: ListenerRoutes, plainRequests: PlainRequests): Answers {
+  const seats = new RequestSeats(gateway.limits);
+  return {
+    answerRequest: async (downstream, socket) => {
+      const abort = (): void => downstream.abort();
+      try {
+        downstream.contain("request", abort);
+        plainRequests.add(downstream);
+        await answerRequest(downstream, socket, gateway, routes, seats);
+      } catch (error) {
+        settleFault("request", error, abort);
+      }
+    },
+    answerUpgrade: async (request, client, early) => {
+      const abort = (): void => abortSocket(client);
+      try {
+        containEvents(client, "request", abort);
+        await answerUpgrade(request, client, early, gateway, routes);
+      } catch (error) {
+        settleFault("request", error, abort);
+      }
+    },
+  };
+}
+
 /** For such a request Node reports only the request line. */
 function logUnknownMethod({ method, target }: UnknownMethod, socket: Socket, gateway: ListenerContext): void {
   const [path] = target.split("?", 1);
@@ -163,7 +169,7 @@ function logUnknownMethod({ method, target }: UnknownMethod, socket: Socket, gat
 
 function http2For(
   { limits, timeouts }: ListenerContext,
-  { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
+  { answerRequest, answerUpgrade }: Answers,
   turns: RequestTurns,
 ): Http2Connections {
   // After a 401 the client must use another connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.

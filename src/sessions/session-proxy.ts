@@ -5,10 +5,11 @@ import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-co
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import type { RemoteCommandVersion } from "@sluice/protocols/remotecommand";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import type { Limits } from "../config/sections/limits.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay } from "./carriers/relay.ts";
-import { Translator } from "./carriers/translator.ts";
+import { Translator, type TranslatorOptions } from "./carriers/translator.ts";
 import { Tunnel, type TunnelOptions } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
@@ -33,102 +34,122 @@ export interface SessionProxy {
 /** An upstream that switched protocols. */
 type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUpgrade };
 
+interface ProxyParts extends AgreedUpstream {
+  readonly upstream: UpgradedConnection;
+  readonly observers: readonly SessionObserver[];
+  readonly limits: Limits;
+  readonly webSocketLimits: TunnelOptions["webSocketLimits"];
+}
+
 /** If the node chose something that cannot be carried, closes its connection and throws a StatusError. */
 export function sessionProxyFor(
-  { admission, handshake, response }: AgreedUpstream,
+  agreed: AgreedUpstream,
   extra: readonly SessionObserver[],
-  gateway: SessionRunContext,
+  { limits }: SessionRunContext,
 ): SessionProxy {
-  const { limits } = gateway;
-  const upstream: UpgradedConnection = { socket: response.socket, head: response.head };
-  const webSocketLimits = {
-    maxFrameBytes: limits.maxWebSocketFrameBytes,
-    maxMessageBytes: Number.POSITIVE_INFINITY,
-    maxFragments: limits.maxWebSocketFragments,
+  const { socket, head } = agreed.response;
+  const parts: ProxyParts = {
+    ...agreed,
+    upstream: { socket, head },
+    observers: observersFor(agreed.admission, extra),
+    limits,
+    webSocketLimits: {
+      maxFrameBytes: limits.maxWebSocketFrameBytes,
+      maxMessageBytes: Number.POSITIVE_INFINITY,
+      maxFragments: limits.maxWebSocketFragments,
+    },
   };
-  const { kind } = admission.plan;
-  const observers = observersFor(admission, extra);
-  const tunnelTo = (node: TunnelOptions["node"]): SessionProxy["start"] => {
-    const options = { client: "messages", node, webSocketLimits, spdyLimits: limits.spdy } as const;
-    return (downstream, life) => new Tunnel(downstream, upstream, options, life);
-  };
-  switch (kind) {
-    case "pass-through": {
-      const switched = {
-        upstream: response.socket,
-        headers: switchingHeaders(response.rawHeaders),
-        statusMessage: response.statusMessage,
-      };
-      if (isTunnel(admission.request, response.rawHeaders))
-        return { ...switched, observers: new SessionObservers(observers), start: tunnelTo("messages") };
-      const { decoderFor, ...session } = passThroughOf(admission.request, response.rawHeaders, limits);
-      return {
-        ...switched,
-        observers: new SessionObservers([session.ends, ...observers]),
-        start: (downstream, life) =>
-          new Relay(downstream, upstream, life, {
-            decoder: decoderFor(life.observers),
-            isTerminal: admission.request.streams.tty,
-            ...session,
-          }),
-      };
-    }
-    case "translate": {
-      const upstreamVersion = chosenStreamProtocol(response, admission) as RemoteCommandVersion;
-      return {
-        upstream: response.socket,
-        headers: handshake.switchTo("v5.channel.k8s.io"),
-        observers: new SessionObservers(observers),
-        start: (downstream, life) =>
-          new Translator(
-            downstream,
-            upstream,
-            {
-              requested: admission.request.streams,
-              upstreamVersion,
-              rewritesStatus: admission.plan.statusStyle === "kubelet",
-              webSocketLimits,
-              spdyLimits: limits.spdy,
-              maxQueuedBytes: limits.stalledPeerBufferBytes,
-              isAttach: admission.request.subresource === "attach",
-            },
-            life,
-          ),
-      };
-    }
-    case "bridge": {
-      const { protocol } = handshake;
-      return {
-        upstream: response.socket,
-        headers: handshake.switchTo(protocol),
-        observers: new SessionObservers(observers),
-        start: (downstream, life) =>
-          startBridge(
-            { request: admission.request, protocol, webSocketLimits },
-            downstream,
-            upstream,
-            life,
-            limits,
-          ),
-      };
-    }
-    case "tunnel": {
-      const chosen = chosenStreamProtocol(response, admission);
-      const { offer } = admission.request;
-      const offers = offer.transport === "websocket" ? tunnelOffers(offer.protocols) : [];
-      const subprotocol = offers.find(({ spdyProtocol }) => spdyProtocol === chosen)?.subprotocol;
-      if (subprotocol === undefined) {
-        response.socket.destroy();
-        throw WIRE_ERRORS["tunnel-protocol"].streaming();
-      }
-      return {
-        upstream: response.socket,
-        headers: handshake.switchTo(subprotocol),
-        observers: new SessionObservers(observers),
-        start: tunnelTo("spdy"),
-      };
-    }
+  switch (agreed.admission.plan.kind) {
+    case "pass-through":
+      return passThrough(parts);
+    case "translate":
+      return translate(parts);
+    case "bridge":
+      return bridge(parts);
+    case "tunnel":
+      return tunnel(parts);
   }
+}
+
+function passThrough(parts: ProxyParts): SessionProxy {
+  const { admission, response, upstream, observers, limits } = parts;
+  const switched = {
+    upstream: response.socket,
+    headers: switchingHeaders(response.rawHeaders),
+    statusMessage: response.statusMessage,
+  };
+  if (isTunnel(admission.request, response.rawHeaders)) {
+    const start = tunnelTo("messages", parts);
+    return { ...switched, observers: new SessionObservers(observers), start };
+  }
+  const { decoderFor, ...session } = passThroughOf(admission.request, response.rawHeaders, limits);
+  return {
+    ...switched,
+    observers: new SessionObservers([session.ends, ...observers]),
+    start: (downstream, life) =>
+      new Relay(downstream, upstream, life, {
+        decoder: decoderFor(life.observers),
+        isTerminal: admission.request.streams.tty,
+        ...session,
+      }),
+  };
+}
+
+function translate(parts: ProxyParts): SessionProxy {
+  const { admission, handshake, response, upstream, observers, limits, webSocketLimits } = parts;
+  const options: TranslatorOptions = {
+    requested: admission.request.streams,
+    upstreamVersion: chosenStreamProtocol(response, admission) as RemoteCommandVersion,
+    rewritesStatus: admission.plan.statusStyle === "kubelet",
+    webSocketLimits,
+    spdyLimits: limits.spdy,
+    maxQueuedBytes: limits.stalledPeerBufferBytes,
+    isAttach: admission.request.subresource === "attach",
+  };
+  return {
+    upstream: response.socket,
+    headers: handshake.switchTo("v5.channel.k8s.io"),
+    observers: new SessionObservers(observers),
+    start: (downstream, life) => new Translator(downstream, upstream, options, life),
+  };
+}
+
+function bridge(parts: ProxyParts): SessionProxy {
+  const { admission, handshake, response, upstream, observers, limits, webSocketLimits } = parts;
+  const { protocol } = handshake;
+  const bridged = { request: admission.request, protocol, webSocketLimits };
+  return {
+    upstream: response.socket,
+    headers: handshake.switchTo(protocol),
+    observers: new SessionObservers(observers),
+    start: (downstream, life) => startBridge(bridged, downstream, upstream, life, limits),
+  };
+}
+
+function tunnel(parts: ProxyParts): SessionProxy {
+  const { admission, handshake, response, observers } = parts;
+  const chosen = chosenStreamProtocol(response, admission);
+  const { offer } = admission.request;
+  const offers = offer.transport === "websocket" ? tunnelOffers(offer.protocols) : [];
+  const subprotocol = offers.find(({ spdyProtocol }) => spdyProtocol === chosen)?.subprotocol;
+  if (subprotocol === undefined) {
+    response.socket.destroy();
+    throw WIRE_ERRORS["tunnel-protocol"].streaming();
+  }
+  return {
+    upstream: response.socket,
+    headers: handshake.switchTo(subprotocol),
+    observers: new SessionObservers(observers),
+    start: tunnelTo("spdy", parts),
+  };
+}
+
+function tunnelTo(
+  node: TunnelOptions["node"],
+  { upstream, webSocketLimits, limits }: ProxyParts,
+): SessionProxy["start"] {
+  const options = { client: "messages", node, webSocketLimits, spdyLimits: limits.spdy } as const;
+  return (downstream, life) => new Tunnel(downstream, upstream, options, life);
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { addTrace } from "@sluice/client/internal/http/trace-headers";
 import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
@@ -14,6 +15,7 @@ import { writeStatus } from "../../listeners/write-answer.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { PendingClient } from "../../sessions/pending-client.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { AcceptedCredentials } from "./accepted-credentials.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
@@ -28,17 +30,113 @@ import { impersonationLines } from "./user-lines.ts";
  * upgrades alike.
  */
 export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServerUpstream): OtherRequests {
-  const { impersonates, ownCredentials, pathPrefix = "" } = apiServer;
-  const { endpoint } = apiServer.upstream;
-  const authority = joinHostPort(endpoint.host, endpoint.port);
-  const credentials = new AcceptedCredentials();
+  return new ApiServerForwarder(gateway, apiServer);
+}
 
-  const editorFor = async (
+class ApiServerForwarder implements OtherRequests {
+  readonly #gateway: GatewayContext;
+  readonly #apiServer: ApiServerUpstream;
+  readonly #authority: string;
+  readonly #credentials = new AcceptedCredentials();
+
+  constructor(gateway: GatewayContext, apiServer: ApiServerUpstream) {
+    this.#gateway = gateway;
+    this.#apiServer = apiServer;
+    const { host, port } = apiServer.upstream.endpoint;
+    this.#authority = joinHostPort(host, port);
+  }
+
+  async handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void> {
+    const gateway = this.#gateway;
+    const { impersonates, ownCredentials, upstream } = this.#apiServer;
+    const admitted = await admitProxied(incoming, false, gateway);
+    if (admitted !== undefined) downstream.onClose(admitted.release);
+    const userOf = userOnce(incoming, admitted, gateway);
+    const editHeaders = await this.#editorFor(incoming, userOf);
+    const caller = impersonates ? undefined : this.#credentials.callerOf(incoming);
+    const passOn = caller && (await incoming.admit?.(caller.name, !caller.isAccepted));
+    const isKnownPod = readsKnownPod(incoming, gateway);
+    await forwardExchange(downstream, {
+      upstream,
+      path: this.#pathOf(incoming),
+      ...exchangeTimesOf(incoming.target, gateway.timeouts),
+      ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
+      editHeaders,
+      editResponseHeaders: (edit, status) => {
+        // Our own token may have been replaced; the caller gets the API server's answer.
+        if (status === 401 && impersonates) ownCredentials?.forget();
+        const accepted = caller?.answered(status, edit);
+        if (accepted !== undefined) passOn?.(accepted);
+      },
+      respondError: (error) => {
+        const failure = forwardingError(error);
+        if (isKnownPod && failure.code >= 502)
+          void answerKnownPod(incoming, downstream, userOf, failure, gateway);
+        else writeStatus(downstream, failure.status);
+      },
+    });
+  }
+
+  async handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void> {
+    const gateway = this.#gateway;
+    const { limits, timeouts } = gateway;
+    const { endpoint, connect } = this.#apiServer.upstream;
+    const admitted = await admitProxied(incoming, true, gateway);
+    const places = [admitted?.release];
+    const giveBack = () => {
+      for (const release of places.splice(0)) release?.();
+    };
+    const record = admitted && new ProxiedRecord(admitted, incoming, gateway, giveBack);
+    let isCarried = false;
+    try {
+      const editHeaders = await this.#editorFor(incoming, userOnce(incoming, admitted, gateway));
+      places.push(gateway.sessions.admit());
+      const status = await forwardUpgrade(client, {
+        endpoint,
+        connect,
+        method: incoming.method,
+        path: this.#pathOf(incoming),
+        headers: incoming.headers,
+        trace: incoming.trace,
+        editHeaders,
+        dialTimeoutMs: timeouts.dialMs,
+        responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+        maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+        // An API server may ignore an upgrade. An HTTP/2 client would mistake its 200 for a
+        // WebSocket.
+        relayAnswersMs: isHttp2Stream(client.socket) ? undefined : timeouts.streamIdleMs,
+        carry: (downstream, answered) => {
+          isCarried = true;
+          record?.start();
+          const times = { ...timeouts, ...admitted?.timeouts };
+          const owner = record ?? { onOver: giveBack };
+          carryForwarded(downstream, answered, { ...gateway, timeouts: times }, owner);
+        },
+      });
+      if (!isCarried) record?.refused(status);
+      incoming.trace?.end(status);
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+      const failure = forwardingError(error);
+      record?.refused(failure.code);
+      throw failure;
+    } finally {
+      // A refusal is an answer, too, and releases the session's seats.
+      if (!isCarried) giveBack();
+    }
+  }
+
+  #pathOf({ target }: IncomingStreaming): string {
+    return (this.#apiServer.pathPrefix ?? "") + target;
+  }
+
+  async #editorFor(
     incoming: IncomingStreaming,
     userOf: () => Promise<RequestUser>,
-  ): Promise<(edit: HeaderEdit) => HeaderEdit> => {
-    const user = impersonates ? await userOf() : undefined;
-    const named = user && (await impersonationLines(user, apiServer, gateway));
+  ): Promise<(edit: HeaderEdit) => HeaderEdit> {
+    const gateway = this.#gateway;
+    const user = this.#apiServer.impersonates ? await userOf() : undefined;
+    const named = user && (await impersonationLines(user, this.#apiServer, gateway));
     if (user?.requestedBy !== undefined) {
       const { method, url } = incoming;
       const { name, requestedBy } = user;
@@ -49,93 +147,14 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       // a caller's claim (decision 0034).
       edit.dropIf(frontProxyNames(gateway.authenticator));
       addTrace(edit, incoming.trace);
-      edit.set("Host", authority);
+      edit.set("Host", this.#authority);
       addForwardedFor(edit, {
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
       return named === undefined ? edit : new HeaderEdit([...withoutIdentity(edit.lines()), ...named]);
     };
-  };
-
-  return {
-    async handleRequest(incoming, downstream): Promise<void> {
-      const admitted = await admitProxied(incoming, false, gateway);
-      if (admitted !== undefined) downstream.onClose(admitted.release);
-      const userOf = userOnce(incoming, admitted, gateway);
-      const editHeaders = await editorFor(incoming, userOf);
-      const caller = impersonates ? undefined : credentials.callerOf(incoming);
-      const passOn = caller && (await incoming.admit?.(caller.name, !caller.isAccepted));
-      const isKnownPod = readsKnownPod(incoming, gateway);
-      await forwardExchange(downstream, {
-        upstream: apiServer.upstream,
-        path: pathPrefix + incoming.target,
-        ...exchangeTimesOf(incoming.target, gateway.timeouts),
-        ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
-        editHeaders,
-        editResponseHeaders: (edit, status) => {
-          // Our own token may have been replaced; the caller gets the API server's answer.
-          if (status === 401 && impersonates) ownCredentials?.forget();
-          const accepted = caller?.answered(status, edit);
-          if (accepted !== undefined) passOn?.(accepted);
-        },
-        respondError: (error) => {
-          const failure = forwardingError(error);
-          if (isKnownPod && failure.code >= 502)
-            void answerKnownPod(incoming, downstream, userOf, failure, gateway);
-          else writeStatus(downstream, failure.status);
-        },
-      });
-    },
-    async handleUpgrade(incoming, client): Promise<void> {
-      const admitted = await admitProxied(incoming, true, gateway);
-      const places = [admitted?.release];
-      const giveBack = () => {
-        for (const release of places.splice(0)) release?.();
-      };
-      const record = admitted && new ProxiedRecord(admitted, incoming, gateway, giveBack);
-      let isCarried = false;
-      try {
-        const editHeaders = await editorFor(incoming, userOnce(incoming, admitted, gateway));
-        places.push(gateway.sessions.admit());
-        const status = await forwardUpgrade(client, {
-          endpoint: apiServer.upstream.endpoint,
-          connect: apiServer.upstream.connect,
-          method: incoming.method,
-          path: pathPrefix + incoming.target,
-          headers: incoming.headers,
-          trace: incoming.trace,
-          editHeaders,
-          dialTimeoutMs: gateway.timeouts.dialMs,
-          responseHeaderTimeoutMs: gateway.timeouts.upgradeResponseMs,
-          maxResponseHeadBytes: gateway.limits.maxUpgradeResponseHeadBytes,
-          // An API server may ignore an upgrade. An HTTP/2 client would mistake its 200 for a
-          // WebSocket.
-          relayAnswersMs: isHttp2Stream(client.socket) ? undefined : gateway.timeouts.streamIdleMs,
-          carry: (downstream, answered) => {
-            isCarried = true;
-            record?.start();
-            carryForwarded(
-              downstream,
-              answered,
-              { ...gateway, timeouts: { ...gateway.timeouts, ...admitted?.timeouts } },
-              record ?? { onOver: giveBack },
-            );
-          },
-        });
-        if (!isCarried) record?.refused(status);
-        incoming.trace?.end(status);
-      } catch (error) {
-        if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
-        const failure = forwardingError(error);
-        record?.refused(failure.code);
-        throw failure;
-      } finally {
-        // A refusal is an answer, too, and releases the session's seats.
-        if (!isCarried) giveBack();
-      }
-    },
-  };
+  }
 }
 
 /** The request's user, identified and audited at most once. */

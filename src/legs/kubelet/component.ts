@@ -51,37 +51,11 @@ export function buildKubeletListener(parts: KubeletListenerParts): Promise<Built
   return Started.building((started) => buildIn(started, parts));
 }
 
-async function buildIn(
-  started: Started,
-  {
-    listener,
-    configuration,
-    shared,
-    base,
-    metrics,
-    upstreams,
-    ticketKeys,
-    sessionWatcher,
-  }: KubeletListenerParts,
-): Promise<BuiltKubeletListener> {
+async function buildIn(started: Started, parts: KubeletListenerParts): Promise<BuiltKubeletListener> {
+  const { listener, configuration, base, metrics, upstreams, ticketKeys, sessionWatcher } = parts;
   const { limits, timeouts } = configuration;
-  const { logger, cluster } = base;
-  const authentication =
-    listener.authentication === undefined
-      ? shared.authentication
-      : await buildAuthenticator(
-          { authentication: listener.authentication, limits },
-          metrics,
-          logger,
-          upstreams,
-        );
-  if (authentication !== shared.authentication) started.add(authentication, (it) => it.stop());
-  const authorization =
-    listener.authorization === undefined
-      ? shared.authorization
-      : await buildAuthorizer(listener.authorization, cluster, logger, upstreams);
-  if (authorization !== shared.authorization) started.add(authorization, (it) => it.stop());
-
+  const { logger } = base;
+  const { authentication, authorization } = await ownAccess(started, parts);
   const kubeletMetrics = metrics.addKubelet();
   const sessions = new Sessions(limits.maxConcurrentSessions, base.sessions.replica);
   sessions.watch(sessionWatcher);
@@ -145,4 +119,29 @@ async function buildIn(
     drain: () => drainGateway(gateway, kubelet),
     stop: () => started.stop(),
   };
+}
+
+/** The listener's own access settings, or else the gateway's. */
+async function ownAccess(
+  started: Started,
+  { listener, configuration, shared, base, metrics, upstreams }: KubeletListenerParts,
+): Promise<SharedAccess> {
+  const { logger, cluster } = base;
+  const { limits } = configuration;
+  const authentication =
+    listener.authentication === undefined
+      ? shared.authentication
+      : await buildAuthenticator(
+          { authentication: listener.authentication, limits },
+          metrics,
+          logger,
+          upstreams,
+        );
+  if (authentication !== shared.authentication) started.add(authentication, (it) => it.stop());
+  const authorization =
+    listener.authorization === undefined
+      ? shared.authorization
+      : await buildAuthorizer(listener.authorization, cluster, logger, upstreams);
+  if (authorization !== shared.authorization) started.add(authorization, (it) => it.stop());
+  return { authentication, authorization };
 }

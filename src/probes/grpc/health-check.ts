@@ -1,11 +1,11 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { ERROR_CODE, errorCodeName } from "@sluice/protocols/http2";
 import { DeadlineError } from "../exchange-error.ts";
-import { Http2Link } from "../http2/http2-link.ts";
+import { Http2Link, type Http2LinkHandler } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
 import type { CheckRequest } from "./check-request.ts";
-import { statusOfReset, UNAVAILABLE } from "./grpc-status.ts";
+import { type GrpcStatus, statusOfReset, UNAVAILABLE } from "./grpc-status.ts";
 import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
 
 const DRAINING_TEXT = "the connection is draining";
@@ -28,87 +28,133 @@ export function checkHealth(
   socket: ProbeSocket,
   request: CheckRequest,
   deadline: ProbeDeadline,
-  { onConnected, onUnconnected }: ConnectionHearer,
+  hearer: ConnectionHearer,
 ): Promise<CheckOutcome | typeof NOT_CONNECTED> {
   return new Promise((resolve, reject) => {
-    let answer: UnaryAnswer | undefined;
-    let calls = 0;
-    let isConnected = false;
-    let goaway: string | undefined;
-
-    const settle = (outcome: CheckOutcome | typeof NOT_CONNECTED, isWhole = false): void => {
+    const call = new HealthCall(socket, request, deadline, hearer, (outcome) => {
       forgetDeadline();
-      if (isWhole) link.leave();
-      else link.close();
       resolve(outcome);
-    };
-    const breakOff = (message: string): void => {
-      const status = { code: UNAVAILABLE, message };
-      settle(answer?.outcomeOfBreak(status) ?? { status });
-    };
-    const call = (): void => {
-      calls++;
-      answer = new UnaryAnswer();
-      const { remainingMs } = deadline;
-      const start = link.nextStreamId === 1 ? request.start(remainingMs) : undefined;
-      if (start !== undefined) link.begin(start, request.message.length);
-      else link.request(request.headers(link.nextStreamId, remainingMs), request.message);
-    };
-    const link = new Http2Link(socket, {
-      onSettings: () => {
-        // The server may announce that it accepts no streams yet; the call was sent before that.
-        const isClosed = link.maxConcurrentStreams === 0;
-        if (isConnected) {
-          if (calls === 0 && !isClosed) call();
-          return;
-        }
-        isConnected = true;
-        onConnected();
-        if (!isClosed) return;
-        link.forget();
-        answer = undefined;
-        calls = 0;
-      },
-      onHead: (head) => {
-        const outcome = answer?.onHead(head);
-        if (outcome !== undefined) settle(outcome);
-      },
-      onData: (part) => {
-        const outcome = answer?.onData(part);
-        if (outcome !== undefined) settle(outcome);
-      },
-      onTrailers: (fields) => answer?.onTrailers(fields),
-      onEnd: (isByData) => {
-        if (answer !== undefined) settle(answer.outcome(isByData), true);
-      },
-      onReset: (code) => {
-        const isUntouched =
-          code === ERROR_CODE.REFUSED_STREAM && answer?.hasStatus === false && goaway === undefined;
-        // Like grpc-go, retries once if the server certainly did not process the call.
-        if (isUntouched && calls === 1) call();
-        else settle(answer?.outcomeOfBreak(statusOfReset(code)) ?? { status: statusOfReset(code) });
-      },
-      onGoaway: (lastStreamId, code, debug) => {
-        const said = debug.length === 0 ? "" : `, debug data: ${goQuote(Buffer.from(debug).toString())}`;
-        goaway = `code: ${errorCodeName(code)}${said}`;
-        if (calls === 0 || lastStreamId < link.nextStreamId - 2) breakOff(DRAINING_TEXT);
-      },
-      onBroken: (text) => {
-        const reason = `error reading from server: ${text}`;
-        if (!isConnected) {
-          onUnconnected(text);
-          settle(NOT_CONNECTED);
-        } else if (goaway === undefined) breakOff(reason);
-        else breakOff(closedText(reason, goaway));
-      },
     });
     const forgetDeadline = deadline.onOver(() => {
-      link.close();
+      call.close();
       reject(new DeadlineError());
     });
-    call();
-    link.flush();
+    call.start();
   });
+}
+
+class HealthCall implements Http2LinkHandler {
+  readonly #request: CheckRequest;
+  readonly #deadline: ProbeDeadline;
+  readonly #hearer: ConnectionHearer;
+  readonly #onOutcome: (outcome: CheckOutcome | typeof NOT_CONNECTED) => void;
+  readonly #link: Http2Link;
+  #answer: UnaryAnswer | undefined;
+  #calls = 0;
+  #isConnected = false;
+  #goaway: string | undefined;
+
+  constructor(
+    socket: ProbeSocket,
+    request: CheckRequest,
+    deadline: ProbeDeadline,
+    hearer: ConnectionHearer,
+    onOutcome: (outcome: CheckOutcome | typeof NOT_CONNECTED) => void,
+  ) {
+    this.#request = request;
+    this.#deadline = deadline;
+    this.#hearer = hearer;
+    this.#onOutcome = onOutcome;
+    this.#link = new Http2Link(socket, this);
+  }
+
+  start(): void {
+    this.#call();
+    this.#link.flush();
+  }
+
+  close(): void {
+    this.#link.close();
+  }
+
+  onSettings(): void {
+    // The server may announce that it accepts no streams yet; the call was sent before that.
+    const isClosed = this.#link.maxConcurrentStreams === 0;
+    if (this.#isConnected) {
+      if (this.#calls === 0 && !isClosed) this.#call();
+      return;
+    }
+    this.#isConnected = true;
+    this.#hearer.onConnected();
+    if (!isClosed) return;
+    this.#link.forget();
+    this.#answer = undefined;
+    this.#calls = 0;
+  }
+
+  onHead(head: Parameters<UnaryAnswer["onHead"]>[0]): void {
+    const outcome = this.#answer?.onHead(head);
+    if (outcome !== undefined) this.#settle(outcome);
+  }
+
+  onData(part: Parameters<UnaryAnswer["onData"]>[0]): void {
+    const outcome = this.#answer?.onData(part);
+    if (outcome !== undefined) this.#settle(outcome);
+  }
+
+  onTrailers(fields: Parameters<UnaryAnswer["onTrailers"]>[0]): void {
+    this.#answer?.onTrailers(fields);
+  }
+
+  onEnd(isByData: boolean): void {
+    if (this.#answer !== undefined) this.#settle(this.#answer.outcome(isByData), true);
+  }
+
+  onReset(code: number): void {
+    const isUntouched =
+      code === ERROR_CODE.REFUSED_STREAM && this.#answer?.hasStatus === false && this.#goaway === undefined;
+    // Like grpc-go, retries once if the server certainly did not process the call.
+    if (isUntouched && this.#calls === 1) this.#call();
+    else this.#broken(statusOfReset(code));
+  }
+
+  onGoaway(lastStreamId: number, code: number, debug: Uint8Array): void {
+    const said = debug.length === 0 ? "" : `, debug data: ${goQuote(Buffer.from(debug).toString())}`;
+    this.#goaway = `code: ${errorCodeName(code)}${said}`;
+    if (this.#calls === 0 || lastStreamId < this.#link.nextStreamId - 2)
+      this.#broken({ code: UNAVAILABLE, message: DRAINING_TEXT });
+  }
+
+  onBroken(text: string): void {
+    if (!this.#isConnected) {
+      this.#hearer.onUnconnected(text);
+      this.#settle(NOT_CONNECTED);
+      return;
+    }
+    const reason = `error reading from server: ${text}`;
+    const message = this.#goaway === undefined ? reason : closedText(reason, this.#goaway);
+    this.#broken({ code: UNAVAILABLE, message });
+  }
+
+  #call(): void {
+    const link = this.#link;
+    this.#calls++;
+    this.#answer = new UnaryAnswer();
+    const { remainingMs } = this.#deadline;
+    const start = link.nextStreamId === 1 ? this.#request.start(remainingMs) : undefined;
+    if (start !== undefined) link.begin(start, this.#request.message.length);
+    else link.request(this.#request.headers(link.nextStreamId, remainingMs), this.#request.message);
+  }
+
+  #broken(status: GrpcStatus): void {
+    this.#settle(this.#answer?.outcomeOfBreak(status) ?? { status });
+  }
+
+  #settle(outcome: CheckOutcome | typeof NOT_CONNECTED, isWhole = false): void {
+    if (isWhole) this.#link.leave();
+    else this.#link.close();
+    this.#onOutcome(outcome);
+  }
 }
 
 function closedText(reason: string, goaway: string): string {

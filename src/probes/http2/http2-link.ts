@@ -11,7 +11,7 @@ import type { ProbeSocket } from "../probe-socket.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
 /** A connection's events and its end. */
-interface Http2LinkHandler extends ClientConnectionHandler {
+export interface Http2LinkHandler extends ClientConnectionHandler {
   /**
    * The connection ended before we closed it; the text has Go's words. `isEof`: the server ended it
    * without an error.

@@ -36,7 +36,7 @@ import { leaveBehindInput } from "./input-grace.ts";
 import { InputHold } from "./input-hold.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 
-interface TranslatorOptions {
+export interface TranslatorOptions {
   readonly requested: RequestedStreams;
   /** The version that the upstream chose. Its error stream is text up to v3, and Status JSON from v4. */
   readonly upstreamVersion: RemoteCommandVersion;
