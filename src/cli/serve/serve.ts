@@ -59,7 +59,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   const gateway =
     count === 1
       ? await startSingle(configuration, logger, lineage)
-      : await startWorkers(configuration, count, forWorkers, logger, undefined, lineage);
+      : await startWorkers(configuration, count, forWorkers, { logger, lineage });
   lineage.sockets.closeUnused();
   life.serve(reloaderOf({ file: config, text, flags, gateway, logger }));
   process.stdout.write(listeningLines(configuration, gateway.listening));

@@ -57,7 +57,7 @@ const PROGRAM = `
     kind === "agent"
       ? startAgent(await agentOptions(), app)
       : kind === "primary"
-      ? startWorkers(configuration, 2, { configurationText, configurationFile: file, flags: {} }, logger, app)
+      ? startWorkers(configuration, 2, { configurationText, configurationFile: file, flags: {} }, { logger, app })
       : startGateway(configuration, logger, runtime, app);
 
   class FailingSupervisor extends Supervisor {
