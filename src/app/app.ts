@@ -12,8 +12,6 @@ import { startPodDeletionCost } from "../kubernetes/pod-deletion-cost.ts";
 import { buildApiServerLeg } from "../legs/api-server/component.ts";
 import { buildKubeletListener } from "../legs/kubelet/component.ts";
 import { type Departure, Supervisor } from "../lifecycle/supervisor.ts";
-import { startListener } from "../listeners/component.ts";
-import { urlOf } from "../net/listen.ts";
 import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
 import { nodesForOperators } from "../nodes/component.ts";
 import type { DescribedNode } from "../nodes/describe-nodes.ts";
@@ -26,7 +24,8 @@ import { type RunningProbes, startProbes } from "../probes/shared-probes-compone
 import { newReplicaId } from "../sessions/session-id.ts";
 import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { watchDescriptors } from "./descriptor-watch.ts";
-import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime.ts";
+import { type ListenerUrls, OpenListeners, readyFields } from "./open-listeners.ts";
+import { type Runtime, singleProcess } from "./runtime.ts";
 import { SessionDirectory } from "./session-directory.ts";
 import { buildSessions, startOwnerListener, startRecording } from "./sessions-component.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
@@ -39,7 +38,7 @@ export interface RunningGateway {
   /** Absent if this process does not serve as a node. */
   readonly kubeletUrl?: string | undefined;
   /** Every listener's URL, by name. */
-  readonly listening: Readonly<Record<string, string | undefined>>;
+  readonly listening: ListenerUrls;
   /** Refuses new upgrades and waits for sessions; after the grace period ends them with an honest status. */
   shutDown(departure?: Departure): Promise<void>;
   readonly sessions: SessionDirectory;
@@ -61,6 +60,7 @@ export interface RunningGateway {
  * Starts a gateway from a configuration: components start from top to bottom and stop in reverse.
  * Throws ConfigurationError for invalid files, before it opens a port.
  */
+// oxlint-disable-next-line eslint/max-lines-per-function -- a list of components, in one order.
 export async function startGateway(
   configuration: GatewayConfiguration,
   logger: Logger = createLogger(configuration.logging),
@@ -69,6 +69,7 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts } = configuration;
   const { ticketKeys, siblings, replicaId = newReplicaId() } = runtime;
+  const open = new OpenListeners(listeners, runtime.listen);
   const metrics = new Metrics();
   const reloads = runtime.readsConfiguration ? metrics.addReloads() : undefined;
   metrics.operations.observeDraining(() => app.isDraining);
@@ -96,7 +97,7 @@ export async function startGateway(
   );
   const quotas = app.add("quotas", () => runtime.buildQuotas(configuration, metrics, logger));
   const policy = app.add("policy", () => buildPolicy(configuration.policy, quotas.started.quotas));
-  const { peers: peersSettings, kubelet: kubeletSettings, apiServer: apiSettings } = listeners;
+  const { peers: peersSettings, kubelet: kubeletSettings } = listeners;
   const peers =
     peersSettings &&
     app.add("peers", () =>
@@ -157,25 +158,16 @@ export async function startGateway(
     );
   // All files have been read; only the components from here on open ports.
   app.add("session owner listener", () => startOwnerListener(sessions.started.context));
-  const peersListener =
-    peersSettings &&
-    peers &&
+  if (peers !== undefined)
     app.add("peers listener", () => {
-      const server = peers.started.createServer({
-        gateway: sessions.started.context,
-        sessions: directory,
-      });
-      return startListener(server, (each) => runtime.listen(each, "peers", peersSettings));
+      const gateway = sessions.started.context;
+      return open.start("peers", peers.started.createServer({ gateway, sessions: directory }));
     });
-  const apiListener =
-    apiSettings &&
-    app.add("apiServer listener", () =>
-      startListener(api.started.listener.server, (server) =>
-        runtime.listen(server, "apiServer", apiSettings),
-      ),
-    );
-  const adminListener = app.add("admin listener", () =>
-    startListener(
+  if (listeners.apiServer !== undefined)
+    app.add("apiServer listener", () => open.start("apiServer", api.started.listener.server));
+  app.add("admin listener", () =>
+    open.start(
+      "admin",
       createAdminServer({
         metrics,
         limits,
@@ -188,17 +180,10 @@ export async function startGateway(
         listProbes: () => probes.ifStarted?.listProbes() ?? [],
         logger,
       }),
-      (server) => runtime.listen(server, "admin", listeners.admin),
     ),
   );
-  const kubeletListener =
-    kubeletSettings &&
-    kubelet &&
-    app.add("kubelet listener", () =>
-      startListener(kubelet.started.listener.server, (server) =>
-        runtime.listen(server, "kubelet", kubeletSettings),
-      ),
-    );
+  if (kubelet !== undefined)
+    app.add("kubelet listener", () => open.start("kubelet", kubelet.started.listener.server));
   const probes = app.add("probes", () => {
     const { nodes, kubelet: kubelets } = sessions.started.context;
     const { store, live, publishPodStatus, events } = cluster.started;
@@ -223,8 +208,7 @@ export async function startGateway(
     );
   });
   const { ingress: ingressSettings } = listeners;
-  const ingress =
-    ingressSettings &&
+  if (ingressSettings !== undefined)
     app.add("ingress", () =>
       startIngress({
         listener: ingressSettings,
@@ -232,25 +216,13 @@ export async function startGateway(
         cluster: cluster.started,
         gateway: { ...sessions.started.context, isGatewayHealthy: probes.started.isGatewayHealthy },
         api: api.started.listener,
-        runtime,
+        runtime: { listen: open.listen, ticketKeys },
         upstreams: certificates.started.upstreams,
       }),
     );
 
-  /** API servers' endpoints, which no node may use, including the ports that the system chose. */
-  const ownEndpoints = (): ReservedEndpoint[] => {
-    const at = [
-      apiSettings,
-      listeners.admin,
-      peersSettings,
-      apiListener?.ifStarted?.at,
-      adminListener.ifStarted?.at,
-    ];
-    const ours = at.flatMap((where) =>
-      where === undefined || where.port === 0 ? [] : [{ host: where.address, port: where.port }],
-    );
-    return [...ours, ...cluster.started.listApiEndpoints()];
-  };
+  /** API servers' endpoints, which no node may use. */
+  const ownEndpoints = (): ReservedEndpoint[] => [...open.reserved(), ...cluster.started.listApiEndpoints()];
   const directory = new SessionDirectory({
     replicaId,
     registries: () => [sessions, kubelet].flatMap((leg) => leg?.ifStarted?.context.sessions ?? []),
@@ -262,23 +234,15 @@ export async function startGateway(
 
   await app.start();
 
-  const urls: ListenerUrls = {
-    apiServerUrl:
-      apiListener && urlOf(apiSettings?.tls === undefined ? "http" : "https", apiListener.started.at),
-    adminUrl: urlOf("http", adminListener.started.at),
-    kubeletUrl:
-      kubeletListener &&
-      urlOf(kubeletSettings?.tls === undefined ? "http" : "https", kubeletListener.started.at),
-    peersUrl: peersListener && urlOf("https", peersListener.started.at),
-    ingress: ingress && { httpUrl: ingress.started.httpUrl, httpsUrl: ingress.started.httpsUrl },
-  };
-  runtime.announce(logger, { ...urls }, "the gateway is ready");
+  const urls = open.urls();
+  runtime.announce(logger, readyFields(urls), "the gateway is ready");
+  const { "ingress.http": httpUrl, "ingress.https": httpsUrl } = urls;
   return {
-    apiServerUrl: urls.apiServerUrl,
-    adminUrl: urls.adminUrl,
-    kubeletUrl: urls.kubeletUrl,
-    ingress: urls.ingress,
-    listening: urlsByListener(urls),
+    apiServerUrl: urls.apiServer,
+    adminUrl: urls.admin ?? "",
+    kubeletUrl: urls.kubelet,
+    ingress: httpUrl === undefined || httpsUrl === undefined ? undefined : { httpUrl, httpsUrl },
+    listening: urls,
     sessions: directory,
     nodes: listNodes,
     reloads,

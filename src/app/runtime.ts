@@ -45,36 +45,6 @@ export interface Runtime {
   readonly ticketKeys?: Buffer | undefined;
 }
 
-/** The listeners' URLs, as logged with "the gateway is ready", whether one process serves or several. */
-export interface ListenerUrls {
-  /** Absent if only the front door or a node leg listens. */
-  readonly apiServerUrl?: string | undefined;
-  readonly adminUrl: string;
-  /** Absent if this process does not serve as a node. */
-  readonly kubeletUrl?: string | undefined;
-  /** Absent if there is no other replica. */
-  readonly peersUrl?: string | undefined;
-  readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
-}
-
-/** Every listener's URL, by the listener's name in the configuration. */
-export function urlsByListener({
-  apiServerUrl,
-  adminUrl,
-  kubeletUrl,
-  peersUrl,
-  ingress,
-}: ListenerUrls): Readonly<Record<string, string | undefined>> {
-  return {
-    apiServer: apiServerUrl,
-    admin: adminUrl,
-    kubelet: kubeletUrl,
-    peers: peersUrl,
-    "ingress.http": ingress?.httpUrl,
-    "ingress.https": ingress?.httpsUrl,
-  };
-}
-
 /** A gateway that runs in this one process. */
 export const singleProcess: Runtime = {
   readsConfiguration: true,

@@ -16,7 +16,7 @@ import { readServingTls, watchServingTls } from "../listeners/serving-certificat
 import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
 import { FairQueue } from "../net/fair-queue.ts";
-import { type Listen, urlOf } from "../net/listen.ts";
+import type { Listen } from "../net/listen.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { AccessLog } from "./access-log.ts";
@@ -37,11 +37,6 @@ import { buildIngressWriter } from "./writer-component.ts";
  */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
-interface RunningIngress extends Component {
-  readonly httpUrl: string;
-  readonly httpsUrl: string;
-}
-
 /** Differs between single-process and worker mode. */
 interface IngressRuntime {
   readonly listen: Listen;
@@ -60,11 +55,11 @@ interface IngressParts {
 }
 
 /** The front door: routes from the store, its own listeners, and the API leg behind `StreamingGateway` backends. */
-export function startIngress(parts: IngressParts): Promise<RunningIngress> {
+export function startIngress(parts: IngressParts): Promise<Component> {
   return Started.building((started) => buildIngress(started, parts));
 }
 
-async function buildIngress(started: Started, parts: IngressParts): Promise<RunningIngress> {
+async function buildIngress(started: Started, parts: IngressParts): Promise<Component> {
   const { listener, configuration, cluster, gateway, api, runtime, upstreams } = parts;
   const { listen, ticketKeys } = runtime;
   const { logger } = gateway;
@@ -113,11 +108,9 @@ async function buildIngress(started: Started, parts: IngressParts): Promise<Runn
       }),
       (it) => it.stop(),
     );
-  const plainAt = await listen(servers.plain, "ingress.http", { address, port: httpPort });
-  const secureAt = await listen(servers.secure, "ingress.https", { address, port: httpsPort });
+  await listen(servers.plain, "ingress.http", { address, port: httpPort });
+  await listen(servers.secure, "ingress.https", { address, port: httpsPort });
   return {
-    httpUrl: urlOf("http", plainAt),
-    httpsUrl: urlOf("https", secureAt),
     enterLameDuck: () => servers.enterLameDuck(),
     drain: (timeoutMs) => {
       servers.enterLameDuck();

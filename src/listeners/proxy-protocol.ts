@@ -115,24 +115,11 @@ function refusalsOf({ onRefused, logger }: AdmittingOptions) {
   };
 }
 
-interface BehindProxies {
-  readonly proxyProtocol: { readonly from: readonly string[] } | undefined;
-}
-
 /** The addresses whose connections begin with a header, by the listener's name in logs. */
-export function proxiesByListener({
-  apiServer,
-  ingress,
-}: {
-  readonly apiServer: BehindProxies | undefined;
-  readonly ingress: BehindProxies | undefined;
-}): ReadonlyMap<string, AddressList> {
-  const lists = new Map<string, AddressList>();
-  if (apiServer?.proxyProtocol !== undefined)
-    lists.set("apiServer", new AddressList(apiServer.proxyProtocol.from));
-  if (ingress?.proxyProtocol !== undefined) {
-    const list = new AddressList(ingress.proxyProtocol.from);
-    lists.set("ingress.http", list).set("ingress.https", list);
-  }
-  return lists;
+export function proxiesByListener(
+  ports: readonly { readonly name: string; readonly proxies: readonly string[] | undefined }[],
+): ReadonlyMap<string, AddressList> {
+  return new Map(
+    ports.flatMap(({ name, proxies }) => (proxies === undefined ? [] : [[name, new AddressList(proxies)]])),
+  );
 }

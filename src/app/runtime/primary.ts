@@ -3,15 +3,15 @@ import { ConfigurationError } from "@sluice/client/internal/config/configuration
 import { openAuditLog } from "../../access/audit/component.ts";
 import { buildQuotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { listenerPorts } from "../../config/sections/listeners.ts";
 import { type Departure, MAX_STOP_MS, Supervisor } from "../../lifecycle/supervisor.ts";
 import { startListener } from "../../listeners/component.ts";
-import { type ListenAddress, urlOf } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { ReloadMetrics } from "../../observability/operations-metrics.ts";
 import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { RunningGateway } from "../app.ts";
-import { type ListenerUrls, urlsByListener } from "../runtime.ts";
+import { readyFields, urlsOf } from "../open-listeners.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
 import { Acceptors } from "./acceptors.ts";
 import { Lineage, type SocketFolder } from "./lineage.ts";
@@ -95,12 +95,15 @@ export async function startWorkers(
 
   try {
     await app.start();
-    const urls = listenerUrls(listeners, adminListener.started.at, acceptors.started);
-    logger.info({ ...urls, workers: count }, "the gateway is ready");
+    const { at } = adminListener.started;
+    const urls = urlsOf(listenerPorts(listeners), (name) =>
+      name === "admin" ? at : acceptors.started.addressOf(name),
+    );
+    logger.info({ ...readyFields(urls), workers: count }, "the gateway is ready");
     return {
-      apiServerUrl: urls.apiServerUrl,
-      adminUrl: urls.adminUrl,
-      listening: urlsByListener(urls),
+      apiServerUrl: urls.apiServer,
+      adminUrl: urls.admin ?? "",
+      listening: urls,
       reloads: metrics.reloads,
       reload: async ({ policy: { limits: sessionLimits } }, text) => {
         quotas.started.quotas.replaceLimits?.(sessionLimits);
@@ -117,27 +120,6 @@ export async function startWorkers(
     const message = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError([{ source: "workers", line: 0, column: 0, path: "", message }]);
   }
-}
-
-/** The URLs of the listeners that workers opened; by now they have opened all. */
-function listenerUrls(
-  { apiServer, kubelet, peers }: GatewayConfiguration["listeners"],
-  adminAt: ListenAddress,
-  acceptors: Acceptors,
-): ListenerUrls {
-  const urlAt = (name: string, scheme: "http" | "https"): string | undefined => {
-    const at = acceptors.addressOf(name);
-    return at && urlOf(scheme, at);
-  };
-  const httpUrl = urlAt("ingress.http", "http");
-  const httpsUrl = urlAt("ingress.https", "https");
-  return {
-    apiServerUrl: urlAt("apiServer", apiServer?.tls === undefined ? "http" : "https"),
-    adminUrl: urlOf("http", adminAt),
-    kubeletUrl: urlAt("kubelet", kubelet?.tls === undefined ? "http" : "https"),
-    peersUrl: peers && urlAt("peers", "https"),
-    ingress: httpUrl === undefined || httpsUrl === undefined ? undefined : { httpUrl, httpsUrl },
-  };
 }
 
 /** Stopping also waits for workers that do not exit. */

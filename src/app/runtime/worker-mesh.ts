@@ -6,6 +6,7 @@ import { isSingleBinary, ownProgram } from "@sluice/client/internal/config/own-f
 import type { AuditDelivery } from "../../access/audit/component.ts";
 import type { Quotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { listenerPorts } from "../../config/sections/listeners.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import { networkOf } from "../../listeners/connection-cap.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
@@ -141,7 +142,7 @@ export class WorkerMesh {
   #newDispatcher(): ConnectionDispatcher {
     const { configuration, metrics, logger } = this.#parts;
     const edge = new EdgeRules(configuration.edge);
-    const proxies = proxiesByListener(configuration.listeners);
+    const proxies = proxiesByListener(listenerPorts(configuration.listeners));
     return new ConnectionDispatcher({
       recipients: () => this.pool.workers,
       maxConnectionsPerAddress: configuration.limits.maxConnectionsPerAddress,
@@ -236,13 +237,14 @@ export class WorkerMesh {
   }
 
   /**
-   * Closes the front door. The other listeners stay open while sessions run, to tell clients that
-   * sessions go elsewhere.
+   * Closes the front door; other listeners close when no session runs any more.
    */
   async #closeListeners(): Promise<void> {
     // `places` is more current than the session counts that workers report.
     const areOver = this.#places.taken === 0;
-    await this.#parts.acceptors().close((name) => areOver || name.startsWith("ingress."));
+    const first = listenerPorts(this.#parts.configuration.listeners).filter(({ closesFirst }) => closesFirst);
+    const isFirst = (listener: string) => first.some(({ name }) => name === listener);
+    await this.#parts.acceptors().close((name) => areOver || isFirst(name));
   }
 }
 

@@ -11,7 +11,7 @@ import { surviveUncaughtExceptions } from "../../app/uncaught-exceptions.ts";
 import { type GatewayConfiguration, parseConfiguration } from "../../config/configuration.ts";
 import { readText } from "../../config/load-configuration.ts";
 import { checkNamedFiles } from "../../config/named-files.ts";
-import { listenerNames } from "../../config/sections/listeners.ts";
+import { listenerPorts } from "../../config/sections/listeners.ts";
 import { workerCount } from "../../config/sections/workers.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import type { Invocation } from "../command.ts";
@@ -49,7 +49,8 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   await checkNamedFiles(configuration.namedFiles);
   const count = workerCount(configuration.workers);
   const logger = createLogger(configuration.logging);
-  const { lineage, hasPredecessor, problem } = inherit(process.env, listenerNames(configuration.listeners));
+  const listenerNames = listenerPorts(configuration.listeners).map(({ name }) => name);
+  const { lineage, hasPredecessor, problem } = inherit(process.env, listenerNames);
   replaceAtSignal(lineage, logger, life);
   if (problem !== undefined) logger.warn({ problem }, "sockets of a service manager are not taken");
   for (const warning of startWarnings(configuration)) logger.warn({}, warning);

@@ -5,14 +5,14 @@ import { strings } from "../list-fields.ts";
 import { optionalSection, section } from "../section-fields.ts";
 import { ingressListener } from "./ingress-listener.ts";
 import { kubeletListener } from "./kubelet-listener.ts";
-import { addressFields, checkHost, portOf, proxyProtocol } from "./listener-address.ts";
+import { addressFields, checkHost, proxyProtocol, portOf as readPort } from "./listener-address.ts";
 import { peersListener } from "./peers-listener.ts";
 import { listenerTls } from "./tls-settings.ts";
 
 const apiServer = table({
   ...addressFields(6443, {
     address: { flag: { name: "bind-address", placeholder: "ADDRESS" } },
-    port: { flag: { name: "secure-port", placeholder: "PORT", read: portOf } },
+    port: { flag: { name: "secure-port", placeholder: "PORT", read: readPort } },
   }),
   tls: optionalSection(
     "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback or behind a TLS hop.",
@@ -54,15 +54,97 @@ type Listeners = ValueOf<typeof fields>;
 /** The listeners of a file without `listeners`. */
 export const DEFAULT_LISTENERS = { apiServer: {} };
 
-/** The configured listeners' names, for logs and inherited sockets. */
-export function listenerNames({ apiServer, kubelet, ingress, peers }: Listeners): readonly string[] {
-  return [
-    "admin",
-    ...(apiServer === undefined ? [] : ["apiServer"]),
-    ...(kubelet === undefined ? [] : ["kubelet"]),
-    ...(peers === undefined ? [] : ["peers"]),
-    ...(ingress === undefined ? [] : ["ingress.http", "ingress.https"]),
-  ];
+interface ListenerRow<Section extends keyof Listeners> {
+  /** For logs, inherited sockets, URLs and the primary. */
+  readonly name: string;
+  readonly section: Section;
+  /** The field of its port. */
+  readonly field: string;
+  readonly portOf: (listener: NonNullable<Listeners[Section]>) => number;
+  readonly isTls: (listener: NonNullable<Listeners[Section]>) => boolean;
+  /** No node may have its address, or the gateway would dial itself. */
+  readonly isReserved?: boolean;
+  /**
+   * A drain stops accepting here at once. Elsewhere a draining process accepts while sessions run, to tell
+   * clients that sessions go elsewhere.
+   */
+  readonly closesFirst?: boolean;
+}
+
+/** Every port that the gateway may open. A new listener is a row. */
+const ROWS = [
+  row({ name: "apiServer", section: "apiServer", field: "port", portOf, isTls, isReserved: true }),
+  row({ name: "admin", section: "admin", field: "port", portOf, isTls: () => false, isReserved: true }),
+  row({ name: "kubelet", section: "kubelet", field: "port", portOf, isTls }),
+  row({ name: "peers", section: "peers", field: "port", portOf, isTls, isReserved: true }),
+  row({
+    name: "ingress.http",
+    section: "ingress",
+    field: "httpPort",
+    portOf: ({ httpPort }) => httpPort,
+    isTls: () => false,
+    closesFirst: true,
+  }),
+  row({
+    name: "ingress.https",
+    section: "ingress",
+    field: "httpsPort",
+    portOf: ({ httpsPort }) => httpsPort,
+    isTls: () => true,
+    closesFirst: true,
+  }),
+];
+
+/** One port that the configuration opens. */
+export interface ListenerPort {
+  readonly name: string;
+  readonly section: keyof Listeners;
+  readonly field: string;
+  readonly address: string;
+  readonly port: number;
+  readonly scheme: "http" | "https";
+  readonly isReserved: boolean;
+  readonly closesFirst: boolean;
+  /** Proxies whose connections begin with a PROXY protocol header; absent: none. */
+  readonly proxies: readonly string[] | undefined;
+}
+
+function row<Section extends keyof Listeners>({
+  section: name,
+  portOf: read,
+  isTls: isSecure,
+  isReserved = false,
+  closesFirst = false,
+  ...rest
+}: ListenerRow<Section>): (listeners: Listeners) => ListenerPort | undefined {
+  return (listeners) => {
+    const listener: NonNullable<Listeners[Section]> | undefined = listeners[name] ?? undefined;
+    if (listener === undefined) return undefined;
+    const { proxyProtocol: behind } = listener as { proxyProtocol?: { from: readonly string[] } };
+    return {
+      ...rest,
+      section: name,
+      address: listener.address,
+      port: read(listener),
+      scheme: isSecure(listener) ? "https" : "http",
+      isReserved,
+      closesFirst,
+      proxies: behind?.from,
+    };
+  };
+}
+
+function portOf({ port }: { readonly port: number }): number {
+  return port;
+}
+
+function isTls({ tls }: { readonly tls?: unknown }): boolean {
+  return tls !== undefined;
+}
+
+/** The configured listeners' ports. */
+export function listenerPorts(configured: Listeners): readonly ListenerPort[] {
+  return ROWS.flatMap((read) => read(configured) ?? []);
 }
 
 /** True if requests reach the API server's leg: at its own port, or behind the front door. */
@@ -77,25 +159,15 @@ function checkTraffic({ apiServer, kubelet, ingress }: Listeners, section: Secti
 }
 
 /** Two listeners can share a port only on different addresses. */
-function checkPorts({ apiServer, admin, kubelet, ingress, peers }: Listeners, section: Section): void {
-  const places = [
-    ...(apiServer === undefined ? [] : [{ listener: "apiServer", field: "port", ...apiServer }]),
-    { listener: "admin", field: "port", ...admin },
-    ...(kubelet === undefined ? [] : [{ listener: "kubelet", field: "port", ...kubelet }]),
-    ...(peers === undefined ? [] : [{ listener: "peers", field: "port", ...peers }]),
-    ...(["httpPort", "httpsPort"] as const).flatMap((field) =>
-      ingress === undefined
-        ? []
-        : [{ listener: "ingress", field, address: ingress.address, port: ingress[field] }],
-    ),
-  ];
-  for (const [index, { listener, field, address, port }] of places.entries()) {
-    const other = places
+function checkPorts(configured: Listeners, listenersSection: Section): void {
+  const ports = listenerPorts(configured);
+  for (const [index, { section: name, field, address, port }] of ports.entries()) {
+    const other = ports
       .slice(0, index)
-      .find((place) => place.port === port && port !== 0 && overlap(place.address, address));
+      .find((before) => before.port === port && port !== 0 && overlap(before.address, address));
     if (other !== undefined) {
-      const taken = `${port} is the port of listeners.${other.listener}.${other.field} too`;
-      section.section(listener).problem(field, taken);
+      const taken = `${port} is the port of listeners.${other.section}.${other.field} too`;
+      listenersSection.section(name).problem(field, taken);
     }
   }
 }
