@@ -63,24 +63,9 @@ export async function buildRecording(
     const rule = rules.find(({ match }) => matchesSession(match, wanted));
     return rule?.record === "none" ? undefined : rule;
   };
-  const ruleOf = ({ user, request, info }: Parameters<BeforeDial>[0]): RecordingRule | undefined => {
-    const { namespace, pod, subresource, command, streams } = request;
-    return ruleFor({
-      user: user.name,
-      groups: user.groups,
-      namespace,
-      podLabels: cluster.getPod(namespace, pod)?.metadata.labels ?? {},
-      container: info.details?.container,
-      subresource,
-      command,
-      tty: streams.tty,
-      stdin: streams.stdin,
-    });
-  };
-
   return {
     beforeDial: async (session) => {
-      const rule = ruleOf(session);
+      const rule = ruleFor(matchedFacts(session, cluster));
       if (rule === undefined) return [];
       const { annotate, info } = session;
       try {
@@ -117,6 +102,25 @@ export async function buildRecording(
       recorder.useKey(await readSigningKey(folder, signingKeyFile));
     },
     stop: () => recorder.stop(),
+  };
+}
+
+/** The session's facts that rules match. */
+function matchedFacts(
+  { user, request, info }: Parameters<BeforeDial>[0],
+  cluster: RecordingParts["cluster"],
+): Parameters<RecordingRules["nameFor"]>[0] {
+  const { namespace, pod, subresource, command, streams } = request;
+  return {
+    user: user.name,
+    groups: user.groups,
+    namespace,
+    podLabels: cluster.getPod(namespace, pod)?.metadata.labels ?? {},
+    container: info.details?.container,
+    subresource,
+    command,
+    tty: streams.tty,
+    stdin: streams.stdin,
   };
 }
 
