@@ -22,7 +22,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "recording.maxQueuedBytesPerSession":
     "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
   MAX_LINE_BYTES: "unit/recording/reading.test.ts: a line without an end",
-  SILENCE_MS: "unit/recording/finish-left-parts.test.ts: here or elsewhere",
+  SILENCE_MS: "integration/recording/finish-left-parts.test.ts: here or elsewhere",
   MAX_SEQUENCE: "unit/recording/terminal-filter.test.ts: that does not end",
   MAX_BINARY_BYTES: "unit/recording/session-writer.test.ts: keeps so much binary output exactly",
   MAX_CONNECTIONS: "unit/recording/forward-recorder.test.ts: follows no more connections",

@@ -84,7 +84,7 @@ function textOfValue(name: string, initial: string): string {
     .reduce((product, factor) => product * factor, 1);
   if (/bytes/i.test(name)) return scaled(number, 1_024, ["B", "KiB", "MiB", "GiB"]);
   if (/characters/i.test(name) && number % 1_048_576 === 0) return `${number / 1_048_576} Mi`;
-  if (!/_?ms$/i.test(name)) return number.toLocaleString("en-US");
+  if (!/(_MS|Ms)$/.test(name)) return number.toLocaleString("en-US");
   if (number % 3_600_000 === 0) return `${number / 3_600_000} h`;
   return number % 1_000 === 0 ? `${number / 1_000} s` : `${number} ms`;
 }
