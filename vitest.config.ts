@@ -25,6 +25,7 @@ const PROPERTIES = [
 
 /** They count the process's own sockets, handles or memory, and may not share it with what another file left open a moment ago. */
 const ALONE = [
+  "test/fuzz/byte-by-byte.test.ts",
   "test/integration/client/bulk-streams.test.ts",
   "test/integration/client/connect.test.ts",
   "test/integration/client/get-object.test.ts",

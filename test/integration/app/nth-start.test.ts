@@ -20,7 +20,7 @@ const PROGRAM = `
   const timers = new Map();
   createHook({
     init: (id, type) => {
-      if (type === "Timeout") timers.set(id, new Error().stack.split("\\n").filter((line) => line.includes("/dist/src/"))[0]?.trim() ?? "node");
+      if (type === "Timeout") timers.set(id, new Error().stack.split("\\n").filter((line) => /\\/(dist\\/src|client\\/dist)\\//.test(line))[0]?.trim() ?? "node");
     },
     destroy: (id) => timers.delete(id),
   }).enable();
@@ -30,7 +30,7 @@ const PROGRAM = `
   const { singleProcess } = await import(folder + "/app/runtime.js");
   const { startWorkers } = await import(folder + "/app/runtime/primary.js");
   const { startAgent } = await import(folder + "/app/agent.js");
-  const { loadKubeconfig } = await import(folder + "/kubernetes/kubeconfig.js");
+  const { loadKubeconfig } = await import(folder + "/../../packages/client/dist/kubernetes/kubeconfig.js");
   const { parseConfiguration } = await import(folder + "/config/configuration.js");
   const configurationText = readFileSync(file, "utf8");
   const configuration = parseConfiguration(configurationText, file);
