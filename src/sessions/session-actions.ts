@@ -1,5 +1,4 @@
-import { isRecord } from "@sluice/client/internal/api/status-body";
-import type { CommandStatus } from "@sluice/protocols/remotecommand";
+import { type CommandStatus, decodeStatus } from "@sluice/protocols/remotecommand";
 import type { Sessions } from "./sessions.ts";
 
 /** A moderator's end of a running session, wherever it runs. */
@@ -47,18 +46,22 @@ export async function endSession(
   });
 }
 
-/** Reads a request from another process's bytes. Throws SyntaxError or TypeError if it is none. */
+/**
+ * Reads a request from another replica's bytes. Throws Error if it is none, or its Status is not a
+ * failure: only a node reports success.
+ */
 export function readEndRequest(id: string, text: string): EndRequest {
   const { message, status }: Record<string, unknown> = { ...JSON.parse(text) };
   if (typeof message !== "string") throw new TypeError("the request has no message");
   if (status === undefined) return { id, message };
-  if (!isRecord(status) || typeof status.status !== "string") throw new TypeError("its status is none");
-  return { id, message, status: status as unknown as CommandStatus };
+  const read = decodeStatus(Buffer.from(JSON.stringify(status)));
+  if (read?.status !== "Failure") throw new TypeError("its status is not a failure");
+  return { id, message, status: read };
 }
 
-/** Throws TypeError if it is none. */
+/** Throws TypeError for any other value. */
 export function readEndResult(value: unknown): EndResult {
   const result = END_RESULTS.find((each) => each === value);
-  if (result === undefined) throw new TypeError("the answer is no result");
+  if (result === undefined) throw new TypeError("the answer is not a result");
   return result;
 }

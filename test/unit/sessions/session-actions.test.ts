@@ -94,12 +94,16 @@ describe("the end of a session", () => {
   });
 });
 
-describe("a request from another process", () => {
+describe("a request from another replica", () => {
   it.each([
     ['{"message":"m"}', { id: "x", message: "m" }],
     [
       '{"message":"m","status":{"status":"Failure"},"more":1}',
       { id: "x", message: "m", status: { status: "Failure" } },
+    ],
+    [
+      '{"message":"m","status":{"status":"Failure","message":1,"code":"403","reason":{},"details":{"causes":[null,{"message":2}]}}}',
+      { id: "x", message: "m", status: { status: "Failure", details: { causes: [{}] } } },
     ],
   ])("%s is read", (text, request) => {
     expect(readEndRequest("x", text)).toEqual(request);
@@ -114,13 +118,14 @@ describe("a request from another process", () => {
     '{"message":1}',
     '{"message":"m","status":"x"}',
     '{"message":"m","status":{}}',
+    '{"message":"m","status":{"status":"Success"}}',
   ])("%s is refused", (text) => {
     expect(() => readEndRequest("x", text)).toThrow();
   });
 
   it("has an answer of a closed list", () => {
     expect(readEndResult("ending")).toBe("ending");
-    expect(() => readEndResult("done")).toThrow("no result");
-    expect(() => readEndResult(undefined)).toThrow("no result");
+    expect(() => readEndResult("done")).toThrow("not a result");
+    expect(() => readEndResult(undefined)).toThrow("not a result");
   });
 });
