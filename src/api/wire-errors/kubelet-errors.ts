@@ -10,47 +10,47 @@ type Quoted = {
 /** Answers of the kubelet's listener alone, in the kubelet's words. */
 export const KUBELET_ERRORS = {
   "no-stream": {
-    cause: "A session without a stream",
+    cause: "A session asks for no stream",
     kubelet: () => genericError(400, "you must specify at least 1 of stdin, stdout, stderr"),
   },
   "port-missing": {
-    cause: "An old WebSocket port-forward without `port`",
+    cause: "An old WebSocket port-forward names no `port`",
     kubelet: () => genericError(400, 'query parameter "port" is required'),
   },
   "port-empty": {
-    cause: "An empty `port`",
+    cause: "A `port` is empty",
     kubelet: () => genericError(400, 'query parameter "port" cannot be empty'),
   },
   "port-zero": {
-    cause: "Port 0",
+    cause: "A `port` is 0",
     kubelet: ({ port }: { port: string }) => genericError(400, `port ${port} must be > 0`),
   },
   "command-failed": {
-    cause: "`/run` of a command that fails",
+    cause: "The command of `/run` fails",
     kubelet: ({ command, exitCode, output }: { command: string; exitCode: number; output: string }) =>
       genericError(500, `command '${command}' exited with ${exitCode}: ${output}`),
   },
   "log-pod-unknown": {
-    cause: "The log of an unknown pod",
+    cause: "The pod of a log is unknown",
     kubelet: ({ pod }: Pick<Quoted, "pod">) => genericError(404, `pod ${pod} not found\n`),
   },
   "log-container-unknown": {
-    cause: "The log of an unknown container",
+    cause: "The container of a log is unknown",
     kubelet: ({ container, pod }: Quoted) =>
       genericError(404, `container ${container} not found in pod ${pod}\n`),
   },
   "log-not-previous": {
-    cause: "The previous log of a container that did not restart",
+    cause: "A previous log is asked for, and the container did not restart",
     kubelet: ({ container, pod }: Quoted) =>
       genericError(400, `previous terminated container ${container} in pod ${pod} not found`),
   },
   "log-not-started": {
-    cause: "The log of a container that waits",
+    cause: "The container of a log waits to start",
     kubelet: ({ container, pod }: Quoted) =>
       genericError(400, `container ${container} in pod ${pod} is waiting to start: ContainerCreating`),
   },
   "log-unreadable": {
-    cause: "A log file that cannot be read",
+    cause: "The log file cannot be read",
     kubelet: ({ id }: { id: string }) =>
       genericError(400, `unable to retrieve container logs for containerd://${id}`),
   },
@@ -63,7 +63,7 @@ export const KUBELET_ERRORS = {
     kubelet: ({ error }: { error: string }) => genericError(429, error),
   },
   "runtime-failed": {
-    cause: "The runtime refuses",
+    cause: "The runtime fails",
     kubelet: ({ error }: { error: string }) => genericError(500, error),
   },
   "runtime-url": {

@@ -14,12 +14,12 @@ import type { WireError } from "./wire-error.ts";
 /** Requests that no route or session sees, or that their first checks refuse. */
 export const REQUEST_ERRORS = {
   "gateway-failed": {
-    cause: "The gateway's own fault",
+    cause: "The gateway fails",
     streaming: () => internalError("the gateway failed to handle the request"),
     ingress: () => genericError(500, "the gateway failed to handle the request"),
   },
   "too-many-headers": {
-    cause: "More header lines than `limits.maxRequestHeaders`",
+    cause: "The request has more header lines than `limits.maxRequestHeaders`",
     streaming: () => genericError(431, "too many header lines"),
     ingress: () => genericError(431, "too many header lines"),
   },
@@ -38,13 +38,13 @@ export const REQUEST_ERRORS = {
       forbidden("", "", `the origin ${origin} is not among edge.allowedOrigins`),
   },
   "too-many-requests": {
-    cause: "No seat for the request",
+    cause: "The request gets no seat",
     streaming: ({ seconds }: { seconds: number }) =>
       tooManyRequests("Too many requests, please try again later.", seconds),
     ingress: () => genericError(503, "too many requests at a time"),
   },
   unauthenticated: {
-    cause: "No valid credentials",
+    cause: "The request has no valid credentials",
     streaming: unauthorized,
     kubelet: () => genericError(401, "Unauthorized"),
   },
@@ -70,36 +70,36 @@ export const REQUEST_ERRORS = {
       tooManyRequests("too many tokens wait to be reviewed", seconds),
   },
   "impersonation-without-name": {
-    cause: "Groups, uid or extras are impersonated without a user",
+    cause: "The request impersonates groups, uid or extras without a user",
     streaming: ({ user }: { user: string }) =>
       badRequest(`requested ${user} without impersonating a user name`),
   },
   "impersonation-too-long": {
-    cause: "Too many impersonated groups and extras",
+    cause: "The request impersonates too many groups and extras",
     streaming: () => genericError(431, "too many impersonation headers"),
   },
   "impersonation-unchecked": {
-    cause: "The authorizer fails at an impersonation",
+    cause: "The authorizer gives no decision on an impersonation",
     streaming: ({ name }: { name: string }) =>
       forbidden("users", name, "the permission could not be checked"),
   },
   "audit-unavailable": {
-    cause: "The audit log takes no event, and `audit.onFailure` is refuse",
+    cause: "The audit log does not accept the event, and `audit.onFailure` is refuse",
     streaming: () => serviceUnavailable("the audit log is not available; no request goes on without it"),
   },
   "media-type": {
-    cause: "A review in another media type",
+    cause: "A review has an unsupported media type",
     streaming: ({ types }: { types: readonly string[] }) => unsupportedMediaType(types),
   },
   "review-unreadable": {
-    cause: "A review that is not one",
+    cause: "A review's body is not a review",
     streaming: ({ problem }: { problem: string }) => badRequest(`couldn't get version/kind: ${problem}`),
   },
   "body-too-large": {
-    cause: "A review's body above its limit",
+    cause: "A review's body is larger than its limit",
     streaming: ({ maxBytes }: { maxBytes: number }) => requestEntityTooLarge(maxBytes),
   },
-  "body-cut": { cause: "A body that ends early", streaming: () => badRequest("the body ended early") },
+  "body-cut": { cause: "A review's body ends early", streaming: () => badRequest("the body ended early") },
   "body-late": {
     cause: "A review's body stalls",
     streaming: () => genericError(408, "the request's body did not come in time"),

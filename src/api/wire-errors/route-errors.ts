@@ -6,12 +6,15 @@ const unavailable = (text: string) => () => genericError(503, text);
 /** Answers of an Ingress alone. Visitors see no name of the operator's and no address. */
 export const ROUTE_ERRORS = {
   "host-twice": {
-    cause: "Several Host headers",
+    cause: "The request has several Host headers",
     ingress: () => genericError(400, "more than one Host header"),
   },
-  "host-missing": { cause: "No Host header", ingress: () => genericError(400, "missing Host header") },
+  "host-missing": {
+    cause: "The request has no Host header",
+    ingress: () => genericError(400, "missing Host header"),
+  },
   "host-malformed": {
-    cause: "A Host header that names no host",
+    cause: "The Host header names no host",
     ingress: () => genericError(400, "malformed Host header"),
   },
   "other-protocol": {

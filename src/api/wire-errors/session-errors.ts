@@ -20,25 +20,25 @@ type Named = {
 /** Streaming requests, pods' logs and sessions, in the words of kube-apiserver where it has any. */
 export const SESSION_ERRORS = {
   "no-upgrade": {
-    cause: "A streaming request that is no upgrade",
+    cause: "A streaming request does not ask for an upgrade",
     streaming: () => badRequest("Upgrade request required"),
     kubelet: () => genericError(500, "Upgrade request required"),
   },
   "upgrade-unsupported": {
-    cause: "An upgrade to another protocol than WebSocket or SPDY/3.1",
+    cause: "An upgrade asks for a protocol other than WebSocket and SPDY/3.1",
     streaming: () => badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported"),
   },
   "upgrade-with-body": {
-    cause: "An upgrade request with a body",
+    cause: "An upgrade request has a body",
     streaming: () => badRequest("an upgrade request cannot have a body"),
   },
   "spdy-protocol-missing": {
-    cause: "A SPDY upgrade that names no protocol, over a hop that only WebSocket passes",
+    cause: "A SPDY upgrade names no protocol, and its upstream takes only WebSocket",
     streaming: ({ problem }: { problem: string }) =>
       genericError(400, `unable to upgrade: header X-Stream-Protocol-Version ${problem}\n`),
   },
   "spdy-protocol-unknown": {
-    cause: "A SPDY upgrade that names no known protocol, over such a hop",
+    cause: "A SPDY upgrade names only unknown protocols, and its upstream takes only WebSocket",
     streaming: ({ offered, accepted }: { offered: string; accepted: string }) =>
       genericError(
         403,
@@ -46,27 +46,27 @@ export const SESSION_ERRORS = {
       ),
   },
   "websocket-protocol-unknown": {
-    cause: "A WebSocket that offers no known subprotocol, over such a hop",
+    cause: "A WebSocket offers only unknown subprotocols, and its upstream takes only WebSocket",
     streaming: () => genericError(403, ""),
   },
   "upgrade-elsewhere": {
-    cause: "An upgrade of anything else, while manifests are served",
+    cause: "An upgrade is not exec, attach or portforward, and manifests are served",
     streaming: () => badRequest("only exec, attach and portforward of pods can be upgraded here"),
   },
   "method-not-allowed": {
-    cause: "A method that the path does not know",
+    cause: "The path does not support the method",
     streaming: ({ method }: { method: string }) => methodNotAllowed(method),
     kubelet: () => genericError(405, "405: Method Not Allowed"),
   },
   "path-unknown": {
-    cause: "A path that is not served",
+    cause: "The path is not served",
     streaming: unknownPath,
     ingress: () => genericError(404, "no rule matches this host and path"),
     kubelet: () => genericError(404, "404 page not found\n"),
   },
-  "dry-run": { cause: "`dryRun` in the query", streaming: () => badRequest("dryRun is not supported") },
+  "dry-run": { cause: "The query has `dryRun`", streaming: () => badRequest("dryRun is not supported") },
   "query-not-utf8": {
-    cause: "A query parameter that is not UTF-8",
+    cause: "A query parameter is not UTF-8",
     streaming: ({ parameter }: { parameter: string }) =>
       badRequest(`the query parameter ${parameter} is not valid UTF-8`),
     forwarding: () => badRequest("the query is not valid UTF-8"),
@@ -77,24 +77,24 @@ export const SESSION_ERRORS = {
       ),
   },
   "port-invalid": {
-    cause: "A port in the query that is not a number up to 65535",
+    cause: "A port in the query is not a number up to 65535",
     streaming: ({ port, problem }: { port: string; problem: string }) =>
       badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${port}: ${problem}`),
     kubelet: ({ port, problem }: { port: string; problem: string }) =>
       genericError(400, `unable to parse ${port} as a port: strconv.ParseUint: parsing ${port}: ${problem}`),
   },
   "log-number-invalid": {
-    cause: "A number of a log's options that is not one",
+    cause: "A numeric option of a log is not a number",
     streaming: ({ value }: { value: string }) =>
       badRequest(`strconv.ParseInt: parsing ${value}: invalid syntax`),
   },
   "reason-invalid": {
-    cause: "A reason that is too long, or has control characters",
+    cause: "The reason is too long, or has control characters",
     streaming: ({ maxCharacters }: { maxCharacters: number }) =>
       badRequest(`the reason must be one line of at most ${maxCharacters} characters`),
   },
   "pod-unknown": {
-    cause: "No such pod",
+    cause: "The pod does not exist",
     streaming: ({ name }: Named) => notFound("pods", name),
     kubelet: () => genericError(404, "pod does not exist"),
   },
@@ -103,7 +103,7 @@ export const SESSION_ERRORS = {
     kubelet: () => genericError(404, "pod not found"),
   },
   "container-unknown": {
-    cause: "The container does not run, or the pod has none of the name",
+    cause: "The container does not run, or the pod has no such container",
     streaming: ({ container, pod }: { container: string; pod: string }) =>
       badRequest(`container ${container} is not valid for pod ${pod}`),
     kubelet: ({ container }: { container: string }) =>
@@ -120,7 +120,10 @@ export const SESSION_ERRORS = {
     cause: "The pod has no node yet",
     streaming: ({ pod }: { pod: string }) => badRequest(`pod ${pod} does not have a host assigned`),
   },
-  "node-unknown": { cause: "No such node", streaming: ({ name }: Named) => notFound("nodes", name) },
+  "node-unknown": {
+    cause: "The node does not exist",
+    streaming: ({ name }: Named) => notFound("nodes", name),
+  },
   "node-without-address": {
     cause: "The node has no address of a preferred type",
     streaming: ({ known }: { known: string }) =>
@@ -137,7 +140,7 @@ export const SESSION_ERRORS = {
     },
   },
   "node-refused": {
-    cause: "The node refuses without a text",
+    cause: "The node refuses a session without a text",
     streaming: ({ code }: { code: number }) =>
       genericError(code, `the node refused the session with status code ${code}`),
   },
@@ -163,17 +166,17 @@ export const SESSION_ERRORS = {
     streaming: ({ pod, sentence }: { pod: string; sentence: string }) => forbidden("pods", pod, sentence),
   },
   "policy-blind": {
-    cause: "A request through a proxy subresource whose pod `policy` cannot tell",
+    cause: "`policy` cannot see what a request through a proxy subresource opens",
     forwarding: ({ resource, name, place }: { resource: string; name: string; place: string }) =>
       forbidden(resource, name, `policy cannot see what this request opens at ${place}`),
   },
   "recording-blind": {
-    cause: "A request through a proxy subresource that `recording` might have to record",
+    cause: "`recording` cannot see what a request through a proxy subresource opens",
     forwarding: ({ resource, name, place }: { resource: string; name: string; place: string }) =>
       forbidden(resource, name, `a recording cannot see what this request opens at ${place}`),
   },
   "recording-undecoded": {
-    cause: "A session through a proxy subresource that a rule of `recording` records",
+    cause: "A rule of `recording` records a session through a proxy subresource",
     forwarding: ({ pod, rule }: { pod: string; rule: string }) =>
       forbidden(
         "pods",
@@ -182,14 +185,14 @@ export const SESSION_ERRORS = {
       ),
   },
   "recording-unavailable": {
-    cause: "A session that a rule of `recording` records, while no recording can be written",
+    cause: "A rule of `recording` records the session, and no recording can be written",
     streaming: ({ rule }: { rule: string }) =>
       serviceUnavailable(
         `recording rule ${JSON.stringify(rule)} requires a recording, and none can be written now`,
       ),
   },
   "quota-full": {
-    cause: "A user or namespace has all its sessions",
+    cause: "A user or namespace has reached its limit of sessions",
     streaming: (facts: { subject: string; limit: number | undefined; seconds: number }) => {
       const { subject, limit, seconds } = facts;
       return tooManyRequests(
@@ -203,7 +206,7 @@ export const SESSION_ERRORS = {
     streaming: () => serviceUnavailable("sessions cannot be counted now, please try again later"),
   },
   "too-many-sessions": {
-    cause: "`limits.maxConcurrentSessions` sessions run",
+    cause: "`limits.maxConcurrentSessions` sessions are running",
     streaming: ({ seconds }: { seconds: number }) =>
       tooManyRequests("too many streaming sessions, please try again later", seconds),
   },
@@ -222,54 +225,54 @@ export const SESSION_ERRORS = {
       serviceUnavailable(`the agent has no credentials for the API server: ${error}`),
   },
   "state-stale": {
-    cause: "The API server was not heard for `cluster.maxStateAge`",
+    cause: "Sluice has not heard from the API server for `cluster.maxStateAge`",
     streaming: ({ heard, maxAge }: { heard: string; maxAge: string }) =>
       serviceUnavailable(
         `the API server was last heard at ${heard}, longer ago than the ${maxAge} of cluster.maxStateAge`,
       ),
   },
   "object-unread": {
-    cause: "An unknown pod or node, while the API server does not answer",
+    cause: "The pod or node is unknown, and the API server does not answer",
     streaming: ({ kind, name }: { kind: string; name: string }) =>
       serviceUnavailable(`${kind} ${name} is not known here, and the API server cannot be asked`),
   },
   "lookups-busy": {
-    cause: "Too many unknown pods or nodes at a time",
+    cause: "Too many unknown pods or nodes are being looked up",
     streaming: ({ kind }: { kind: string }) =>
       tooManyRequests(`too many ${kind} are being looked up, please try again`, 1),
   },
   "resumption-off": {
-    cause: "A resumption where sessions are not resumed",
+    cause: "A client resumes a session, and resumption is off",
     streaming: () => resourceExpired("sessions are not resumed here"),
   },
   "resumption-unknown": {
-    cause: "A resumption of a session that is over",
+    cause: "A client resumes a session that is over",
     streaming: () => resourceExpired("the session is not held here, or not any more"),
   },
   "resumption-refused": {
-    cause: "Another user, path or proof than the session's",
+    cause: "A client resumes a session with another user, path or proof",
     streaming: ({ why }: { why: string }) => forbidden("", "", `the session cannot be resumed: ${why}`),
   },
   "resumption-tries": {
-    cause: "Too many wrong proofs",
+    cause: "Clients sent too many wrong proofs for the session",
     streaming: ({ seconds }: { seconds: number }) =>
       tooManyRequests("too many wrong proofs for the session", seconds),
   },
   "resumption-gap": {
-    cause: "Bytes of the session are not held any more",
+    cause: "A client resumes a session, and bytes that it lacks are no longer kept",
     streaming: () => genericError(409, "the session cannot be resumed: bytes are missing"),
   },
   "resumption-silent": {
-    cause: "The session's owner does not answer",
+    cause: "The process that owns the session does not answer",
     streaming: () => serviceUnavailable("the process that owns the session does not answer"),
   },
   "resumption-failed": {
-    cause: "The session's owner fails",
+    cause: "The process that owns the session fails",
     streaming: () => internalError("the session could not be resumed"),
   },
   "resumption-none": {
-    cause: "A replica relays a request that resumes nothing",
-    streaming: () => badRequest("this is no resumption"),
+    cause: "Another process relays a request without a session to resume or its user",
+    streaming: () => badRequest("the request does not name a session to resume and its user"),
   },
   "relays-out": {
     cause: "Too many sessions are relayed to other replicas",

@@ -56,7 +56,7 @@ export const UPSTREAM_ERRORS = {
     ingress: cannotBeForwarded,
   },
   "internal-error": {
-    cause: "The gateway's own fault during the exchange",
+    cause: "The gateway fails during the exchange",
     streaming,
     forwarding: (_: FailedAt) => internalError("the gateway failed to handle the request"),
     ingress: () => genericError(500, "the gateway failed to handle the request"),
@@ -73,5 +73,5 @@ export const UPSTREAM_ERRORS = {
   "upgrade-mismatch": { cause: "The upstream switches to another protocol", streaming, forwarding, ingress },
   "redirect-refused": { cause: "The upstream redirects an upgrade", streaming, forwarding, ingress },
   "truncated-body": { cause: "The answer breaks off", streaming, forwarding, ingress },
-  aborted: { cause: "The client leaves: no answer reaches it", streaming, forwarding, ingress },
+  aborted: { cause: "The client leaves, and no answer reaches it", streaming, forwarding, ingress },
 } as const satisfies Record<string, WireError>;
