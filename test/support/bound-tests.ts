@@ -21,6 +21,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "recording.maxQueuedBytes": "unit/recording/recorder.test.ts: of all sessions",
   "recording.maxQueuedBytesPerSession":
     "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
+  MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",
   MAX_LINE_BYTES: "unit/recording/reading.test.ts: a line without an end",
   SILENCE_MS: "integration/recording/finish-left-parts.test.ts: here or elsewhere",
   MAX_SEQUENCE: "unit/recording/terminal-filter.test.ts: that does not end",

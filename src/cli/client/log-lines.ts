@@ -4,8 +4,8 @@ const LF = 0x0a;
 const SPACE = 0x20;
 /** RFC 3339 with nine digits and a zone has 35. */
 const MAX_TIME_BYTES = 40;
-/** A longer line comes in parts of this size, as runtimes store them. */
-export const MAX_LINE_BYTES: number = 1024 * 1024;
+/** A line of a log. Past it the line is printed in parts. */
+export const MAX_LOG_LINE_BYTES: number = 1024 * 1024;
 
 export interface LogLine {
   /** Undefined if the line does not begin with one, and for the further parts of a long line. */
@@ -37,7 +37,7 @@ export class LogLines {
     }
     if (from === chunk.byteLength) return;
     const rest = chunk.subarray(from);
-    if (this.#bytes + rest.byteLength > MAX_LINE_BYTES) yield this.#lineWith(rest);
+    if (this.#bytes + rest.byteLength > MAX_LOG_LINE_BYTES) yield this.#lineWith(rest);
     else {
       // The chunk's memory is the connection's.
       this.#parts.push(Buffer.from(rest));

@@ -141,8 +141,17 @@ function prefixOf({ pod, container }: LogSource, values: LogsValues): Buffer | u
   return values.prefix || values["all-pods"] ? Buffer.from(`[pod/${pod}/${container}] `) : undefined;
 }
 
+/** Logs that are followed side by side wait for the same drain. */
+let drained: Promise<void> | undefined;
+
 function writeToStdout(parts: readonly Buffer[]): Promise<void> | undefined {
   const { stdout } = process;
   if (stdout.write(Buffer.concat(parts))) return undefined;
-  return new Promise((resolve) => stdout.once("drain", resolve));
+  drained ??= new Promise((resolve) => {
+    stdout.once("drain", () => {
+      drained = undefined;
+      resolve();
+    });
+  });
+  return drained;
 }

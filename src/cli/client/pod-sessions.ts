@@ -6,7 +6,7 @@ import type { PortForwardConnection } from "@sluice/client/internal/port-forward
 import { FallbackDialer, SpdyDialer, TunnelDialer } from "@sluice/client/internal/port-forward-dialers";
 import { SessionError } from "@sluice/client/internal/session-error";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
-import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
+import { type PodObject, type PodSource, podsWithin, usablePods } from "./find-pods.ts";
 
 /**
  * How long a local connection waits for a pod that is being replaced, or a gateway that restarts.
@@ -42,9 +42,10 @@ export class PodSessions {
 
   /**
    * Opens a session with a ready pod, so that a wrong target fails at the start. Throws like
-   * `openStream`, without waiting.
+   * `openStream`, after `timeoutMs` if no pod is selected.
    */
-  async check(ports: readonly number[]): Promise<void> {
+  async check(ports: readonly number[], timeoutMs: number): Promise<void> {
+    this.#keep(await podsWithin(this.#source, timeoutMs));
     const pod = await this.#choosePod();
     for (const port of ports) await this.#source.portOf(pod, port);
     await this.#session(pod);
@@ -124,11 +125,10 @@ export class PodSessions {
   }
 
   async #choosePod(): Promise<PodObject> {
-    const nowMs = performance.now();
-    if (this.#pods === undefined || nowMs > this.#pods.untilMs) {
-      this.#pods = { list: await this.#source.pods(), untilMs: nowMs + PODS_REUSE_MS };
-    }
-    const { list } = this.#pods;
+    const { list } =
+      this.#pods !== undefined && performance.now() <= this.#pods.untilMs
+        ? this.#pods
+        : this.#keep(await this.#source.pods());
     const load = (pod: PodObject): number => this.#load.get(keyOf(pod)) ?? 0;
     const [chosen] = [...usablePods(list, this.#source.isOnePod)].sort(
       (one, other) => load(one) - load(other),
@@ -140,6 +140,11 @@ export class PodSessions {
         ? `unable to forward port because pod is not running. Current status=${phase}`
         : "unable to forward port because no pod is ready",
     );
+  }
+
+  #keep(list: readonly PodObject[]): { readonly list: readonly PodObject[]; readonly untilMs: number } {
+    this.#pods = { list, untilMs: performance.now() + PODS_REUSE_MS };
+    return this.#pods;
   }
 
   #session(pod: PodObject): Promise<PortForwardConnection> {

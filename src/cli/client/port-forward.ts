@@ -7,7 +7,7 @@ import type { portForwardFlags } from "../commands/port-forward.ts";
 import { terminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 import { openConnection, parseResource } from "./connection.ts";
-import { PodSource, podsWithin } from "./find-pods.ts";
+import { PodSource } from "./find-pods.ts";
 import { PodSessions } from "./pod-sessions.ts";
 import { reportError } from "./report-error.ts";
 
@@ -21,8 +21,7 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
   const parsed = parseResource(resource);
   const stopped = terminationSignal();
   const connection = await openConnection(values);
-  const source = new PodSource(connection, parsed);
-  const sessions = new PodSessions(connection, source);
+  const sessions = new PodSessions(connection, new PodSource(connection, parsed));
   const forwarder = new PortForwarder({
     addresses: values.address.split(","),
     ports: mappings,
@@ -34,8 +33,10 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
       ),
   });
   try {
-    await podsWithin(source, values["pod-running-timeout"]);
-    await sessions.check(mappings.map(({ remote }) => remote));
+    await sessions.check(
+      mappings.map(({ remote }) => remote),
+      values["pod-running-timeout"],
+    );
     for (const { address, local, remote } of await forwarder.start()) {
       const host = address.includes(":") ? `[${address}]` : address;
       process.stdout.write(`Forwarding from ${host}:${local} -> ${remote}\n`);

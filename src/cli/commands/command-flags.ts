@@ -3,6 +3,16 @@ import type { Operand } from "../command.ts";
 import { durationFrom } from "../flag-readers.ts";
 import { connectionFlags } from "./connection-flags.ts";
 
+/** kubectl's defaults differ by command. */
+export function podRunningTimeout<const Default extends string>(defaultTime: Default) {
+  return {
+    value: "DURATION",
+    help: "how long to wait if TYPE/NAME selects no pod",
+    default: defaultTime,
+    parse: durationFrom(1),
+  } as const;
+}
+
 /** Flags that exec and attach share. */
 export const commandFlags = {
   container: {
@@ -20,12 +30,7 @@ export const commandFlags = {
     default: "~",
     parse: escapeCharacter,
   },
-  "pod-running-timeout": {
-    value: "DURATION",
-    help: "how long to wait for a pod where TYPE/NAME selects none",
-    default: "1m",
-    parse: durationFrom(1),
-  },
+  "pod-running-timeout": podRunningTimeout("1m"),
   ...connectionFlags,
 } as const satisfies FlagTable;
 

@@ -1,10 +1,8 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { countFrom, durationFrom } from "../flag-readers.ts";
-import { podOperand } from "./command-flags.ts";
+import { podOperand, podRunningTimeout } from "./command-flags.ts";
 import { connectionFlags } from "./connection-flags.ts";
-
-const ALL_LINES = -1;
 
 export const logsFlags = {
   container: { short: "c", value: "NAME", help: "print the log of this container", completes: "container" },
@@ -47,19 +45,14 @@ export const logsFlags = {
   "insecure-skip-tls-verify-backend": {
     help: "ask the API server not to verify the kubelet's certificate",
   },
-  "pod-running-timeout": {
-    value: "DURATION",
-    help: "how long to wait for a pod where TYPE/NAME selects none",
-    default: "20s",
-    parse: durationFrom(1),
-  },
+  "pod-running-timeout": podRunningTimeout("20s"),
   ...connectionFlags,
 } as const satisfies FlagTable;
 
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [CONTAINER] [flags]", "-l LABELS [flags]"],
   description:
-    "Prints the logs of containers. Where the connection breaks off, it reads on from the last line that it printed.",
+    "Prints the logs of containers. If the connection breaks off, it reads on from the last line that it printed.",
   operands: [podOperand, { name: "CONTAINER", help: "as --container", completes: "container" }],
   flags: logsFlags,
   examples: [
@@ -75,5 +68,5 @@ export const command = defineCommand({
 
 function tailLines(text: string): number {
   if (/^(-1|\d{1,15})$/.test(text)) return Number(text);
-  throw new RangeError(`must be a number of lines, or ${ALL_LINES}`);
+  throw new RangeError("must be a number of lines, or -1");
 }

@@ -1,7 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
-import { durationFrom } from "../flag-readers.ts";
-import { podOperand } from "./command-flags.ts";
+import { podOperand, podRunningTimeout } from "./command-flags.ts";
 import { connectionFlags } from "./connection-flags.ts";
 
 export const portForwardFlags = {
@@ -10,12 +9,7 @@ export const portForwardFlags = {
     help: "the addresses to listen on, separated by commas; only IP addresses and localhost",
     default: "localhost",
   },
-  "pod-running-timeout": {
-    value: "DURATION",
-    help: "how long to wait for a pod where TYPE/NAME selects none",
-    default: "1m",
-    parse: durationFrom(1),
-  },
+  "pod-running-timeout": podRunningTimeout("1m"),
   ...connectionFlags,
 } as const satisfies FlagTable;
 

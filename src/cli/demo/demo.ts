@@ -122,7 +122,7 @@ Try, in another terminal:
   kubectl port-forward web 8080:80      # then open http://127.0.0.1:8080
   kubectl attach -i web                 # type a line; the container repeats it
 
-The same without kubectl; also attach, cp, port-forward:
+The same without kubectl; also attach, cp, logs, port-forward:
 
   ${shellWord(programFile())} exec -it web -- sh
 

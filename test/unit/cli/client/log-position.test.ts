@@ -1,6 +1,6 @@
 import { parseLogTime } from "@sluice/client/internal/api/log-time";
 import { expect, it } from "vitest";
-import { LogLines, MAX_LINE_BYTES } from "../../../../src/cli/client/log-lines.ts";
+import { LogLines, MAX_LOG_LINE_BYTES } from "../../../../src/cli/client/log-lines.ts";
 import { LogPosition } from "../../../../src/cli/client/log-position.ts";
 
 const LOG = [
@@ -60,7 +60,7 @@ it("lines are whole however reads cut them, and keep what they are", () => {
 it("a line past its bound comes in parts, of which the first has the time", () => {
   const lines = new LogLines();
   const long = Buffer.from(
-    `2026-01-01T00:00:00Z ${"x".repeat(3 * MAX_LINE_BYTES)}\n2026-01-01T00:00:01Z y\n`,
+    `2026-01-01T00:00:00Z ${"x".repeat(3 * MAX_LOG_LINE_BYTES)}\n2026-01-01T00:00:01Z y\n`,
   );
   const seen: [boolean, boolean, number][] = [];
   for (let at = 0; at < long.byteLength; at += 65_536) {
@@ -74,7 +74,7 @@ it("a line past its bound comes in parts, of which the first has the time", () =
     ...seen.slice(1, -1).map(() => [false, true]),
     [true, false],
   ]);
-  expect(seen.slice(0, -1).reduce((sum, [, , bytes]) => sum + bytes, 0)).toBe(3 * MAX_LINE_BYTES + 1);
+  expect(seen.slice(0, -1).reduce((sum, [, , bytes]) => sum + bytes, 0)).toBe(3 * MAX_LOG_LINE_BYTES + 1);
 });
 
 function timeOf(text: string) {
