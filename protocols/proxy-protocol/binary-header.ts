@@ -1,8 +1,26 @@
 import { readUint16, readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
-import { crc32c } from "./crc32c.ts";
 import { MAX_PROXY_HEADER_BYTES } from "./limits.ts";
 import type { ProxyHeader, ProxyPeer } from "./proxy-header.ts";
+
+/** Castagnoli's polynomial, bit-reversed (RFC 3309 appendix B). */
+const POLYNOMIAL = 0x82f63b78;
+let remainders: Uint32Array | undefined;
+
+/** CRC-32C as an unsigned integer. */
+export function crc32c(bytes: Uint8Array): number {
+  remainders ??= Uint32Array.from({ length: 256 }, (_, byte) => remainderOf(byte));
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (crc >>> 8) ^ (remainders[(crc ^ byte) & 0xff] as number);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+function remainderOf(byte: number): number {
+  let remainder = byte;
+  for (let bit = 0; bit < 8; bit++)
+    remainder = remainder & 1 ? (remainder >>> 1) ^ POLYNOMIAL : remainder >>> 1;
+  return remainder;
+}
 
 /** The first bytes of a version 2 header; no other protocol starts with them (section 2.2). */
 export const SIGNATURE = new Uint8Array([13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]);

@@ -1,5 +1,3 @@
-import { type Candidate, firstOf, withCandidate } from "./candidates.ts";
-
 export type PathType = "Exact" | "Prefix" | "ImplementationSpecific";
 
 interface Element<Route> {
@@ -75,4 +73,46 @@ export class PathTree<Route> {
 function elementsOf(path: string): string[] {
   const trimmed = path.endsWith("/") ? path.slice(1, -1) : path.slice(1);
   return trimmed === "" && path.length <= 1 ? [] : trimmed.split("/");
+}
+
+/**
+ * The candidates of one place in a table, as a list in order of precedence: the longer path of `/foo` and
+ * `/foo/`, then the one that was added first.
+ */
+interface Candidate<Value> {
+  readonly value: Value;
+  readonly pathLength: number;
+  /** It may refuse a request, which the next one gets. */
+  readonly isConditional: boolean;
+  readonly next: Candidate<Value> | undefined;
+}
+
+/** The list with one more candidate; undefined if one before it takes every request. */
+function withCandidate<Value>(
+  list: Candidate<Value> | undefined,
+  added: Omit<Candidate<Value>, "next">,
+): Candidate<Value> | undefined {
+  if (list === undefined || list.pathLength < added.pathLength) return before(list, added);
+  if (!list.isConditional) return undefined;
+  const next = withCandidate(list.next, added);
+  return next && before(next, list);
+}
+
+/** Written out, not spread: lookups took twice as long on spread copies. */
+function before<Value>(
+  next: Candidate<Value> | undefined,
+  { value, pathLength, isConditional }: Omit<Candidate<Value>, "next">,
+): Candidate<Value> {
+  return { value, pathLength, isConditional, next };
+}
+
+/** The first value that takes every request, or that `accepts`. */
+function firstOf<Value>(
+  list: Candidate<Value> | undefined,
+  accepts: (value: Value) => boolean,
+): Value | undefined {
+  for (let each = list; each !== undefined; each = each.next) {
+    if (!each.isConditional || accepts(each.value)) return each.value;
+  }
+  return undefined;
 }

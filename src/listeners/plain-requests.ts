@@ -1,7 +1,44 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { contain } from "@sluice/client/internal/observability/faults";
 import { isLongRunning } from "./exchange-times.ts";
-import { InFlight } from "./in-flight.ts";
+
+/** A member of at most one InFlight at a time. Its index is -1 while it is in none. */
+export interface InFlightMember {
+  inFlightIndex: number;
+}
+
+// V8 replaces a Set's table every few dozen additions, and each table refers to the next. One in the
+// old space keeps later members, and everything they refer to, from being collected young.
+/** A set for members that come and go with each request. */
+export class InFlight<Member extends InFlightMember> implements Iterable<Member> {
+  readonly #members: Member[] = [];
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  add(member: Member): void {
+    if (member.inFlightIndex !== -1) return;
+    member.inFlightIndex = this.#members.length;
+    this.#members.push(member);
+  }
+
+  /** The last member takes over the index. Ignores members of another InFlight. */
+  delete(member: Member): void {
+    const { inFlightIndex: index } = member;
+    if (this.#members[index] !== member) return;
+    member.inFlightIndex = -1;
+    const last = this.#members.pop();
+    if (last === undefined || last === member) return;
+    this.#members[index] = last;
+    last.inFlightIndex = index;
+  }
+
+  /** Iterates over the present members, even while members are added or deleted. */
+  [Symbol.iterator](): Iterator<Member> {
+    return this.#members.slice()[Symbol.iterator]();
+  }
+}
 
 /** How many times in `streamIdleMs` stalled clients are looked for. A client may stay that much longer. */
 const LOOKS_PER_IDLE_TIME = 4;

@@ -7,7 +7,7 @@ import { ClusterMetrics } from "./cluster-metrics.ts";
 import type { HistogramExemplars } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
-import { KubeletMetrics } from "./kubelet-metrics.ts";
+import { KubeletCounters } from "./kubelet-counters.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import type { MetricSnapshot } from "./merged-metrics.ts";
 import { gauge, register } from "./metric-table.ts";
@@ -21,6 +21,21 @@ import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
 import { TraceMetrics } from "./trace-metrics.ts";
+
+/** The kubelet listener's metrics: its sessions under their own names, and a kubelet's counters. */
+class KubeletMetrics extends StreamingMetrics {
+  readonly counters: KubeletCounters;
+  readonly access: AccessMetrics;
+  readonly nodes: NodeMetrics;
+
+  constructor(registry: Registry, shared: { readonly access: AccessMetrics; readonly nodes: NodeMetrics }) {
+    const counters = new KubeletCounters(registry);
+    super(registry, "sluice_kubelet_streaming", counters);
+    this.counters = counters;
+    this.access = shared.access;
+    this.nodes = shared.nodes;
+  }
+}
 
 export const BUILD_FAMILIES = {
   info: gauge(

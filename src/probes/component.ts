@@ -1,19 +1,67 @@
 // src/probes: the kubelet's probes: one attempt, its result, workers on a timer wheel, readiness of
 // pods, health of nodes and gateways
-
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { LeaderElectionSettings } from "../config/sections/leader-election.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
+import { electReplica } from "../kubernetes/replica-election.ts";
 import { electsProber } from "../kubernetes/required-rules.ts";
 import { Started } from "../lifecycle/started.ts";
-import { electPodProbes } from "./elected-pod-probes.ts";
+import type { Logger } from "../observability/logger.ts";
 import { type BuiltPodProbes, type PodProbeParts, probePods } from "./pod-probes-component.ts";
 import type { RunProbe } from "./run-probe.ts";
 import { ProbeThreads } from "./threads/probe-threads.ts";
 import { probeGateways, probeNodes, type UpstreamProbeParts } from "./upstream-probes-component.ts";
 import type { ProbeState } from "./worker/probe-state.ts";
 import { TimerWheel } from "./worker/timer-wheel.ts";
+
+interface ElectedPodProbes {
+  readonly settings: Omit<LeaderElectionSettings, "leaderElect">;
+  readonly live: NonNullable<BuiltCluster["live"]>;
+  readonly logger: Logger;
+  /** This replica's id, the same for the worker that probes and its successor. */
+  readonly replicaId?: string | undefined;
+  /** Starts probing. Writes nothing once `mayWrite` is false. */
+  readonly probe: (mayWrite: () => boolean) => BuiltPodProbes;
+}
+
+/**
+ * Probes pods in one of several replicas, the one that owns a Lease. Pods keep the last prober's
+ * results until the next one has its own: no pod becomes unready because a replica died.
+ */
+function electPodProbes({ settings, live, logger, replicaId, probe }: ElectedPodProbes): BuiltPodProbes {
+  const election = electReplica(live, settings, logger, TEXTS, replicaId);
+  let probes: BuiltPodProbes | undefined;
+  let isStopped = false;
+  const end = (): void => {
+    void probes?.stop();
+    probes = undefined;
+  };
+  // There is nothing to probe until the pods are listed.
+  void live.known.then(() => {
+    if (isStopped) return;
+    election.start({
+      onLeading: () => {
+        probes = probe(() => election.isLeading);
+      },
+      onLost: end,
+    });
+  });
+  return {
+    list: () => probes?.list() ?? [],
+    stop: async () => {
+      isStopped = true;
+      end();
+      await election.stop();
+    },
+  };
+}
+
+const TEXTS = {
+  leading: "this gateway probes pods and writes their statuses",
+  lost: "another gateway may probe pods and write their statuses",
+} as const;
 
 export interface ProbeParts extends PodProbeParts, UpstreamProbeParts {
   /** The live API, in which replicas elect the one that probes pods; absent without a live API. */

@@ -1,6 +1,6 @@
 import { CLAIMED_KUBERNETES_MINOR } from "@sluice/client/internal/config/version";
 import type { Pod, PodStatus } from "../api/objects.ts";
-import { SERVICE_NAME_LABEL } from "../api/service-objects.ts";
+import { type Endpoint, type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { CriRuntime } from "../cri/cri-runtime.ts";
@@ -9,7 +9,6 @@ import type { EventRecorder } from "../kubernetes/event-recorder.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { commandsIn, endContainer } from "./container-runtime.ts";
-import { withPodReadiness } from "./pods/endpoint-readiness.ts";
 import { PodProbes } from "./pods/pod-probes.ts";
 import type { RunProbe } from "./run-probe.ts";
 import type { ProbeState } from "./worker/probe-state.ts";
@@ -120,4 +119,40 @@ export function publishToStore(store: ClusterStore, pod: Pod, status: PodStatus)
     const { resourceVersion: __, ...sliceMetadata } = judged.metadata;
     store.upsert({ ...judged, metadata: sliceMetadata });
   }
+}
+
+/**
+ * Puts the pod's readiness into the slice like the endpoint slice controller; returns the same
+ * object if nothing changes. With publishNotReadyAddresses every pod counts as ready.
+ */
+function withPodReadiness(
+  slice: EndpointSlice,
+  pod: Pod,
+  isReady: boolean,
+  publishesNotReady: boolean,
+): EndpointSlice {
+  let isChanged = false;
+  const terminating = pod.metadata.deletionTimestamp !== undefined;
+  const conditions = {
+    ready: publishesNotReady || (isReady && !terminating),
+    serving: isReady,
+    terminating,
+  };
+  const endpoints = (slice.endpoints ?? []).map((endpoint) => {
+    if (!isOf(endpoint, pod)) return endpoint;
+    const old = endpoint.conditions ?? {};
+    const isSame =
+      old.ready === conditions.ready &&
+      old.serving === conditions.serving &&
+      (old.terminating ?? false) === conditions.terminating;
+    if (isSame) return endpoint;
+    isChanged = true;
+    return { ...endpoint, conditions };
+  });
+  return isChanged ? { ...slice, endpoints } : slice;
+}
+
+function isOf({ targetRef, addresses }: Endpoint, { metadata, status }: Pod): boolean {
+  if (targetRef?.name !== undefined) return targetRef.kind === "Pod" && targetRef.name === metadata.name;
+  return status?.podIP !== undefined && addresses.includes(status.podIP);
 }

@@ -1,14 +1,16 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { ProbeHandler } from "../api/probe-objects.ts";
 import { type Cancellation, cancellationFor } from "./cancellation-for.ts";
 import { resolveContainerPort } from "./container-port.ts";
+import { DeadlineError } from "./exchange-error.ts";
 import { probeExec } from "./exec-probe.ts";
 import { expandCommand } from "./expand-command.ts";
 import { probeGrpc } from "./grpc/grpc-probe.ts";
 import { probeHttp } from "./http/http-probe.ts";
+import { openSocket } from "./open-socket.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
-import { errored, type ProbeResult, type WireFacts } from "./probe-result.ts";
+import { errored, failure, type ProbeResult, success, type WireFacts } from "./probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
-import { probeTcp } from "./tcp-probe.ts";
 
 /** `runProbe`, or a function that runs it elsewhere. */
 export type RunProbe = (
@@ -57,4 +59,23 @@ export async function runProbe(
   } finally {
     deadline.end();
   }
+}
+
+/** Connects, and closes at once. */
+async function probeTcp(host: string, port: number, deadline: ProbeDeadline): Promise<ProbeResult> {
+  const wire: WireFacts = {};
+  try {
+    const socket = await openSocket({ host, port }, deadline);
+    socket.destroy();
+    wire.protocol = "tcp";
+    return success("", wire);
+  } catch (error) {
+    if (error instanceof DeadlineError) return failure(overText(host, port, deadline), wire);
+    return failure((error as Error).message, wire);
+  }
+}
+
+function overText(host: string, port: number, deadline: ProbeDeadline): string {
+  const reason = deadline.reason === "cancelled" ? "operation was canceled" : "i/o timeout";
+  return `dial tcp ${joinHostPort(host, port)}: ${reason}`;
 }

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { SwitchedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { endOf, faultOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import type { RemoteCommandVersion } from "@sluice/protocols/remotecommand";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
@@ -14,12 +15,38 @@ import { Tunnel, type TunnelOptions } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
 import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
-import { PortRules } from "./observers/port-rules.ts";
-import type { SessionObserver } from "./observers/session-observer.ts";
+import type { SessionObserver, SessionStream, Side } from "./observers/session-observer.ts";
 import { SessionObservers } from "./observers/session-observers.ts";
 import { isTunnel, passThroughOf } from "./relayed-session.ts";
 import type { StreamingSession } from "./session.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
+
+/**
+ * Refuses port-forward streams to ports that policy forbids. Added only to sessions whose policy has
+ * port rules.
+ */
+export class PortRules implements SessionObserver {
+  readonly isRequired = true;
+  readonly #refusalOf: (port: number) => string | undefined;
+
+  /** `refusalOf`: why a port may not be forwarded; undefined if it may. */
+  constructor(refusalOf: (port: number) => string | undefined) {
+    this.#refusalOf = refusalOf;
+  }
+
+  onStream({ port }: SessionStream): SessionEnd | undefined {
+    if (port === undefined) return undefined;
+    // The node might read anything but a plain number (NUL joins several values) as another port.
+    const isPort = /^\d{1,5}$/.test(port);
+    const message = isPort ? this.#refusalOf(Number(port)) : "the port is no number";
+    return message === undefined ? undefined : endOf("refused", message);
+  }
+
+  /** Without decoding, a port cannot be checked, so the session ends. */
+  onUndecodable(side: Side, message: string): SessionEnd | undefined {
+    return faultOf(side, "protocol-error", `the ${side} sent malformed SPDY: ${message}`);
+  }
+}
 
 /** Both sides have switched protocols: answers the client's upgrade, then carries the bytes by the plan. */
 export interface SessionProxy {

@@ -49,7 +49,7 @@ async function translate(fromClient: readonly Buffer[], fromNode: readonly Buffe
   return { ...decodeForClient(client.sent), ...decodeForNode(node.sent), report: reports[0] };
 }
 
-/** Many small parts at once are not read in one turn (src/net/read-moderation.ts). */
+/** Many small parts at once are not read in one turn (src/net/feed.ts). */
 async function read(socket: MemorySocket): Promise<void> {
   do await turn();
   while (socket.readableLength > 0);

@@ -12,7 +12,7 @@ import {
 } from "../../packages/lab/src/conformance/index.ts";
 import { runFakeNode } from "../../packages/lab/src/fake-node/index.ts";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
-import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
+import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import {
   HOP_IDLE_SCALE,

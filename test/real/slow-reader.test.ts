@@ -6,7 +6,7 @@ import {
   kubeletEndpoint,
 } from "../../packages/lab/src/conformance/index.ts";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
-import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
+import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import { ECHO_POD, runEchoPod, serveEcho } from "../support/conformance/echo-pod.ts";
 import {

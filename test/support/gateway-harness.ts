@@ -4,7 +4,7 @@ import { unknownPath } from "../../packages/client/src/api/status.ts";
 import { SessionClock } from "../../packages/client/src/net/session-clock.ts";
 import { Impersonation } from "../../src/access/authn/impersonation.ts";
 import { type Authorizer, alwaysAllow } from "../../src/access/authz/authorizer.ts";
-import { SessionQuotas } from "../../src/access/policy/session-quotas.ts";
+import { SessionQuotas } from "../../src/access/policy/component.ts";
 import type { UserInfo } from "../../src/access/user-info.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";

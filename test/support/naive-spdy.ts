@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import { createDeflate, createInflate, constants as zlib } from "node:zlib";
-import { HEADER_DICTIONARY } from "../../protocols/spdy/header-dictionary.ts";
+import { HEADER_DICTIONARY } from "../../protocols/spdy/header-compression.ts";
 
 /** A second opinion on SPDY/3.1: whole input, DataView, the asynchronous zlib stream. Slow, plain, and trusting. */
 export type NaiveFrame = { type: string; [field: string]: unknown };

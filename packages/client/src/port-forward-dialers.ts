@@ -1,4 +1,7 @@
+import { Duplex } from "node:stream";
 import { PORT_FORWARD_PROTOCOL, tunnelSubprotocolOf } from "@sluice/protocols/portforward";
+import { CLOSE } from "@sluice/protocols/websocket";
+import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { dialWith } from "./dial-with.ts";
 import { type ExecutorOptions, shouldFallBack } from "./executors.ts";
@@ -6,7 +9,79 @@ import { ConnectError } from "./http/upstream/connect-error.ts";
 import { PortForwardConnection } from "./port-forward-connection.ts";
 import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
-import { TunnelSocket } from "./tunnel-socket.ts";
+
+/**
+ * The client's end of a byte stream inside binary WebSocket messages of at most 32 KiB. Ending it
+ * closes the WebSocket with 1000. Data written together leaves in one write.
+ */
+class TunnelSocket extends Duplex {
+  readonly #webSocket: ClientWebSocket;
+  #whenDrained: (() => void) | undefined;
+
+  constructor(connection: UpgradedConnection, times: SessionTimes) {
+    super();
+    this.#webSocket = new ClientWebSocket(
+      connection,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#message(part, isText),
+        onDrain: () => this.#drained(),
+        onEnd: (end) => this.#ended(end),
+      },
+      // Inside a tunnel, SPDY's own PINGs are the heartbeat.
+      { ...times, pingIntervalMs: Number.POSITIVE_INFINITY, deadlineMs: Number.POSITIVE_INFINITY },
+    );
+    this.#webSocket.start();
+  }
+
+  override _read(): void {
+    this.#webSocket.resume();
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
+    this.#webSocket.sendMessages(undefined, chunk);
+    if (this.#webSocket.needsDrain) this.#whenDrained = done;
+    else done();
+  }
+
+  override _writev(chunks: { chunk: Uint8Array }[], done: () => void): void {
+    const [only] = chunks;
+    const bytes =
+      chunks.length === 1 && only !== undefined
+        ? only.chunk
+        : Buffer.concat(chunks.map(({ chunk }) => chunk));
+    this._write(bytes, "binary", done);
+  }
+
+  override _final(done: () => void): void {
+    this.#webSocket.close();
+    // The peer answers a Close by ending TCP; no frame follows.
+    this.push(null);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (!this.#webSocket.isOver) this.#webSocket.abort();
+    this.#drained();
+    done(error);
+  }
+
+  #message(part: Uint8Array, isText: boolean): void {
+    if (isText) this.destroy(new Error("invalid message type received"));
+    else if (part.byteLength > 0 && !this.push(part)) this.#webSocket.pause();
+  }
+
+  #drained(): void {
+    const done = this.#whenDrained;
+    this.#whenDrained = undefined;
+    done?.();
+  }
+
+  #ended({ isClean, code, reason }: ClientWebSocketEnd): void {
+    this.#drained();
+    if (isClean && code === CLOSE.NORMAL) this.push(null);
+    else this.destroy(new Error(`websocket: close ${code}: ${reason}`));
+  }
+}
 
 /** Opens port-forward sessions with one pod. Throws ConnectError. */
 export interface PortForwardDialer {

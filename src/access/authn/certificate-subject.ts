@@ -1,6 +1,82 @@
 import type { X509Certificate } from "node:crypto";
-import { DER_SEQUENCE, DER_SET, type DerValue, readDer } from "./der-reader.ts";
-import { decodeDerText } from "./der-text.ts";
+import { TextDecoder } from "node:util";
+
+/** A DER value: its tag and contents. */
+interface DerValue {
+  readonly tag: number;
+  readonly contents: Uint8Array;
+}
+
+const DER_SEQUENCE = 0x30;
+const DER_SET = 0x31;
+
+/**
+ * The sequence of values in `bytes`. Throws Error for anything but DER (X.690): high tags,
+ * indefinite or overlong lengths.
+ */
+function readDer(bytes: Uint8Array): DerValue[] {
+  const values: DerValue[] = [];
+  let at = 0;
+  while (at < bytes.byteLength) {
+    const tag = bytes[at] ?? 0;
+    if ((tag & 0x1f) === 0x1f) throw new Error("a DER tag of several bytes");
+    const { length, start } = readLength(bytes, at + 1);
+    if (start + length > bytes.byteLength) throw new Error("a DER value is cut off");
+    values.push({ tag, contents: bytes.subarray(start, start + length) });
+    at = start + length;
+  }
+  return values;
+}
+
+const MAX_LENGTH_BYTES = 4;
+
+function readLength(bytes: Uint8Array, at: number): { length: number; start: number } {
+  const first = bytes[at] ?? 0x80;
+  if (first < 0x80) return { length: first, start: at + 1 };
+  const count = first & 0x7f;
+  const digits = bytes.subarray(at + 1, at + 1 + count);
+  if (count === 0 || count > MAX_LENGTH_BYTES || digits.byteLength < count)
+    throw new Error("a DER length is wrong");
+  const length = digits.reduce((sum, digit) => sum * 256 + digit, 0);
+  if (length < 0x80 || digits[0] === 0) throw new Error("a DER length is not the shortest");
+  return { length, start: at + 1 + count };
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Types with one byte a character, and their allowed characters. */
+const PATTERN_OF_TAG: Readonly<Record<number, RegExp>> = {
+  // NumericString; PrintableString plus `*` and `&`, which real certificates contain; T61String as
+  // Latin-1; IA5String.
+  18: /^[0-9 ]*$/,
+  19: /^[A-Za-z0-9'()+,./:=? *&-]*$/,
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: every byte is allowed.
+  20: /^[\x00-\xff]*$/,
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is allowed.
+  22: /^[\x00-\x7f]*$/,
+};
+const UTF8_STRING = 12;
+const BMP_STRING = 30;
+
+/**
+ * Decodes a string type as Go's crypto/x509 does. Throws Error for another type, and for invalid
+ * bytes.
+ */
+export function decodeDerText({ tag, contents }: DerValue): string {
+  if (tag === UTF8_STRING) return UTF8.decode(contents);
+  if (tag === BMP_STRING) return bmpText(contents);
+  const text = Buffer.from(contents).toString("latin1");
+  if (PATTERN_OF_TAG[tag]?.test(text) !== true) throw new Error("no text of a known type");
+  return text;
+}
+
+/** UCS-2 without a terminator; refuses surrogates and noncharacters. */
+function bmpText(contents: Uint8Array): string {
+  if (contents.byteLength % 2 !== 0) throw new Error("half a character");
+  const text = Buffer.from(contents).swap16().toString("utf16le").replace(/\0$/, "");
+  if (/[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]/.test(text)) throw new Error("a character that is none");
+  return text;
+}
 
 export interface Subject {
   readonly commonName: string;

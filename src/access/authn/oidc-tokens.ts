@@ -1,5 +1,6 @@
 import { compactVerify, errors } from "jose";
 import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
+import type { UserInfo } from "../user-info.ts";
 import {
   type Attempt,
   type CredentialFault,
@@ -7,9 +8,40 @@ import {
   NO_CREDENTIAL,
   type TokenAuthenticator,
 } from "./authenticator.ts";
-import { type Claims, userOfClaims } from "./oidc-claims.ts";
 import type { KeyResolver, OidcKeySet } from "./oidc-key-set.ts";
-import { parseStrictObject } from "./strict-json.ts";
+
+/** A string, or a character that marks a position in the document. */
+const TOKEN = /"(?:[^"\\]|\\.?)*"?|[{}[\],:]/gs;
+
+/**
+ * Parses a JSON object. Throws for anything else, a byte order mark, invalid UTF-8, and a duplicate
+ * name, because readers differ in which value counts.
+ */
+function parseStrictObject(bytes: Uint8Array): Record<string, unknown> {
+  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("not an object");
+  requireUniqueNames(text);
+  return value as Record<string, unknown>;
+}
+
+/** `text` is valid JSON. */
+function requireUniqueNames(text: string): void {
+  const open: (Set<string> | undefined)[] = [];
+  let previous = "";
+  for (const [token] of text.matchAll(TOKEN)) {
+    const names = open.at(-1);
+    if (token === "{") open.push(new Set());
+    else if (token === "[") open.push(undefined);
+    else if (token === "}" || token === "]") open.pop();
+    else if (names !== undefined && token.startsWith('"') && previous !== ":") {
+      const name = JSON.parse(token) as string;
+      if (names.has(name)) throw new Error("an object has a name twice");
+      names.add(name);
+    }
+    previous = token;
+  }
+}
 
 /** How far an issuer's clock may be ahead in `nbf`; kube-apiserver's value (go-oidc). */
 const NOT_BEFORE_SKEW_SECONDS = 300;
@@ -124,4 +156,49 @@ function faultOf(error: unknown): CredentialFault {
   if (error instanceof errors.JWSSignatureVerificationFailed) return "token-signature-wrong";
   const isToken = error instanceof errors.JWSInvalid || error instanceof errors.JOSENotSupported;
   return isToken ? "token-malformed" : "authority-unreachable";
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+type ClaimOptions = Pick<
+  JwtIssuer,
+  "usernameClaim" | "usernamePrefix" | "groupsClaim" | "groupsPrefix" | "uidClaim" | "requiredClaims"
+>;
+
+/** The user of verified claims, as in kube-apiserver; undefined if the claims do not identify one. */
+export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | undefined {
+  const { usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, uidClaim, requiredClaims } = options;
+  const hasRequired = Object.entries(requiredClaims).every(
+    ([name, value]) => claimOf(claims, name) === value,
+  );
+  const name = claimOf(claims, usernameClaim);
+  if (!hasRequired || typeof name !== "string" || name === "") return undefined;
+  // An unverified address may belong to another person. Neither the string "false" nor null
+  // verifies it.
+  if (
+    usernameClaim === "email" &&
+    ![undefined, true].includes(claimOf(claims, "email_verified") as undefined)
+  ) {
+    return undefined;
+  }
+  const groups = groupsClaim === undefined ? [] : groupsOf(claimOf(claims, groupsClaim));
+  const uid = uidClaim === undefined ? "" : claimOf(claims, uidClaim);
+  if (groups === undefined || typeof uid !== "string") return undefined;
+  return {
+    name: usernamePrefix + name,
+    uid,
+    groups: groups.map((group) => groupsPrefix + group),
+    extra: {},
+  };
+}
+
+/** A single group may be a plain string. */
+function groupsOf(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "string") return [value];
+  const isList = Array.isArray(value) && value.every((item) => typeof item === "string");
+  return isList ? value : undefined;
+}
+
+function claimOf(claims: Claims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }

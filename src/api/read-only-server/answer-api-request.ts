@@ -1,12 +1,66 @@
 import { methodNotAllowed, StatusError, unknownPath } from "@sluice/client/internal/api/status";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
 import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer } from "./api-answer.ts";
-import { answerCoreResources, answerCoreVersions, answerGroups } from "./discovery.ts";
-import { answerGroupPath, apiGroups } from "./group-discovery.ts";
+import { aggregatedGroups, answerGroupPath, apiGroups } from "./group-discovery.ts";
+import { negotiate, type Representation } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
+import { aggregatedResource, resourceEntries } from "./resource-entries.ts";
 import { qualifiedNameOf, resourcesOf } from "./resources.ts";
 import { reviewAt } from "./review-resources.ts";
-import { type ServerVersion, versionInfo } from "./version-info.ts";
+
+const AGGREGATED_GROUP = "apidiscovery.k8s.io";
+const aggregatedForms: readonly Representation[] = ["v2", "v2beta1"].map((version) => ({
+  as: "APIGroupDiscoveryList",
+  group: AGGREGATED_GROUP,
+  version,
+}));
+
+/** `/api`: the core group's versions, or all its resources at once for kubectl since 1.26. */
+function answerCoreVersions(accept: string): ApiAnswer {
+  const form = negotiate(accept, aggregatedForms);
+  if (form) return aggregatedAnswer(form, [coreGroup()]);
+  return jsonAnswer({
+    kind: "APIVersions",
+    versions: ["v1"],
+    serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: "" }],
+  });
+}
+
+/** `/apis`: all groups but core. */
+function answerGroups(accept: string): ApiAnswer {
+  const form = negotiate(accept, aggregatedForms);
+  if (form) return aggregatedAnswer(form, aggregatedGroups());
+  return jsonAnswer({ kind: "APIGroupList", apiVersion: "v1", groups: apiGroups() });
+}
+
+/** `/api/v1`. */
+function answerCoreResources(accept: string): ApiAnswer {
+  negotiate(accept);
+  return jsonAnswer({
+    kind: "APIResourceList",
+    groupVersion: "v1",
+    resources: resourcesOf("", "v1").flatMap(resourceEntries),
+  });
+}
+
+/**
+ * client-go accepts the aggregated form only if Content-Type names it with all three parameters.
+ */
+function aggregatedAnswer({ as, group, version }: Representation, items: readonly unknown[]): ApiAnswer {
+  const body = { kind: as, apiVersion: `${group}/${version}`, metadata: {}, items };
+  const answer = jsonAnswer(body, `application/json;g=${group};v=${version};as=${as}`);
+  return { ...answer, headers: { ...answer.headers, Vary: "Accept" } };
+}
+
+/** The core group's name is empty. */
+function coreGroup(): unknown {
+  return {
+    metadata: { creationTimestamp: null },
+    versions: [
+      { version: "v1", resources: resourcesOf("", "v1").map(aggregatedResource), freshness: "Current" },
+    ],
+  };
+}
 
 export interface ReadOnlyApiOptions {
   readonly version: ServerVersion;
@@ -114,4 +168,33 @@ function isStreaming(path: string): boolean {
   const [api, version, namespaces, , pods, , subresource, ...more] = segments ?? [];
   const isBelowPod = api === "api" && version === "v1" && namespaces === "namespaces" && pods === "pods";
   return isBelowPod && more.length === 0 && /^(?:exec|attach|portforward)$/.test(subresource ?? "");
+}
+
+/** The version in `/version`. */
+interface ServerVersion {
+  /**
+   * Semantic version with its `v`, such as `v1.36.0+sluice-0.1.0`; kubectl compares its own major
+   * and minor with it.
+   */
+  readonly gitVersion: string;
+  /** Such as `process.version`; `kubectl version -o yaml` prints it. */
+  readonly runtime: string;
+  /** `linux/amd64`. */
+  readonly platform: string;
+}
+
+/** version.Info with every key that clients may read. The Go compiler's fields name our runtime. */
+function versionInfo({ gitVersion, runtime, platform }: ServerVersion): Readonly<Record<string, string>> {
+  const [major = "", minor = ""] = gitVersion.replace(/^v/, "").split(".");
+  return {
+    major,
+    minor,
+    gitVersion,
+    gitCommit: "",
+    gitTreeState: "",
+    buildDate: "1970-01-01T00:00:00Z",
+    goVersion: runtime,
+    compiler: "",
+    platform,
+  };
 }

@@ -1,14 +1,147 @@
-import { notFound } from "@sluice/client/internal/api/status";
-import type { KubernetesObject } from "../objects.ts";
-import { answerWatch } from "./answer-watch.ts";
+import { badRequest, notFound } from "@sluice/client/internal/api/status";
+import type { KubernetesObject, ServedObject } from "../objects.ts";
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
+import { cellsOf, columnsOf } from "./columns.ts";
 import { type ObjectMatcher, parseFieldSelector } from "./field-selector.ts";
 import { parseLabelSelector } from "./label-selector.ts";
-import { pageOf } from "./list-page.ts";
-import { negotiate } from "./negotiate.ts";
+import { pageOf, parseCount } from "./list-page.ts";
+import { negotiate, type Representation } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
-import { includeObjectOf, tableForms, tableOf } from "./table.ts";
+import { tooOld, WatchStream } from "./watch-stream.ts";
+
+/** kube-apiserver ends watches without a timeout after 30 to 60 minutes; clients start again. */
+const DEFAULT_WATCH_TIMEOUT_SECONDS = 30 * 60;
+/** Node fires a longer timer at once. */
+const MAX_WATCH_TIMEOUT_SECONDS = 2_000_000;
+
+interface WatchRequest {
+  readonly resource: Resource;
+  readonly source: ObjectSource;
+  readonly query: URLSearchParams;
+  readonly isWatched: ObjectMatcher;
+  present(object: KubernetesObject): unknown;
+  /** The present matching objects. */
+  listMatching(): readonly KubernetesObject[];
+}
+
+/**
+ * Answers `watch=true`. Without a resourceVersion, with "0" or sendInitialEvents, the watch begins
+ * with ADDED events of the present state. Throws StatusError 410 for a forgotten version.
+ */
+function answerWatch(request: WatchRequest): ApiAnswer {
+  const { resource, source, query } = request;
+  const startVersion = startVersionOf(query, source);
+  const sendsInitialEvents = sendsInitialEventsOf(query);
+  const isStateWanted = sendsInitialEvents ?? startVersion === undefined;
+  const initialEvents: unknown[] = isStateWanted
+    ? request.listMatching().map((object) => ({ type: "ADDED", object: request.present(object) }))
+    : [];
+  if (sendsInitialEvents) initialEvents.push(endOfInitialEvents(resource, source));
+  const seconds =
+    parseCount("timeoutSeconds", query.get("timeoutSeconds") || "0") || DEFAULT_WATCH_TIMEOUT_SECONDS;
+  const stream = new WatchStream({
+    source,
+    isWatched: request.isWatched,
+    present: request.present,
+    initialEvents,
+    startVersion: isStateWanted ? source.resourceVersion : (startVersion ?? source.resourceVersion),
+    timeoutMs: Math.min(seconds, MAX_WATCH_TIMEOUT_SECONDS) * 1_000,
+  });
+  return {
+    status: 200,
+    headers: { "Cache-Control": "no-cache, private", "Content-Type": "application/json" },
+    body: stream,
+  };
+}
+
+/** Undefined if the client wants to start with the present state. */
+function startVersionOf(query: URLSearchParams, source: ObjectSource): number | undefined {
+  const text = query.get("resourceVersion") || "0";
+  if (text === "0") return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`invalid resource version ${JSON.stringify(text)}`);
+  const version = Number(text);
+  if (version > source.resourceVersion || source.changesAfter(version) === undefined)
+    throw tooOld(version, source);
+  return version;
+}
+
+/** Streaming lists (KEP-3157), which client-go requests since 1.35. */
+function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
+  const value = query.get("sendInitialEvents");
+  if (value === null || value === "") return undefined;
+  return value !== "0" && value.toLowerCase() !== "false";
+}
+
+function endOfInitialEvents(resource: Resource, source: ObjectSource): unknown {
+  const metadata = {
+    resourceVersion: String(source.resourceVersion),
+    annotations: { "k8s.io/initial-events-end": "true" },
+  };
+  return {
+    type: "BOOKMARK",
+    object: { kind: resource.kind, apiVersion: groupVersionOf(resource), metadata },
+  };
+}
+
+const META_GROUP = "meta.k8s.io";
+/** kubectl before 1.16 knows only v1beta1; later ones offer it second. */
+export const tableForms: readonly Representation[] = ["v1", "v1beta1"].map((version) => ({
+  as: "Table",
+  group: META_GROUP,
+  version,
+}));
+
+interface TableOptions {
+  readonly form: Representation;
+  readonly includeObject: "None" | "Metadata" | "Object";
+  readonly now: Date;
+}
+
+/** The query's `includeObject`. Throws StatusError 400 for an unknown value. */
+export function includeObjectOf(query: URLSearchParams): TableOptions["includeObject"] {
+  const value = query.get("includeObject") || "Metadata";
+  if (value === "None" || value === "Metadata" || value === "Object") return value;
+  throw badRequest(`unrecognized includeObject value: "${value}"`);
+}
+
+/**
+ * kubectl prints this: columns that the server names and fills (meta.k8s.io Table). `metadata`
+ * belongs to the list or object.
+ */
+export function tableOf(
+  kind: ServedObject["kind"],
+  objects: readonly KubernetesObject[],
+  metadata: Readonly<Record<string, unknown>>,
+  options: TableOptions,
+): unknown {
+  return {
+    kind: "Table",
+    apiVersion: `${META_GROUP}/${options.form.version}`,
+    metadata,
+    columnDefinitions: columnsOf(kind).map(({ name, description, isWide = false }) => ({
+      name,
+      type: "string",
+      format: name === "Name" ? "name" : "",
+      description,
+      priority: isWide ? 1 : 0,
+    })),
+    rows: objects.map((object) => ({
+      cells: cellsOf(object, options.now),
+      object: includedObject(object, options),
+    })),
+  };
+}
+
+function includedObject(object: KubernetesObject, { includeObject, form }: TableOptions): unknown {
+  if (includeObject === "None") return null;
+  if (includeObject === "Object") return object;
+  return {
+    kind: "PartialObjectMetadata",
+    apiVersion: `${META_GROUP}/${form.version}`,
+    metadata: object.metadata,
+  };
+}
 
 /** A parsed path below `/api/v1` or `/apis/GROUP/VERSION`. */
 export interface ResourcePath {

@@ -1,6 +1,26 @@
-import { namespaceStrategy, nodeStrategy } from "./core-strategies.ts";
-import { ingressClassStrategy } from "./ingress-class-strategy.ts";
+import { ingressClassV1beta1, NETWORKING_V1BETA1 } from "../conversion/ingress-v1beta1.ts";
+import { invalidValue } from "../field-errors.ts";
+import { type IngressClass, NETWORKING_API_VERSION } from "../networking-objects.ts";
+import type { Namespace, Node } from "../objects.ts";
+import {
+  COORDINATION_API_VERSION,
+  DISCOVERY_API_VERSION,
+  type EndpointSlice,
+  type Lease,
+  type Secret,
+  type Service,
+} from "../service-objects.ts";
+import { ingressClassShape } from "../validation/networking-shapes.ts";
+import { namespaceShape, nodeShape } from "../validation/object-shapes.ts";
+import { endpointSliceShape, leaseShape, secretShape, serviceShape } from "../validation/service-shapes.ts";
+import { validateIngressClass } from "../validation/validate-ingress-class.ts";
+import { FIELD_IS_IMMUTABLE, validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
+import { validateNamespace, validateNode } from "../validation/validate-node.ts";
+import { secretWarnings, validateLease, validateSecret } from "../validation/validate-secret.ts";
+import { validateEndpointSlice, validateService } from "../validation/validate-service.ts";
+import { withFirstGeneration, withNextGeneration } from "./generation.ts";
 import { ingressStrategy } from "./ingress-strategy.ts";
+import { keepingStatus, plainStrategy } from "./plain-strategy.ts";
 import { podStrategy } from "./pod-strategy.ts";
 import {
   clusterRoleBindingStrategy,
@@ -8,14 +28,151 @@ import {
   roleBindingStrategy,
   roleStrategy,
 } from "./rbac-strategies.ts";
-import {
-  endpointSliceStrategy,
-  leaseStrategy,
-  secretStrategy,
-  serviceStrategy,
-} from "./service-strategies.ts";
 import type { Strategy } from "./strategy.ts";
 import { workloadStrategies } from "./workload-strategies.ts";
+
+const serviceStrategy = plainStrategy<Service>({
+  kind: "Service",
+  apiVersion: "v1",
+  resource: "services",
+  isNamespaced: true,
+  shape: serviceShape,
+  withDefaults: withServiceDefaults,
+  validate: (service) => validateService(service, { allowsRelaxedServiceNames: true }),
+  validateCreate: (service, gates) => {
+    const allowsRelaxedServiceNames = gates.isEnabled("RelaxedServiceNameValidation");
+    return validateService(service, { allowsRelaxedServiceNames });
+  },
+  prepareForCreate: ({ status: _, ...service }) => ({ ...service, status: { loadBalancer: {} } }),
+  prepareForUpdate: keepingStatus,
+});
+
+const endpointSliceStrategy = plainStrategy<EndpointSlice>({
+  kind: "EndpointSlice",
+  apiVersion: DISCOVERY_API_VERSION,
+  resource: "endpointslices",
+  isNamespaced: true,
+  shape: endpointSliceShape,
+  withDefaults: (slice) =>
+    slice.ports === undefined
+      ? slice
+      : {
+          ...slice,
+          ports: slice.ports.map((port) => ({
+            ...port,
+            name: port.name ?? "",
+            protocol: port.protocol || "TCP",
+          })),
+        },
+  validate: validateEndpointSlice,
+});
+
+const secretStrategy = plainStrategy<Secret>({
+  kind: "Secret",
+  apiVersion: "v1",
+  resource: "secrets",
+  isNamespaced: true,
+  shape: secretShape,
+  withDefaults: withSecretDefaults,
+  validate: validateSecret,
+  warnings: secretWarnings,
+});
+
+const leaseStrategy = plainStrategy<Lease>({
+  kind: "Lease",
+  apiVersion: COORDINATION_API_VERSION,
+  resource: "leases",
+  isNamespaced: true,
+  shape: leaseShape,
+  validate: validateLease,
+});
+
+function withServiceDefaults(service: Service): Service {
+  const { spec = {} } = service;
+  const ports = spec.ports?.map((port) => ({
+    ...port,
+    protocol: port.protocol || "TCP",
+    // Go treats an empty name and 0 as absent.
+    targetPort: port.targetPort || port.port || 0,
+  }));
+  return {
+    ...service,
+    spec: {
+      ...spec,
+      type: spec.type || "ClusterIP",
+      sessionAffinity: spec.sessionAffinity || "None",
+      ...(ports && { ports }),
+    },
+  };
+}
+
+/** `stringData` is write-only: its values override those in `data`. */
+function withSecretDefaults({ stringData, ...secret }: Secret): Secret {
+  const texts = Object.entries((stringData ?? {}) as Record<string, string>);
+  const encoded = texts.map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+  const data = { ...secret.data, ...Object.fromEntries(encoded) } as Record<string, string>;
+  return {
+    ...(secret as Secret),
+    type: secret.type || "Opaque",
+    ...((secret.data !== undefined || texts.length > 0) && { data }),
+  };
+}
+
+const ingressClassStrategy = plainStrategy<IngressClass>({
+  kind: "IngressClass",
+  apiVersion: NETWORKING_API_VERSION,
+  resource: "ingressclasses",
+  isNamespaced: false,
+  shape: ingressClassShape,
+  otherVersions: { [NETWORKING_V1BETA1]: ingressClassV1beta1 },
+  validate: validateIngressClass,
+  withDefaults: (ingressClass) => {
+    const { spec } = ingressClass;
+    if (spec?.parameters === undefined || spec.parameters.scope !== undefined) return ingressClass;
+    return { ...ingressClass, spec: { ...spec, parameters: { ...spec.parameters, scope: "Cluster" } } };
+  },
+  prepareForCreate: withFirstGeneration,
+  prepareForUpdate: withNextGeneration,
+  validateUpdate: (next, old) => {
+    const controller = next.spec?.controller ?? "";
+    const isChanged = controller !== (old.spec?.controller ?? "");
+    return [
+      ...validateMetadataUpdate(next.metadata, old.metadata),
+      ...(isChanged ? [invalidValue(["spec", "controller"], controller, FIELD_IS_IMMUTABLE)] : []),
+      ...validateIngressClass(next),
+    ];
+  },
+});
+
+const nodeStrategy = plainStrategy<Node>({
+  kind: "Node",
+  apiVersion: "v1",
+  resource: "nodes",
+  isNamespaced: false,
+  shape: nodeShape,
+  validate: validateNode,
+  prepareForUpdate: keepingStatus,
+});
+
+const namespaceStrategy = plainStrategy<Namespace>({
+  kind: "Namespace",
+  apiVersion: "v1",
+  resource: "namespaces",
+  isNamespaced: false,
+  shape: namespaceShape,
+  withDefaults: withNameLabel,
+  validate: validateNamespace,
+  prepareForCreate: (namespace) => ({ ...namespace, status: { phase: "Active" } }),
+  prepareForUpdate: keepingStatus,
+});
+
+/** Selectors find namespaces by this name label. */
+function withNameLabel(namespace: Namespace): Namespace {
+  const { name, labels } = namespace.metadata;
+  if (!name) return namespace;
+  const named = { ...labels, "kubernetes.io/metadata.name": name };
+  return { ...namespace, metadata: { ...namespace.metadata, labels: named } };
+}
 
 /** Every known kind. */
 export const strategies: readonly Strategy[] = [

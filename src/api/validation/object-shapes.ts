@@ -1,6 +1,66 @@
-import { flag, int32, int64, listOf, named, struct, text, textMap, time } from "./go-shapes.ts";
-import { lifecycleShape, probeShape } from "./probe-shapes.ts";
+import {
+  flag,
+  int32,
+  int64,
+  intOrString,
+  listOf,
+  named,
+  struct,
+  text,
+  textMap,
+  texts,
+  time,
+} from "./go-shapes.ts";
 import type { Shape } from "./shape.ts";
+
+const exec = struct("ExecAction", { command: texts });
+
+const httpGet = struct(
+  "HTTPGetAction",
+  {
+    path: text,
+    port: intOrString,
+    host: text,
+    scheme: named("URIScheme"),
+    httpHeaders: listOf(struct("HTTPHeader", { name: text, value: text }, ["name", "value"])),
+    protocol: named("HTTPProtocol"),
+  },
+  ["port"],
+);
+
+const tcpSocket = struct("TCPSocketAction", { port: intOrString, host: text }, ["port"]);
+
+const grpc = struct("GRPCAction", { port: int32, service: text, mode: named("GRPCProbeMode") }, ["port"]);
+
+const handler = { exec, httpGet, tcpSocket, grpc };
+
+const probeShape = struct(
+  "Probe",
+  {
+    ...handler,
+    initialDelaySeconds: int32,
+    timeoutSeconds: int32,
+    periodSeconds: int32,
+    successThreshold: int32,
+    failureThreshold: int32,
+    terminationGracePeriodSeconds: int64,
+  },
+  [],
+  Object.fromEntries(Object.keys(handler).map((name) => [name, "ProbeHandler"])),
+);
+
+const lifecycleHandler = struct("LifecycleHandler", {
+  exec,
+  httpGet,
+  tcpSocket,
+  sleep: struct("SleepAction", { seconds: int64 }),
+});
+
+const lifecycleShape = struct("Lifecycle", {
+  postStart: lifecycleHandler,
+  preStop: lifecycleHandler,
+  stopSignal: named("Signal"),
+});
 
 /** The fields that Sluice reads, with their types from k8s.io/api/core/v1. */
 export const metadataShape: Shape = struct("ObjectMeta", {

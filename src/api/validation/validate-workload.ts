@@ -15,9 +15,9 @@ import type {
 import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { labelProblems, subdomainProblems } from "./name-rules.ts";
 import { selectorErrors } from "./validate-label-selector.ts";
-import { validateMetadata } from "./validate-metadata.ts";
+import { annotationErrors, labelErrors, validateMetadata } from "./validate-metadata.ts";
 import { FIELD_IS_IMMUTABLE } from "./validate-metadata-update.ts";
-import { lastingTemplateErrors, templateErrors } from "./validate-pod-template.ts";
+import { podSpecErrors } from "./validate-pod-spec.ts";
 
 /** A CronJob's Jobs append eleven characters to its name. */
 const MAX_CRON_JOB_NAME_CHARACTERS = 52;
@@ -211,4 +211,42 @@ function sorted(map: Readonly<Record<string, string>>): Readonly<Record<string, 
 function mismatchOf(template: PodTemplateSpec): FieldError {
   const labels = template.metadata?.labels;
   return invalidValue(["spec", "template", "metadata", "labels"], labels && sorted(labels), NO_MATCH);
+}
+
+/** Validates an object's pod template. Expects a value with defaults. */
+function templateErrors(
+  { metadata = {}, spec }: PodTemplateSpec,
+  path: FieldPath,
+  options: ProbeFieldOptions,
+): FieldError[] {
+  const hasEphemeral = (spec.ephemeralContainers ?? []).length > 0;
+  const ephemeralPath = [...path, "spec", "ephemeralContainers"];
+  return [
+    ...labelErrors(metadata.labels ?? {}, [...path, "labels"]),
+    ...annotationErrors(metadata.annotations ?? {}, [...path, "annotations"]),
+    ...podSpecErrors(spec, [...path, "spec"], { ...options, isTemplate: true }),
+    ...(hasEphemeral
+      ? [forbiddenField(ephemeralPath, "ephemeral containers not allowed in pod template")]
+      : []),
+  ];
+}
+
+/** Validates the template of a controller that keeps its pods running. */
+function lastingTemplateErrors(
+  template: PodTemplateSpec,
+  path: FieldPath,
+  options: ProbeFieldOptions,
+  kind: string,
+): FieldError[] {
+  const { restartPolicy = "", activeDeadlineSeconds } = template.spec;
+  const sentence = `activeDeadlineSeconds in ${kind} is not Supported`;
+  return [
+    ...templateErrors(template, path, options),
+    ...(restartPolicy === "Always"
+      ? []
+      : [notSupported([...path, "spec", "restartPolicy"], restartPolicy, ["Always"])]),
+    ...(activeDeadlineSeconds === undefined
+      ? []
+      : [forbiddenField([...path, "spec", "activeDeadlineSeconds"], sentence)]),
+  ];
 }

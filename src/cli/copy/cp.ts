@@ -11,7 +11,6 @@ import type { cpFlags } from "../commands/cp.ts";
 import { UsageError } from "../usage-error.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
-import { type CopyEnd, parseCopyEnd } from "./copy-spec.ts";
 import { inspect, type RemotePath } from "./remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
@@ -147,4 +146,33 @@ function report(error: unknown): number {
   if (!isExpected) throw error;
   process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
   return 1;
+}
+
+/** One end of a copy, written as for `kubectl cp`. `-` is this process' stdin or stdout. */
+type CopyEnd =
+  | { readonly type: "local"; readonly path: string }
+  | { readonly type: "stdio" }
+  | {
+      readonly type: "remote";
+      readonly namespace?: string | undefined;
+      readonly pod: string;
+      readonly path: string;
+    };
+
+/** `PATH`, `-`, `POD:PATH` or `NAMESPACE/POD:PATH`. Throws UsageError. */
+function parseCopyEnd(text: string): CopyEnd {
+  if (text === "-") return { type: "stdio" };
+  const colon = text.indexOf(":");
+  // A pod's name neither starts with a dot nor follows a slash.
+  if (colon === -1 || /^[./~\\]/.test(text)) return { type: "local", path: text };
+  const owner = text.slice(0, colon).split("/");
+  const path = text.slice(colon + 1);
+  const [first = "", second] = owner;
+  if (owner.length > 2 || first === "" || second === "") {
+    throw new UsageError("filespec must match the canonical format: [[namespace/]pod:]file/path");
+  }
+  if (path === "") throw new UsageError("filepath can not be empty");
+  return second === undefined
+    ? { type: "remote", pod: first, path }
+    : { type: "remote", namespace: first, pod: second, path };
 }

@@ -1,8 +1,13 @@
 import { StatusError } from "@sluice/client/internal/api/status";
+import { evaluatePolicy, type WantedSession } from "../../access/policy/evaluate-policy.ts";
+import { passingSpellings } from "../../access/policy/other-spellings.ts";
+import { refusalText } from "../../access/policy/require-policy.ts";
 import type { Pod } from "../../api/objects.ts";
 import { locate } from "../../cluster/locate.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { formatDuration } from "../../config/duration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
+import type { PolicyRule, PolicySubresource } from "../../config/sections/policy.ts";
 import { type ClusterSnapshot, snapshotCluster } from "../../kubernetes/component.ts";
 import { declaresWebSocket, modeOf } from "../../nodes/streaming-mode.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
@@ -11,7 +16,6 @@ import type { explainFlags } from "../commands/explain.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainClients } from "./explain-clients.ts";
 import { askAdmin, explainNode } from "./explain-node.ts";
-import { explainPolicy } from "./explain-policy.ts";
 import { explainUrl } from "./explain-url.ts";
 
 type Values = Invocation<typeof explainFlags>["values"];
@@ -126,4 +130,67 @@ function parseTarget(operands: readonly string[]): {
     throw new UsageError("SUBRESOURCE and NAMESPACE/POD, or node/NAME, or a URL, are needed");
   }
   return { subresource, namespace, pod };
+}
+
+/** A session as the command line describes it. */
+export interface DescribedSession {
+  readonly user: string;
+  readonly group?: readonly string[] | undefined;
+  readonly namespace: string;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly container: string | undefined;
+  readonly subresource: PolicySubresource;
+  readonly command?: readonly string[] | undefined;
+  readonly tty?: boolean | undefined;
+  readonly stdin?: boolean | undefined;
+  readonly port?: readonly number[] | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Names the policy rule that decides about the session, and its verdict. */
+export function explainPolicy(
+  rules: readonly PolicyRule[],
+  described: DescribedSession,
+): { readonly text: string; readonly isRefused: boolean } {
+  const { group = [], command = [], tty = false, stdin = false, port, reason = "" } = described;
+  const base = { ...described, groups: ["system:authenticated", ...group], command, tty, stdin, reason };
+  const wanted = base;
+  // kubectl requests each port separately while it runs, so policy judges each one.
+  const ports = port ?? [];
+  const lines =
+    ports.length === 0
+      ? [lineFor(rules, { ...wanted, ports: undefined })]
+      : ports.map((port) => lineFor(rules, { ...wanted, ports: [port] }, `port ${port}: `));
+  return {
+    text: lines.map(({ text }) => `${text}\n`).join(""),
+    isRefused: lines.some(({ isRefused }) => isRefused),
+  };
+}
+
+function lineFor(rules: readonly PolicyRule[], wanted: WantedSession, prefix = "") {
+  const verdict = evaluatePolicy(rules, wanted);
+  if (verdict.type === "refused") {
+    const text = `${prefix}refused with 403: ${refusalText(verdict.rule, verdict.cause)}`;
+    const passing = passingSpellings(rules, wanted).map((command) => JSON.stringify(command));
+    if (passing.length === 0) return { isRefused: true, text };
+    return {
+      isRefused: true,
+      text: `${text}\nthe same by another spelling is allowed: ${passing.join(", ")}`,
+    };
+  }
+  const { rule } = verdict;
+  if (verdict.type === "by-port") {
+    const text = `${prefix}policy rule ${JSON.stringify(verdict.rule.name)} decides by port: give --port`;
+    return { isRefused: false, text };
+  }
+  if (rule === undefined) return { isRefused: false, text: `${prefix}allowed: no policy rule matches` };
+  const { maxDurationMs, idleTimeoutMs } = rule;
+  const limits = [
+    ...(maxDurationMs === undefined ? [] : [`for at most ${formatDuration(maxDurationMs)}`]),
+    ...(idleTimeoutMs === undefined ? [] : [`idle for at most ${formatDuration(idleTimeoutMs)}`]),
+  ];
+  return {
+    isRefused: false,
+    text: `${prefix}allowed: ${[`policy rule ${JSON.stringify(rule.name)} decides`, ...limits].join(", ")}`,
+  };
 }

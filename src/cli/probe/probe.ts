@@ -1,17 +1,27 @@
-import type { ProbeHandler } from "../../api/probe-objects.ts";
+import type { Container, Pod } from "../../api/objects.ts";
+import type { Probe, ProbeHandler } from "../../api/probe-objects.ts";
+import { readManifestFiles } from "../../cluster/manifest-files.ts";
+import { parseManifests } from "../../cluster/manifests.ts";
 import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
+import { maskControls } from "../../observability/mask-controls.ts";
 import { resolveContainerPort } from "../../probes/container-port.ts";
 import { identifyServer } from "../../probes/identify-server.ts";
 import { likelyCause } from "../../probes/likely-cause.ts";
 import type { ProbeResult } from "../../probes/probe-result.ts";
 import type { ProbeTarget } from "../../probes/probe-target.ts";
 import { runProbe } from "../../probes/run-probe.ts";
-import { type ProbeKind, type ProbeTiming, timingOf } from "../../probes/worker/probe-kind.ts";
+import {
+  PROBE_KINDS,
+  type ProbeKind,
+  type ProbeTiming,
+  probeOf,
+  timingOf,
+} from "../../probes/worker/probe-kind.ts";
+import { probedContainers } from "../../probes/worker/probe-manager.ts";
 import type { Invocation } from "../command.ts";
 import type { probeFlags } from "../commands/probe.ts";
 import { terminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
-import { readPodProbe } from "./probe-pod-argument.ts";
 import { describeHandler, reportText } from "./probe-report.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";
@@ -156,4 +166,65 @@ function gatesOf(flag: string | undefined): FeatureGates {
     if (!(error instanceof FeatureGateError)) throw error;
     throw new UsageError(error.message);
   }
+}
+
+interface PodProbe {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly kind: ProbeKind;
+  readonly probe: Probe;
+}
+
+/**
+ * Reads a pod's probe from a manifest and validates it like the API server. Throws UsageError, or
+ * ConfigurationError for the manifest.
+ */
+async function readPodProbe(
+  file: string,
+  wanted: {
+    readonly container?: string | undefined;
+    readonly kind?: string | undefined;
+    readonly pod?: string | undefined;
+  },
+  gates: FeatureGates,
+): Promise<PodProbe> {
+  const warn = (line: string): void => void process.stderr.write(`${maskControls(line)}\n`);
+  const objects = parseManifests(await readManifestFiles([file]), gates, warn);
+  const pods = objects.filter((object): object is Pod => object.kind === "Pod");
+  if (pods.length === 0) throw new UsageError(`${file} has no Pod: a Pod's own manifest is needed`);
+  const pod = onlyOne(
+    pods.filter(({ metadata }) => wanted.pod === undefined || metadata.name === wanted.pod),
+    ({ metadata }) => metadata.name,
+    "pod",
+    file,
+    wanted.pod,
+  );
+  const containers = probedContainers(pod).filter(
+    ({ name }) => wanted.container === undefined || name === wanted.container,
+  );
+  const container = onlyOne(containers, ({ name }) => name, "container", file, wanted.container);
+  const kinds = PROBE_KINDS.filter(
+    (kind) =>
+      probeOf(container, kind) !== undefined &&
+      (wanted.kind === undefined || kind.toLowerCase() === wanted.kind.toLowerCase()),
+  );
+  const kind = onlyOne(kinds, (name) => name.toLowerCase(), "kind", file, wanted.kind);
+  return { pod, container, kind, probe: probeOf(container, kind) ?? {} };
+}
+
+function onlyOne<T>(
+  found: readonly T[],
+  nameOf: (item: T) => string,
+  flag: string,
+  file: string,
+  wanted: string | undefined,
+): T {
+  const [first, second] = found;
+  const what = flag === "kind" ? "probe" : flag;
+  if (first === undefined) {
+    throw new UsageError(`${file} has no ${what}${wanted === undefined ? "" : ` ${JSON.stringify(wanted)}`}`);
+  }
+  if (second === undefined) return first;
+  const names = found.map(nameOf).join(", ");
+  throw new UsageError(`${file} has several ${what}s: choose one with --${flag} (${names})`);
 }

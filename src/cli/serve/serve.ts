@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RunningGateway, startGateway } from "../../app/app.ts";
 import { reloaderOf } from "../../app/reload-configuration.ts";
@@ -5,21 +6,55 @@ import { inherit } from "../../app/runtime/inheritance.ts";
 import type { Lineage } from "../../app/runtime/lineage.ts";
 import { startWorkers } from "../../app/runtime/primary.ts";
 import { ServeLife } from "../../app/runtime/serve-life.ts";
-import { relieve } from "../../app/runtime/successor.ts";
+import { relieve, startSuccessor } from "../../app/runtime/successor.ts";
 import { singleProcess } from "../../app/runtime.ts";
 import { surviveUncaughtExceptions } from "../../app/uncaught-exceptions.ts";
 import { type GatewayConfiguration, parseConfiguration } from "../../config/configuration.ts";
+import { configurationWarnings } from "../../config/configuration-warnings.ts";
 import { readText } from "../../config/load-configuration.ts";
 import { checkNamedFiles } from "../../config/named-files.ts";
-import { listenerPorts } from "../../config/sections/listeners.ts";
+import { type Authentication, identifiesCallers } from "../../config/sections/authentication.ts";
+import { listenerPorts, servesApi } from "../../config/sections/listeners.ts";
 import { workerCount } from "../../config/sections/workers.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import type { Invocation } from "../command.ts";
 import type { serveFlags } from "../commands/serve.ts";
 import { endBySignal, terminationSignal } from "../termination-signal.ts";
-import { notifyReady } from "./notify-service-manager.ts";
-import { replaceAtSignal } from "./replace-program.ts";
-import { listeningLines, startWarnings } from "./serve-notices.ts";
+
+const FAILED = "the program could not be replaced, and serves on";
+
+/**
+ * At each SIGUSR2 starts the program again; when that serves, this one leaves. A signal waits until
+ * this program has announced that it serves; leaving stops a start in progress.
+ */
+function replaceAtSignal(
+  lineage: Lineage,
+  logger: Pick<Logger, "info" | "error">,
+  life: Pick<ServeLife, "leaving" | "announced" | "leave">,
+): void {
+  let isStarting = false;
+  const replace = async (): Promise<void> => {
+    if (isStarting || life.leaving.aborted) return;
+    if (process.pid === 1) {
+      logger.error({ problem: "the end of process 1 ends its container" }, FAILED);
+      return;
+    }
+    isStarting = true;
+    await life.announced;
+    logger.info({}, "starting the program that replaces this one");
+    try {
+      const { pid: successorPid } = await startSuccessor(lineage, life.leaving);
+      lineage.handOver();
+      logger.info({ successorPid }, "another program serves in this one's place");
+      life.leave("replaced");
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      logger.error({ problem }, FAILED);
+      isStarting = false;
+    }
+  };
+  process.on("SIGUSR2", () => void replace());
+}
 
 /**
  * How long a replaced program serves existing connections, as Go's server waits for new ones. Past
@@ -99,4 +134,61 @@ async function startSingle(
       await folder?.stop();
     },
   };
+}
+
+/**
+ * Sends READY=1 and MAINPID= for systemd's Type=notify, if a service manager asks. Node has no Unix
+ * datagram sockets, so systemd's own program sends it.
+ */
+export async function notifyReady(env: NodeJS.ProcessEnv = process.env): Promise<void> {
+  if (env["NOTIFY_SOCKET"] === undefined) return;
+  const sender = spawn("systemd-notify", ["--ready", `--pid=${process.pid}`], {
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  await new Promise<void>((resolve) => {
+    sender.once("exit", () => resolve());
+    sender.once("error", ({ message }) => {
+      process.stderr.write(`sluice serve: cannot notify systemd: ${message}\n`);
+      resolve();
+    });
+  });
+}
+
+/** Warnings for the log: settings that are valid but may be a mistake. */
+function startWarnings(configuration: GatewayConfiguration): string[] {
+  const open = authenticationWarning(configuration);
+  return [...(open === undefined ? [] : [open]), ...configurationWarnings(configuration)];
+}
+
+/** Warns about listeners without any authentication method; undefined if each has one. */
+export function authenticationWarning({
+  authentication,
+  listeners,
+}: Pick<GatewayConfiguration, "authentication" | "listeners">): string | undefined {
+  const { kubelet } = listeners;
+  if (servesApi(listeners) && !identifiesCallers(authentication))
+    return `no authentication is configured: ${answerOf(authentication)}`;
+  const ofNode = kubelet && (kubelet.authentication ?? authentication);
+  return ofNode && !identifiesCallers(ofNode)
+    ? `no authentication is configured for listeners.kubelet: ${answerOf(ofNode)}`
+    : undefined;
+}
+
+function answerOf({ anonymous }: Authentication): string {
+  return anonymous.enabled ? "every request is system:anonymous" : "every request is answered with 401";
+}
+
+/** Listeners by name, for readers: printed if the system chose a port and the log's level hides it. */
+function listeningLines(
+  { listeners, logging }: Pick<GatewayConfiguration, "listeners" | "logging">,
+  urls: Readonly<Record<string, string | undefined>>,
+): string {
+  const { admin, apiServer, ingress, kubelet } = listeners;
+  const ports = [admin.port, apiServer?.port, kubelet?.port, ingress?.httpPort, ingress?.httpsPort];
+  if (!ports.includes(0) || logging.level === "debug" || logging.level === "info") return "";
+  return Object.entries(urls)
+    .filter(([, url]) => url !== undefined)
+    .map(([name, url]) => `${name} ${url}\n`)
+    .join("");
 }

@@ -1,20 +1,24 @@
 // src/legs/api-server: the API server's streaming subresources; everything else is forwarded, or
 // answered from manifests
 
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Fallback, Refusal } from "../../sessions/leg.ts";
 import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";
 import { planAfter, webSocketPathOf } from "../../sessions/plan.ts";
+import { requestSession } from "../../sessions/request-session.ts";
 import { type ResumableLeg, resumableClient } from "../../sessions/resumption/run-resumable.ts";
-import type { StreamingPath } from "../../sessions/streaming-request.ts";
+import type { StreamingPath, StreamingRequest } from "../../sessions/streaming-request.ts";
+import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import { type ApiServerAdmission, admitStreaming, admitUser, type JudgeConnect } from "./admit-streaming.ts";
 import { applyPolicy } from "./apply-policy.ts";
-import { dialApiServer } from "./dial-api-server.ts";
 import { dialNode } from "./dial-node.ts";
-import { kubeletPath } from "./kubelet-path.ts";
+import { impersonationLines } from "./user-lines.ts";
 
 /** Decides which sessions an API server must carry, and names that API server. */
 export interface AdmissionRoute {
@@ -117,4 +121,74 @@ function firstMessageObserverFor(
       nodes.recordSuccess(target.node, path);
     }
   });
+}
+
+/** Builds the kubelet's URL like kube-apiserver: only true flags, command repeated, ports joined. */
+export function kubeletPath(request: StreamingRequest, container: string | undefined): string {
+  const { namespace, pod, subresource, streams } = request;
+  const query = new URLSearchParams();
+  if (subresource === "portforward") {
+    if (request.ports.length > 0) query.set("port", request.ports.join(","));
+    return withQuery(`/portForward/${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`, query);
+  }
+  for (const argument of request.command) query.append("command", argument);
+  if (streams.stderr) query.set("error", "1");
+  if (streams.stdin) query.set("input", "1");
+  if (streams.stdout) query.set("output", "1");
+  if (streams.tty) query.set("tty", "1");
+  const segments = [subresource, namespace, pod, container ?? ""].map(encodeURIComponent);
+  return withQuery(`/${segments.join("/")}`, query);
+}
+
+function withQuery(path: string, query: URLSearchParams): string {
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/**
+ * Requests the session from the API server in the user's name, so that its admission applies.
+ * Throws StatusError, and UpstreamError "aborted" if the client left.
+ */
+async function dialApiServer(
+  { user, request, plan, trace }: ApiServerAdmission,
+  signal: AbortSignal,
+  apiServer: ApiServerUpstream,
+  gateway: GatewayContext,
+): Promise<UpgradeResponse> {
+  const { impersonates, ownCredentials, pathPrefix = "", upstream } = apiServer;
+  const named: HeaderList = impersonates ? await impersonationLines(user, apiServer, gateway) : [];
+  const asked = upstreamRequestFor(request, pathPrefix + podPath(request), plan, {
+    keepsIdentity: !impersonates,
+  });
+  const upgrade = { ...asked, headers: [...asked.headers, ...named] };
+  try {
+    const { endpoint, connect } = upstream;
+    const response = await requestSession(endpoint, upgrade, gateway, { signal, connect, trace });
+    if (response.status === 401 && impersonates) ownCredentials?.forget();
+    return response;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    throw forwardingError(error);
+  }
+}
+
+/** Built from the authorized values, so the API server cannot read the request differently. */
+function podPath({
+  namespace,
+  pod,
+  subresource,
+  container,
+  command,
+  streams,
+  ports,
+}: StreamingRequest): string {
+  const query = new URLSearchParams();
+  if (container !== undefined) query.set("container", container);
+  for (const argument of command) query.append("command", argument);
+  for (const [name, isWanted] of Object.entries(streams)) {
+    if (isWanted && subresource !== "portforward") query.set(name, "true");
+  }
+  for (const port of ports) query.append("ports", String(port));
+  const [inNamespace, name] = [namespace, pod].map(encodeURIComponent);
+  const path = `/api/v1/namespaces/${inNamespace}/pods/${name}/${subresource}`;
+  return query.size === 0 ? path : `${path}?${query}`;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { RestartDelay, SETTLED_MS } from "../../../src/app/runtime/restart-delay.ts";
+import { RestartDelay, SETTLED_MS } from "../../../src/app/runtime/worker-pool.ts";
 
 it("a worker is started again at once, then later and later while it keeps dying, and at once after a long life", () => {
   const delay = new RestartDelay();

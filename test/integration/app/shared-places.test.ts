@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { serviceUnavailable } from "../../../packages/client/src/api/status.ts";
-import { SessionQuotas } from "../../../src/access/policy/session-quotas.ts";
+import { SessionQuotas } from "../../../src/access/policy/component.ts";
 import { SessionLimiter } from "../../../src/app/runtime/session-limiter.ts";
 
 it("places are counted over all workers: in total, by user, by namespace; those of a dead worker are free", async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { expect, it, onTestFinished } from "vitest";
-import { notifyReady } from "../../../src/cli/serve/notify-service-manager.ts";
+import { notifyReady } from "../../../src/cli/serve/serve.ts";
 
 const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
 

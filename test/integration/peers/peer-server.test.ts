@@ -13,8 +13,14 @@ import {
   PEER_PAGE_SESSIONS,
   SESSIONS_PATH,
 } from "../../../src/peers/peer-protocol.ts";
-import { createPeerServer, type PeerServerParts, replacePeerTls } from "../../../src/peers/peer-server.ts";
-import { KEPT_LIST_MS, MAX_KEPT_LISTS, SessionPages } from "../../../src/peers/session-pages.ts";
+import {
+  createPeerServer,
+  KEPT_LIST_MS,
+  MAX_KEPT_LISTS,
+  type PeerServerParts,
+  replacePeerTls,
+  SessionPages,
+} from "../../../src/peers/peer-server.ts";
 import { type EndRequest, MAX_END_REQUEST_BYTES } from "../../../src/sessions/session-actions.ts";
 import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";

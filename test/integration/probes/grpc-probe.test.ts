@@ -10,8 +10,8 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
-import { failureReasonOf } from "../../../src/probes/failure-reason.ts";
 import { decodeCheckResponse, encodeCheckRequest } from "../../../src/probes/grpc/health-messages.ts";
+import { failureReasonOf } from "../../../src/probes/worker/prober.ts";
 import { closedPort } from "../../support/misbehaving-servers.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 import { probe } from "./probe.ts";

@@ -1,9 +1,9 @@
 import { notFound, resourceExpired } from "../../../packages/client/src/api/status.ts";
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import type { ServedObject } from "../../../src/api/objects.ts";
+import { includeObjectOf, tableForms, tableOf } from "../../../src/api/read-only-server/answer-resource.ts";
 import { ageOf } from "../../../src/api/read-only-server/human-duration.ts";
 import { negotiate } from "../../../src/api/read-only-server/negotiate.ts";
-import { includeObjectOf, tableForms, tableOf } from "../../../src/api/read-only-server/table.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { groupVersionOf, qualifiedName, type Resource, type ResourcePath } from "./resources.ts";

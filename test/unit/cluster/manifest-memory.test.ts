@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
-import { ManifestMemory } from "../../../src/cluster/manifest-memory.ts";
+import { ManifestMemory } from "../../../src/cluster/manifest-source.ts";
 import {
   joiningFiles,
   type ManifestFile,

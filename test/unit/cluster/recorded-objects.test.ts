@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { StatusError } from "../../../packages/client/src/api/status.ts";
-import { RbacAuthorizer } from "../../../src/access/authz/rbac/rbac-authorizer.ts";
+import { RbacAuthorizer } from "../../../src/access/authz/component.ts";
 import { RbacSource } from "../../../src/access/authz/rbac/rbac-source.ts";
 import { requestAttributes } from "../../../src/access/authz/request-attributes.ts";
 import type { Ingress } from "../../../src/api/networking-objects.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InFlight, type InFlightMember } from "../../../src/listeners/in-flight.ts";
+import { InFlight, type InFlightMember } from "../../../src/listeners/plain-requests.ts";
 
 interface Member extends InFlightMember {
   readonly name: number;

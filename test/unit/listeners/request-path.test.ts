@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { requireOneSpelling } from "../../../src/listeners/request-path.ts";
+import { requireOneSpelling } from "../../../src/listeners/answer-incoming.ts";
 import { matchStreamingPath } from "../../../src/sessions/streaming-request.ts";
 
 const refusalOf = (target: string): string | undefined => {

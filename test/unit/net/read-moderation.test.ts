@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ReadModeration } from "../../../src/net/read-moderation.ts";
+import { ReadModeration } from "../../../src/net/feed.ts";
 
 const BURST = 64;
 

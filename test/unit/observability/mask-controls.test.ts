@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { SessionError } from "../../../packages/client/src/session-error.ts";
-import { writeEvent } from "../../../src/access/audit/write-event.ts";
+import { writeEvent } from "../../../src/access/audit/audit-log.ts";
 import { reportError } from "../../../src/cli/client/report-error.ts";
 import { quietJson } from "../../../src/observability/mask-controls.ts";
 import { redactText } from "../../../src/observability/redact.ts";

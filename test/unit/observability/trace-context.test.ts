@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { traced } from "../../../packages/client/src/observability/trace.ts";
-import { remoteContext, traceparentOf } from "../../../src/observability/trace-context.ts";
+import { remoteContext, traceparentOf } from "../../../src/observability/open-telemetry.ts";
 
 const ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { failureReasonOf } from "../../../src/probes/failure-reason.ts";
 import { errored, failure, type ProbeResult, success, warning } from "../../../src/probes/probe-result.ts";
+import { failureReasonOf } from "../../../src/probes/worker/prober.ts";
 
 describe("why a probe failed, for the log", () => {
   const cases: [string, ProbeResult, boolean, string | undefined][] = [

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
 import { ForwardDecoder } from "../../../src/sessions/decoders/forward-decoder.ts";
-import { PortRules } from "../../../src/sessions/observers/port-rules.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
+import { PortRules } from "../../../src/sessions/session-proxy.ts";
 
 /** What a port-forward client sends for these ports: an error and a data stream for each. */
 function clientBytes(...ports: string[]): Uint8Array[] {

@@ -1,11 +1,13 @@
 // packages/client/kubernetes: kubeconfigs as client-go reads them, credentials, plugins
 
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { readNamedFile } from "../config/named-file-text.ts";
 import type { PemSource } from "../config/webhook-kubeconfig.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
+import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-server.ts";
 import type { UpstreamTlsOptions } from "../net/tls.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
-import { inClusterEntries, isInCluster } from "./in-cluster.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
 import { applyOverrides, type KubeconfigOverrides } from "./kubeconfig-overrides.ts";
@@ -188,4 +190,29 @@ function impersonationLines(impersonate: Impersonation | undefined): HeaderLine[
   ];
   // Header values are Latin-1: each UTF-8 byte becomes one character.
   return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
+}
+
+function isInCluster(environment: Environment): boolean {
+  return Boolean(environment.KUBERNETES_SERVICE_HOST && environment.KUBERNETES_SERVICE_PORT);
+}
+
+/**
+ * The API server from the pod's environment and service account. Throws ConfigurationError outside
+ * a pod.
+ */
+async function inClusterEntries(
+  environment: Environment,
+  folder = SERVICE_ACCOUNT_FOLDER,
+): Promise<KubeconfigEntries> {
+  const { url, certificateAuthorityFile, tokenFile } = inClusterServer(environment, folder);
+  const namespace = await readFile(path.join(folder, "namespace"), "utf8").catch(() => "");
+  return {
+    server: url,
+    namespace: namespace.trim() || "default",
+    certificateAuthority: { file: certificateAuthorityFile },
+    insecureSkipTLSVerify: false,
+    tlsServerName: undefined,
+    proxyUrl: undefined,
+    user: { tokenFile },
+  };
 }

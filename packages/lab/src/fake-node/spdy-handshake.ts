@@ -1,5 +1,4 @@
 import { firstHeaderValue, type HeaderLines, headerValues, tokenList } from "@sluice/protocols/websocket";
-import { goHeaderCount, goHeaderDump } from "./go-headers.ts";
 import { httpError, type Refusal } from "./refusal.ts";
 
 const PROTOCOL_HEADER = "X-Stream-Protocol-Version";
@@ -67,4 +66,33 @@ export function encodeSpdySwitch(protocol: string): string {
     `Date: ${new Date().toUTCString()}`,
     "\r\n",
   ].join("\r\n");
+}
+
+/** Header lines as Go's http.Header stores them: canonical names, values in order, no Host. */
+function goHeader(lines: HeaderLines): Map<string, string[]> {
+  const header = new Map<string, string[]>();
+  for (let at = 0; at + 1 < lines.length; at += 2) {
+    const name = canonicalName(lines[at] ?? "");
+    if (name !== "Host") header.set(name, [...(header.get(name) ?? []), lines[at + 1] ?? ""]);
+  }
+  return header;
+}
+
+function goHeaderCount(lines: HeaderLines): number {
+  return goHeader(lines).size;
+}
+
+/** Go's %#v of a header. */
+function goHeaderDump(lines: HeaderLines): string {
+  const entries = [...goHeader(lines)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([name, values]) =>
+        `${JSON.stringify(name)}:[]string{${values.map((value) => JSON.stringify(value)).join(", ")}}`,
+    );
+  return `http.Header{${entries.join(", ")}}`;
+}
+
+function canonicalName(name: string): string {
+  return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }

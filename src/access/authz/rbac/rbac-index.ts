@@ -8,7 +8,6 @@ import type {
   Subject,
 } from "../../../api/rbac-objects.ts";
 import type { UserInfo } from "../../user-info.ts";
-import { identitiesOf, identityOfSubject } from "./subjects.ts";
 
 /** A role's rules, or why it has none. */
 type RoleRules =
@@ -144,4 +143,34 @@ function applied(bindings: BindingsOfIdentity, identities: readonly string[]): I
 function subjectText({ kind, name, namespace }: Subject, bindingNamespace: string): string {
   const shown = kind === "ServiceAccount" ? `${name}/${namespace || bindingNamespace}` : name;
   return `${kind} ${JSON.stringify(shown)}`;
+}
+
+/** A service account's user name. */
+function serviceAccountUserName(namespace: string, name: string): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+/**
+ * The identity that a subject is indexed by: `user/NAME` or `group/NAME`. Undefined for a service
+ * account without a namespace. `bindingNamespace` is empty for a ClusterRoleBinding.
+ */
+function identityOfSubject(subject: Subject, bindingNamespace: string): string | undefined {
+  switch (subject.kind) {
+    case "User":
+      return `user/${subject.name}`;
+    case "Group":
+      return `group/${subject.name}`;
+    case "ServiceAccount": {
+      const namespace = subject.namespace || bindingNamespace;
+      if (namespace === "") return undefined;
+      return `user/${serviceAccountUserName(namespace, subject.name)}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Every identity of the user that a binding may name. */
+function identitiesOf(user: UserInfo): string[] {
+  return [`user/${user.name}`, ...user.groups.map((group) => `group/${group}`)];
 }

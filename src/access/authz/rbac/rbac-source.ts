@@ -1,6 +1,11 @@
 import type { StatusError } from "@sluice/client/internal/api/status";
-import { isRbacObject, type RbacObject } from "../../../api/rbac-objects.ts";
-import { rulesOfClusterRole } from "./aggregation.ts";
+import { matchesSelector } from "../../../api/label-match.ts";
+import {
+  type ClusterRole,
+  isRbacObject,
+  type PolicyRule,
+  type RbacObject,
+} from "../../../api/rbac-objects.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacIndex } from "./rbac-index.ts";
 
@@ -58,4 +63,34 @@ function withBootstrapPolicy(objects: readonly RbacObject[]): RbacObject[] {
   const keyOf = ({ kind, metadata }: RbacObject) => `${kind}/${metadata.name}`;
   const given = new Set(objects.map(keyOf));
   return [...bootstrapPolicy.filter((object) => !given.has(keyOf(object))), ...objects];
+}
+
+/**
+ * A ClusterRole's own rules, or those that its aggregationRule selects, in name order as in
+ * kube-controller-manager. In a cycle each role has the rules of all.
+ */
+export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[]): readonly PolicyRule[] {
+  if (role.aggregationRule === undefined) return role.rules ?? [];
+  const rules: PolicyRule[] = [];
+  const known = new Set<string>();
+  const add = (rule: PolicyRule): void => {
+    const key = JSON.stringify(rule);
+    if (!known.has(key)) rules.push(rule);
+    known.add(key);
+  };
+  const seen = new Set([role.metadata.name]);
+  const visit = ({ aggregationRule }: ClusterRole): void => {
+    const selectors = aggregationRule?.clusterRoleSelectors ?? [];
+    for (const selector of selectors) {
+      for (const other of all) {
+        const { name, labels = {} } = other.metadata;
+        if (seen.has(name) || !matchesSelector(selector, labels)) continue;
+        seen.add(name);
+        if (other.aggregationRule === undefined) other.rules?.forEach(add);
+        else visit(other);
+      }
+    }
+  };
+  visit(role);
+  return rules;
 }

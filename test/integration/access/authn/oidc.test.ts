@@ -5,7 +5,6 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { askHttpsUrl } from "../../../../packages/client/src/http/upstream/ask-json.ts";
 import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
-import { userOfClaims } from "../../../../src/access/authn/oidc-claims.ts";
 import {
   ISSUER_COOLDOWN_MS,
   KEY_SET_FETCH_EVERY_MS,
@@ -13,7 +12,7 @@ import {
   KEY_SET_MAX_AGE_MS,
   OidcKeySet,
 } from "../../../../src/access/authn/oidc-key-set.ts";
-import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
+import { OidcTokens, userOfClaims } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
 import { issuerOfOidc, type OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";

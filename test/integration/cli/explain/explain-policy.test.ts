@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type DescribedSession, explainPolicy } from "../../../../src/cli/explain/explain-policy.ts";
+import { type DescribedSession, explainPolicy } from "../../../../src/cli/explain/explain.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
 
 const rules = [

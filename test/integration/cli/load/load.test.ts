@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { Invocation } from "../../../../src/cli/command.ts";
 import { loadFlags } from "../../../../src/cli/commands/load.ts";
-import { printJob } from "../../../../src/cli/load/load-job.ts";
+import { printJob } from "../../../../src/cli/load/load.ts";
 import { planOf } from "../../../../src/cli/load/load-plan.ts";
 import { exitCodeOf } from "../../../../src/cli/load/load-result.ts";
 import { parseFlags } from "../../../../src/cli/parse-flags.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AuditEvent } from "../../../../src/access/audit/audit-event.ts";
-import { writeEvent } from "../../../../src/access/audit/write-event.ts";
+import { writeEvent } from "../../../../src/access/audit/audit-log.ts";
 
 const event = { kind: "Event", auditID: "id", annotations: { kept: "yes" } } as unknown as AuditEvent;
 const written = (members: object) =>

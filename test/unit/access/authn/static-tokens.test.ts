@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../../packages/client/src/config/configuration-error.ts";
-import { parseCsv } from "../../../../src/access/authn/csv.ts";
-import { parseTokenFile, StaticTokens } from "../../../../src/access/authn/static-tokens.ts";
+import { parseCsv, parseTokenFile, StaticTokens } from "../../../../src/access/authn/static-tokens.ts";
 
 const file = `secret-a,alice,1,"dev,ops"
 # no comment syntax,bob,2

@@ -6,7 +6,7 @@ import {
   type Decision,
   superusers,
 } from "../../../../src/access/authz/authorizer.ts";
-import { AuthorizerChain } from "../../../../src/access/authz/authorizer-chain.ts";
+import { AuthorizerChain } from "../../../../src/access/authz/component.ts";
 import { asked, user } from "../../../support/rbac-objects.ts";
 
 const saying = (decision: Decision["decision"], reason = "", error?: string): Authorizer => ({

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { SharedQuotas } from "../../../../src/access/policy/component.ts";
 import { MAX_CHANGES_OF_CALL, QuotaLeases } from "../../../../src/access/policy/quota-leases.ts";
-import { SharedQuotas } from "../../../../src/access/policy/shared-quotas.ts";
 
 interface Call {
   readonly members: readonly string[];

@@ -1,7 +1,7 @@
 import { parseLogTime } from "@sluice/client/internal/api/log-time";
 import { expect, it } from "vitest";
+import { LogPosition } from "../../../../src/cli/client/container-log.ts";
 import { LogLines, MAX_LOG_LINE_BYTES } from "../../../../src/cli/client/log-lines.ts";
-import { LogPosition } from "../../../../src/cli/client/log-position.ts";
 
 const LOG = [
   "2026-01-01T00:00:00.000000001Z a",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../../packages/client/src/config/configuration-error.ts";
-import { authenticationWarning } from "../../../../src/cli/serve/serve-notices.ts";
+import { authenticationWarning } from "../../../../src/cli/serve/serve.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
 
 const HEADER = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };

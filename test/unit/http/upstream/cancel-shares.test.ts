@@ -3,7 +3,7 @@ import {
   CANCELS_AT_ONCE,
   CANCELS_PER_SECOND,
   CancelShares,
-} from "../../../../src/http/upstream/cancel-shares.ts";
+} from "../../../../src/http/upstream/http2-upstream.ts";
 
 it("a client is past its share after so many cancels, and within it again with time", () => {
   let nowMs = 0;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RequestUser } from "../../../../src/access/authn/impersonation.ts";
-import { impersonationHeaders } from "../../../../src/legs/api-server/impersonation-headers.ts";
+import { impersonationHeaders } from "../../../../src/legs/api-server/user-lines.ts";
 
 const BOB: RequestUser = { name: "bob", uid: "u", groups: ["dev"], extra: { "acme.io/scope": ["a", "b"] } };
 const ROBOT: RequestUser = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HeaderLine } from "../../../../packages/client/src/http/header-list.ts";
-import { kubeletPath } from "../../../../src/legs/api-server/kubelet-path.ts";
+import { kubeletPath } from "../../../../src/legs/api-server/api-server-leg.ts";
 import { makePlan, type Plan } from "../../../../src/sessions/plan.ts";
 import { parseStreamingRequest, type Subresource } from "../../../../src/sessions/streaming-request.ts";
 import { type UpstreamRequest, upstreamRequestFor } from "../../../../src/sessions/upstream-request.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { crc32c } from "../../../../protocols/proxy-protocol/crc32c.ts";
+import { crc32c } from "../../../../protocols/proxy-protocol/binary-header.ts";
 import {
   beginsProxyHeader,
   decodeProxyHeader,

@@ -5,8 +5,11 @@ import {
   encodeHeaderBlock,
   type SpdyHeaders,
 } from "../../../../protocols/spdy/header-block.ts";
-import { HeaderCompressor, HeaderDecompressor } from "../../../../protocols/spdy/header-compression.ts";
-import { HEADER_DICTIONARY } from "../../../../protocols/spdy/header-dictionary.ts";
+import {
+  HEADER_DICTIONARY,
+  HeaderCompressor,
+  HeaderDecompressor,
+} from "../../../../protocols/spdy/header-compression.ts";
 import { defaultSpdyLimits } from "../../../../protocols/spdy/index.ts";
 import { naiveDeflater, naiveHeaders, naiveInflater } from "../../../support/naive-spdy.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { HEADER_DICTIONARY, HEADER_DICTIONARY_ID } from "../../../../protocols/spdy/header-dictionary.ts";
+import { HEADER_DICTIONARY, HEADER_DICTIONARY_ID } from "../../../../protocols/spdy/header-compression.ts";
 
 describe("the preset dictionary of SPDY/3", () => {
   it("is the draft's, byte for byte", () => {

@@ -29,7 +29,7 @@ export interface HttpDownstream {
   bodyBytes: number;
   /** True once the kernel has taken the whole answer. */
   readonly isFinished: boolean;
-  /** The index among the requests in flight; -1 if it is not among them (src/listeners/in-flight.ts). */
+  /** The index among the requests in flight; -1 if it is not among them (src/listeners/plain-requests.ts). */
   inFlightIndex: number;
   /**
    * If one of this exchange's callbacks on the client's side throws, `onFailure` ends this exchange

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/aggregation.ts";
-import { RbacAuthorizer } from "../../../../../src/access/authz/rbac/rbac-authorizer.ts";
+import { RbacAuthorizer } from "../../../../../src/access/authz/component.ts";
 import { RbacIndex } from "../../../../../src/access/authz/rbac/rbac-index.ts";
+import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/rbac-source.ts";
 import type { PolicyRule, RbacObject } from "../../../../../src/api/rbac-objects.ts";
 import { readObject } from "../../../../../src/api/strategy/read-object.ts";
 import { naiveAllows } from "../../../../support/naive-rbac.ts";

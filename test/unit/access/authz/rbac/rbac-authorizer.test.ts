@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Attributes } from "../../../../../src/access/authz/authorizer.ts";
-import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/aggregation.ts";
-import { RbacAuthorizer } from "../../../../../src/access/authz/rbac/rbac-authorizer.ts";
+import { RbacAuthorizer } from "../../../../../src/access/authz/component.ts";
 import { RbacIndex } from "../../../../../src/access/authz/rbac/rbac-index.ts";
+import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/rbac-source.ts";
 import type { ClusterRole, LabelSelector, RbacObject } from "../../../../../src/api/rbac-objects.ts";
 import {
   asked,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RbacAuthorizer } from "../../../../../src/access/authz/rbac/rbac-authorizer.ts";
+import { RbacAuthorizer } from "../../../../../src/access/authz/component.ts";
 import { RbacSource } from "../../../../../src/access/authz/rbac/rbac-source.ts";
 import type { KubernetesObject } from "../../../../../src/api/objects.ts";
 import { type ClusterRole, type PolicyRule, RBAC_GROUP } from "../../../../../src/api/rbac-objects.ts";

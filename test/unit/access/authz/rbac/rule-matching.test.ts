@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ruleAllows } from "../../../../../src/access/authz/rbac/rule-matching.ts";
+import { ruleAllows } from "../../../../../src/access/authz/component.ts";
 import { asked, resourceRule, urlRule } from "../../../../support/rbac-objects.ts";
 
 /** After the tables of pkg/apis/rbac/v1/evaluation_helpers_test.go and plugin/pkg/auth/authorizer/rbac/rbac_test.go. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { findTail } from "../../../../../src/legs/kubelet/logs/find-tail.ts";
+import { findTail } from "../../../../../src/legs/kubelet/logs/read-log.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-tail-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
