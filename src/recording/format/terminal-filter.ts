@@ -2,7 +2,7 @@ const ESC = "\u001b";
 /** Characters of an escape sequence. Past it the sequence is dropped, and what follows is text. */
 const MAX_SEQUENCE = 4_096;
 
-type State = "text" | "escape" | "csi" | "string" | "string-escape" | "charset";
+type State = "text" | "escape" | "csi" | "string" | "charset";
 
 /**
  * Makes recorded output harmless for the terminal that replays it: text, colours, cursor and screen
@@ -20,38 +20,29 @@ export class TerminalFilter {
 
   #take(character: string): string {
     const code = character.codePointAt(0) as number;
-    if (this.#state === "text") return this.#text(character, code);
-    // CAN and SUB end any sequence.
-    if (code === 0x18 || code === 0x1a) return this.#end("");
-    this.#sequence += character;
-    if (this.#sequence.length > MAX_SEQUENCE) return this.#end("");
-    switch (this.#state) {
-      case "escape":
-        return this.#escape(character);
-      case "charset":
-        return this.#end(this.#sequence);
-      case "csi":
-        if (code < 0x20) return this.#end("");
-        return code >= 0x40 && code <= 0x7e
-          ? this.#end(isHarmless(this.#sequence) ? this.#sequence : "")
-          : "";
-      case "string":
-        if (code === 0x07 || code === 0x9c) return this.#end("");
-        if (character === ESC) this.#state = "string-escape";
-        return "";
-      case "string-escape":
-        if (character === "\\") return this.#end("");
-        this.#state = character === ESC ? "string-escape" : "string";
-        return "";
-    }
-  }
-
-  #text(character: string, code: number): string {
+    // ESC cuts off any sequence and begins another; `ESC \\`, the end of a string, is one that is dropped.
     if (character === ESC) {
       this.#state = "escape";
       this.#sequence = ESC;
       return "";
     }
+    if (this.#state === "text") return this.#text(character, code);
+    // CAN and SUB end any sequence.
+    if (code === 0x18 || code === 0x1a) return this.#end("");
+    this.#sequence += character;
+    if (this.#sequence.length > MAX_SEQUENCE) return this.#end("");
+    if (this.#state === "string") return code === 0x07 || code === 0x9c ? this.#end("") : "";
+    if (code < 0x20) return this.#end("");
+    if (code >= 0x80) {
+      this.#end("");
+      return this.#text(character, code);
+    }
+    if (this.#state === "escape") return this.#escape(character);
+    if (this.#state === "charset") return code < 0x30 ? "" : this.#end(code < 0x7f ? this.#sequence : "");
+    return code < 0x40 ? "" : this.#end(isHarmless(this.#sequence) ? this.#sequence : "");
+  }
+
+  #text(character: string, code: number): string {
     // ENQ makes a terminal answer; SO and SI change its character set; C1 controls are sequences, too.
     const isControl = code < 0x20 || code === 0x7f;
     if (isControl) return "\t\n\r\b\u000b\u000c".includes(character) ? character : "";

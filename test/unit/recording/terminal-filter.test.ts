@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { maskControls } from "../../../src/observability/mask-controls.ts";
 import { TerminalFilter } from "../../../src/recording/format/terminal-filter.ts";
 
 const filtered = (...parts: readonly string[]): string => {
@@ -39,6 +40,9 @@ describe("what a replay passes on to the terminal", () => {
     ["8-bit controls", "\u009d52;c;ZXZpbA==\u009c\u009b6n\u0090$qm\u009c"],
     ["one that is broken off", "\u001b[6\u0018"],
     ["a privacy message", "\u001b^secret\u001b\\"],
+    ["a request inside a passed-through string", "\u001bPtmux;\u001b\u001b]52;c;ZXZpbA==\u0007\u001b\\"],
+    ["a request behind a broken character set", "\u001b(\u001b[6n\u001b(\u001b]52;c;ZXZpbA==\u0007"],
+    ["an 8-bit request behind a broken character set", "\u001b(\u009b6n\u001b(\u0005"],
   ])("is nothing of %s", (_what, attack) => {
     expect(filtered(`before${attack}after`)).toBe("beforeafter");
   });
@@ -66,6 +70,27 @@ describe("what a replay passes on to the terminal", () => {
         expect(filtered(text.slice(0, cut), text.slice(cut))).toBe(filtered(text));
       }),
     );
+  });
+
+  it("is text and whole harmless sequences", () => {
+    const pieces = [..."\u001b()[]%07mn\u0005\u0007\u009b\u009d\n\u0018", "6n", "52;c;x", "?25h"];
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    const harmless = /\u001b(?:\[[\d;:]*[A-Zm]|\[\?25h|[()][ -/]*[0-~]|[78DEHM])/g;
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 12 }), (parts) => {
+        const rest = filtered(parts.join("")).replace(harmless, "");
+        expect(maskControls(rest)).toBe(rest);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each([
+    ["a title", "\u001b]0;title"],
+    ["a request", "\u001b[6"],
+    ["a character set", "\u001b("],
+  ])("shows what a terminal shows after %s that another sequence cuts off", (_what, cut) => {
+    expect(filtered(`${cut}\u001b[1mrm -rf /\u001b[0m`)).toBe("\u001b[1mrm -rf /\u001b[0m");
   });
 
   it("shows what follows a sequence that does not end", () => {
