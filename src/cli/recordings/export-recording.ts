@@ -1,15 +1,16 @@
 import { maskControls } from "../../observability/mask-controls.ts";
-import { parseHeader } from "../../recording/format/asciicast.ts";
+import { parseEvent, parseHeader } from "../../recording/format/asciicast.ts";
 import {
-  COMMENT,
   digestLine,
   digestOf,
   EXPLICIT_SALTS,
+  parseSeed,
   saltLine,
   saltOf,
 } from "../../recording/format/chain.ts";
 import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
-import { readRecording } from "../../recording/reading/read-recording.ts";
+import { headerOf, readRecording } from "../../recording/reading/read-recording.ts";
+import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readLines } from "../../recording/reading/recording-lines.ts";
 import type { Invocation } from "../command.ts";
 import type { recordingsFlags } from "../commands/recordings.ts";
@@ -26,7 +27,7 @@ export async function exportRecording(file: string, values: Values): Promise<num
     throw new UsageError("--stream is for text and raw");
   switch (format) {
     case "asciicast-v3":
-      await exportLines(file, isRedacted ? new Redaction(redact, redactsCommand) : undefined);
+      await exportLines(file, isRedacted ? new Redaction(file, redact, redactsCommand) : undefined);
       return 0;
     case "asciicast-v2":
       await exportVersion2(file);
@@ -38,22 +39,28 @@ export async function exportRecording(file: string, values: Values): Promise<num
 }
 
 async function exportLines(file: string, redaction: Redaction | undefined): Promise<void> {
+  let isBegun = false;
   const rest = await readLines(file, (line) => {
+    if (!isBegun) headerOf(line.toString("utf8"), file);
+    isBegun = true;
     if (redaction === undefined) process.stdout.write(Buffer.concat([line, Buffer.from("\n")]));
     else for (const each of redaction.line(line.toString("utf8"))) process.stdout.write(`${each}\n`);
   });
+  if (!isBegun) throw new RecordingFileError(`${file} is not a recording`);
   if (rest.byteLength > 0) process.stdout.write(rest);
 }
 
 /** Replaces lines and keeps their digests. Lines that stay are followed by their salts. */
 class Redaction {
+  readonly #file: string;
   readonly #texts: readonly string[];
   readonly #redactsCommand: boolean;
   #header: string | undefined;
   #seed: Buffer | undefined;
   #index = 0;
 
-  constructor(texts: readonly string[], redactsCommand: boolean) {
+  constructor(file: string, texts: readonly string[], redactsCommand: boolean) {
+    this.#file = file;
     this.#texts = texts;
     this.#redactsCommand = redactsCommand;
   }
@@ -66,7 +73,9 @@ class Redaction {
     if (this.#seed === undefined) return this.#begin(line, this.#header);
     if (!line.startsWith("[")) return [line];
     this.#index += 1;
-    const [interval, code, data] = JSON.parse(line) as [number, string, string];
+    const event = parseEvent(line);
+    if (event === undefined) throw new RecordingFileError(`${this.#file} has a line that is not an event`);
+    const { interval, code, data } = event;
     const isHit = this.#texts.some((text) => shownIn(code, data).includes(text));
     if (!isHit) return [line, saltLine(saltOf(this.#seed, this.#index))];
     const digest = digestLine(digestOf(saltOf(this.#seed, this.#index), line));
@@ -74,9 +83,10 @@ class Redaction {
   }
 
   #begin(line: string, header: string): string[] {
-    const { seed } = line.startsWith(COMMENT) ? JSON.parse(line.slice(COMMENT.length)) : {};
-    if (typeof seed !== "string") throw new Error("it is redacted already, or not a recording of Sluice");
-    this.#seed = Buffer.from(seed, "base64");
+    if (line === EXPLICIT_SALTS) throw new RecordingFileError(`${this.#file} is redacted already`);
+    const seed = parseSeed(line);
+    if (seed === undefined) throw new RecordingFileError(`${this.#file} is not a recording of Sluice`);
+    this.#seed = seed;
     const salt = saltOf(this.#seed, 0);
     if (!this.#redactsCommand) return [header, EXPLICIT_SALTS, saltLine(salt)];
     const parsed = parseHeader(header);

@@ -1,18 +1,24 @@
-import { appendFile, readFile, unlink } from "node:fs/promises";
-import path from "node:path";
+import type { KeyObject } from "node:crypto";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { findRecording, findRecordings, folderOf } from "../../recording/reading/find-recordings.ts";
 import { type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
+import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
+import { deleteRecording } from "../../recording/storage/delete-recording.ts";
 import type { Invocation } from "../command.ts";
 import type { recordingsFlags } from "../commands/recordings.ts";
 import { UsageError } from "../usage-error.ts";
 import { exportRecording } from "./export-recording.ts";
+import { reportingFileErrors } from "./report-file-error.ts";
 
 type Values = Invocation<typeof recordingsFlags>["values"];
 
 /** Runs one action on recordings. Exit code 1 if one does not verify. */
-export async function run({ values, operands }: Invocation<typeof recordingsFlags>): Promise<number> {
+export function run(invocation: Invocation<typeof recordingsFlags>): Promise<number> {
+  return reportingFileErrors("recordings", () => runAction(invocation));
+}
+
+async function runAction({ values, operands }: Invocation<typeof recordingsFlags>): Promise<number> {
   const [action, ...names] = operands;
   switch (action) {
     case "list":
@@ -57,7 +63,8 @@ async function list(values: Values): Promise<number> {
       rows.push(rowOf(summary));
       objects.push(objectOf(file, summary));
     } catch (error) {
-      process.stderr.write(`${maskControls(file)}: ${(error as Error).message}\n`);
+      if (!(error instanceof RecordingFileError)) throw error;
+      process.stderr.write(`${maskControls(error.message)}\n`);
     }
   }
   if (values.output === "json") process.stdout.write(`${objects.map(quietJson).join("\n")}\n`);
@@ -112,17 +119,32 @@ async function verify(places: readonly string[], { key }: Values): Promise<numbe
     for (const file of await findRecordings(place)) {
       count += 1;
       const keys = await readPublicKeys(key, key.length > 0 ? undefined : folderOf(file));
-      const { verdict, chunk, problem, redacted } = await verifyRecording(file, keys);
+      const { verdict, text } = await verifiedLine(file, keys);
       if (verdict !== "unchanged") code = 1;
-      const where = verdict === "changed" ? ` at chunk ${chunk}` : "";
-      const what = problem === undefined ? "" : `: ${problem}`;
-      const less = redacted > 0 ? ` (${redacted} lines are redacted)` : "";
-      process.stdout.write(`${maskControls(file)}: ${verdict}${where}${what}${less}\n`);
+      process.stdout.write(`${maskControls(file)}: ${maskControls(text)}\n`);
     }
   }
   if (count > 0) return code;
-  process.stderr.write("there is no recording\n");
-  return 1;
+  throw new RecordingFileError("there is no recording");
+}
+
+/** A file that cannot be read does not end the check of others. */
+async function verifiedLine(file: string, keys: readonly KeyObject[]): Promise<VerifiedLine> {
+  try {
+    const { verdict, chunk, problem, redacted } = await verifyRecording(file, keys);
+    const where = verdict === "changed" ? ` at chunk ${chunk}` : "";
+    const what = problem === undefined ? "" : `: ${problem}`;
+    const less = redacted > 0 ? ` (${redacted} lines are redacted)` : "";
+    return { verdict, text: `${verdict}${where}${what}${less}` };
+  } catch (error) {
+    if (!(error instanceof RecordingFileError)) throw error;
+    return { verdict: "unreadable", text: `unreadable: ${error.message}` };
+  }
+}
+
+interface VerifiedLine {
+  readonly verdict: string;
+  readonly text: string;
 }
 
 /** Deletes recordings; a line in `deleted.jsonl` tells a deleted one from one that vanished. */
@@ -130,15 +152,9 @@ async function remove(names: readonly string[], values: Values): Promise<number>
   const folder = requireFolder(values);
   if (names.length === 0) throw new UsageError("name the recordings by their ids");
   for (const name of names) {
+    if (name.endsWith(".cast")) throw new UsageError("name the recordings by their ids");
     const file = await findRecording(folder, name);
-    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
-    const deleted = {
-      file: path.relative(folder, file),
-      deletedAt: new Date().toISOString(),
-      head: lines.at(-1),
-    };
-    await appendFile(path.join(folder, "deleted.jsonl"), `${JSON.stringify(deleted)}\n`, { mode: 0o600 });
-    await unlink(file);
+    await deleteRecording(folder, file, "command");
     process.stdout.write(`${maskControls(name)} is deleted\n`);
   }
   return 0;

@@ -5,9 +5,14 @@ import { readRecording } from "../../recording/reading/read-recording.ts";
 import type { Invocation } from "../command.ts";
 import type { replayFlags } from "../commands/replay.ts";
 import { UsageError } from "../usage-error.ts";
+import { reportingFileErrors } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. */
-export async function run({ values, operands }: Invocation<typeof replayFlags>): Promise<number> {
+export function run(invocation: Invocation<typeof replayFlags>): Promise<number> {
+  return reportingFileErrors("replay", () => replay(invocation));
+}
+
+async function replay({ values, operands }: Invocation<typeof replayFlags>): Promise<number> {
   const [name, ...more] = operands;
   if (name === undefined || more.length > 0)
     throw new UsageError("the operand must be one recording", { showsUsage: true });

@@ -92,7 +92,9 @@ export interface RecordedEvent {
 /** Undefined for a line that is no event. */
 export function parseEvent(line: string): RecordedEvent | undefined {
   if (!line.startsWith("[")) return undefined;
-  const [interval, code, data] = parsed(line) ?? [];
+  const event = parsed(line);
+  if (!Array.isArray(event)) return undefined;
+  const [interval, code, data] = event as readonly unknown[];
   return typeof interval === "number" && typeof code === "string" && typeof data === "string"
     ? { interval, code, data }
     : undefined;
@@ -107,16 +109,68 @@ export interface RecordedHeader {
   readonly sluice?: RecordedFacts;
 }
 
-/** Undefined for a line that is not the header of an asciicast v3. */
+/** Undefined for a line that is not the header of an asciicast v3. Facts that are not ours are left out. */
 export function parseHeader(line: string): RecordedHeader | undefined {
-  const header = parsed(line) as (RecordedHeader & { version?: unknown }) | undefined;
-  const isHeader =
-    header?.version === 3 && typeof header.term?.cols === "number" && typeof header.term.rows === "number";
-  return isHeader ? header : undefined;
+  const header: unknown = parsed(line);
+  if (!isObject(header) || header.version !== 3 || !isObject(header.term)) return undefined;
+  if (!hasTypes(header.term, { cols: "number", rows: "number" })) return undefined;
+  const own = { ...header };
+  for (const [name, type] of Object.entries(TYPES))
+    if (name in own && !hasTypes(own, { [name]: type })) delete own[name];
+  if (!areFacts(own.sluice)) delete own.sluice;
+  return own as unknown as RecordedHeader;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the callers check every property.
-function parsed(line: string): any {
+type JsonType = "string" | "number" | "boolean" | "strings";
+const TYPES = { timestamp: "number", command: "string", title: "string" } as const;
+const CLIENT = { address: "string", agent: "string" } as const;
+const FACTS: Readonly<
+  Record<Exclude<keyof RecordedFacts, "container" | "requestedBy" | "client">, JsonType>
+> = {
+  session: "string",
+  startedAt: "string",
+  rule: "string",
+  record: "string",
+  subresource: "string",
+  namespace: "string",
+  pod: "string",
+  node: "string",
+  user: "string",
+  groups: "strings",
+  command: "strings",
+  tty: "boolean",
+  stdin: "boolean",
+  plan: "string",
+  planReason: "string",
+  protocol: "string",
+};
+
+function areFacts(value: unknown): boolean {
+  if (!isObject(value) || !hasTypes(value, FACTS)) return false;
+  const { container = "", requestedBy = "", client } = value;
+  return (
+    hasTypes({ container, requestedBy }, { container: "string", requestedBy: "string" }) &&
+    isObject(client) &&
+    hasTypes(client, CLIENT)
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function hasTypes(
+  object: Readonly<Record<string, unknown>>,
+  types: Readonly<Record<string, JsonType>>,
+): boolean {
+  return Object.entries(types).every(([name, type]) => {
+    const value = object[name];
+    if (type !== "strings") return typeof value === type;
+    return Array.isArray(value) && value.every((each) => typeof each === "string");
+  });
+}
+
+function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {

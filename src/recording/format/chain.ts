@@ -107,6 +107,12 @@ export function seedLine(seed: Uint8Array): string {
   return `${COMMENT}${JSON.stringify({ seed: Buffer.from(seed).toString("base64") })}`;
 }
 
+/** Undefined for a line that is not `seedLine`'s. */
+export function parseSeed(line: string): Buffer | undefined {
+  const [, seed] = /^# sluice \{"seed":"([\w+/]+=*)"\}$/.exec(line) ?? [];
+  return seed === undefined ? undefined : Buffer.from(seed, "base64");
+}
+
 /** The salt of a line: 0 is the header, 1 the first event. */
 export function saltOf(seed: Uint8Array, index: number): Buffer {
   const number = Buffer.alloc(8);

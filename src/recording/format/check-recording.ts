@@ -11,11 +11,11 @@ import {
   saltOf,
   seedLine,
 } from "./chain.ts";
-import { lineWith } from "./signed-head.ts";
+import { lineWith, parseHead } from "./signed-head.ts";
 
 export interface CheckedRecording {
   /** `truncated`: unchanged so far, but its last line, the head, is missing. */
-  readonly verdict: "unchanged" | "changed" | "truncated";
+  readonly verdict: "unchanged" | "changed" | "truncated" | "not-a-recording";
   /** The chunk that the change is in, from 1; 0 is the beginning of the file. */
   readonly chunk: number;
   readonly problem?: string | undefined;
@@ -65,6 +65,10 @@ export class RecordingCheck {
       header: this.#header,
       redacted: this.#redacted,
     };
+    if (this.#chain === undefined && this.#header?.sluice === undefined) {
+      const problem = this.#header === undefined ? "it does not begin as one" : "it is not one of Sluice";
+      return { ...found, verdict: "not-a-recording", problem };
+    }
     if (this.#problem !== undefined) return { ...found, verdict: "changed", problem: this.#problem };
     if (isWhole) return { ...found, verdict: "unchanged", head: this.#head, signature: this.#signature };
     if (this.#head !== undefined)
@@ -129,7 +133,8 @@ export class RecordingCheck {
   }
 
   #end({ head, sig }: Comment, text: string, chain: LineChain): void {
-    const found = head as RecordingHead;
+    const found = parseHead(head);
+    if (found === undefined) throw new Changed("its end is not written as it should be");
     requireSame(text, lineWith(found, String(sig)));
     const signature = String(sig);
     if (Buffer.from(signature, "base64").toString("base64") !== signature)

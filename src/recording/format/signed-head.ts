@@ -26,3 +26,24 @@ export function lineWith(head: RecordingHead, signature: string): string {
 export function isSignedBy(head: RecordingHead, signature: string, key: KeyObject): boolean {
   return verify(null, Buffer.from(headText(head)), key, Buffer.from(signature, "base64"));
 }
+
+/** Undefined for a value that no recorder writes as a head. */
+export function parseHead(value: unknown): RecordingHead | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const head = value as Readonly<Record<string, unknown>>;
+  const isHead =
+    ["end", "endedAt", "hash", "key", "session", "startedAt"].every(
+      (name) => typeof head[name] === "string",
+    ) && ["bytes", "chunks", "gaps", "lines"].every((name) => typeof head[name] === "number");
+  return isHead ? (value as RecordingHead) : undefined;
+}
+
+/** Undefined for a line that is not the last one of a recording. */
+export function parseHeadLine(line: string): RecordingHead | undefined {
+  if (!line.startsWith(`${COMMENT}{"head":`)) return undefined;
+  try {
+    return parseHead((JSON.parse(line.slice(COMMENT.length)) as { head: unknown }).head);
+  } catch {
+    return undefined;
+  }
+}

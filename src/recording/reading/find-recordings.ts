@@ -1,16 +1,33 @@
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 
 const ENDING = ".cast";
 
-/** Finished recordings of a folder, the oldest first; for a file, the file. Rejects if there is no such thing. */
+/**
+ * Finished recordings of a folder, the oldest first; for a file, the file. Rejects with
+ * RecordingFileError if there is no such thing.
+ */
 export async function findRecordings(place: string): Promise<string[]> {
-  if (!(await stat(place)).isDirectory()) return [place];
-  const names = await readdir(place, { recursive: true });
-  return names
-    .filter((name) => name.endsWith(ENDING))
-    .sort()
-    .map((name) => path.join(place, name));
+  try {
+    if (!(await stat(place)).isDirectory()) return [place];
+    return (await filesBelow(place)).filter((file) => file.endsWith(ENDING)).sort();
+  } catch (error) {
+    throw fileErrorOf(error, place);
+  }
+}
+
+/** Files at any depth. Links are not followed. */
+export async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const file = path.join(folder, entry.name);
+      if (entry.isDirectory()) return await filesBelow(file);
+      return entry.isFile() ? [file] : [];
+    }),
+  );
+  return found.flat();
 }
 
 /** The folder that the recording is in, with its keys: `FOLDER/2026/11/22/ID.cast`. */
@@ -18,10 +35,10 @@ export function folderOf(file: string): string {
   return path.resolve(path.dirname(file), "../../..");
 }
 
-/** The recording with this session's id, or of this path. Throws if there is none. */
+/** The recording with this session's id, or of this path. Rejects with RecordingFileError if there is none. */
 export async function findRecording(folder: string | undefined, name: string): Promise<string> {
   if (folder === undefined || name.endsWith(ENDING)) return name;
   const found = (await findRecordings(folder)).find((file) => path.basename(file) === `${name}${ENDING}`);
-  if (found === undefined) throw new Error(`${folder} has no recording ${name}`);
+  if (found === undefined) throw new RecordingFileError(`${folder} has no recording ${name}`);
   return found;
 }

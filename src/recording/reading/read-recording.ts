@@ -1,5 +1,7 @@
 import { parseEvent, parseHeader, type RecordedEvent, type RecordedHeader } from "../format/asciicast.ts";
 import { COMMENT, type RecordingHead } from "../format/chain.ts";
+import { parseHeadLine } from "../format/signed-head.ts";
+import { RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
 export interface RecordingSummary {
@@ -10,7 +12,10 @@ export interface RecordingSummary {
   readonly head: RecordingHead | undefined;
 }
 
-/** Reads a recording; `onEvent` gets each event and its time. Rejects if it is no asciicast v3. */
+/**
+ * Reads a recording; `onEvent` gets each event and its time. Rejects with RecordingFileError if it is
+ * no asciicast v3.
+ */
 export async function readRecording(
   file: string,
   onEvent: (event: RecordedEvent, seconds: number) => void = () => {},
@@ -22,17 +27,23 @@ export async function readRecording(
   await readLines(file, (bytes) => {
     const line = bytes.toString("utf8");
     if (header === undefined) {
-      header = parseHeader(line);
-      if (header === undefined) throw new Error(`${file} is not an asciicast v3`);
+      header = headerOf(line, file);
       return;
     }
-    if (line.startsWith(`${COMMENT}{"head":`)) head = JSON.parse(line.slice(COMMENT.length)).head;
+    if (line.startsWith(COMMENT)) head = parseHeadLine(line) ?? head;
     const event = parseEvent(line);
     if (event === undefined) return;
     seconds += event.interval;
     if (event.code === "x") exitCode = event.data;
     onEvent(event, seconds);
   });
-  if (header === undefined) throw new Error(`${file} is empty`);
+  if (header === undefined) throw new RecordingFileError(`${file} is not a recording`);
   return { header, seconds, exitCode, head };
+}
+
+/** Throws RecordingFileError if the first line is not the header of an asciicast v3. */
+export function headerOf(line: string, file: string): RecordedHeader {
+  const header = parseHeader(line);
+  if (header === undefined) throw new RecordingFileError(`${file} is not a recording`);
+  return header;
 }

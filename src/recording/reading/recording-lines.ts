@@ -1,10 +1,22 @@
 import { createReadStream } from "node:fs";
+import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 
 /** The longest line of a recording is the output of one read, escaped. Past it the file is refused. */
 export const MAX_LINE_BYTES: number = 16 * 1024 * 1024;
 
-/** Calls `onLine` for each line, without its end; resolves with what follows the last one. */
+/**
+ * Calls `onLine` for each line, without its end; resolves with what follows the last one. Rejects with
+ * RecordingFileError if the file cannot be read.
+ */
 export async function readLines(file: string, onLine: (line: Buffer) => void): Promise<Buffer> {
+  try {
+    return await linesOf(file, onLine);
+  } catch (error) {
+    throw fileErrorOf(error, file);
+  }
+}
+
+async function linesOf(file: string, onLine: (line: Buffer) => void): Promise<Buffer> {
   let rest: Buffer[] = [];
   let restBytes = 0;
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
@@ -18,7 +30,7 @@ export async function readLines(file: string, onLine: (line: Buffer) => void): P
     }
     if (from < chunk.byteLength) rest.push(chunk.subarray(from));
     restBytes += chunk.byteLength - from;
-    if (restBytes > MAX_LINE_BYTES) throw new Error("it has a line that is too long");
+    if (restBytes > MAX_LINE_BYTES) throw new RecordingFileError(`${file} has a line that is too long`);
   }
   return Buffer.concat(rest);
 }

@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { type CheckedRecording, RecordingCheck } from "../format/check-recording.ts";
 import { isSignedBy, keyNameOf } from "../format/signed-head.ts";
+import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
 export interface Verified extends Omit<CheckedRecording, "verdict"> {
@@ -10,7 +11,7 @@ export interface Verified extends Omit<CheckedRecording, "verdict"> {
   readonly verdict: CheckedRecording["verdict"] | "bad-signature" | "unknown-key";
 }
 
-/** Checks a file's chain and signature; needs no server. Rejects if the file is unreadable. */
+/** Checks a file's chain and signature; needs no server. Rejects with RecordingFileError. */
 export async function verifyRecording(file: string, keys: readonly KeyObject[]): Promise<Verified> {
   const check = new RecordingCheck();
   const rest = await readLines(file, (line) => check.line(line));
@@ -23,19 +24,23 @@ export async function verifyRecording(file: string, keys: readonly KeyObject[]):
   return { ...checked, verdict: "bad-signature", problem: "the signature is not of this end" };
 }
 
-/** Public keys of these files, and of the folder's `keys`. Throws for a file that is not a key. */
+/** Public keys of these files, and of the folder's `keys`. Rejects with RecordingFileError. */
 export async function readPublicKeys(files: readonly string[], folder?: string): Promise<KeyObject[]> {
   const own = folder === undefined ? [] : await keysIn(path.join(folder, "keys"));
-  return await Promise.all(
-    [...files, ...own].map(async (file) => {
-      const pem = await readFile(file, "utf8");
-      try {
-        return createPublicKey(pem);
-      } catch {
-        throw new Error(`${file} is not a public key`);
-      }
-    }),
-  );
+  return await Promise.all([...files, ...own].map(readPublicKey));
+}
+
+async function readPublicKey(file: string): Promise<KeyObject> {
+  const pem = await readFile(file, "utf8").catch((error: unknown) => {
+    throw fileErrorOf(error, file);
+  });
+  try {
+    const key = createPublicKey(pem);
+    if (key.asymmetricKeyType === "ed25519") return key;
+  } catch {
+    // Said below.
+  }
+  throw new RecordingFileError(`${file} is not an Ed25519 public key (PEM)`);
 }
 
 async function keysIn(folder: string): Promise<string[]> {

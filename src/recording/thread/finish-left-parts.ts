@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
-import { readdir, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import path from "node:path";
+import { filesBelow } from "../reading/find-recordings.ts";
 import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
 import { isWriterAlive, removeLease } from "./writer-lease.ts";
@@ -12,7 +13,7 @@ export async function finishLeftParts(
   key: KeyObject,
   onOutcome: (outcome: PartOutcome, file: string) => void,
 ): Promise<void> {
-  const names = await readdir(folder, { recursive: true });
+  const names = (await filesBelow(folder)).map((file) => path.relative(folder, file));
   const gone = new Set<string>();
   for (const name of names) {
     const { file, writer: owner } = writerOf(name) ?? {};

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
@@ -93,6 +94,75 @@ describe("sluice recordings", () => {
   ])("%j is a usage error", async (args, message) => {
     const { exitCode, stderr } = await sluice.run(args);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  describe("of a file that is no recording", () => {
+    let folder = "";
+    const at = (name: string) => path.join(folder, name);
+    beforeAll(() => {
+      folder = mkdtempSync(path.join(tmpdir(), "sluice-no-recordings-"));
+      writeFileSync(at("text.cast"), "root:x:0:0\nbin:x:1:1\n");
+      writeFileSync(at("foreign.cast"), '{"version":3,"term":{"cols":80,"rows":24}}\n[0.1, "o", "hi"]\n');
+      writeFileSync(at("empty.cast"), "");
+      writeFileSync(at("key.pem"), "no key");
+      const header = text.slice(0, text.indexOf("\n"));
+      writeFileSync(at("null-head.cast"), `${header}\n# sluice {"head":null}\n# sluice {"head":{\n`);
+      writeFileSync(at("damaged.cast"), text.replace('"o", "error', '"o", error'));
+    });
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    it.each([
+      ["replay text.cast", "sluice replay: AT/text.cast is not a recording"],
+      ["replay empty.cast", "sluice replay: AT/empty.cast is not a recording"],
+      ["replay absent.cast", "sluice replay: there is no file AT/absent.cast"],
+      ["replay .", "sluice replay: AT/. is a folder"],
+      ["recordings show text.cast", "sluice recordings: AT/text.cast is not a recording"],
+      ["recordings export text.cast", "sluice recordings: AT/text.cast is not a recording"],
+      ["recordings export empty.cast", "sluice recordings: AT/empty.cast is not a recording"],
+      ["recordings export text.cast --format raw", "sluice recordings: AT/text.cast is not a recording"],
+      [
+        "recordings export foreign.cast --redact a",
+        "sluice recordings: AT/foreign.cast is not a recording of Sluice",
+      ],
+      [
+        "recordings export damaged.cast --redact a",
+        "sluice recordings: AT/damaged.cast has a line that is not an event",
+      ],
+      ["recordings verify absent", "sluice recordings: there is no file AT/absent"],
+      [
+        "recordings verify text.cast --key key.pem",
+        "sluice recordings: AT/key.pem is not an Ed25519 public key (PEM)",
+      ],
+      ["recordings verify text.cast --key no.pem", "sluice recordings: there is no file AT/no.pem"],
+      ["recordings list --folder absent", "sluice recordings: there is no file AT/absent"],
+      ["recordings show --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
+      ["recordings delete --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
+    ])("%s is one line", async (line, message) => {
+      const isName = (word: string) => /^(?:\.|absent|.+\.(?:cast|pem))$/.test(word);
+      const args = line.split(" ").map((word) => (isName(word) ? `${folder}/${word}` : word));
+      const { exitCode, stdout, stderr } = await sluice.run(args);
+      expect([stderr, exitCode]).toEqual([`${message.replace("AT", folder)}\n`, 1]);
+      if (!line.includes("damaged")) expect(stdout).toBe("");
+    });
+
+    it.each([
+      ["text.cast", "not-a-recording: it does not begin as one"],
+      ["empty.cast", "not-a-recording: it does not begin as one"],
+      ["foreign.cast", "not-a-recording: it is not one of Sluice"],
+    ])("verify says what %s is", async (name, verdict) => {
+      const { exitCode, stdout, stderr } = await sluice.run(["recordings", "verify", at(name)]);
+      expect([stdout, stderr, exitCode]).toEqual([`${at(name)}: ${verdict}\n`, "", 1]);
+    });
+
+    it("show and list go on with heads that no recorder writes", async () => {
+      const shown = await sluice.run(["recordings", "show", at("null-head.cast"), "-o", "json"]);
+      expect(JSON.parse(shown.stdout)).not.toHaveProperty("head");
+      const listed = await sluice.run(["recordings", "list", "--folder", folder]);
+      expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining("unfinished")]);
+      expect(listed.stderr).toBe(
+        `${at("empty.cast")} is not a recording\n${at("text.cast")} is not a recording\n`,
+      );
+    });
   });
 
   it("delete removes a recording, and leaves its head", async () => {

@@ -1,7 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { parseHeader } from "../../../src/recording/format/asciicast.ts";
+import { seedLine } from "../../../src/recording/format/chain.ts";
+import { RecordingCheck } from "../../../src/recording/format/check-recording.ts";
+import { findRecordings } from "../../../src/recording/reading/find-recordings.ts";
 import { MAX_LINE_BYTES, readLines } from "../../../src/recording/reading/recording-lines.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-lines-"));
@@ -27,5 +31,34 @@ describe("the lines of a recording", () => {
 
   it("are refused with a line without an end", async () => {
     await expect(linesOf("x".repeat(MAX_LINE_BYTES + 300_000))).rejects.toThrow("too long");
+  });
+});
+
+describe("files from outside", () => {
+  const below = path.join(folder, "outside");
+  const header = '{"version":3,"term":{"cols":80,"rows":24}';
+
+  it("are found in folders that link to themselves, and only if they are files", async () => {
+    mkdirSync(path.join(below, "a", "b.cast"), { recursive: true });
+    for (const name of ["loop", "again"]) symlinkSync("..", path.join(below, "a", name));
+    symlinkSync("/etc/passwd", path.join(below, "linked.cast"));
+    writeFileSync(path.join(below, "a", "c.cast"), "");
+    expect(await findRecordings(below)).toEqual([path.join(below, "a", "c.cast")]);
+  });
+
+  it.each([
+    [`${header},"sluice":null}`],
+    [`${header},"sluice":[]}`],
+    [`${header},"sluice":{"session":"a","user":{}}}`],
+    [`${header},"sluice":{"session":"a","command":"sh"}}`],
+  ])("have no facts that are not ours: %s", (line) => {
+    expect(parseHeader(line)).toEqual({ version: 3, term: { cols: 80, rows: 24 } });
+  });
+
+  it("do not end a check with a head that is null", () => {
+    const check = new RecordingCheck();
+    for (const line of [`${header}}`, seedLine(Buffer.alloc(32)), '# sluice {"head":null,"sig":"x"}'])
+      check.line(Buffer.from(line));
+    expect(check.end(Buffer.alloc(0))).toMatchObject({ verdict: "changed" });
   });
 });

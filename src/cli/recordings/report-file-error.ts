@@ -1,0 +1,13 @@
+import { maskControls } from "../../observability/mask-controls.ts";
+import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
+
+/** Runs a command on recordings; a file that is none, or unreadable, is one line and exit code 1. */
+export async function reportingFileErrors(name: string, run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof RecordingFileError)) throw error;
+    process.stderr.write(`sluice ${name}: ${maskControls(error.message)}\n`);
+    return 1;
+  }
+}

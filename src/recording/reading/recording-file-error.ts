@@ -1,0 +1,20 @@
+/** A file cannot be used as what it should be. The message is one line, for the user. */
+export class RecordingFileError extends Error {
+  override readonly name = "RecordingFileError";
+}
+
+const WORDS: Readonly<Record<string, (file: string) => string>> = {
+  ENOENT: (file) => `there is no file ${file}`,
+  ENOTDIR: (file) => `there is no file ${file}`,
+  EACCES: (file) => `there is no permission for ${file}`,
+  EPERM: (file) => `there is no permission for ${file}`,
+  EISDIR: (file) => `${file} is a folder`,
+};
+
+/** The system's error in our words; another error as it is. */
+export function fileErrorOf(error: unknown, file: string): unknown {
+  if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  const message = WORDS[code ?? ""]?.(file) ?? `${file} cannot be used: ${code}`;
+  return new RecordingFileError(message, { cause: error });
+}
