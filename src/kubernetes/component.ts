@@ -17,7 +17,7 @@ import type { Component, Health } from "../lifecycle/component.ts";
 import { Started } from "../lifecycle/started.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
-import type { GatewayContext } from "../sessions/context.ts";
+import type { ClusterContext } from "../sessions/context.ts";
 import { type AdmissionVerdict, type ConnectSession, judgeOnce } from "./admission-verdict.ts";
 import { ApiClient } from "./api-client.ts";
 import { ApiServerEndpoints, reservesApiServers } from "./api-server-endpoints.ts";
@@ -34,7 +34,7 @@ const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingre
 
 export interface BuiltCluster extends Component {
   readonly store: ClusterStore;
-  readonly lookUp: GatewayContext["lookUp"];
+  readonly lookUp: ClusterContext["lookUp"];
   /** Current addresses of the live API (kubeconfig and endpoints); no node may have one. */
   listApiEndpoints(): readonly { readonly host: string; readonly port: number }[];
   /** The server that other requests go to; undefined if the cluster state comes from manifests. */

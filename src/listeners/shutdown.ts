@@ -1,5 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
-import type { GatewayContext } from "../sessions/context.ts";
+import type { ResumableRunContext } from "../sessions/context.ts";
 import type { Listener } from "./listener.ts";
 import { settlesWithin } from "./settles-within.ts";
 
@@ -21,7 +21,7 @@ export async function drainGateway(
     timeouts,
     clock,
     logger,
-  }: Pick<GatewayContext, "sessions" | "resumable" | "peers" | "timeouts" | "clock" | "logger">,
+  }: Pick<ResumableRunContext, "sessions" | "resumable" | "peers" | "timeouts" | "clock" | "logger">,
   listener: FinishingListener & Pick<Listener, "drain">,
 ): Promise<void> {
   const startedMs = clock.now();

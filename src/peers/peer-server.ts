@@ -10,7 +10,7 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
 import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.ts";
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
-import type { GatewayContext } from "../sessions/context.ts";
+import type { ResumableRunContext } from "../sessions/context.ts";
 import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";
 import {
   type EndRequest,
@@ -114,7 +114,7 @@ export interface PeerServerParts {
     endInReplica(request: EndRequest): Promise<EndResult>;
   };
   readonly gateway: Pick<
-    GatewayContext,
+    ResumableRunContext,
     "resumable" | "sessions" | "clock" | "limits" | "timeouts" | "logger"
   >;
 }

@@ -1,10 +1,10 @@
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { Relay } from "./carriers/relay.ts";
-import type { GatewayContext } from "./context.ts";
+import type { SessionRunContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 
 /** The gateway's parts that a forwarded upgrade needs. */
-export type ForwardingContext = Pick<GatewayContext, "clock" | "sessions" | "timeouts" | "bandwidth">;
+export type ForwardingContext = Pick<SessionRunContext, "clock" | "sessions" | "timeouts" | "bandwidth">;
 
 /** Carries a forwarded upgrade that is not an exec, attach or port-forward. */
 export function carryForwarded(

@@ -26,15 +26,15 @@ import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
 import type { SessionInfo } from "./session-info.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** Everything that the steps of a request need. app.ts builds it once. */
-export interface GatewayContext {
+/** Identifies the user of a request, and decides what it may do. */
+export interface AccessContext {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly impersonation: Impersonation;
-  /** Absent: every authorized user may stream. */
-  readonly policy?: GatewayPolicy | undefined;
-  /** Absent: nothing is recorded. */
-  readonly audit?: AuditLog | undefined;
+}
+
+/** Finds the node of a pod, and the way to it. */
+export interface ClusterContext {
   readonly cluster: Cluster;
   /**
    * Loads a pod and its node that no watch has delivered yet; undefined if the cluster knows both.
@@ -42,28 +42,47 @@ export interface GatewayContext {
    */
   readonly lookUp?: ((namespace: string, pod: string) => Promise<void> | undefined) | undefined;
   readonly gates: FeatureGates;
-  readonly limits: Limits;
-  readonly timeouts: Timeouts;
   readonly kubelet: KubeletOptions;
   /** Observed behaviour of nodes. */
   readonly nodes: KnownNodes;
+}
+
+/** Runs an admitted session, on every leg. */
+export interface SessionRunContext {
   readonly clock: SessionClock;
+  readonly limits: Limits;
+  readonly timeouts: Timeouts;
+  readonly logger: Logger;
+  readonly metrics: ListenerMetrics;
+  readonly sessions: Sessions;
+  /** Absent: every authorized user may stream. */
+  readonly policy?: GatewayPolicy | undefined;
   /** Absent: no bandwidth limit. */
   readonly bandwidth?: Bandwidth | undefined;
-  readonly sessions: Sessions;
-  /** Absent: no session outlives its connection. */
-  readonly resumable?: ResumableSessions | undefined;
-  /** Absent: this gateway is the only replica. */
-  readonly peers?: SessionPeers | undefined;
-  readonly metrics: ListenerMetrics;
-  readonly logger: Logger;
-  /** Absent: nothing is traced. */
-  readonly tracing?: Tracing | undefined;
   /**
    * Awaited before each dial; gives the session further observers, or refuses it by StatusError. Its plan
    * may still change.
    */
   readonly beforeDial?: BeforeDial | undefined;
+}
+
+/** Keeps sessions when their connection breaks. */
+export interface ResumptionContext {
+  /** Absent: no session outlives its connection. */
+  readonly resumable?: ResumableSessions | undefined;
+  /** Absent: this gateway is the only replica. */
+  readonly peers?: SessionPeers | undefined;
+}
+
+/** Runs a session that may be resumed. */
+export type ResumableRunContext = SessionRunContext & ResumptionContext;
+
+/** The gateway's parts, which app.ts builds once. Steps of a request ask for one of its contracts. */
+export interface GatewayContext extends AccessContext, ClusterContext, ResumableRunContext {
+  /** Absent: nothing is recorded. */
+  readonly audit?: AuditLog | undefined;
+  /** Absent: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
   /** Absent: no session is recorded. */
   readonly recordingRules?: RecordingRules | undefined;
 }
@@ -98,12 +117,6 @@ export interface SessionPeers {
 export interface OwnerRelay extends OwnerConnection {
   end(): void;
 }
-
-/** The parts that running an admitted session needs, on every leg. */
-export type SessionRunContext = Pick<
-  GatewayContext,
-  "bandwidth" | "beforeDial" | "clock" | "limits" | "logger" | "metrics" | "policy" | "sessions" | "timeouts"
->;
 
 /** The configured rules, and the counters for their limits. */
 export interface GatewayPolicy {

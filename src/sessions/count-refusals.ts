@@ -1,6 +1,6 @@
 import { StatusError } from "@sluice/client/internal/api/status";
 import { clientOfferOf } from "./client-offer.ts";
-import type { GatewayContext } from "./context.ts";
+import type { SessionRunContext } from "./context.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import { wantsNewProtocol } from "./plan.ts";
 import type { StreamingPath } from "./streaming-request.ts";
@@ -9,7 +9,7 @@ import type { StreamingPath } from "./streaming-request.ts";
 export async function countingRefusals<Decided>(
   path: StreamingPath,
   incoming: IncomingStreaming,
-  gateway: Pick<GatewayContext, "logger" | "metrics">,
+  gateway: Pick<SessionRunContext, "logger" | "metrics">,
   decide: () => Promise<Decided>,
 ): Promise<Decided> {
   try {

@@ -8,7 +8,7 @@ import { checkWebSocketAnswer } from "@sluice/client/internal/http/upgrade/webso
 import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
-import type { GatewayContext } from "./context.ts";
+import type { SessionRunContext } from "./context.ts";
 import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumable/resumable-upgrade.ts";
 import type { UpstreamRequest } from "./upstream-request.ts";
 
@@ -29,7 +29,7 @@ interface SessionRequestOptions {
 export async function requestSession(
   endpoint: UpstreamEndpoint,
   { method, path, headers, upgrade, webSocket }: UpstreamRequest,
-  { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
+  { limits, timeouts }: Pick<SessionRunContext, "limits" | "timeouts">,
   { signal, connect, resume, trace }: SessionRequestOptions,
 ): Promise<UpgradeResponse> {
   const request: UpgradeRequest = {

@@ -6,7 +6,7 @@ import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { timesOf } from "../../sessions/admission.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { ClusterContext, GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
@@ -112,7 +112,7 @@ interface KnownPod {
  * Every pod that the session may reach. Throws StatusError 404 for an unknown pod, whose labels
  * could be anything.
  */
-async function podsOf({ namespace, to }: ProxiedSession, gateway: GatewayContext): Promise<KnownPod[]> {
+async function podsOf({ namespace, to }: ProxiedSession, gateway: ClusterContext): Promise<KnownPod[]> {
   if ("pod" in to) {
     await gateway.lookUp?.(namespace, to.pod);
     const pod = gateway.cluster.getPod(namespace, to.pod);

@@ -9,7 +9,7 @@ import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { AccessContext, ClusterContext, GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
 import {
@@ -65,7 +65,7 @@ export async function admitStreaming(
 function planToNode(
   { subresource, offer }: StreamingRequest,
   { node }: StreamingTarget,
-  { nodes, gates }: GatewayContext,
+  { nodes, gates }: ClusterContext,
 ): Plan {
   return planFor(subresource, offer, nodes.capabilityOf(node), {
     TranslateStreamCloseWebsocketRequests: gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
@@ -81,7 +81,7 @@ function planToNode(
 export async function admitUser(
   path: StreamingPath,
   incoming: IncomingStreaming,
-  gateway: GatewayContext,
+  gateway: AccessContext & ClusterContext,
 ): Promise<{ readonly user: RequestUser; requireCreate(): Promise<void> }> {
   if (incoming.method !== "GET" && incoming.method !== "POST")
     throw WIRE_ERRORS["method-not-allowed"].streaming({ method: incoming.method });

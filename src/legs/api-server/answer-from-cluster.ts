@@ -11,7 +11,12 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { readReview } from "../../listeners/request-body.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type {
+  AccessContext,
+  ClusterContext,
+  GatewayContext,
+  SessionRunContext,
+} from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
@@ -54,7 +59,10 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
   };
 }
 
-export function readOnlyOptions(gateway: GatewayContext, gitVersion: string): ReadOnlyApiOptions {
+export function readOnlyOptions(
+  gateway: ClusterContext & SessionRunContext,
+  gitVersion: string,
+): ReadOnlyApiOptions {
   return {
     version: { gitVersion, runtime: process.version, platform: `${process.platform}/${goArchitecture()}` },
     now: () => new Date(),
@@ -65,7 +73,7 @@ export function readOnlyOptions(gateway: GatewayContext, gitVersion: string): Re
 /** The authorized user; undefined if the path needs none. */
 async function requireReader(
   incoming: IncomingStreaming,
-  gateway: GatewayContext,
+  gateway: AccessContext,
 ): Promise<UserInfo | undefined> {
   if (PUBLIC_PATHS.includes(incoming.url.pathname)) return undefined;
   const user = await identify(incoming, gateway);

@@ -6,7 +6,7 @@ import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgra
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { ClusterContext, GatewayContext, SessionRunContext } from "../../sessions/context.ts";
 import type { Fallback, Refusal } from "../../sessions/leg.ts";
 import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";
 import { planAfter, webSocketPathOf } from "../../sessions/plan.ts";
@@ -68,7 +68,7 @@ export function apiServerLeg(
  * connection or a wrong 101 may hide a started command: the path is marked, and the client gets the
  * error (docs/node-capability.md).
  */
-function fallbackOver(gateway: GatewayContext): Fallback<ApiServerAdmission> {
+function fallbackOver(gateway: ClusterContext & SessionRunContext): Fallback<ApiServerAdmission> {
   return {
     planAfter,
     replan: (admission, plan, refusal) => {
@@ -101,7 +101,7 @@ function causeOf(refusal: Refusal) {
  */
 function firstMessageObserverFor(
   { plan, request: { subresource }, target }: ApiServerAdmission,
-  { nodes, logger }: Pick<GatewayContext, "nodes" | "logger">,
+  { nodes, logger }: ClusterContext & SessionRunContext,
 ): FirstMessageObserver | undefined {
   if (planAfter(plan, subresource) === undefined) return undefined;
   const path = webSocketPathOf(subresource);
@@ -152,7 +152,7 @@ async function dialApiServer(
   { user, request, plan, trace }: ApiServerAdmission,
   signal: AbortSignal,
   apiServer: ApiServerUpstream,
-  gateway: GatewayContext,
+  gateway: SessionRunContext,
 ): Promise<UpgradeResponse> {
   const { impersonates, ownCredentials, pathPrefix = "", upstream } = apiServer;
   const named: HeaderList = impersonates ? await impersonationLines(user, apiServer, gateway) : [];

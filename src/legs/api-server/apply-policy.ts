@@ -5,7 +5,7 @@ import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { StreamingTarget } from "../../cluster/locate.ts";
 import type { AppliedPolicy } from "../../sessions/admission.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { ClusterContext, SessionRunContext } from "../../sessions/context.ts";
 import type { Plan } from "../../sessions/plan.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 
@@ -18,7 +18,7 @@ export function applyPolicy(
   request: StreamingRequest,
   target: StreamingTarget,
   plan: Plan,
-  { policy, cluster }: Pick<GatewayContext, "policy" | "cluster">,
+  { policy, cluster }: Pick<SessionRunContext, "policy"> & Pick<ClusterContext, "cluster">,
 ): AppliedPolicy {
   const { namespace, pod, subresource, command, streams, reason } = request;
   const known = cluster.getPod(namespace, pod);

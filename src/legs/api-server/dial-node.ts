@@ -6,7 +6,7 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
-import type { GatewayContext, KubeletOptions } from "../../sessions/context.ts";
+import type { ClusterContext, KubeletOptions, ResumableRunContext } from "../../sessions/context.ts";
 import { type Plan, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
 import { requestSession } from "../../sessions/request-session.ts";
 import type { ResumableUpgradeOptions } from "../../sessions/resumable/resumable-upgrade.ts";
@@ -22,7 +22,7 @@ export async function dialNode(
   { target, request, plan, trace }: ApiServerAdmission,
   kubeletRequest: UpstreamRequest,
   signal: AbortSignal,
-  gateway: GatewayContext,
+  gateway: ClusterContext & ResumableRunContext,
 ): Promise<UpgradeResponse> {
   const endpoint = await endpointOf(target.node, gateway.kubelet);
   const ticket = gateway.nodes.admit(target.node);
@@ -58,7 +58,7 @@ export async function dialNode(
 async function requestFromNode(
   node: string,
   plan: Plan,
-  { clock, logger, resumable }: GatewayContext,
+  { clock, logger, resumable }: ResumableRunContext,
   request: (resume?: ResumableUpgradeOptions) => Promise<UpgradeResponse>,
 ): Promise<UpgradeResponse> {
   const settle = plan.offersNewProtocol ? resumable?.admitUpstream() : undefined;

@@ -21,7 +21,7 @@ import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts"
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeAnswer, writeStatus } from "../../listeners/write-answer.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { AccessContext, ClusterContext, GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
@@ -42,7 +42,7 @@ const KNOWN_POD_ANSWER_MS = 10_000;
 const POD_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/;
 
 /** Whether this reads one pod that Sluice follows; kubectl does so before each session. */
-function readsKnownPod({ method, url }: IncomingStreaming, { cluster }: GatewayContext): boolean {
+function readsKnownPod({ method, url }: IncomingStreaming, { cluster }: ClusterContext): boolean {
   const [, namespace, name] = POD_PATH.exec(url.pathname) ?? [];
   if (method !== "GET" || cluster.freshnessOf === undefined || url.searchParams.has("watch")) return false;
   return namespace !== undefined && name !== undefined && cluster.getPod(namespace, name) !== undefined;
@@ -218,7 +218,7 @@ class ApiServerForwarder implements OtherRequests {
 function userOnce(
   incoming: IncomingStreaming,
   admitted: AdmittedProxied | undefined,
-  gateway: GatewayContext,
+  gateway: AccessContext,
 ): () => Promise<RequestUser> {
   let user: Promise<RequestUser> | undefined;
   return () => {

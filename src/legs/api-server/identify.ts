@@ -2,14 +2,14 @@ import { traced } from "@sluice/client/internal/observability/trace";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { AccessContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
  * Authenticates and audits a request's user, and impersonates if requested and allowed. Throws
  * StatusError 401, 403, or 503 if a required audit log cannot be written.
  */
-export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<RequestUser> {
+export async function identify(incoming: IncomingStreaming, gateway: AccessContext): Promise<RequestUser> {
   const { headers, method, url, notes, trail } = incoming;
   const caller = await traced(incoming.trace, "authenticate", () =>
     gateway.authenticator.authenticate(incoming),

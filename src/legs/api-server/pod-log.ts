@@ -13,7 +13,7 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { locate } from "../../cluster/locate.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { ClusterContext, SessionRunContext } from "../../sessions/context.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import { endpointOf } from "./dial-node.ts";
 
@@ -51,7 +51,7 @@ export async function answerPodLog(
   method: string,
   query: URLSearchParams,
   downstream: HttpDownstream,
-  gateway: GatewayContext,
+  gateway: ClusterContext & Pick<SessionRunContext, "limits" | "timeouts">,
 ): Promise<void> {
   if (method !== "GET") throw WIRE_ERRORS["method-not-allowed"].streaming({ method });
   const pod = gateway.cluster.getPod(namespace, podName);
@@ -105,7 +105,7 @@ async function relayLog(
   path: string,
   upstream: HttpUpstream,
   downstream: HttpDownstream,
-  { limits, timeouts }: GatewayContext,
+  { limits, timeouts }: Pick<SessionRunContext, "limits" | "timeouts">,
 ): Promise<void> {
   const answer = await ask(path, upstream, downstream, timeouts.upgradeResponseMs);
   const status = answer.statusCode ?? 0;

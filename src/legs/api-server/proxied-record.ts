@@ -1,4 +1,4 @@
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { SessionRunContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionOwner } from "../../sessions/lifecycle.ts";
 import type { SessionReport } from "../../sessions/session.ts";
@@ -14,13 +14,13 @@ export class ProxiedRecord implements SessionOwner {
   readonly info: SessionInfo;
   readonly onOver: () => void;
   readonly #incoming: IncomingStreaming;
-  readonly #gateway: GatewayContext;
+  readonly #gateway: SessionRunContext;
   readonly #startedMs: number;
 
   constructor(
     { target, user }: AdmittedProxied,
     incoming: IncomingStreaming,
-    gateway: GatewayContext,
+    gateway: SessionRunContext,
     onOver: () => void,
   ) {
     const { name, requestedBy } = user;

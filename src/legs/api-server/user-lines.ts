@@ -5,7 +5,7 @@ import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { REQUESTED_BY_KEY } from "../../kubernetes/required-rules.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { SessionRunContext } from "../../sessions/context.ts";
 
 /**
  * The user as impersonation headers, plus our own credentials, for a request without the caller's
@@ -14,7 +14,7 @@ import type { GatewayContext } from "../../sessions/context.ts";
 export async function impersonationLines(
   user: UserInfo,
   apiServer: ApiServerUpstream,
-  gateway: Pick<GatewayContext, "logger">,
+  gateway: Pick<SessionRunContext, "logger">,
 ): Promise<HeaderLine[]> {
   const own = await ownLines(apiServer.ownCredentials, gateway);
   return [...impersonationHeaders(user, apiServer), ...own];
@@ -26,7 +26,7 @@ export async function impersonationLines(
  */
 async function ownLines(
   credentials: ApiServerUpstream["ownCredentials"],
-  { logger }: Pick<GatewayContext, "logger">,
+  { logger }: Pick<SessionRunContext, "logger">,
 ): Promise<HeaderList> {
   try {
     const lines = (await credentials?.headers()) ?? [];

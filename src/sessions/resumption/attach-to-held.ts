@@ -7,7 +7,7 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
-import type { GatewayContext } from "../context.ts";
+import type { ResumptionContext } from "../context.ts";
 import type { IncomingStreaming } from "../incoming-request.ts";
 import type { PendingClient } from "../pending-client.ts";
 
@@ -23,7 +23,7 @@ export function attachToHeld(
   user: UserInfo,
   { method, headers, url, trail }: ResumedRequest,
   client: PendingClient,
-  { resumable }: Pick<GatewayContext, "resumable">,
+  { resumable }: ResumptionContext,
 ): void {
   const key = webSocketKeyOf({ method, headers });
   if (resumable === undefined) throw WIRE_ERRORS["resumption-off"].streaming();

@@ -8,7 +8,7 @@ import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requestUrlOf } from "../../http/request-url.ts";
-import type { GatewayContext } from "../context.ts";
+import type { ResumableRunContext, SessionRunContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
 import type { Responder } from "../responder.ts";
 import { resumptionIn } from "../resumable/resumable-sessions.ts";
@@ -22,7 +22,7 @@ import { resumeSession } from "./resume-session.ts";
  */
 const MAX_HEAD_BYTES = 1024 * 1024;
 
-type OwnerContext = Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">;
+type OwnerContext = Pick<ResumableRunContext, "resumable" | "clock" | "timeouts" | "logger">;
 
 export function ownerServerBounds({ timeouts }: Pick<OwnerContext, "timeouts">): Http1Bounds {
   const { handshakeMs: headMs, keepAliveMs } = timeouts;
@@ -55,7 +55,7 @@ export function takeFromReplica(
   request: IncomingMessage,
   socket: Duplex,
   early: Buffer,
-  gateway: OwnerContext & Pick<GatewayContext, "limits" | "sessions">,
+  gateway: OwnerContext & Pick<SessionRunContext, "limits" | "sessions">,
   responder: Responder,
 ): Promise<void> {
   const withoutPeers = { ...gateway, peers: undefined };

@@ -11,7 +11,7 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
-import type { GatewayContext } from "../context.ts";
+import type { SessionRunContext } from "../context.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { type OwnerConnection, OwnerGoneError } from "../resumable/owner-connection.ts";
@@ -20,7 +20,7 @@ import type { ResumedRequest } from "./attach-to-held.ts";
 import { callerLine } from "./caller-line.ts";
 
 /** The gateway's parts that proxying a resumption needs. */
-type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
+type ElsewhereContext = Pick<SessionRunContext, "clock" | "limits" | "sessions" | "timeouts"> & {
   readonly resumable: ResumableSessions;
 };
 

@@ -1,16 +1,11 @@
 import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import type { GatewayContext } from "../context.ts";
+import type { ResumptionContext, SessionRunContext } from "../context.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { atSocket, type OwnerConnection } from "../resumable/owner-connection.ts";
 import { attachToHeld, type ResumedRequest, webSocketKeyOf } from "./attach-to-held.ts";
 import { proxyResume } from "./proxy-resume.ts";
-
-type ResumingContext = Pick<
-  GatewayContext,
-  "resumable" | "peers" | "clock" | "limits" | "sessions" | "timeouts"
->;
 
 /**
  * Resumes a session over this connection, for an authorized user. Proxies to the process that owns it.
@@ -21,7 +16,7 @@ export async function resumeSession(
   user: UserInfo,
   incoming: ResumedRequest,
   client: PendingClient,
-  gateway: ResumingContext,
+  gateway: ResumptionContext & Pick<SessionRunContext, "clock" | "limits" | "sessions" | "timeouts">,
 ): Promise<void> {
   const { resumable, peers, timeouts } = gateway;
   const place = resumable?.owner?.placeOf(resumption.session) ?? { at: "here" };

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../../access/user-info.ts";
 import type { Admission } from "../admission.ts";
-import type { GatewayContext, SessionRunContext } from "../context.ts";
+import type { ResumableRunContext } from "../context.ts";
 import type { Downstream } from "../downstream.ts";
 import type { IncomingStreaming } from "../incoming-request.ts";
 import type { Leg } from "../leg.ts";
@@ -20,7 +20,7 @@ export async function runResumable<A extends Admission>(
   leg: ResumableLeg<A>,
   incoming: IncomingStreaming,
   client: PendingClient,
-  gateway: SessionRunContext & Pick<GatewayContext, "resumable" | "peers">,
+  gateway: ResumableRunContext,
 ): Promise<void> {
   const resumption = resumptionIn(incoming.headers);
   if (resumption === undefined) return await runSession(leg, incoming, client, gateway);
