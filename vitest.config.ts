@@ -25,6 +25,7 @@ const PROPERTIES = [
 
 /** They count the process's own sockets, handles or memory, and may not share it with what another file left open a moment ago. */
 const ALONE = [
+  "test/architecture/walks.test.ts",
   "test/fuzz/byte-by-byte.test.ts",
   "test/integration/client/bulk-streams.test.ts",
   "test/integration/client/connect.test.ts",
@@ -78,7 +79,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/architecture/**/*.test.ts"],
-          exclude: PROPERTIES,
+          exclude: [...PROPERTIES, ...ALONE],
           pool: "threads",
           isolate: false,
         },

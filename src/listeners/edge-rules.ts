@@ -10,7 +10,7 @@ import {
   headerValues,
   listElements,
 } from "@sluice/client/internal/http/header-list";
-import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer.ts";
+import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer-tokens.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Edge } from "../config/sections/edge.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";

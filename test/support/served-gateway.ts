@@ -41,6 +41,8 @@ export interface LogLine extends Readonly<Record<string, unknown>> {
 export interface ServeOptions {
   /** Of node, before the program. */
   readonly nodeArguments?: readonly string[];
+  /** The module of node that serves, instead of the program as users run it. */
+  readonly program?: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** Where it runs; where we do unless given. */
   readonly folder?: string;
@@ -51,9 +53,11 @@ export interface ServeOptions {
 /** `sluice serve` as a process, until its log says that it is ready. The only place where tests start one that serves. */
 export async function serveGateway(
   configurationFile: string,
-  { nodeArguments = [], environment = {}, folder, sockets }: ServeOptions = {},
+  { nodeArguments = [], program: module, environment = {}, folder, sockets }: ServeOptions = {},
 ): Promise<ServedGateway> {
-  const [program, args] = sluiceCommand("serve", "--config", configurationFile);
+  const [user, userArguments] = sluiceCommand("serve", "--config", configurationFile);
+  const program = module === undefined ? user : process.execPath;
+  const args = module === undefined ? userArguments : [module, ...userArguments.slice(1)];
   const own = [...nodeArguments, ...args];
   const script = `LISTEN_PID=${sockets?.owner ?? "$$"} exec "$@"`;
   const [file, fileArguments] =

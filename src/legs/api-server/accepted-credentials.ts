@@ -1,6 +1,5 @@
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
-import { bearerTokenOf } from "../../access/authn/bearer.ts";
-import { TokenDigests } from "../../access/authn/token-digests.ts";
+import { bearerTokenOf, TokenDigests } from "../../access/authn/bearer-tokens.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**

@@ -11,7 +11,7 @@ import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
-import { identify } from "./identify.ts";
+import { identify } from "./admit-streaming.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
 /** The decisions about a session through a proxy subresource. */

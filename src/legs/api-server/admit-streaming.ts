@@ -1,15 +1,25 @@
 import { traced } from "@sluice/client/internal/observability/trace";
+import { tunnelOffers } from "@sluice/protocols/portforward";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
+import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
+import { requirePolicy } from "../../access/policy/require-policy.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requireFresh, SESSION_KINDS } from "../../cluster/freshness.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import type { Admission } from "../../sessions/admission.ts";
+import type { Admission, AppliedPolicy } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
-import type { AccessContext, ClusterContext, GatewayContext } from "../../sessions/context.ts";
+import type {
+  AccessContext,
+  ClusterContext,
+  GatewayContext,
+  SessionRunContext,
+} from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
 import {
@@ -17,8 +27,6 @@ import {
   type StreamingPath,
   type StreamingRequest,
 } from "../../sessions/streaming-request.ts";
-import { applyPolicy } from "./apply-policy.ts";
-import { identify } from "./identify.ts";
 
 /**
  * Returns the admission rule that may judge the session; undefined if none may, and the session goes
@@ -108,4 +116,75 @@ export async function admitUser(
     requireCreate: () =>
       traced(incoming.trace, "authorize", () => requireCreatePermission(authorizer, attributes, isGateOn)),
   };
+}
+
+/**
+ * Authenticates and audits a request's user, and impersonates if requested and allowed. Throws
+ * StatusError 401, 403, or 503 if a required audit log cannot be written.
+ */
+export async function identify(incoming: IncomingStreaming, gateway: AccessContext): Promise<RequestUser> {
+  const { headers, method, url, notes, trail } = incoming;
+  const caller = await traced(incoming.trace, "authenticate", () =>
+    gateway.authenticator.authenticate(incoming),
+  );
+  if (caller === undefined) throw WIRE_ERRORS.unauthenticated.streaming();
+  if (notes !== undefined) notes.user = caller.name;
+  await trail?.received(caller);
+  const line = { method, path: url.pathname, query: url.searchParams };
+  const impersonated = await gateway.impersonation.decide(caller, headers, (user) =>
+    requestAttributes(user, line),
+  );
+  await incoming.admit?.(`user ${impersonated?.user.name ?? caller.name}`);
+  if (impersonated === undefined) return caller;
+  const { user } = impersonated;
+  if (notes !== undefined) {
+    notes.user = user.name;
+    notes.requestedBy = caller.name;
+  }
+  trail?.impersonating(impersonated);
+  // The session lives by the credentials that came with it.
+  return { ...user, requestedBy: caller.name, expiresAtMs: caller.expiresAtMs };
+}
+
+/**
+ * Applies policy once user, pod and container are known. Throws StatusError 403 that names the
+ * rule, and 404 if the pod was deleted or replaced.
+ */
+export function applyPolicy(
+  user: UserInfo,
+  request: StreamingRequest,
+  target: StreamingTarget,
+  plan: Plan,
+  { policy, cluster }: Pick<SessionRunContext, "policy"> & Pick<ClusterContext, "cluster">,
+): AppliedPolicy {
+  const { namespace, pod, subresource, command, streams, reason } = request;
+  const known = cluster.getPod(namespace, pod);
+  if (known === undefined || known.metadata.uid !== target.podUid)
+    throw WIRE_ERRORS["pod-unknown"].streaming({ name: pod });
+  const wanted: WantedSession = {
+    user: user.name,
+    groups: user.groups,
+    namespace,
+    podLabels: known.metadata.labels ?? {},
+    container: target.container,
+    subresource,
+    command,
+    tty: streams.tty,
+    stdin: streams.stdin,
+    ports: knownPorts(request),
+    reason,
+  };
+  // Sluice reads SPDY as it passes, but SPDY in a WebSocket only if the WebSocket ends here.
+  const canSeePorts = plan.kind === "tunnel" || request.offer.transport === "spdy";
+  return { ...requirePolicy(policy?.rules ?? [], wanted, pod, canSeePorts), reason };
+}
+
+/**
+ * Only the legacy WebSocket port-forward names its ports in the URL; SPDY, tunnelled or not, names
+ * them in stream headers.
+ */
+function knownPorts({ subresource, offer, ports }: StreamingRequest): readonly number[] | undefined {
+  if (subresource !== "portforward") return [];
+  if (offer.transport !== "websocket" || tunnelOffers(offer.protocols).length > 0) return undefined;
+  return ports;
 }

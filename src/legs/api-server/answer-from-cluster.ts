@@ -18,8 +18,8 @@ import type {
   SessionRunContext,
 } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { identify } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
-import { identify } from "./identify.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 
 /** Kubernetes' role system:public-info-viewer lets everyone read these, authenticated or not. */

@@ -15,8 +15,13 @@ import { type ResumableLeg, resumableClient } from "../../sessions/resumption/ru
 import type { StreamingPath, StreamingRequest } from "../../sessions/streaming-request.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import { type ApiServerAdmission, admitStreaming, admitUser, type JudgeConnect } from "./admit-streaming.ts";
-import { applyPolicy } from "./apply-policy.ts";
+import {
+  type ApiServerAdmission,
+  admitStreaming,
+  admitUser,
+  applyPolicy,
+  type JudgeConnect,
+} from "./admit-streaming.ts";
 import { dialNode } from "./dial-node.ts";
 import { impersonationLines } from "./user-lines.ts";
 

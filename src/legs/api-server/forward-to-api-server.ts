@@ -27,9 +27,9 @@ import type { PendingClient } from "../../sessions/pending-client.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { AcceptedCredentials } from "./accepted-credentials.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
+import { identify } from "./admit-streaming.ts";
 import { readOnlyOptions } from "./answer-from-cluster.ts";
 import type { OtherRequests } from "./api-server.ts";
-import { identify } from "./identify.ts";
 import { ProxiedRecord } from "./proxied-record.ts";
 import { impersonationLines } from "./user-lines.ts";
 
