@@ -9,6 +9,7 @@ import {
   type SessionStream,
   type Side,
   STDERR,
+  STDIN,
 } from "../sessions/observers/session-observer.ts";
 import type { SessionReport } from "../sessions/session.ts";
 import type { SessionRecording } from "./session-recording.ts";
@@ -28,7 +29,7 @@ interface Loss {
 /** Records an exec or attach: copies what it sees into the queue. */
 export class CommandRecorder implements SessionObserver {
   readonly isRequired: boolean;
-  readonly payload: ObservedPayload = { node: true, sizes: true };
+  readonly payload: ObservedPayload;
   readonly #recording: SessionRecording;
   readonly #maxOutputBytes: number;
   readonly #sizes = new ResizeDecoder();
@@ -38,9 +39,17 @@ export class CommandRecorder implements SessionObserver {
   #status: Buffer[] = [];
   #statusBytes = 0;
 
-  constructor(recording: SessionRecording, maxOutputBytes: number) {
+  #isInputLost = false;
+
+  /** `takes`: whether input goes to the thread, and whether stdout is an archive, which is bounded there. */
+  constructor(
+    recording: SessionRecording,
+    maxOutputBytes: number,
+    takes: { readonly input: boolean; readonly archive: boolean } = { input: false, archive: false },
+  ) {
     this.#recording = recording;
-    this.#maxOutputBytes = maxOutputBytes;
+    this.#maxOutputBytes = takes.archive ? Number.POSITIVE_INFINITY : maxOutputBytes;
+    this.payload = { node: true, sizes: true, input: takes.input };
     this.isRequired = recording.isRequired;
   }
 
@@ -50,6 +59,7 @@ export class CommandRecorder implements SessionObserver {
 
   onData(stream: SessionStream, from: Side, part: Uint8Array): SessionEnd | undefined {
     if (from === "node") return this.#output(stream === STDERR ? "stderr" : "stdout", part);
+    if (stream === STDIN) return this.#input(part);
     if (stream === RESIZE) this.#resize(part);
     return undefined;
   }
@@ -69,6 +79,8 @@ export class CommandRecorder implements SessionObserver {
 
   onEnd({ cause }: SessionReport): Promise<void> {
     this.#endLoss();
+    const { queue, nowMs } = this.#recording;
+    if (this.#isInputLost) queue.event(nowMs, "m", "input that is not recorded: the queue was full");
     const exitCode = cause === "completed" ? this.#exitCode() : undefined;
     return this.#recording.end({ cause, exitCode, countedBytes: this.#countedBytes }, this.#recordedBytes);
   }
@@ -93,6 +105,17 @@ export class CommandRecorder implements SessionObserver {
     this.#loss.bytes += own.byteLength;
     this.#loss.hash.update(own);
     return undefined;
+  }
+
+  #input(part: Uint8Array): SessionEnd | undefined {
+    const recording = this.#recording;
+    if (recording.failure !== undefined) return recording.failure;
+    if (!this.#isInputLost && recording.queue.add("input", recording.nowMs, part)) {
+      if (recording.queue.isFilling) recording.hold();
+      return undefined;
+    }
+    this.#isInputLost = true;
+    return recording.fail("the recording takes no more input");
   }
 
   #resize(part: Uint8Array): void {

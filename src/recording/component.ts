@@ -12,6 +12,7 @@ import type { Component } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RecordingMetrics } from "../observability/recording-metrics.ts";
 import type { BeforeDial, RecordingRules } from "../sessions/context.ts";
+import { archiveUseOf } from "./archive-command.ts";
 import { CommandRecorder } from "./command-recorder.ts";
 import { ForwardRecorder } from "./forward-recorder.ts";
 import { recordingFileOf } from "./recorded-facts.ts";
@@ -79,7 +80,7 @@ export async function buildRecording(
         return [
           info.subresource === "portforward"
             ? new ForwardRecorder(recording, maxOutputBytes)
-            : new CommandRecorder(recording, maxOutputBytes),
+            : new CommandRecorder(recording, maxOutputBytes, takenOf(rule, session.request)),
         ];
       } catch (error) {
         metrics.notBegun();
@@ -103,6 +104,15 @@ export async function buildRecording(
     },
     stop: () => recorder.stop(),
   };
+}
+
+/** Input is wanted for a terminal's echo, and for archives that are unpacked. */
+function takenOf(
+  { record }: RecordingRule,
+  { command, streams: { tty } }: Parameters<BeforeDial>[0]["request"],
+): { readonly input: boolean; readonly archive: boolean } {
+  const archive = tty ? undefined : archiveUseOf(command);
+  return { input: (record === "all" && tty) || archive === "unpack", archive: archive === "pack" };
 }
 
 /** The session's facts that rules match. */

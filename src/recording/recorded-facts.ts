@@ -1,16 +1,18 @@
 import type { RecordingRule } from "../config/sections/recording.ts";
 import type { SessionInfo } from "../sessions/session-info.ts";
+import { archiveUseOf } from "./archive-command.ts";
 import type { RecordedFacts } from "./format/asciicast.ts";
 
 /** The header's facts about a session. */
-export function factsOf(info: SessionInfo, { name }: RecordingRule): RecordedFacts {
+export function factsOf(info: SessionInfo, { name, record }: RecordingRule): RecordedFacts {
   const { id, startedAt, subresource, namespace, pod, node, user, requestedBy, plan, details } = info;
   const { container, command, tty, stdin, groups, client, protocol } = details ?? NO_DETAILS;
+  const archive = tty ? undefined : archiveUseOf(command);
   return {
     session: id,
     startedAt: startedAt.toISOString(),
     rule: name,
-    record: "output",
+    record: record === "all" ? "all" : "output",
     subresource,
     namespace,
     pod,
@@ -26,6 +28,7 @@ export function factsOf(info: SessionInfo, { name }: RecordingRule): RecordedFac
     plan: plan.kind,
     planReason: plan.reason,
     protocol,
+    ...(archive !== undefined && { archive }),
   };
 }
 

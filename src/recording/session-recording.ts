@@ -54,17 +54,21 @@ export class SessionRecording {
     if (info === undefined) return;
     this.info = info;
     this.#options.annotate("sluice.dev/recording", this.queue.file);
-    this.queue.begin(factsOf(info, this.#options.rule), {
-      onRoom: () => {
-        this.release();
-        onRoom();
+    const { rule, bounds } = this.#options;
+    this.queue.begin(
+      { facts: factsOf(info, rule), maxOutputBytes: bounds.maxOutputBytes },
+      {
+        onRoom: () => {
+          this.release();
+          onRoom();
+        },
+        onFailed: (problem) => {
+          this.#options.metrics.writeFailed();
+          this.fail(`the recording cannot be written: ${problem}`);
+        },
+        onGap: (bytes) => this.noteGap(bytes),
       },
-      onFailed: (problem) => {
-        this.#options.metrics.writeFailed();
-        this.fail(`the recording cannot be written: ${problem}`);
-      },
-      onGap: (bytes) => this.noteGap(bytes),
-    });
+    );
   }
 
   /** Reads nothing more from either side until the queue has room, or `maxHold` is over. */

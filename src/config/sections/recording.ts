@@ -15,8 +15,8 @@ const rule = table({
     checked(table(sessionMatch), checkSessionMatch),
   ),
   record: choice(
-    "`output`: what the client sees; of port-forwards, ports, times and bytes. `none`: not recorded.",
-    ["output", "none"],
+    "`output`: what the client sees; of port-forwards, ports, times and bytes. `all`: also the lines that a terminal's user typed and the terminal echoed. `none`: not recorded.",
+    ["output", "all", "none"],
     { default: "output" },
   ),
   recordOnFailure: choice(

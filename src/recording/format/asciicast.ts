@@ -28,6 +28,8 @@ export interface RecordedFacts {
   readonly plan: string;
   readonly planReason: string;
   readonly protocol: string;
+  /** Set if the command reads or writes a tar archive, of which digests are recorded. */
+  readonly archive?: "pack" | "unpack" | undefined;
 }
 
 export interface TerminalSize {
@@ -125,7 +127,7 @@ type JsonType = "string" | "number" | "boolean" | "strings";
 const TYPES = { timestamp: "number", command: "string", title: "string" } as const;
 const CLIENT = { address: "string", agent: "string" } as const;
 const FACTS: Readonly<
-  Record<Exclude<keyof RecordedFacts, "container" | "requestedBy" | "client">, JsonType>
+  Record<Exclude<keyof RecordedFacts, "container" | "requestedBy" | "archive" | "client">, JsonType>
 > = {
   session: "string",
   startedAt: "string",
@@ -147,9 +149,10 @@ const FACTS: Readonly<
 
 function areFacts(value: unknown): boolean {
   if (!isObject(value) || !hasTypes(value, FACTS)) return false;
-  const { container = "", requestedBy = "", client } = value;
+  const { container = "", requestedBy = "", archive = "pack", client } = value;
   return (
     hasTypes({ container, requestedBy }, { container: "string", requestedBy: "string" }) &&
+    (archive === "pack" || archive === "unpack") &&
     isObject(client) &&
     hasTypes(client, CLIENT)
   );

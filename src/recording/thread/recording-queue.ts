@@ -1,5 +1,5 @@
-import type { EventCode, RecordedFacts, TerminalSize } from "../format/asciicast.ts";
-import type { FinishedRecording } from "./session-writer.ts";
+import type { EventCode, TerminalSize } from "../format/asciicast.ts";
+import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 import type { PartKind } from "./slab.ts";
 import type { FromThread, LostOutput, RecordedEnd, ToThread } from "./thread-messages.ts";
 
@@ -52,10 +52,10 @@ export class RecordingQueue {
     this.#opened = opened;
   }
 
-  begin(facts: RecordedFacts, events: QueueEvents): void {
+  begin(begun: BegunRecording, events: QueueEvents): void {
     this.#events = events;
     if (this.#isGone) events.onFailed(THREAD_ENDED);
-    else this.#post({ kind: "begin", handle: this.#handle, facts });
+    else this.#post({ kind: "begin", handle: this.#handle, ...begun });
   }
 
   /** Copies a part; false if there is no room for it, and nothing was copied. */

@@ -107,7 +107,7 @@ export class RecordingService {
     switch (message.kind) {
       case "begin":
         recording.startedMs = performance.now();
-        recording.writer = new SessionWriter(file, message.facts, this.#key);
+        recording.writer = new SessionWriter(file, message, this.#key);
         recording.writer.onGap((bytes) => this.#answer({ kind: "gap", handle, bytes }));
         this.#flush(handle, recording);
         return;
@@ -211,6 +211,7 @@ function write(writer: SessionWriter, { kind, timeMs, bytes }: SlabPart): void {
       writer.event(timeMs, part.toString("latin1", 0, 1) as EventCode, part.toString("utf8", 1));
       return;
     case "input":
+      writer.input(timeMs, part);
       return;
   }
 }

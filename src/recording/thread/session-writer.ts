@@ -8,8 +8,10 @@ import {
   type TerminalSize,
 } from "../format/asciicast.ts";
 import { LineChain, seedLine } from "../format/chain.ts";
+import { EchoedInput } from "../format/echoed-input.ts";
 import { headLine, keyNameOf } from "../format/signed-head.ts";
 import { type DecodedPart, TextStream } from "../format/text-stream.ts";
+import { ArchiveRecord } from "./archive-record.ts";
 import type { RecordingFile } from "./recording-file.ts";
 
 /** A chunk of the chain ends after this much text, or a second (recorder-thread.ts). */
@@ -26,6 +28,12 @@ interface Gap {
   readonly fromMs: number;
   readonly hash: Hash;
   bytes: number;
+}
+
+export interface BegunRecording {
+  readonly facts: RecordedFacts;
+  /** For a command with an archive: the bound of what turns out to be none. */
+  readonly maxOutputBytes: number;
 }
 
 /** What a finished recording's head says, for the audit log. */
@@ -45,6 +53,8 @@ export class SessionWriter {
   readonly #facts: RecordedFacts;
   readonly #chain: LineChain;
   readonly #events = new EventLines();
+  readonly #archive: ArchiveRecord | undefined;
+  readonly #echo: EchoedInput | undefined;
   readonly #texts = { stdout: new TextStream(), stderr: new TextStream() };
   #stream: OutputStream = "stdout";
   #run: { readonly timeMs: number; readonly stream: OutputStream; text: string } | undefined;
@@ -56,11 +66,16 @@ export class SessionWriter {
   #gap: Gap | undefined;
   #onGap: (bytes: number) => void = () => {};
 
-  constructor(file: RecordingFile, facts: RecordedFacts, key: KeyObject) {
+  constructor(file: RecordingFile, { facts, maxOutputBytes }: BegunRecording, key: KeyObject) {
     const seed = randomBytes(32);
     this.#file = file;
     this.#facts = facts;
     this.#key = key;
+    this.#archive =
+      facts.archive === undefined
+        ? undefined
+        : new ArchiveRecord(maxOutputBytes, (timeMs, code, data) => this.event(timeMs, code, data));
+    this.#echo = facts.record === "all" && facts.tty ? new EchoedInput() : undefined;
     this.#chain = new LineChain(seed);
     this.#header = headerLine(facts, DEFAULT_SIZE);
     file.append(this.#header);
@@ -74,13 +89,21 @@ export class SessionWriter {
 
   output(stream: OutputStream, timeMs: number, bytes: Uint8Array): void {
     this.#bytes += bytes.byteLength;
+    const isPacked = stream === "stdout" && this.#facts.archive === "pack";
+    const shown = isPacked ? this.#archive?.push(timeMs, bytes) : bytes;
     if (this.#gap !== undefined) {
       this.#gap.bytes += bytes.byteLength;
       this.#gap.hash.update(bytes);
       return;
     }
-    const part = this.#texts[stream].push(bytes);
+    const part = shown && this.#texts[stream].push(shown);
     if (part !== undefined) this.#show(stream, timeMs, part);
+  }
+
+  /** What the client sent; recorded as what a terminal echoed, or an archive's digests. */
+  input(timeMs: number, bytes: Uint8Array): void {
+    this.#echo?.type(bytes, timeMs);
+    if (this.#facts.archive === "unpack") this.#archive?.take(timeMs, bytes);
   }
 
   resize(timeMs: number, size: TerminalSize): void {
@@ -103,6 +126,7 @@ export class SessionWriter {
   /** Output that is not recorded, for another reason than this file. */
   lost(timeMs: number, bytes: number, seconds: number, sha256: string): void {
     this.#bytes += bytes;
+    this.#showHeld(timeMs, this.#archive?.breakOff(timeMs));
     this.#noteGap(timeMs, bytes, seconds, sha256);
   }
 
@@ -128,6 +152,7 @@ export class SessionWriter {
 
   /** Ends the chunk, if it has lines. */
   endChunk(atMs: number): void {
+    this.#archive?.announce();
     this.#endRun();
     if (this.#chain.open === 0 || this.#gap !== undefined) return;
     this.#closeChunk(atMs);
@@ -135,6 +160,9 @@ export class SessionWriter {
 
   /** The last events, chunk and head. `result`: the command's exit code, if the node reported it. */
   end(timeMs: number, atMs: number, cause: string, exitCode: number | undefined): FinishedRecording {
+    this.#showHeld(timeMs, this.#archive?.end(timeMs));
+    this.#echo?.end();
+    this.#markHidden(timeMs);
     for (const stream of ["stdout", "stderr"] as const) {
       const rest = this.#texts[stream].flush();
       if (rest !== undefined && this.#gap === undefined) this.#show(stream, timeMs, rest);
@@ -166,17 +194,32 @@ export class SessionWriter {
       this.#stream = stream;
       this.event(timeMs, "s", stream);
     }
-    if (bytes !== undefined) {
-      this.#showBinary(timeMs, text, bytes);
-      return;
-    }
     const run = this.#run;
-    if (run !== undefined && Math.round(run.timeMs) === Math.round(timeMs)) {
-      run.text += text;
-      return;
+    if (bytes !== undefined) this.#showBinary(timeMs, text, bytes);
+    else if (run !== undefined && Math.round(run.timeMs) === Math.round(timeMs)) run.text += text;
+    else {
+      this.#endRun();
+      this.#run = { timeMs, stream, text };
     }
-    this.#endRun();
-    this.#run = { timeMs, stream, text };
+    this.#showEcho(timeMs, text);
+  }
+
+  #showHeld(timeMs: number, held: Uint8Array | undefined): void {
+    const part = held && this.#gap === undefined ? this.#texts.stdout.push(held) : undefined;
+    if (part !== undefined) this.#show("stdout", timeMs, part);
+  }
+
+  /** Input comes after the output that shows it. */
+  #showEcho(timeMs: number, text: string): void {
+    for (const line of this.#echo?.show(text, timeMs) ?? []) {
+      this.#markHidden(timeMs);
+      this.event(timeMs, "i", `${line}\r`);
+    }
+  }
+
+  #markHidden(timeMs: number): void {
+    if (this.#echo?.takeHidden())
+      this.event(timeMs, "m", "input that the terminal did not echo as it was typed");
   }
 
   #showBinary(timeMs: number, text: string, bytes: Uint8Array): void {

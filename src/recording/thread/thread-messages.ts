@@ -1,6 +1,5 @@
-import type { RecordedFacts } from "../format/asciicast.ts";
 import type { PartOutcome } from "./finish-part.ts";
-import type { FinishedRecording } from "./session-writer.ts";
+import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 
 /** What the thread is started with. */
 export interface ThreadInput {
@@ -15,7 +14,7 @@ export interface ThreadInput {
 export type ToThread =
   /** Creates the session's file; the answer is `opened`. */
   | { readonly kind: "open"; readonly handle: number; readonly file: string }
-  | { readonly kind: "begin"; readonly handle: number; readonly facts: RecordedFacts }
+  | ({ readonly kind: "begin"; readonly handle: number } & BegunRecording)
   /** Parts of several sessions (slab.ts); the answer is `taken`, with the memory. */
   | { readonly kind: "slab"; readonly buffer: ArrayBuffer; readonly used: number }
   | ({ readonly kind: "lost"; readonly handle: number; readonly timeMs: number } & LostOutput)

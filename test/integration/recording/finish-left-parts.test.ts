@@ -27,7 +27,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 /** An unfinished recording of the writer `old`. */
 function leave(): string {
   const part = partOf(file, "old");
-  const writer = new SessionWriter(new RecordingFile(systemDisk, file, part), FACTS, privateKey);
+  const writer = new SessionWriter(
+    new RecordingFile(systemDisk, file, part),
+    { facts: FACTS, maxOutputBytes: 1024 },
+    privateKey,
+  );
   for (let index = 0; index < 5; index++) writer.output("stdout", index * 10, Buffer.from(`line ${index}\n`));
   writer.endChunk(Date.UTC(2026, 0, 1));
   for (let index = 5; index < 9; index++) writer.output("stderr", index * 10, Buffer.from(`line ${index}\n`));

@@ -34,7 +34,11 @@ class MemoryDisk implements Disk {
 
 function start() {
   const disk = new MemoryDisk();
-  const writer = new SessionWriter(new RecordingFile(disk, "x", "x.part"), FACTS, privateKey);
+  const writer = new SessionWriter(
+    new RecordingFile(disk, "x", "x.part"),
+    { facts: FACTS, maxOutputBytes: 1024 },
+    privateKey,
+  );
   writer.flush(0);
   const end = (timeMs: number, cause = "completed") => {
     writer.end(timeMs, Date.UTC(2026, 0, 1), cause, cause === "completed" ? 0 : undefined);
