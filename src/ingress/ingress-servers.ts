@@ -6,7 +6,7 @@ import type { UnknownMethod } from "@sluice/client/internal/http/downstream/clie
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
 import { headerListOf, headerTokens } from "@sluice/client/internal/http/header-list";
 import { abortSocket } from "@sluice/client/internal/net/abort-socket";
-import { contain, containAsync, containEvents } from "@sluice/client/internal/observability/faults";
+import { containAsync, containEvents } from "@sluice/client/internal/observability/faults";
 import type { IngressListener } from "../config/sections/ingress-listener.ts";
 import { Http1Downstream } from "../http/downstream/http1-downstream.ts";
 import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
@@ -53,7 +53,7 @@ export function createIngressServers(
   proxyProtocol: IngressListener["proxyProtocol"],
 ): IngressServers {
   const unusedConnections = new UnusedConnections();
-  const turns = new RequestTurns();
+  const turns = new RequestTurns((address) => context.edge.isTrustedProxy(address));
   const http1 = createHttp1(context, unusedConnections, turns);
   const http2 = http2For(context, turns);
   const { timeouts } = context;
@@ -146,10 +146,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
         },
         context,
       );
-    turns.take(request.socket, () => {
-      // Its client left while it waited.
-      if (!response.destroyed) contain("listener", begin, () => downstream.abort());
-    });
+    turns.takeExchange(request, response, begin, () => downstream.abort());
   };
   const server = createHttp1Server(
     boundsOfListener(context.limits, context.timeouts),

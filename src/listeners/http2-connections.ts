@@ -14,7 +14,7 @@ import { contain, containEvents } from "@sluice/client/internal/observability/fa
 import type { Limits } from "../config/sections/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { watchHttp2Session } from "../http/watch-http2-session.ts";
-import { RequestTurns } from "./request-turns.ts";
+import { type Lane, RequestTurns } from "./request-turns.ts";
 import { settlesWithin } from "./settles-within.ts";
 
 /** One stream's raw request. */
@@ -109,6 +109,7 @@ export class Http2Connections {
   /** The open streams of each connection. */
   readonly #sessions = new Map<ServerHttp2Session, Set<ServerHttp2Stream>>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
+  readonly #lanes = new WeakMap<Http2Session, Lane>();
   readonly #turns: RequestTurns;
   #isDraining = false;
 
@@ -151,11 +152,16 @@ export class Http2Connections {
       const { session } = stream;
       if (session?.socket === undefined) return;
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
+      const lane = this.#laneOf(session);
       const abort = (): void => breakStream(stream);
       containEvents(stream, "listener", abort);
       destroyWhenReset(stream);
       stream.once("aborted", () => this.#countReset(session));
-      this.#turns.take(request.socket, () => {
+      stream.once("close", () => {
+        const status = stream.sentHeaders?.[":status"];
+        if (status !== undefined) this.#turns.answered(lane, Number(status));
+      });
+      this.#turns.take(lane, () => {
         // Reset while it waited for its turn.
         if (stream.closed || stream.destroyed) return;
         contain(
@@ -236,6 +242,13 @@ export class Http2Connections {
       clearTimeout(timer);
       forgetTimer(session);
     });
+  }
+
+  /** The connection among its listener's turns. A closed session's own socket has no address: it throws. */
+  #laneOf(session: Http2Session): Lane {
+    const lane = this.#lanes.get(session) ?? { remoteAddress: session.socket.remoteAddress };
+    this.#lanes.set(session, lane);
+    return lane;
   }
 
   #countReset(session: Http2Session): void {

@@ -68,7 +68,7 @@ export function createListener(
   // The seats and their queue limit these already.
   const plainRequests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const unusedConnections = new UnusedConnections();
-  const turns = new RequestTurns();
+  const turns = new RequestTurns((address) => gateway.edge.isTrustedProxy(address));
   const listener = answersOf(gateway, routes, plainRequests);
   const tls = options.tls && tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2);
   const server = createHttp1Server(
@@ -78,10 +78,7 @@ export function createListener(
       onRequest: (request, response) => {
         const begin = (): void =>
           void listener.answerRequest(new Http1Downstream(request, response), request.socket);
-        turns.take(request.socket, () => {
-          // Its client left while it waited.
-          if (!response.destroyed) contain("listener", begin, () => response.destroy());
-        });
+        turns.takeExchange(request, response, begin, () => response.destroy());
       },
       onUpgrade: (request, socket, early) => {
         const { method = "GET", url: target = "/" } = request;

@@ -1,11 +1,28 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { contain } from "@sluice/client/internal/observability/faults";
+import { networkOf } from "./connection-cap.ts";
+
 /**
  * Requests that a listener begins in one turn of the event loop. Past it they wait for the next:
  * addresses take turns, and so do an address's connections.
  */
 export const REQUESTS_A_TURN = 16;
+/**
+ * Requests among these of clients whose last answer was 401, 403 or 429. Past it they wait for the
+ * next turn, while others begin.
+ */
+export const REFUSED_REQUESTS_A_TURN = 2;
+/**
+ * Addresses of which a listener knows that they were refused. Past it the one whose refusal is
+ * longest ago counts as all others.
+ */
+export const MAX_REFUSED_ADDRESSES = 10_000;
+
+/** Answers to clients without valid credentials, without the right, or past their shares. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** A request's connection, which is its lane within its address's. */
-interface Connection {
+export interface Lane {
   readonly remoteAddress?: string | undefined;
 }
 
@@ -13,34 +30,82 @@ type Begin = () => void;
 
 /**
  * Begins a listener's requests a few a turn, since Node reports a client's whole burst in one. Addresses
- * take turns, and within each its connections.
+ * take turns, and within each its connections. Refused clients share fewer among themselves.
  */
 export class RequestTurns {
+  readonly #isExempt: (address: string) => boolean;
   #left = REQUESTS_A_TURN;
+  #refusedLeft = REFUSED_REQUESTS_A_TURN;
   #isScheduled = false;
   #isDraining = false;
-  /** In turn order: addresses, and within each its connections. */
-  readonly #addresses = new Map<string, Map<Connection, Begin[]>>();
+  readonly #others = new Lanes();
+  readonly #refused = new Lanes();
+  /** Whether a connection's last answer was a refusal. Before its first it counts as its address. */
+  readonly #isRefused = new WeakMap<Lane, boolean>();
+  /** Networks whose last answer was a refusal, the newest last. */
+  readonly #refusedAddresses = new Set<string>();
+
+  /** `isExempt`: of a proxy, whose connections are of many clients, so that none is judged by another. */
+  constructor(isExempt: (address: string) => boolean = () => false) {
+    this.#isExempt = isExempt;
+  }
 
   /**
    * Calls `begin`, which must not throw, now or in a later turn. Requests of one connection keep their
    * order.
    */
-  take(connection: Connection, begin: Begin): void {
-    if (this.#isDraining || (this.#left > 0 && this.#addresses.size === 0)) {
-      this.#left -= 1;
-      // No immediate for each request: the common turn has one or two of them.
-      if (this.#left <= 0) this.#schedule();
+  take(connection: Lane, begin: Begin): void {
+    if (this.#isDraining) {
       begin();
       return;
     }
-    const address = connection.remoteAddress ?? "";
-    const connections = this.#addresses.get(address) ?? new Map<Connection, Begin[]>();
-    this.#addresses.set(address, connections);
-    const waiting = connections.get(connection);
-    if (waiting === undefined) connections.set(connection, [begin]);
-    else waiting.push(begin);
-    this.#schedule();
+    const lanes = this.#lanesOf(connection);
+    const isRefused = lanes === this.#refused;
+    if (lanes.size > 0 || this.#left <= 0 || (isRefused && this.#refusedLeft <= 0)) {
+      lanes.add(connection, begin);
+      this.#schedule();
+      return;
+    }
+    this.#count(isRefused);
+    // No immediate for each request: the common turn has one or two of them.
+    if (this.#left <= 0 || this.#refusedLeft <= 0) this.#schedule();
+    begin();
+  }
+
+  /** Begins an exchange of HTTP/1.1 in its turn, unless its client has left by then, and notes its answer. */
+  takeExchange(
+    { socket }: Pick<IncomingMessage, "socket">,
+    response: ServerResponse,
+    begin: Begin,
+    abort: () => void,
+  ): void {
+    response.once("close", () => {
+      if (response.headersSent) this.answered(socket, response.statusCode);
+    });
+    this.take(socket, () => {
+      if (!response.destroyed) contain("listener", begin, abort);
+    });
+  }
+
+  /** Notes an answer's status, by which the connection's waiting and later requests are judged. */
+  answered(connection: Lane, status: number): void {
+    const isRefused = REFUSALS.has(status);
+    const { remoteAddress } = connection;
+    if (this.#isRefused.get(connection) === false && !isRefused) return;
+    if (remoteAddress === undefined || (isRefused && this.#isExempt(remoteAddress))) return;
+    this.#isRefused.set(connection, isRefused);
+    const [from, to] = isRefused ? [this.#others, this.#refused] : [this.#refused, this.#others];
+    for (const begin of from.remove(connection)) to.add(connection, begin);
+    if (isRefused || this.#refusedAddresses.size > 0) this.#judgeAddress(networkOf(remoteAddress), isRefused);
+  }
+
+  #judgeAddress(address: string, isRefused: boolean): void {
+    this.#refusedAddresses.delete(address);
+    if (!isRefused) return;
+    this.#refusedAddresses.add(address);
+    if (this.#refusedAddresses.size <= MAX_REFUSED_ADDRESSES) return;
+    const [oldest = ""] = this.#refusedAddresses;
+    this.#refusedAddresses.delete(oldest);
   }
 
   /**
@@ -49,7 +114,24 @@ export class RequestTurns {
    */
   drain(): void {
     this.#isDraining = true;
-    for (let begin = this.#next(); begin !== undefined; begin = this.#next()) begin();
+    for (const lanes of [this.#others, this.#refused])
+      for (let begin = lanes.next(); begin !== undefined; begin = lanes.next()) begin();
+  }
+
+  /** A connection with waiting requests stays in their lanes, which keeps the order. */
+  #lanesOf(connection: Lane): Lanes {
+    if (this.#refused.has(connection)) return this.#refused;
+    if (this.#others.has(connection)) return this.#others;
+    const isRefused =
+      this.#isRefused.get(connection) ??
+      (this.#refusedAddresses.size > 0 &&
+        this.#refusedAddresses.has(networkOf(connection.remoteAddress ?? "")));
+    return isRefused ? this.#refused : this.#others;
+  }
+
+  #count(isRefused: boolean): void {
+    this.#left -= 1;
+    if (isRefused) this.#refusedLeft -= 1;
   }
 
   #schedule(): void {
@@ -58,27 +140,79 @@ export class RequestTurns {
     setImmediate(() => this.#turn());
   }
 
+  /** Refused clients come first: the others may begin more, and would take their share. */
   #turn(): void {
     this.#isScheduled = false;
     this.#left = REQUESTS_A_TURN;
-    for (; this.#left > 0; this.#left -= 1) {
-      const begin = this.#next();
+    this.#refusedLeft = REFUSED_REQUESTS_A_TURN;
+    this.#beginFrom(this.#refused);
+    this.#beginFrom(this.#others);
+    if (this.#refused.size + this.#others.size > 0) this.#schedule();
+  }
+
+  #beginFrom(lanes: Lanes): void {
+    const isRefused = lanes === this.#refused;
+    while (this.#left > 0 && (!isRefused || this.#refusedLeft > 0)) {
+      const begin = lanes.next();
       if (begin === undefined) return;
+      this.#count(isRefused);
       begin();
     }
     this.#schedule();
   }
+}
+
+/** Waiting requests in turn order: networks, and within each its connections. */
+class Lanes {
+  readonly #networks = new Map<string, Map<Lane, Begin[]>>();
+  /** Each with its network, as the address of a closed socket may be unknown. */
+  readonly #connections = new Map<Lane, string>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  has(connection: Lane): boolean {
+    return this.#size > 0 && this.#connections.has(connection);
+  }
+
+  add(connection: Lane, begin: Begin): void {
+    const network = this.#connections.get(connection) ?? networkOf(connection.remoteAddress ?? "");
+    const connections = this.#networks.get(network) ?? new Map<Lane, Begin[]>();
+    this.#networks.set(network, connections);
+    const waiting = connections.get(connection);
+    if (waiting === undefined) connections.set(connection, [begin]);
+    else waiting.push(begin);
+    this.#connections.set(connection, network);
+    this.#size += 1;
+  }
+
+  /** What waits of a connection, and no longer does. */
+  remove(connection: Lane): Begin[] {
+    const network = this.#size === 0 ? undefined : this.#connections.get(connection);
+    if (network === undefined) return [];
+    const connections = this.#networks.get(network);
+    const waiting = connections?.get(connection) ?? [];
+    connections?.delete(connection);
+    if (connections?.size === 0) this.#networks.delete(network);
+    this.#connections.delete(connection);
+    this.#size -= waiting.length;
+    return waiting;
+  }
 
   /** The next request in turn, which no longer waits. */
-  #next(): Begin | undefined {
-    const [address, connections] = firstOf(this.#addresses);
+  next(): Begin | undefined {
+    const [network, connections] = firstOf(this.#networks);
     const [connection, waiting] = firstOf(connections);
     const begin = waiting?.shift();
-    if (address === undefined || connection === undefined) return undefined;
-    connections?.delete(connection);
-    if (waiting !== undefined && waiting.length > 0) connections?.set(connection, waiting);
-    this.#addresses.delete(address);
-    if (connections !== undefined && connections.size > 0) this.#addresses.set(address, connections);
+    if (network === undefined || connections === undefined || connection === undefined) return undefined;
+    this.#size -= 1;
+    connections.delete(connection);
+    if (waiting !== undefined && waiting.length > 0) connections.set(connection, waiting);
+    else this.#connections.delete(connection);
+    this.#networks.delete(network);
+    if (connections.size > 0) this.#networks.set(network, connections);
     return begin;
   }
 }

@@ -372,6 +372,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   REFUSAL_LOG_INTERVAL_MS: "integration/ingress/proxy-protocol.test.ts: once a minute in the log",
   REPLACED_DELAY_MS: "integration/cli/serve/replace-program.test.ts",
   REQUESTS_A_TURN: "integration/listeners/request-turns.test.ts",
+  REFUSED_REQUESTS_A_TURN: "integration/listeners/request-turns.test.ts: begin few requests beside others",
+  MAX_REFUSED_ADDRESSES: "unit/listeners/request-turns.test.ts: so many refused addresses are known",
   RESET_DELAY_MS: "integration/client/port-forward.test.ts: is sent nothing more",
   SEAT_WAIT_MS:
     "integration/security/fair-shares.test.ts: every request of others is served, and health checks",

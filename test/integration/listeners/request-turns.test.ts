@@ -1,7 +1,10 @@
-import { Agent, createServer, get, type Server } from "node:http";
-import { expect, it, onTestFinished } from "vitest";
+import { Agent, createServer, get, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
+import { get as getSecure, Agent as SecureAgent } from "node:https";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
+import { FLAG, FRAME, type FramePeer, openFrameClient } from "../../support/frame-peer.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
@@ -12,10 +15,12 @@ import { TWO_NODES } from "../../support/two-nodes.ts";
 const BURST = 200;
 const OTHER_ADDRESS = "127.0.0.2";
 
-/** A front door before a backend that answers at once and counts. */
-async function startDoor(onRequest: (path: string) => void = () => {}): Promise<FrontDoor> {
+/** A front door before a backend that answers at once, with what `onRequest` returns. */
+async function startDoor(
+  onRequest: (path: string, headers: IncomingHttpHeaders) => number = () => 200,
+): Promise<FrontDoor> {
   const server: Server = createServer((request, response) => {
-    onRequest(request.url ?? "");
+    response.writeHead(onRequest(request.url ?? "", request.headers));
     response.end("ok");
   });
   onTestFinished(() => closeServer(server, []));
@@ -61,9 +66,106 @@ it.each([
   expect(answered.indexOf("other")).toBeLessThan(BURST / 2);
 });
 
+describe("clients whose last answer was 401 begin few requests beside others", () => {
+  /** Of a client, and as many that are refused; fewer than idle connections are kept to a backend. */
+  const COUNT = 48;
+
+  /** Its backend has one connection, so that nothing waits for more of them. */
+  const refusingDoor = async () => {
+    const server = createHttp2Server((request, response) => {
+      response.writeHead(request.headers.authorization === undefined ? 401 : 200);
+      response.end("ok");
+    });
+    const sessions = new Set<ServerHttp2Session>();
+    server.on("session", (session) => sessions.add(session));
+    onTestFinished(() => {
+      for (const session of sessions) session.destroy();
+      server.close();
+    });
+    const ports = [{ port: await listen(server) }];
+    const services = serviceObjects("app", ports, { appProtocol: "kubernetes.io/h2c" });
+    const ingress = ingressObject("all", { defaultBackend: backend("app") });
+    const door = await FrontDoor.start([...services, ingress]);
+    onTestFinished(() => door.stop());
+    return { port: door.httpPort, isSecure: false, headers: { authorization: "Bearer known" } };
+  };
+
+  const refusedBeforeLast = (answered: readonly string[]): number =>
+    answered.slice(0, answered.lastIndexOf("honest")).filter((name) => name === "stranger").length;
+
+  const starts = [
+    ["the front door", refusingDoor],
+    ["the API server's listener", gatewayPort],
+  ] as const;
+
+  it.each(starts)("at %s, over HTTP/1.1", async (_what, start) => {
+    const { port, isSecure, headers } = await start();
+    const clientOf = (name: string) => {
+      const options = { keepAlive: true, rejectUnauthorized: false };
+      const agent = isSecure ? new SecureAgent(options) : new Agent(options);
+      onTestFinished(() => agent.destroy());
+      const ask = isSecure ? getSecure : get;
+      const own = name === "honest" ? headers : {};
+      return async () =>
+        await new Promise<number>((resolve, reject) => {
+          ask({ host: "127.0.0.1", port, path: "/api", agent, headers: own }, (response) => {
+            response.resume().once("end", () => resolve(response.statusCode ?? 0));
+          }).once("error", reject);
+        });
+    };
+    const names = Array.from({ length: 2 * COUNT }, (_, index) => (index < COUNT ? "stranger" : "honest"));
+    const clients = names.map((name) => ({ name, ask: clientOf(name) }));
+    for (const [name, status] of [
+      ["stranger", 401],
+      ["honest", 200],
+    ] as const) {
+      const own = clients.filter((client) => client.name === name);
+      expect(await Promise.all(own.map(({ ask }) => ask()))).toEqual(Array(COUNT).fill(status));
+    }
+    const answered: string[] = [];
+    const asked = clients.map(({ name, ask }) => ask().then(() => answered.push(name)));
+    await Promise.all(asked);
+    expect(refusedBeforeLast(answered)).toBeLessThan(COUNT / 2);
+  });
+
+  it.each(starts)("at %s, over HTTP/2", async (_what, start) => {
+    const { port, isSecure, headers } = await start();
+    const send = (client: FramePeer, block: Buffer, from: number, count: number) => {
+      client.socket.cork();
+      for (let index = 0; index < count; index += 1)
+        client.send(FRAME.headers, FLAG.endHeaders | FLAG.endStream, from + 2 * index, block);
+      client.socket.uncork();
+    };
+    const honest = await openFrameClient(port, isSecure);
+    send(honest, blockOf(headers), 1, COUNT);
+    const last = 2 * COUNT - 1;
+    // With connections to the backend for all of them.
+    await eventually("one is accepted", () => honest.endsOf(last).length > 0);
+    const refused = await openFrameClient(port, isSecure);
+    send(refused, blockOf({}), 1, 1);
+    await eventually("the other is refused", () => refused.endsOf(1).length > 0);
+    // The API server's listener has closed the refused connection.
+    const stranger = await openFrameClient(port, isSecure);
+    await eventually("it is connected again", () => stranger.frames.length > 0);
+    const answered: string[] = [];
+    stranger.onFrame = ({ type }) => type === FRAME.headers && answered.push("stranger");
+    honest.onFrame = ({ type }) => type === FRAME.headers && answered.push("honest");
+    send(stranger, blockOf({}), 1, COUNT);
+    send(honest, blockOf(headers), last + 2, COUNT);
+    await eventually(
+      () => `the answers: ${answered.length}`,
+      () => answered.filter((name) => name === "honest").length === COUNT,
+    );
+    expect(refusedBeforeLast(answered)).toBeLessThan(COUNT / 2);
+  });
+});
+
 it("many HTTP/1.1 connections of one client leave another client its turn", async () => {
   const begun: string[] = [];
-  const { httpPort: port } = await startDoor((path) => begun.push(path));
+  const { httpPort: port } = await startDoor((path) => {
+    begun.push(path);
+    return 200;
+  });
   const clients = Array.from({ length: BURST + 1 }, (_, index) => {
     const localAddress = index === BURST ? OTHER_ADDRESS : "127.0.0.1";
     return {
@@ -100,7 +202,10 @@ it("many HTTP/1.1 connections of one client leave another client its turn", asyn
 
 it("streams that are reset while they wait are not begun, and the others are answered", async () => {
   let begun = 0;
-  const { httpPort } = await startDoor(() => (begun += 1));
+  const { httpPort } = await startDoor(() => {
+    begun += 1;
+    return 200;
+  });
   const client = await openFrameClient(httpPort);
   const ids = Array.from({ length: BURST }, (_, index) => 2 * index + 1);
   const block = blockOf({});
@@ -117,9 +222,26 @@ it("streams that are reset while they wait are not begun, and the others are ans
   client.socket.destroy();
 });
 
+it("a connection that is lost while its streams wait leaves none of them open", async () => {
+  const door = await startDoor();
+  const client = await openFrameClient(door.httpPort);
+  client.socket.cork();
+  for (let index = 0; index < BURST; index += 1)
+    client.send(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 2 * index + 1, blockOf({}));
+  client.socket.uncork();
+  await eventually("one is answered", () => client.endsOf(1).length > 0, { intervalMs: 0 });
+  client.socket.destroy();
+  const stopped = door.gateway.shutDown().then(() => "stopped");
+  // Streams that were left would hold it for the 30 s of its grace period.
+  expect(await Promise.race([stopped, delay(15_000, "held", { ref: false })])).toBe("stopped");
+});
+
 it("requests that wait for their turn when the gateway stops are answered", async () => {
   let stopped: Promise<unknown> | undefined;
-  const door = await startDoor(() => (stopped ??= door.gateway.shutDown()));
+  const door = await startDoor(() => {
+    stopped ??= door.gateway.shutDown();
+    return 200;
+  });
   const session = await connectHttp2(`http://127.0.0.1:${door.httpPort}`);
   const answers = await Promise.all(Array.from({ length: BURST }, () => ask(session, "/")));
   expect(answers.map(({ status, body }) => `${status} ${body}`)).toEqual(Array(BURST).fill("200 ok"));
