@@ -4,7 +4,11 @@ export interface CommandStatus {
   readonly status: string;
   readonly message?: string;
   readonly reason?: string;
-  readonly details?: { readonly causes?: readonly StatusCause[] };
+  readonly details?: {
+    readonly name?: string;
+    readonly kind?: string;
+    readonly causes?: readonly StatusCause[];
+  };
   readonly code?: number;
 }
 

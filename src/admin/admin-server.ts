@@ -17,6 +17,11 @@ export interface AdminSession {
   readonly pod: string;
   readonly node: string;
   readonly user: string;
+  readonly requestedBy?: string;
+  /** Absent: it has none, or the replica is of an older release. */
+  readonly container?: string;
+  readonly tty?: boolean;
+  readonly stdin?: boolean;
   readonly plan: { readonly kind: string; readonly reason: string };
   readonly startedAt: Date;
   /** Which of several worker processes carries it. */

@@ -130,6 +130,7 @@ export async function startGateway(
       authorities: authentication.started.authorities,
       apiServer: cluster.started.apiServer,
       judgeConnect: cluster.started.judgeConnect,
+      sessions: directory,
       ticketKeys,
       operations: metrics.operations,
       upstreams: certificates.started.upstreams,

@@ -52,6 +52,11 @@ export class SessionDirectory {
     return (await this.#parts.peers()?.listSessions(own)) ?? { sessions: own, partial: [] };
   }
 
+  /** Those of all replicas, for the API. */
+  async listEverywhere(): Promise<SessionLists> {
+    return this.listAll(await this.listReplica());
+  }
+
   /** Ends a session of this process. */
   endHere(request: EndRequest): Promise<EndResult> {
     return endSession(this.#parts.registries(), request);

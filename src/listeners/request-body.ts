@@ -19,15 +19,28 @@ const JSON_TYPE = "application/json";
  * on time. Throws StatusError 400, 408, 413 and 415.
  */
 export async function readReview(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
-  const [type = ""] = (headerValue(downstream.headers, "content-type") ?? JSON_TYPE).toLowerCase().split(";");
-  if (type.trim() !== JSON_TYPE && type.trim() !== PROTOBUF_TYPE) {
-    throw WIRE_ERRORS["media-type"].streaming({ types: [JSON_TYPE, PROTOBUF_TYPE] });
-  }
-  const review = decoded(type.trim(), await readBody(downstream, timeoutMs));
-  // Parts of it are serialized again, into the answer and into audit events.
-  if (isDeeperThan(review, MAX_OBJECT_DEPTH))
+  const type = mediaTypeOf(downstream, [JSON_TYPE, PROTOBUF_TYPE]);
+  return requireShallow(decoded(type, await readBody(downstream, timeoutMs)));
+}
+
+/** The same for options as JSON; undefined for an empty body. */
+export async function readJson(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
+  const body = await readBody(downstream, timeoutMs);
+  if (body.byteLength === 0) return undefined;
+  return requireShallow(decoded(mediaTypeOf(downstream, [JSON_TYPE]), body));
+}
+
+function mediaTypeOf({ headers }: HttpDownstream, types: readonly string[]): string {
+  const [type = ""] = (headerValue(headers, "content-type") ?? JSON_TYPE).toLowerCase().split(";");
+  if (!types.includes(type.trim())) throw WIRE_ERRORS["media-type"].streaming({ types });
+  return type.trim();
+}
+
+/** Parts of it are serialized again, into the answer and into audit events. */
+function requireShallow(value: unknown): unknown {
+  if (isDeeperThan(value, MAX_OBJECT_DEPTH))
     throw undecodable(`the body is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
-  return review;
+  return value;
 }
 
 function decoded(type: string, body: Buffer): unknown {

@@ -19,6 +19,11 @@ export interface ListedSession {
   readonly requestedBy?: string;
   readonly plan: Pick<Plan | typeof PROXIED, "kind" | "reason">;
   readonly startedAt: Date;
+  /** Absent for a port-forward. */
+  readonly container?: string;
+  /** Absent for a session through a proxy subresource. */
+  readonly tty?: boolean;
+  readonly stdin?: boolean;
 }
 
 /** The facts about a session for this process. */
@@ -46,6 +51,12 @@ export interface SessionDetails {
 }
 
 /** The session without the fields that only observers see. */
-export function listed({ details: _, plan: { kind, reason }, ...info }: SessionInfo): ListedSession {
-  return { ...info, plan: { kind, reason } };
+export function listed({ details, plan: { kind, reason }, ...info }: SessionInfo): ListedSession {
+  const { container, tty, stdin } = details ?? {};
+  return {
+    ...info,
+    plan: { kind, reason },
+    ...(container !== undefined && { container }),
+    ...(tty !== undefined && { tty, stdin: stdin === true }),
+  };
 }

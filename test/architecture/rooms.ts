@@ -11,6 +11,7 @@ export const FIRST_FILES: Readonly<Record<string, string>> = {
   "src/legs/agent": "src/legs/agent/agent-leg.ts",
   "src/legs/kubelet": "src/legs/kubelet/kubelet-leg.ts",
   "src/legs/api-server": "src/legs/api-server/api-server-leg.ts",
+  "src/session-api": "src/session-api/sessions-api.ts",
   "src/probes": "src/probes/component.ts",
   "src/listeners": "src/listeners/listener.ts",
   "src/kubernetes": "src/kubernetes/component.ts",
@@ -246,6 +247,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/observability",
     "src/sessions",
   ],
+  "src/session-api": ["packages/client/api", "src/admin", "src/api", "src/sessions"],
   "src/probes": [
     "packages/client/api",
     "packages/client/config",
@@ -284,6 +286,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/net",
     "src/nodes",
     "src/observability",
+    "src/session-api",
     "src/sessions",
   ],
   "src/legs/kubelet": [

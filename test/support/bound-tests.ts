@@ -206,6 +206,11 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/client/websocket-executor.test.ts: resolves though its server keeps the connection open",
   MAX_EARLY_BYTES:
     "integration/legs/api-server/bounds.test.ts: early bytes: a client that does not wait for its answer is not read without end",
+  MAX_DISCOVERY_BYTES: "integration/legs/api-server/merge-discovery.test.ts: past its bound",
+  MAX_REMEMBERED_CHANGES: "unit/session-api/session-feed.test.ts: are forgotten past a bound",
+  MAX_KEPT_SESSION_LISTS: "unit/session-api/session-pager.test.ts: keep a bounded number",
+  KEPT_SESSION_LIST_MS: "unit/session-api/session-pager.test.ts: no longer kept",
+  MAX_CONTINUE_AGE_MS: "unit/session-api/session-pager.test.ts: answer 410",
   MAX_END_MS: "unit/sessions/session-actions.test.ts: that does not come in time",
   END_HOP_MS: "integration/peers/replicas.test.ts: hangs: 503 within the dial time",
   MAX_END_REQUEST_BYTES: "integration/peers/peer-server.test.ts: that is none is refused",

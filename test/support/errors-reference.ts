@@ -2,6 +2,7 @@ import type { StatusError } from "../../packages/client/src/api/status.ts";
 import { KUBELET_ERRORS } from "../../src/api/wire-errors/kubelet-errors.ts";
 import { REQUEST_ERRORS } from "../../src/api/wire-errors/request-errors.ts";
 import { ROUTE_ERRORS } from "../../src/api/wire-errors/route-errors.ts";
+import { SESSION_API_ERRORS } from "../../src/api/wire-errors/session-api-errors.ts";
 import { SESSION_ERRORS } from "../../src/api/wire-errors/session-errors.ts";
 import { UPSTREAM_ERRORS } from "../../src/api/wire-errors/upstream-errors.ts";
 import { WIRE_PLACES, type WireError } from "../../src/api/wire-errors/wire-error.ts";
@@ -17,6 +18,7 @@ const TITLES = {
 const SECTIONS: readonly [title: string, rows: Readonly<Record<string, WireError>>][] = [
   ["Requests", REQUEST_ERRORS],
   ["Sessions and logs", SESSION_ERRORS],
+  ["The API group of sessions", SESSION_API_ERRORS],
   ["Upstreams", UPSTREAM_ERRORS],
   ["Routes", ROUTE_ERRORS],
   ["The kubelet's listener", KUBELET_ERRORS],

@@ -1,7 +1,7 @@
 import { badRequest, notFound } from "@sluice/client/internal/api/status";
-import type { KubernetesObject, ServedObject } from "../objects.ts";
+import type { ApiObject } from "../api-object.ts";
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
-import { cellsOf, columnsOf } from "./columns.ts";
+import type { Printer } from "./columns.ts";
 import { type ObjectMatcher, parseFieldSelector } from "./field-selector.ts";
 import { parseLabelSelector } from "./label-selector.ts";
 import { pageOf, parseCount } from "./list-page.ts";
@@ -20,16 +20,16 @@ interface WatchRequest {
   readonly source: ObjectSource;
   readonly query: URLSearchParams;
   readonly isWatched: ObjectMatcher;
-  present(object: KubernetesObject): unknown;
+  present(object: ApiObject): unknown;
   /** The present matching objects. */
-  listMatching(): readonly KubernetesObject[];
+  listMatching(): readonly ApiObject[];
 }
 
 /**
  * Answers `watch=true`. Without a resourceVersion, with "0" or sendInitialEvents, the watch begins
  * with ADDED events of the present state. Throws StatusError 410 for a forgotten version.
  */
-function answerWatch(request: WatchRequest): ApiAnswer {
+export function answerWatch(request: WatchRequest): ApiAnswer {
   const { resource, source, query } = request;
   const startVersion = startVersionOf(query, source);
   const sendsInitialEvents = sendsInitialEventsOf(query);
@@ -110,8 +110,8 @@ export function includeObjectOf(query: URLSearchParams): TableOptions["includeOb
  * belongs to the list or object.
  */
 export function tableOf(
-  kind: ServedObject["kind"],
-  objects: readonly KubernetesObject[],
+  { columns, cells }: Printer,
+  objects: readonly ApiObject[],
   metadata: Readonly<Record<string, unknown>>,
   options: TableOptions,
 ): unknown {
@@ -119,7 +119,7 @@ export function tableOf(
     kind: "Table",
     apiVersion: `${META_GROUP}/${options.form.version}`,
     metadata,
-    columnDefinitions: columnsOf(kind).map(({ name, description, isWide = false }) => ({
+    columnDefinitions: columns.map(({ name, description, isWide = false }) => ({
       name,
       type: "string",
       format: name === "Name" ? "name" : "",
@@ -127,13 +127,13 @@ export function tableOf(
       priority: isWide ? 1 : 0,
     })),
     rows: objects.map((object) => ({
-      cells: cellsOf(object, options.now),
+      cells: cells(object, options.now),
       object: includedObject(object, options),
     })),
   };
 }
 
-function includedObject(object: KubernetesObject, { includeObject, form }: TableOptions): unknown {
+function includedObject(object: ApiObject, { includeObject, form }: TableOptions): unknown {
   if (includeObject === "None") return null;
   if (includeObject === "Object") return object;
   return {
@@ -181,21 +181,24 @@ export function answerResource(path: ResourcePath, context: ReadContext): ApiAns
 }
 
 /** A query's boolean: absent, "0" and "false" are false; all else, even `?watch`, is true. */
-function isTrue(value: string | null): boolean {
+export function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
 function requireObject(
   { resource, namespace = "", name = "" }: ResourcePath,
   source: ObjectSource,
-): KubernetesObject {
+): ApiObject {
   const object = source.get(resource.kind, namespace, name);
   if (object === undefined) throw notFound(qualifiedNameOf(resource), name);
   return object;
 }
 
 /** Matches objects below the path that both selectors of the query match. */
-function matcherOf({ resource, namespace, name }: ResourcePath, query: URLSearchParams): ObjectMatcher {
+export function matcherOf(
+  { resource, namespace, name }: ResourcePath,
+  query: URLSearchParams,
+): ObjectMatcher {
   const hasLabels = parseLabelSelector(query.get("labelSelector") ?? "");
   const hasFields = parseFieldSelector(query.get("fieldSelector") ?? "", resource);
   return (object) =>
@@ -207,13 +210,16 @@ function matcherOf({ resource, namespace, name }: ResourcePath, query: URLSearch
 }
 
 interface Presenter {
-  one(object: KubernetesObject): unknown;
-  list(objects: readonly KubernetesObject[], metadata: Readonly<Record<string, unknown>>): unknown;
+  one(object: ApiObject): unknown;
+  list(objects: readonly ApiObject[], metadata: Readonly<Record<string, unknown>>): unknown;
 }
 
 /** Formats objects plainly or as Tables, by the client's Accept. */
-function presenterOf(resource: Resource, { accept, query, now }: ReadContext): Presenter {
-  const { kind } = resource;
+export function presenterOf(
+  resource: Resource,
+  { accept, query, now }: Omit<ReadContext, "source">,
+): Presenter {
+  const { kind, printer } = resource;
   const form = negotiate(accept, tableForms);
   if (form === undefined) {
     return {
@@ -231,8 +237,8 @@ function presenterOf(resource: Resource, { accept, query, now }: ReadContext): P
   return {
     one: (object) => {
       const { resourceVersion } = object.metadata;
-      return tableOf(kind, [object], { resourceVersion }, { form, includeObject, now: now() });
+      return tableOf(printer, [object], { resourceVersion }, { form, includeObject, now: now() });
     },
-    list: (objects, metadata) => tableOf(kind, objects, metadata, { form, includeObject, now: now() }),
+    list: (objects, metadata) => tableOf(printer, objects, metadata, { form, includeObject, now: now() }),
   };
 }

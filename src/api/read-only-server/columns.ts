@@ -1,9 +1,10 @@
+import type { ApiObject } from "../api-object.ts";
 import type { ContainerStatus, KubernetesObject, Namespace, Node, Pod, ServedObject } from "../objects.ts";
 import { ageOf } from "./human-duration.ts";
 import { ingressCells, ingressClassCells, serviceCells } from "./networking-columns.ts";
 
 /** A Table column; `isWide` columns appear only with `-o wide`. */
-interface Column {
+export interface Column {
   readonly name: string;
   readonly description: string;
   readonly isWide?: boolean;
@@ -74,12 +75,22 @@ const columnsOfKind: Readonly<Record<ServedObject["kind"], readonly Column[]>> =
   ],
 };
 
-export function columnsOf(kind: ServedObject["kind"]): readonly Column[] {
-  return columnsOfKind[kind];
+/** How a kind's objects become rows of a Table. */
+export interface Printer {
+  readonly columns: readonly Column[];
+  /** One cell for each column. */
+  cells(object: ApiObject, now: Date): readonly string[];
 }
 
-/** One cell for each column, as in kube-apiserver's printers. */
-export function cellsOf(object: KubernetesObject, now: Date): readonly string[] {
+/** The printer of a kind that the cluster store holds, as kube-apiserver's. */
+export function printerOf(kind: ServedObject["kind"]): Printer {
+  return {
+    columns: columnsOfKind[kind],
+    cells: (object, now) => cellsOf(object as KubernetesObject, now),
+  };
+}
+
+function cellsOf(object: KubernetesObject, now: Date): readonly string[] {
   switch (object.kind) {
     case "Pod":
       return podCells(object, now);

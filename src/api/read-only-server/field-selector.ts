@@ -1,8 +1,8 @@
 import { badRequest } from "@sluice/client/internal/api/status";
-import type { KubernetesObject } from "../objects.ts";
+import type { ApiObject } from "../api-object.ts";
 import type { Resource } from "./resources.ts";
 
-export type ObjectMatcher = (object: KubernetesObject) => boolean;
+export type ObjectMatcher = (object: ApiObject) => boolean;
 
 interface FieldTerm {
   readonly field: string;
@@ -17,7 +17,7 @@ interface FieldTerm {
 export function parseFieldSelector(selector: string, resource: Resource): ObjectMatcher {
   const requirements = fieldTerms(selector).map(({ field, operator, value }) => {
     const fieldOf = selectableValue(field, resource);
-    return (object: KubernetesObject) => (String(fieldOf(object) ?? "") === value) === (operator !== "!=");
+    return (object: ApiObject) => (String(fieldOf(object) ?? "") === value) === (operator !== "!=");
   });
   return (object) => requirements.every((isMet) => isMet(object));
 }
@@ -50,7 +50,7 @@ function unescaped(value: string): string {
   });
 }
 
-function selectableValue(field: string, resource: Resource): (object: KubernetesObject) => unknown {
+function selectableValue(field: string, resource: Resource): (object: ApiObject) => unknown {
   if (field === "metadata.name") return ({ metadata }) => metadata.name;
   if (field === "metadata.namespace") return ({ metadata }) => metadata.namespace;
   const known = Object.hasOwn(resource.selectableFields, field)

@@ -1,9 +1,9 @@
 import { badRequest, resourceExpired } from "@sluice/client/internal/api/status";
-import type { KubernetesObject } from "../objects.ts";
+import type { ApiObject } from "../api-object.ts";
 
 /** One page of a list, and the token for the next page. */
 interface ListPage {
-  readonly objects: readonly KubernetesObject[];
+  readonly objects: readonly ApiObject[];
   readonly metadata: {
     readonly resourceVersion: string;
     readonly continue?: string;
@@ -16,7 +16,7 @@ interface ListPage {
  * for an outdated token.
  */
 export function pageOf(
-  objects: readonly KubernetesObject[],
+  objects: readonly ApiObject[],
   resourceVersion: number,
   query: URLSearchParams,
 ): ListPage {

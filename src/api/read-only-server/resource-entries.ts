@@ -8,7 +8,7 @@ export function resourceEntries(resource: Resource): unknown[] {
     singularName,
     namespaced: isNamespaced,
     kind,
-    verbs: READ_VERBS,
+    verbs: resource.verbs ?? READ_VERBS,
     shortNames,
     categories,
   };
@@ -31,7 +31,7 @@ export function aggregatedResource(resource: Resource): unknown {
     responseKind: { group, version, kind },
     scope: isNamespaced ? "Namespaced" : "Cluster",
     singularResource: singularName,
-    verbs: READ_VERBS,
+    verbs: resource.verbs ?? READ_VERBS,
     shortNames,
     categories,
     subresources: subresources.map((subresource) => ({

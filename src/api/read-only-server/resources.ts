@@ -1,5 +1,6 @@
+import type { ApiObject } from "../api-object.ts";
 import { NETWORKING_API_VERSION } from "../networking-objects.ts";
-import type { KubernetesObject, ServedObject } from "../objects.ts";
+import { type Printer, printerOf } from "./columns.ts";
 
 /** One row for each served resource; discovery, routing and listing read only these. */
 export interface Resource {
@@ -8,13 +9,17 @@ export interface Resource {
   readonly version: string;
   readonly name: string;
   readonly singularName: string;
-  readonly kind: ServedObject["kind"];
+  readonly kind: string;
   readonly isNamespaced: boolean;
+  /** Absent: get, list and watch. */
+  readonly verbs?: readonly string[];
+  /** The columns that kubectl prints. */
+  readonly printer: Printer;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly subresources: readonly Subresource[];
   /** Fields that a field selector may use, besides name and namespace. */
-  readonly selectableFields: Readonly<Record<string, (object: KubernetesObject) => unknown>>;
+  readonly selectableFields: Readonly<Record<string, (object: ApiObject) => unknown>>;
 }
 
 interface Subresource {
@@ -29,7 +34,7 @@ const STREAM_VERBS = ["create", "get"] as const;
 /** Reads a path in an object; undefined if a part is absent. */
 const field =
   (...path: readonly string[]) =>
-  (object: KubernetesObject): unknown =>
+  (object: ApiObject): unknown =>
     path.reduce<unknown>((value, part) => (value as Record<string, unknown> | undefined)?.[part], object);
 
 const CORE = { group: "", version: "v1" };
@@ -42,6 +47,7 @@ export const resources: readonly Resource[] = [
     name: "namespaces",
     singularName: "namespace",
     kind: "Namespace",
+    printer: printerOf("Namespace"),
     isNamespaced: false,
     shortNames: ["ns"],
     subresources: [],
@@ -52,6 +58,7 @@ export const resources: readonly Resource[] = [
     name: "nodes",
     singularName: "node",
     kind: "Node",
+    printer: printerOf("Node"),
     isNamespaced: false,
     shortNames: ["no"],
     subresources: [],
@@ -62,6 +69,7 @@ export const resources: readonly Resource[] = [
     name: "pods",
     singularName: "pod",
     kind: "Pod",
+    printer: printerOf("Pod"),
     isNamespaced: true,
     shortNames: ["po"],
     categories: ["all"],
@@ -86,6 +94,7 @@ export const resources: readonly Resource[] = [
     name: "services",
     singularName: "service",
     kind: "Service",
+    printer: printerOf("Service"),
     isNamespaced: true,
     shortNames: ["svc"],
     categories: ["all"],
@@ -97,6 +106,7 @@ export const resources: readonly Resource[] = [
     name: "ingressclasses",
     singularName: "ingressclass",
     kind: "IngressClass",
+    printer: printerOf("IngressClass"),
     isNamespaced: false,
     shortNames: [],
     subresources: [],
@@ -107,6 +117,7 @@ export const resources: readonly Resource[] = [
     name: "ingresses",
     singularName: "ingress",
     kind: "Ingress",
+    printer: printerOf("Ingress"),
     isNamespaced: true,
     shortNames: ["ing"],
     subresources: [],

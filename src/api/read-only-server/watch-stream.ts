@@ -1,8 +1,8 @@
 import { resourceExpired } from "@sluice/client/internal/api/status";
-import type { KubernetesObject, ObjectChange } from "../objects.ts";
+import type { ApiObject } from "../api-object.ts";
 import { jsonLine } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
-import type { ObjectSource } from "./object-source.ts";
+import type { ObjectSource, SourceChange } from "./object-source.ts";
 
 interface WatchOptions {
   readonly source: ObjectSource;
@@ -13,7 +13,7 @@ interface WatchOptions {
   readonly startVersion: number;
   readonly timeoutMs: number;
   /** Formats an object for the client: plainly, or as a Table. */
-  present(object: KubernetesObject): unknown;
+  present(object: ApiObject): unknown;
 }
 
 /**
@@ -76,7 +76,7 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   /** An object that begins or stops matching the selectors is added or deleted for this client. */
-  #eventType({ type, object, previous }: ObjectChange): ObjectChange["type"] | undefined {
+  #eventType({ type, object, previous }: SourceChange): SourceChange["type"] | undefined {
     const { isWatched } = this.#options;
     const was = previous !== undefined && isWatched(previous);
     const is = type !== "DELETED" && isWatched(object);

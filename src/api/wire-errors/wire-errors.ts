@@ -1,6 +1,7 @@
 import { KUBELET_ERRORS } from "./kubelet-errors.ts";
 import { REQUEST_ERRORS } from "./request-errors.ts";
 import { ROUTE_ERRORS } from "./route-errors.ts";
+import { SESSION_API_ERRORS } from "./session-api-errors.ts";
 import { SESSION_ERRORS } from "./session-errors.ts";
 import { UPSTREAM_ERRORS } from "./upstream-errors.ts";
 
@@ -11,6 +12,7 @@ import { UPSTREAM_ERRORS } from "./upstream-errors.ts";
 export const WIRE_ERRORS = {
   ...REQUEST_ERRORS,
   ...SESSION_ERRORS,
+  ...SESSION_API_ERRORS,
   ...UPSTREAM_ERRORS,
   ...ROUTE_ERRORS,
   ...KUBELET_ERRORS,

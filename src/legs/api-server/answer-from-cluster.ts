@@ -1,16 +1,13 @@
-import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import { answerReview } from "../../access/authz/reviews/answer-review.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
-import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
+import { jsonAnswer } from "../../api/read-only-server/api-answer.ts";
 import { reviewAt } from "../../api/read-only-server/review-resources.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { readReview } from "../../listeners/request-body.ts";
-import { waitForDrain } from "../../listeners/wait-for-drain.ts";
-import { writeAnswer } from "../../listeners/write-answer.ts";
 import type {
   AccessContext,
   ClusterContext,
@@ -21,6 +18,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { identify } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
+import { recordAnswer, sendAnswer } from "./send-answer.ts";
 
 /** Kubernetes' role system:public-info-viewer lets everyone read these, authenticated or not. */
 const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version"];
@@ -36,8 +34,8 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
         const posted = await readReview(downstream, gateway.timeouts.requestBodyMs);
         if (typeof posted === "object" && posted !== null) incoming.trail?.requested(posted);
         const answer = jsonAnswer(await answerReview(review, posted, user, gateway.authorizer));
-        record(answer, incoming);
-        return await send({ ...answer, status: 201 }, downstream);
+        recordAnswer(answer, incoming);
+        return await sendAnswer({ ...answer, status: 201 }, downstream);
       }
       downstream.body.resume();
       const { pathname, searchParams } = incoming.url;
@@ -49,8 +47,8 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
       const answer = answerApiRequest(apiRequest, gateway.cluster, options);
       if (answer === undefined) throw WIRE_ERRORS["path-unknown"].streaming();
-      record(answer, incoming);
-      await send(answer, downstream);
+      recordAnswer(answer, incoming);
+      await sendAnswer(answer, downstream);
     },
     async handleUpgrade(incoming): Promise<void> {
       await requireReader(incoming, gateway);
@@ -81,28 +79,6 @@ async function requireReader(
   const line = { method, path: url.pathname, query: url.searchParams };
   await requirePermission(gateway.authorizer, requestAttributes(user, line));
   return user;
-}
-
-/** A watch has no single answer to record. */
-function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): void {
-  const isJson = headers["Content-Type"]?.startsWith("application/json");
-  if (isJson && body instanceof Uint8Array) trail?.responding(body);
-}
-
-async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownstream): Promise<void> {
-  const lines = Object.entries(headers);
-  if (body instanceof Uint8Array) return writeAnswer(downstream, status, lines, body);
-  // Sends each watch event at once. Releases the source when the client leaves, or has left during
-  // authentication.
-  const sink = downstream.respond(status, "OK", [...lines, ["Date", new Date().toUTCString()]]);
-  const iterator = body[Symbol.asyncIterator]();
-  downstream.onClose(() => void iterator.return?.());
-  for (;;) {
-    const { value, done } = await iterator.next();
-    if (done || sink.destroyed) break;
-    if (!sink.write(value)) await waitForDrain(sink);
-  }
-  downstream.finish([]);
 }
 
 /** Go's name for the machine's architecture, as Kubernetes reports it. */

@@ -9,7 +9,9 @@ import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/s
 import { drainGateway } from "../../listeners/shutdown.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { OperationsMetrics } from "../../observability/operations-metrics.ts";
+import { type GatewaySessions, SessionsApi } from "../../session-api/sessions-api.ts";
 import { answerFromCluster } from "./answer-from-cluster.ts";
+import { withSessionsApi } from "./answer-sessions.ts";
 import { createApiServer } from "./api-server.ts";
 import type { AdmissionRoute } from "./api-server-leg.ts";
 import { forwardToApiServer } from "./forward-to-api-server.ts";
@@ -31,6 +33,8 @@ interface ApiServerLegParts {
   /** Encrypts TLS tickets; absent: this process makes its own keys. */
   readonly ticketKeys?: Buffer | undefined;
   readonly upstreams: UpstreamTlsFiles;
+  /** The sessions that the API group shows and ends. */
+  readonly sessions: GatewaySessions;
   readonly operations: Pick<OperationsMetrics, "certificateServed">;
 }
 
@@ -41,8 +45,9 @@ interface ApiServerLegParts {
 export async function buildApiServerLeg(
   configuration: GatewayConfiguration,
   gateway: ServingContext,
-  { authorities, apiServer, judgeConnect, ticketKeys, operations, upstreams }: ApiServerLegParts,
+  parts: ApiServerLegParts,
 ): Promise<ApiServerLeg> {
+  const { authorities, apiServer, judgeConnect, ticketKeys, operations, upstreams } = parts;
   const { tls: files, http2 = true, proxyProtocol } = configuration.listeners.apiServer ?? {};
   const tls = files && (await readServingTls(files, authorities, ticketKeys));
   const configured = await upstreamApiServerOf(configuration, upstreams);
@@ -52,7 +57,9 @@ export async function buildApiServerLeg(
       ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, upstream);
   const route = judgeConnect && upstream && { judge: judgeConnect, apiServer: upstream };
-  const listener = createApiServer(gateway, other, { tls, http2, proxyProtocol }, route);
+  const sessionsApi = new SessionsApi(parts.sessions);
+  const all = withSessionsApi(other, sessionsApi, gateway);
+  const listener = createApiServer(gateway, all, { tls, http2, proxyProtocol }, route);
   const watched =
     tls &&
     files &&
@@ -74,6 +81,7 @@ export async function buildApiServerLeg(
     drain: () => drainGateway(gateway, listener),
     stop: () => {
       watched?.stop();
+      sessionsApi.stop();
       configured?.close();
     },
   };

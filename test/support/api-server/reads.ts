@@ -2,6 +2,7 @@ import { notFound, resourceExpired } from "../../../packages/client/src/api/stat
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import type { ServedObject } from "../../../src/api/objects.ts";
 import { includeObjectOf, tableForms, tableOf } from "../../../src/api/read-only-server/answer-resource.ts";
+import { printerOf } from "../../../src/api/read-only-server/columns.ts";
 import { ageOf } from "../../../src/api/read-only-server/human-duration.ts";
 import { negotiate } from "../../../src/api/read-only-server/negotiate.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
@@ -65,12 +66,7 @@ function tablePresenter(resource: Resource, query: URLSearchParams, accept: stri
   const options = { form, includeObject: includeObjectOf(query), now: new Date() };
   return (objects: readonly ApiObject[], metadata: Readonly<Record<string, unknown>>): unknown => {
     if (/^(?:Pod|Node|Namespace|Service|Ingress|IngressClass)$/.test(resource.kind)) {
-      return tableOf(
-        resource.kind as ServedObject["kind"],
-        objects as readonly ServedObject[],
-        metadata,
-        options,
-      );
+      return tableOf(printerOf(resource.kind as ServedObject["kind"]), objects, metadata, options);
     }
     const column = (name: string) => ({
       name,

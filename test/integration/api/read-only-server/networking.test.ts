@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../../../src/api/objects.ts";
 import { answerApiRequest } from "../../../../src/api/read-only-server/answer-api-request.ts";
-import { cellsOf, columnsOf } from "../../../../src/api/read-only-server/columns.ts";
+import { printerOf } from "../../../../src/api/read-only-server/columns.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
 import { parseManifests } from "../../../../src/cluster/manifests.ts";
 import { collect, KubectlRunner } from "../../../support/kubectl.ts";
@@ -105,8 +105,9 @@ describe("rows", () => {
       ["x", "c.example.com/x", "P.k.example.com/p", "24h"],
     ],
   ])("%j", (object, cells) => {
-    expect(cellsOf(object, now)).toEqual(cells);
-    expect(columnsOf(object.kind as "Ingress")).toHaveLength(cells.length);
+    const printer = printerOf(object.kind as "Ingress");
+    expect(printer.cells(object, now)).toEqual(cells);
+    expect(printer.columns).toHaveLength(cells.length);
   });
 });
 

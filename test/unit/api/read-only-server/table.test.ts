@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject, Node, Pod, PodStatus } from "../../../../src/api/objects.ts";
-import { cellsOf, columnsOf } from "../../../../src/api/read-only-server/columns.ts";
+import { printerOf } from "../../../../src/api/read-only-server/columns.ts";
 import { humanDuration } from "../../../../src/api/read-only-server/human-duration.ts";
 
 const now = new Date("2026-01-02T00:00:00Z");
@@ -14,7 +14,7 @@ const pod = (status: PodStatus, more: { metadata?: object; spec?: object } = {})
 const running = { ready: true, state: { running: {} } };
 const waiting = (reason?: string) => ({ state: { waiting: reason === undefined ? {} : { reason } } });
 const terminated = (fields: object) => ({ state: { terminated: fields } });
-const cells = (object: KubernetesObject) => cellsOf(object, now);
+const cells = (object: KubernetesObject) => printerOf(object.kind as "Pod").cells(object, now);
 
 describe("a pod's row", () => {
   it.each<[what: string, pod: Pod, ready: string, status: string, restarts: string]>([
@@ -192,7 +192,7 @@ describe("a pod's row", () => {
     ],
   ])("%s", (_, object, ready, status, restarts) => {
     expect(cells(object).slice(1, 5)).toEqual([ready, status, restarts, "24h"]);
-    expect(cells(object)).toHaveLength(columnsOf("Pod").length);
+    expect(cells(object)).toHaveLength(printerOf("Pod").columns.length);
   });
 
   it("names what is only seen wide", () => {
@@ -231,7 +231,7 @@ describe("a node's row", () => {
   ])("%j", (more, status, roles) => {
     const row = cells({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, ...more });
     expect(row.slice(1, 4)).toEqual([status, roles, "<unknown>"]);
-    expect(row).toHaveLength(columnsOf("Node").length);
+    expect(row).toHaveLength(printerOf("Node").columns.length);
   });
 });
 

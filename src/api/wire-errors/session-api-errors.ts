@@ -1,0 +1,72 @@
+import { goQuote } from "@sluice/client/internal/api/go-json";
+import {
+  badRequest,
+  methodNotAllowed,
+  notFound,
+  resourceExpired,
+  type Status,
+  StatusError,
+  serviceUnavailable,
+} from "@sluice/client/internal/api/status";
+
+type Named = {
+  /** `streamingsessions.sluice.dev`. */
+  readonly resource: string;
+  readonly name: string;
+};
+
+/** The API group of sessions, in the words of kube-apiserver where it has any. */
+export const SESSION_API_ERRORS = {
+  "object-unknown": {
+    cause: "A session that does not run, read or ended by its name",
+    streaming: ({ resource, name }: Named) => notFound(resource, name),
+  },
+  "verb-not-allowed": {
+    cause: "A method that sessions do not know",
+    streaming: ({ method, resource, name }: Named & { readonly method: string }) =>
+      methodNotAllowed(method, resource, name),
+  },
+  "continue-invalid": {
+    cause: "A `continue` parameter that Sluice did not give out",
+    streaming: () => badRequest("continue key is not valid: it was not given out by this server"),
+  },
+  "continue-expired": {
+    cause: "A `continue` parameter of a list of sessions that began too long ago",
+    streaming: () =>
+      resourceExpired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",
+      ),
+  },
+  "delete-options": {
+    cause: "A body of a delete that is not a DeleteOptions, or asks for what sessions do not have",
+    streaming: ({ problem }: { readonly problem: string }) => badRequest(problem),
+  },
+  "uid-conflict": {
+    cause: "A delete of a session with another uid",
+    streaming: ({ resource, name, uid }: Named & { readonly uid: string }) =>
+      conflict(
+        { resource, name },
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${name}`,
+      ),
+  },
+  "session-unreachable": {
+    cause: "A session whose worker or replica does not answer",
+    streaming: ({ name }: Pick<Named, "name">) =>
+      serviceUnavailable(`the process that carries session ${name} does not answer`),
+  },
+};
+
+/** 409, as for any object. */
+function conflict({ resource, name }: Named, problem: string): StatusError {
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: `Operation cannot be fulfilled on ${resource} ${goQuote(name)}: ${problem}`,
+    reason: "Conflict",
+    details: { name, kind: resource },
+    code: 409,
+  };
+  return new StatusError(status);
+}

@@ -1,0 +1,76 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { headerValue } from "@sluice/client/internal/http/header-list";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { requirePermission } from "../../access/authz/require-permission.ts";
+import { REASON_HEADER, REASON_QUERY, reasonOf } from "../../access/policy/require-policy.ts";
+import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
+import { readJson } from "../../listeners/request-body.ts";
+import { isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { identify } from "./admit-streaming.ts";
+import type { OtherRequests } from "./api-server.ts";
+import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
+import { recordAnswer, sendAnswer } from "./send-answer.ts";
+
+/** Answers the API group of sessions, and adds it to the discovery of all groups. Others get the rest. */
+export function withSessionsApi(
+  others: OtherRequests,
+  api: SessionsApi,
+  gateway: GatewayContext,
+): OtherRequests {
+  return {
+    async handleRequest(incoming, downstream): Promise<void> {
+      const { method, url } = incoming;
+      if (isSessionsPath(url.pathname)) {
+        const answer = await answerSessions(incoming, downstream, api, gateway);
+        recordAnswer(answer, incoming);
+        return await sendAnswer(answer, downstream);
+      }
+      const accept = headerValue(incoming.headers, "accept") ?? "";
+      const jsonForms = method === "GET" && url.pathname === "/apis" ? jsonClausesOf(accept) : undefined;
+      if (jsonForms === undefined) return await others.handleRequest(incoming, downstream);
+      const { headers, merging } = withGroupAdded(downstream, jsonForms);
+      await others.handleRequest({ ...incoming, headers }, merging);
+    },
+    async handleUpgrade(incoming, client): Promise<void> {
+      if (!isSessionsPath(incoming.url.pathname)) return await others.handleUpgrade(incoming, client);
+      await admit(incoming, gateway);
+      throw WIRE_ERRORS["path-unknown"].streaming();
+    },
+  };
+}
+
+async function answerSessions(
+  incoming: IncomingStreaming,
+  downstream: HttpDownstream,
+  api: SessionsApi,
+  gateway: GatewayContext,
+): Promise<ApiAnswer> {
+  const { name: userName } = await admit(incoming, gateway);
+  const { method, url, headers, trail } = incoming;
+  const { searchParams: query, pathname: path } = url;
+  const body =
+    method === "DELETE" ? await readJson(downstream, gateway.timeouts.requestBodyMs) : ignored(downstream);
+  if (typeof body === "object" && body !== null) trail?.requested(body);
+  const given = query.get("reason") ?? query.get(REASON_QUERY);
+  const reason = reasonOf(headerValue(headers, REASON_HEADER), given);
+  if (reason !== "") trail?.annotate("sluice.dev/reason", reason);
+  const accept = headerValue(headers, "accept") ?? "";
+  return await api.answer({ method, path, query, accept, userName, reason, body });
+}
+
+/** The user, if allowed to do what the request says. Throws StatusError. */
+async function admit(incoming: IncomingStreaming, gateway: GatewayContext) {
+  const user = await identify(incoming, gateway);
+  const { method, url, trail } = incoming;
+  const authorizer = trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const attributes = requestAttributes(user, { method, path: url.pathname, query: url.searchParams });
+  await requirePermission(authorizer, attributes);
+  return user;
+}
+
+function ignored(downstream: HttpDownstream): undefined {
+  downstream.body.resume();
+}

@@ -1,0 +1,145 @@
+import type { Writable } from "node:stream";
+import { goJson } from "@sluice/client/internal/api/go-json";
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import { withSessionsGroup } from "../../session-api/discovery.ts";
+
+/** An API server's list of all groups: 200 KiB with many resources. Past it, it is passed on unchanged. */
+export const MAX_DISCOVERY_BYTES: number = 8 * 1024 * 1024;
+
+const JSON_CLAUSE = /^\s*(?:application\/(?:json|\*)|\*\/\*)\s*(?:;|$)/i;
+/** An unmerged answer's tag must not be taken for the merged one's, and packed JSON cannot be merged. */
+const UNSENT = /^(?:accept|accept-encoding|if-none-match)$/i;
+
+/** The clauses of an Accept header that mean JSON; undefined if it has none. */
+export function jsonClausesOf(accept: string): string | undefined {
+  if (accept.trim() === "") return "application/json";
+  const clauses = accept.split(",").filter((clause) => JSON_CLAUSE.test(clause));
+  return clauses.length === 0 ? undefined : clauses.join(",");
+}
+
+interface Merging {
+  /** The request's headers, by which the answer comes as plain JSON. */
+  readonly headers: HeaderList;
+  /** The client, whose answer gets the sessions' group. */
+  readonly merging: HttpDownstream;
+}
+
+/** Adds the sessions' group to the answer that `downstream` gets for `/apis`. */
+export function withGroupAdded(downstream: HttpDownstream, accept: string): Merging {
+  const headers: HeaderList = [
+    ...downstream.headers.filter(([name]) => !UNSENT.test(name)),
+    ["Accept", accept],
+  ];
+  const answer = new HeldAnswer(downstream);
+  const own: Partial<Record<keyof HttpDownstream, unknown>> = {
+    headers,
+    respond: answer.respond,
+    write: answer.write,
+    respondWhole: answer.respondWhole,
+    finish: answer.finish,
+  };
+  const merging = new Proxy(downstream, {
+    get(target, key): unknown {
+      if (!answer.isPassedOn || key === "headers") {
+        if (key === "hasResponded") return answer.hasBegun || target.hasResponded;
+        if (Object.hasOwn(own, key)) return own[key as keyof HttpDownstream];
+      }
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+    set: (target, key, value) => Reflect.set(target, key, value, target),
+  });
+  return { headers, merging };
+}
+
+/** The answer, held until it is whole. */
+class HeldAnswer {
+  hasBegun = false;
+  /** True once the client has what came so far, and gets the rest by itself. */
+  isPassedOn = false;
+  readonly #downstream: HttpDownstream;
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+  #head: [status: number, statusMessage: string, headers: HeaderList] = [200, "OK", []];
+  /** The client's, once it gets the answer by itself. */
+  #sink: Writable | undefined;
+
+  constructor(downstream: HttpDownstream) {
+    this.#downstream = downstream;
+  }
+
+  readonly respond: HttpDownstream["respond"] = (
+    status,
+    statusMessage,
+    headers,
+    beginning = [],
+    mayHaveTrailers = true,
+  ) => {
+    if (status !== 200 || !isJson(headers)) {
+      this.isPassedOn = true;
+      return this.#downstream.respond(status, statusMessage, headers, beginning, mayHaveTrailers);
+    }
+    this.hasBegun = true;
+    this.#head = [status, statusMessage, headers];
+    this.write(beginning);
+    return this.#drain as Writable;
+  };
+
+  readonly #drain: Pick<Writable, "once" | "writableNeedDrain"> = heldSink(() => this.#sink);
+
+  readonly write = (parts: readonly Uint8Array[]): void => {
+    // The parts' memory is lent for the call.
+    for (const part of parts) this.#parts.push(Buffer.from(part));
+    for (const { byteLength } of parts) this.#bytes += byteLength;
+    if (this.#bytes <= MAX_DISCOVERY_BYTES) return;
+    this.isPassedOn = true;
+    const [status, statusMessage, headers] = this.#head;
+    this.#sink = this.#downstream.respond(status, statusMessage, headers, this.#parts.splice(0));
+  };
+
+  readonly respondWhole: HttpDownstream["respondWhole"] = (
+    status,
+    statusMessage,
+    headers,
+    body,
+    trailers,
+  ) => {
+    this.isPassedOn = true;
+    const merged = status === 200 && isJson(headers) ? mergedWith(Buffer.concat(body)) : undefined;
+    if (merged === undefined)
+      return this.#downstream.respondWhole(status, statusMessage, headers, body, trailers);
+    const lines = headers.filter(([name]) => !/^(?:content-length|transfer-encoding|etag)$/i.test(name));
+    const length = ["Content-Length", String(merged.byteLength)] as const;
+    this.#downstream.respondWhole(status, statusMessage, [...lines, length], [merged], []);
+  };
+
+  readonly finish = (trailers: HeaderList): void => {
+    const [status, statusMessage, headers] = this.#head;
+    this.respondWhole(status, statusMessage, headers, this.#parts, trailers);
+  };
+}
+
+/** The part of a Writable that an exchange uses: nothing waits before there is one. */
+function heldSink(sink: () => Writable | undefined): Pick<Writable, "once" | "writableNeedDrain"> {
+  return {
+    get writableNeedDrain() {
+      return sink()?.writableNeedDrain ?? false;
+    },
+    once: ((event: string, listener: () => void) => sink()?.once(event, listener)) as Writable["once"],
+  };
+}
+
+function isJson(headers: HeaderList): boolean {
+  const type = headerValue(headers, "content-type") ?? "";
+  return JSON_CLAUSE.test(type) && (headerValue(headers, "content-encoding") ?? "identity") === "identity";
+}
+
+function mergedWith(body: Buffer): Buffer | undefined {
+  try {
+    const merged = withSessionsGroup(JSON.parse(body.toString()));
+    return merged && Buffer.from(`${goJson(merged)}\n`);
+  } catch {
+    return undefined;
+  }
+}

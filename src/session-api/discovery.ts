@@ -1,0 +1,42 @@
+import { isRecord } from "@sluice/client/internal/api/status-body";
+import { aggregatedResource, resourceEntries } from "../api/read-only-server/resource-entries.ts";
+import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
+
+const GROUP_VERSION = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
+const VERSION = { groupVersion: GROUP_VERSION, version: SESSIONS_VERSION };
+const GROUP = { name: SESSIONS_GROUP, versions: [VERSION], preferredVersion: VERSION };
+/** What an `APIGroupDiscoveryList` has of the group. */
+const AGGREGATED_GROUP = {
+  metadata: { name: SESSIONS_GROUP, creationTimestamp: null },
+  versions: [
+    { version: SESSIONS_VERSION, resources: [aggregatedResource(STREAMING_SESSIONS)], freshness: "Current" },
+  ],
+};
+
+/** `/apis/sluice.dev`. */
+export const API_GROUP: object = { kind: "APIGroup", apiVersion: "v1", ...GROUP };
+
+/** `/apis/sluice.dev/v1alpha1`. */
+export const API_RESOURCES: object = {
+  kind: "APIResourceList",
+  apiVersion: "v1",
+  groupVersion: GROUP_VERSION,
+  resources: resourceEntries(STREAMING_SESSIONS),
+};
+
+/**
+ * An answer to `/apis`, in either form, with this group at its end. Undefined if there is nothing to
+ * add: it is no list of groups, or its API server already forwards the group to the gateway.
+ */
+export function withSessionsGroup(answer: unknown): object | undefined {
+  if (!isRecord(answer)) return undefined;
+  const { kind, groups, items } = answer;
+  if (kind === "APIGroupList" && Array.isArray(groups)) {
+    if (groups.some((group) => isRecord(group) && group.name === SESSIONS_GROUP)) return undefined;
+    return { ...answer, groups: [...groups, GROUP] };
+  }
+  if (kind !== "APIGroupDiscoveryList" || !Array.isArray(items)) return undefined;
+  const isOurs = (item: unknown): boolean =>
+    isRecord(item) && isRecord(item.metadata) && item.metadata.name === SESSIONS_GROUP;
+  return items.some(isOurs) ? undefined : { ...answer, items: [...items, AGGREGATED_GROUP] };
+}

@@ -1,0 +1,138 @@
+import type { ApiObject } from "../api/api-object.ts";
+import { parseCount } from "../api/read-only-server/list-page.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import {
+  compareKeys,
+  type ListedSessionRow,
+  objectOf,
+  type SessionFeed,
+  type SessionKey,
+} from "./session-feed.ts";
+
+/** Lists that wait for the request of their next page. Past it the oldest goes on as a new list. */
+export const MAX_KEPT_SESSION_LISTS = 8;
+/** How long such a list waits. Past it the next page is of a new list. */
+export const KEPT_SESSION_LIST_MS = 30_000;
+/** How long after a list's first page its next may be asked for. Past it: 410. */
+export const MAX_CONTINUE_AGE_MS: number = 5 * 60_000;
+
+interface Page {
+  readonly objects: readonly ApiObject[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** What a `continue` parameter says. */
+interface Continue {
+  /** The last session of the page before. */
+  readonly after: SessionKey;
+  readonly version: number;
+  /** When the list began, in milliseconds since 1970. */
+  readonly beganMs: number;
+}
+
+interface KeptList {
+  readonly rows: readonly ListedSessionRow[];
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Lists of sessions, page by page. The pages of one list show one moment if the same process answers
+ * them. In another process, or later, the list goes on behind its last session with what runs then.
+ */
+export class SessionPager {
+  readonly #feed: SessionFeed;
+  readonly #nowMs: () => number;
+  /** By the continue parameter of the next page, with what its list selects. */
+  readonly #kept = new Map<string, KeptList>();
+
+  constructor(feed: SessionFeed, nowMs: () => number = Date.now) {
+    this.#feed = feed;
+    this.#nowMs = nowMs;
+  }
+
+  /** How many lists wait for their next page. */
+  get kept(): number {
+    return this.#kept.size;
+  }
+
+  /** Throws StatusError 400 for invalid values, 410 for an expired `continue`. */
+  async page(
+    query: URLSearchParams,
+    namespace: string | undefined,
+    matches: ((object: ApiObject) => boolean) | undefined,
+  ): Promise<Page> {
+    const limit = parseCount("limit", query.get("limit") || "0");
+    const token = query.get("continue") || "";
+    const began = token === "" ? undefined : this.#read(token);
+    const selected = [namespace, query.get("labelSelector"), query.get("fieldSelector")].join("\n");
+    const kept = this.#take(`${token}\n${selected}`);
+    if (kept === undefined) await this.#feed.refresh();
+    const version = kept === undefined ? this.#feed.resourceVersion : (began?.version ?? 0);
+    const rows =
+      kept ??
+      this.#behind(began?.after, namespace).filter((row) => matches === undefined || matches(objectOf(row)));
+    const shown = limit === 0 ? rows : rows.slice(0, limit);
+    const last = shown.at(-1);
+    const remaining = rows.length - shown.length;
+    const next =
+      remaining === 0 || last === undefined
+        ? undefined
+        : tokenOf({ after: last.session, version, beganMs: began?.beganMs ?? this.#nowMs() });
+    if (next !== undefined) this.#keep(`${next}\n${selected}`, rows.slice(shown.length));
+    return {
+      objects: shown.map(objectOf),
+      metadata: {
+        resourceVersion: String(version),
+        ...(next !== undefined && { continue: next, remainingItemCount: remaining }),
+      },
+    };
+  }
+
+  stop(): void {
+    for (const key of [...this.#kept.keys()]) this.#take(key);
+  }
+
+  #behind(after: SessionKey | undefined, namespace: string | undefined): readonly ListedSessionRow[] {
+    const rows = this.#feed.sorted(namespace);
+    return after === undefined ? rows : rows.filter(({ session }) => compareKeys(session, after) > 0);
+  }
+
+  #take(key: string): readonly ListedSessionRow[] | undefined {
+    const list = this.#kept.get(key);
+    clearTimeout(list?.timer);
+    this.#kept.delete(key);
+    return list?.rows;
+  }
+
+  #keep(key: string, rows: readonly ListedSessionRow[]): void {
+    this.#take(key);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size >= MAX_KEPT_SESSION_LISTS && oldest !== undefined) this.#take(oldest);
+    const timer = setTimeout(() => this.#take(key), KEPT_SESSION_LIST_MS).unref();
+    this.#kept.set(key, { rows, timer });
+  }
+
+  #read(token: string): Continue {
+    const read = continueOf(token);
+    if (read === undefined) throw WIRE_ERRORS["continue-invalid"].streaming();
+    if (Math.abs(this.#nowMs() - read.beganMs) <= MAX_CONTINUE_AGE_MS) return read;
+    throw WIRE_ERRORS["continue-expired"].streaming();
+  }
+}
+
+function tokenOf({ after: { namespace, id }, version, beganMs }: Continue): string {
+  const fields = { v: "sluice.dev/sessions", rv: version, at: beganMs, ns: namespace, id };
+  return Buffer.from(JSON.stringify(fields)).toString("base64url");
+}
+
+function continueOf(token: string): Continue | undefined {
+  try {
+    const fields = JSON.parse(Buffer.from(token, "base64url").toString()) as Record<string, unknown>;
+    const { v, rv, at, ns, id } = fields;
+    const isValid = v === "sluice.dev/sessions" && Number.isSafeInteger(rv) && Number.isSafeInteger(at);
+    if (!isValid || typeof ns !== "string" || typeof id !== "string") return undefined;
+    return { after: { namespace: ns, id }, version: rv as number, beganMs: at as number };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,191 @@
+// src/session-api: running sessions as objects of the API group sluice.dev: list, watch, get, end
+
+import type { SessionLists } from "../admin/admin-server.ts";
+import { answerWatch, isTrue, matcherOf, presenterOf } from "../api/read-only-server/answer-resource.ts";
+import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
+import { negotiate } from "../api/read-only-server/negotiate.ts";
+import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
+import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
+import { API_GROUP, API_RESOURCES } from "./discovery.ts";
+import { SessionFeed } from "./session-feed.ts";
+import { SessionPager } from "./session-pager.ts";
+import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
+
+/** The gateway's sessions, in any of its processes and replicas. */
+export interface GatewaySessions {
+  listEverywhere(): Promise<SessionLists>;
+  end(request: EndRequest): Promise<EndResult>;
+}
+
+/** A request below /apis/sluice.dev of an authorized user. */
+export interface SessionsApiRequest {
+  readonly method: string;
+  /** Percent-encoded as received. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly accept: string;
+  readonly userName: string;
+  /** The reason that the user gave; may be empty. */
+  readonly reason: string;
+  /** The body of a DELETE; undefined without one. */
+  readonly body: unknown;
+}
+
+interface SessionsPath {
+  readonly resource: typeof STREAMING_SESSIONS;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+}
+
+const GROUP_PATH = `/apis/${SESSIONS_GROUP}`;
+const VERSION_PATH = `${GROUP_PATH}/${SESSIONS_VERSION}`;
+const RESOURCE = qualifiedNameOf(STREAMING_SESSIONS);
+
+/** True for the paths that this API answers. */
+export function isSessionsPath(path: string): boolean {
+  return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`);
+}
+
+/** Answers the API group of sessions: discovery, list, watch, get, and delete, which ends a session. */
+export class SessionsApi {
+  readonly #sessions: GatewaySessions;
+  readonly #feed: SessionFeed;
+  readonly #pager: SessionPager;
+
+  constructor(sessions: GatewaySessions) {
+    this.#sessions = sessions;
+    this.#feed = new SessionFeed(() => sessions.listEverywhere());
+    this.#pager = new SessionPager(this.#feed);
+  }
+
+  /** Throws StatusError. */
+  async answer(request: SessionsApiRequest): Promise<ApiAnswer> {
+    const { method, path: rawPath, accept } = request;
+    const path = rawPath.replace(/\/$/, "");
+    if (path === GROUP_PATH || path === VERSION_PATH) {
+      if (method !== "GET") throw WIRE_ERRORS["method-not-allowed"].streaming({ method });
+      negotiate(accept);
+      return jsonAnswer(path === GROUP_PATH ? API_GROUP : API_RESOURCES);
+    }
+    const wanted = sessionsPathOf(path);
+    if (method === "GET") return await this.#read(wanted, request);
+    if (method === "DELETE" && wanted.name !== undefined) return await this.#end(wanted, request);
+    throw WIRE_ERRORS["verb-not-allowed"].streaming({ method, resource: RESOURCE, name: wanted.name ?? "" });
+  }
+
+  stop(): void {
+    this.#pager.stop();
+    this.#feed.stop();
+  }
+
+  async #read(path: SessionsPath, { query, accept }: SessionsApiRequest): Promise<ApiAnswer> {
+    const present = presenterOf(path.resource, { query, accept, now: () => new Date() });
+    const isWatched = matcherOf(path, query);
+    if (isTrue(query.get("watch"))) {
+      await this.#feed.refresh();
+      const watch = {
+        resource: path.resource,
+        source: this.#feed,
+        query,
+        isWatched,
+        present: present.one,
+        listMatching: () => this.#feed.list("", path.namespace).filter(isWatched),
+      };
+      return answerWatch(watch);
+    }
+    if (path.name !== undefined) return jsonAnswer(present.one(await this.#require(path)));
+    const selects = query.get("labelSelector") || query.get("fieldSelector");
+    const { objects, metadata } = await this.#pager.page(
+      query,
+      path.namespace,
+      selects ? isWatched : undefined,
+    );
+    return this.#warning(jsonAnswer(present.list(objects, metadata)));
+  }
+
+  async #require({ namespace = "", name = "" }: SessionsPath) {
+    await this.#feed.refresh();
+    const session = this.#feed.get("", namespace, name);
+    if (session === undefined) throw unknown(name);
+    return session;
+  }
+
+  async #end(path: SessionsPath, request: SessionsApiRequest): Promise<ApiAnswer> {
+    negotiate(request.accept);
+    const { userName, query } = request;
+    const options = readDeleteOptions(request.body, query);
+    const { metadata, spec } = await this.#require(path);
+    const { name } = metadata;
+    requireSame(options, name);
+    const details = { name, group: SESSIONS_GROUP, kind: STREAMING_SESSIONS.name, uid: name };
+    const done = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
+    if (options.isDryRun) return jsonAnswer(done);
+    const reason = request.reason === "" ? "" : `: ${request.reason}`;
+    const message = `the session was ended by ${userName}${reason}`;
+    const result = await this.#sessions.end({
+      id: name,
+      message,
+      status: {
+        metadata: {},
+        status: "Failure",
+        reason: "Forbidden",
+        code: 403,
+        message,
+        details: {
+          name: spec.pod,
+          kind: "pods",
+          causes: [{ reason: "sluice.dev/SessionEnded", message: "moderator" }],
+        },
+      },
+    });
+    if (result === "unknown") throw unknown(name);
+    if (result === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
+    return { ...jsonAnswer(done), status: result === "ending" ? 202 : 200 };
+  }
+
+  /** Names the replicas whose sessions are missing, in a header that kubectl prints. */
+  #warning(answer: ApiAnswer): ApiAnswer {
+    const silent = this.#feed.partial.map(({ replica }) => replica);
+    if (silent.length === 0) return answer;
+    const text = `the list may be incomplete: no answer from the replicas ${silent.join(", ")}`;
+    return { ...answer, headers: { ...answer.headers, Warning: `299 - ${JSON.stringify(text)}` } };
+  }
+}
+
+/** Throws StatusError if the client means another object of this name. */
+function requireSame({ uid, resourceVersion }: DeleteOptions, name: string): void {
+  if (resourceVersion !== undefined) {
+    const problem = "a session has no version that a delete could require: use preconditions.uid";
+    throw WIRE_ERRORS["delete-options"].streaming({ problem });
+  }
+  if (uid !== undefined && uid !== name)
+    throw WIRE_ERRORS["uid-conflict"].streaming({ resource: RESOURCE, name, uid });
+}
+
+function unknown(name: string): Error {
+  return WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
+}
+
+/** Throws StatusError 404 for every path that is no collection or object. */
+function sessionsPathOf(path: string): SessionsPath {
+  if (!path.startsWith(`${VERSION_PATH}/`)) throw WIRE_ERRORS["path-unknown"].streaming();
+  const [first, second, third, fourth, ...more] = segmentsOf(path.slice(VERSION_PATH.length + 1));
+  const resource = STREAMING_SESSIONS;
+  if (first === resource.name && second === undefined)
+    return { resource, namespace: undefined, name: undefined };
+  if (first !== "namespaces" || third !== resource.name || more.length > 0)
+    throw WIRE_ERRORS["path-unknown"].streaming();
+  return { resource, namespace: second, name: fourth };
+}
+
+function segmentsOf(path: string): readonly string[] {
+  try {
+    const segments = path.split("/").map(decodeURIComponent);
+    if (!segments.includes("")) return segments;
+  } catch {
+    // No object has such a path.
+  }
+  throw WIRE_ERRORS["path-unknown"].streaming();
+}

@@ -1,0 +1,137 @@
+import type { AdminSession } from "../admin/admin-server.ts";
+import type { ApiObject } from "../api/api-object.ts";
+import type { Column, Printer } from "../api/read-only-server/columns.ts";
+import { ageOf } from "../api/read-only-server/human-duration.ts";
+import { READ_VERBS, type Resource } from "../api/read-only-server/resources.ts";
+import { replicaOfSession } from "../sessions/session-id.ts";
+
+export const SESSIONS_GROUP = "sluice.dev";
+export const SESSIONS_VERSION = "v1alpha1";
+const KIND = "StreamingSession";
+/** A label's value has at most this many characters; a longer pod name has no label. */
+const MAX_LABEL_VALUE = 63;
+
+interface SessionSpec {
+  readonly pod: string;
+  readonly container?: string | undefined;
+  readonly subresource: string;
+  readonly tty?: boolean | undefined;
+  readonly stdin?: boolean | undefined;
+  readonly node: string;
+  readonly user: { readonly username: string; readonly requestedBy?: string | undefined };
+  readonly plan: string;
+  readonly planReason: string;
+}
+
+interface SessionStatus {
+  readonly phase: "Running";
+  readonly startedAt: string;
+  readonly bytesToClient: number;
+  readonly bytesToNode: number;
+  readonly replica: string;
+  readonly worker?: number | undefined;
+}
+
+/** A running session as an API object. Its command line is in no list: it may contain secrets. */
+export interface StreamingSession extends ApiObject {
+  readonly spec: SessionSpec & Readonly<Record<string, unknown>>;
+  readonly status: SessionStatus & Readonly<Record<string, unknown>>;
+}
+
+const columns: readonly Column[] = [
+  { name: "Name", description: "The session's id, which names it until it ends." },
+  { name: "Pod", description: "The pod that it streams to." },
+  { name: "Container", description: "The container of an exec or attach." },
+  { name: "Subresource", description: "exec, attach or portforward." },
+  { name: "User", description: "The user whose session it is." },
+  { name: "Age", description: "Time since it began." },
+  { name: "Node", description: "The node or API server that it leads to.", isWide: true },
+  { name: "Plan", description: "How its bytes are carried.", isWide: true },
+  { name: "To-Client", description: "Bytes towards the client so far.", isWide: true },
+  { name: "To-Node", description: "Bytes towards the node so far.", isWide: true },
+  { name: "Replica", description: "The replica of the gateway that carries it.", isWide: true },
+];
+
+const printer: Printer = {
+  columns,
+  cells(object, now) {
+    const { metadata, spec, status } = object as StreamingSession;
+    return [
+      metadata.name,
+      spec.pod,
+      spec.container || "<none>",
+      spec.subresource,
+      spec.user.username,
+      ageOf(metadata.creationTimestamp, now),
+      spec.node,
+      spec.plan,
+      String(status.bytesToClient),
+      String(status.bytesToNode),
+      status.replica,
+    ];
+  },
+};
+
+const specOf = (object: ApiObject): SessionSpec => (object as StreamingSession).spec;
+
+export const STREAMING_SESSIONS: Resource = {
+  group: SESSIONS_GROUP,
+  version: SESSIONS_VERSION,
+  name: "streamingsessions",
+  singularName: "streamingsession",
+  kind: KIND,
+  isNamespaced: true,
+  verbs: ["delete", ...READ_VERBS],
+  printer,
+  shortNames: ["sess"],
+  subresources: [],
+  selectableFields: {
+    "spec.pod": (object) => specOf(object).pod,
+    "spec.container": (object) => specOf(object).container,
+    "spec.subresource": (object) => specOf(object).subresource,
+    "spec.node": (object) => specOf(object).node,
+    "spec.user.username": (object) => specOf(object).user.username,
+  },
+};
+
+/** The object of a listed session, at the version of the list that first had it. */
+export function streamingSessionOf(session: AdminSession, resourceVersion: number): StreamingSession {
+  const { id, namespace, pod, subresource, startedAt, plan } = session;
+  // Lists of other processes come as JSON.
+  const started = new Date(startedAt).toISOString();
+  const labels = {
+    "sluice.dev/subresource": subresource,
+    ...(pod !== "" && pod.length <= MAX_LABEL_VALUE && { "sluice.dev/pod": pod }),
+  };
+  return {
+    apiVersion: `${SESSIONS_GROUP}/${SESSIONS_VERSION}`,
+    kind: KIND,
+    metadata: {
+      name: id,
+      namespace,
+      uid: id,
+      resourceVersion: String(resourceVersion),
+      creationTimestamp: started.replace(/\.\d+Z$/, "Z"),
+      labels,
+    },
+    spec: {
+      pod,
+      container: session.container,
+      subresource,
+      tty: session.tty,
+      stdin: session.stdin,
+      node: session.node,
+      user: { username: session.user, requestedBy: session.requestedBy },
+      plan: plan.kind,
+      planReason: plan.reason,
+    },
+    status: {
+      phase: "Running",
+      startedAt: started,
+      bytesToClient: session.downstreamBytes,
+      bytesToNode: session.upstreamBytes,
+      replica: replicaOfSession(id) ?? "",
+      worker: session.worker,
+    },
+  };
+}
