@@ -56,7 +56,9 @@ export class WebSocketFrameDecoder {
     limits: WebSocketLimits = defaultWebSocketLimits,
   ) {
     this.#expectsMask = role === "server";
-    this.#frame = new FrameHeaderReader(this.#expectsMask);
+    this.#frame = new FrameHeaderReader(this.#expectsMask, () => {
+      if (!isControlOpcode(this.#frame.opcode)) this.#beginFragment(this.#frame.payloadBytes);
+    });
     this.#handler = handler;
     this.#limits = limits;
   }
@@ -92,12 +94,12 @@ export class WebSocketFrameDecoder {
   #beginFrame(): void {
     this.#payloadBytesLeft = this.#frame.payloadBytes;
     this.#maskPhase = 0;
-    if (!isControlOpcode(this.#frame.opcode)) this.#beginFragment();
     if (this.#payloadBytesLeft === 0) this.#deliver(EMPTY);
     else this.#isInPayload = true;
   }
 
-  #beginFragment(): void {
+  /** Before the frame's mask key has come: the length alone refuses it. */
+  #beginFragment(payloadBytes: number): void {
     if (this.#frame.opcode !== OPCODE.CONTINUATION) {
       this.#isInMessage = true;
       this.#isTextMessage = this.#frame.opcode === OPCODE.TEXT;
@@ -106,12 +108,12 @@ export class WebSocketFrameDecoder {
       this.#fragments = 0;
     }
     this.#fragments += 1;
-    this.#messageBytes += this.#payloadBytesLeft;
+    this.#messageBytes += payloadBytes;
 
     const { maxFrameBytes, maxMessageBytes, maxFragments } = this.#limits;
     // A length of 2^53 or more (RFC 6455 forbids its top bit) exceeds every limit: `Infinity` means
     // 2^53 - 1 here.
-    if (this.#payloadBytesLeft > Math.min(maxFrameBytes, Number.MAX_SAFE_INTEGER)) {
+    if (payloadBytes > Math.min(maxFrameBytes, Number.MAX_SAFE_INTEGER)) {
       throw new ProtocolError("frame-too-large", `a frame announces more than ${maxFrameBytes} bytes`);
     }
     if (this.#messageBytes > maxMessageBytes) {

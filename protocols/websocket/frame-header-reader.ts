@@ -3,10 +3,11 @@ import { ProtocolError } from "../protocol-error.ts";
 import {
   FIN_BIT,
   FRAME_START_BYTES,
-  frameHeaderBytes,
   isControlOpcode,
   LENGTH_BITS,
+  lengthEnd,
   MASK_BIT,
+  MASK_KEY_BYTES,
   MAX_CONTROL_PAYLOAD_BYTES,
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
@@ -15,7 +16,10 @@ import {
   RSV_BITS,
 } from "./frame-header.ts";
 
-/** Reads a frame's header from chunks cut anywhere. The fields describe the last complete header. */
+/**
+ * Reads a frame's header from chunks cut anywhere. The fields describe the last header, up to its
+ * length once that was read; the mask key follows.
+ */
 export class FrameHeaderReader {
   opcode = 0;
   isFinal = false;
@@ -25,12 +29,19 @@ export class FrameHeaderReader {
   /** The next header has not started. */
   isComplete = true;
   readonly #expectsMask: boolean;
+  readonly #onLength: (() => void) | undefined;
   readonly #header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
   #bytesRead = 0;
   #bytes = FRAME_START_BYTES;
+  #isLengthRead = false;
 
-  constructor(expectsMask: boolean) {
+  /**
+   * `onLength`: called before the mask key is read; may throw, so that the length alone refuses a
+   * frame.
+   */
+  constructor(expectsMask: boolean, onLength?: () => void) {
     this.#expectsMask = expectsMask;
+    this.#onLength = onLength;
   }
 
   /**
@@ -47,7 +58,11 @@ export class FrameHeaderReader {
       if (this.#bytesRead === FRAME_START_BYTES) {
         const second = header[1] as number;
         checkFrameStart(header[0] as number, second, this.#expectsMask, isInMessage);
-        this.#bytes = frameHeaderBytes(second);
+        this.#bytes = lengthEnd(second);
+        if (this.#bytesRead < this.#bytes) continue;
+      }
+      if (!this.#isLengthRead) {
+        this.#readLength();
         if (this.#bytesRead < this.#bytes) continue;
       }
       this.#complete();
@@ -56,13 +71,19 @@ export class FrameHeaderReader {
     return at;
   }
 
-  #complete(): void {
-    const header = this.#header;
-    const first = header[0] as number;
+  #readLength(): void {
+    const first = this.#header[0] as number;
     this.opcode = first & OPCODE_BITS;
     this.isFinal = (first & FIN_BIT) !== 0;
-    this.payloadBytes = payloadBytesOf(header);
-    this.maskKey = this.#expectsMask ? readUint32(header, this.#bytes - 4) : 0;
+    this.payloadBytes = payloadBytesOf(this.#header);
+    this.#isLengthRead = true;
+    this.#onLength?.();
+    if (this.#expectsMask) this.#bytes += MASK_KEY_BYTES;
+  }
+
+  #complete(): void {
+    this.maskKey = this.#expectsMask ? readUint32(this.#header, this.#bytes - MASK_KEY_BYTES) : 0;
+    this.#isLengthRead = false;
     this.#bytesRead = 0;
     this.#bytes = FRAME_START_BYTES;
     this.isComplete = true;

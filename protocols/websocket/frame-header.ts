@@ -30,13 +30,12 @@ export function isControlOpcode(opcode: number): boolean {
 
 const LENGTH_IS_16_BITS = 126;
 const LENGTH_IS_64_BITS = 127;
-const MASK_KEY_BYTES = 4;
+export const MASK_KEY_BYTES = 4;
 
-/** The header's length in bytes (2 to 14), from its second byte. */
-export function frameHeaderBytes(secondByte: number): number {
+/** Where the header's length ends (2, 4 or 10), from its second byte; a mask key follows. */
+export function lengthEnd(secondByte: number): number {
   const length = secondByte & LENGTH_BITS;
-  const extendedBytes = length === LENGTH_IS_16_BITS ? 2 : length === LENGTH_IS_64_BITS ? 8 : 0;
-  return FRAME_START_BYTES + extendedBytes + ((secondByte & MASK_BIT) === 0 ? 0 : MASK_KEY_BYTES);
+  return FRAME_START_BYTES + (length === LENGTH_IS_16_BITS ? 2 : length === LENGTH_IS_64_BITS ? 8 : 0);
 }
 
 /**

@@ -83,6 +83,25 @@ describe("the decoder and ws agree", () => {
       );
     });
 
+    // The last frame ends with its length: neither mask key nor payload has come.
+    const start = (first: number, length: number): number[] => [first, length | (isMasked ? 0x80 : 0)];
+    const tooLong = Buffer.alloc(8);
+    tooLong.writeBigUInt64BE(BigInt(defaultWebSocketLimits.maxFrameBytes + 1));
+    it.each([
+      ["a frame of 2^32 + 1 bytes", [...start(0x82, 127), 0, 0, 0, 1, 0, 0, 0, 1]],
+      ["a frame of 2^63 bytes", [...start(0x82, 127), 0x80, 0, 0, 0, 0, 0, 0, 0]],
+      ["a frame of one byte past the bound", [...start(0x82, 127), ...tooLong]],
+      ["such a first fragment", [...start(0x02, 127), ...tooLong]],
+    ])(`on refusing %s by the length alone as ${role}`, async (_what, bytes) => {
+      const refused: Event[] = [{ type: "refused", closeCode: 1009 }];
+      expect(new Recorder(role).push(Uint8Array.from(bytes)).events).toEqual(refused);
+      expect(await eventsOfWs(role, [Uint8Array.from(bytes)])).toEqual(refused);
+      const recorder = new Recorder(role);
+      for (const byte of bytes.slice(0, -1)) recorder.push(Uint8Array.of(byte));
+      expect(recorder.events).toEqual([]);
+      expect(recorder.push(Uint8Array.from(bytes.slice(-1))).events).toEqual(refused);
+    });
+
     it(`on hostile bytes as ${role}`, async () => {
       await fc.assert(
         fc.asyncProperty(hostileBytes(isMasked), async (bytes) => {
