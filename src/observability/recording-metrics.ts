@@ -28,6 +28,13 @@ export const RECORDING_FAMILIES = {
     "Recordings that a process left unfinished: finished by another, or set aside because they were changed.",
     { outcome: ["finished", "set-aside"] },
   ),
+  deleted: counter(
+    "sluice_recordings_deleted_total",
+    "Recordings that were deleted, by the bound that was passed.",
+    {
+      reason: ["age", "size"],
+    },
+  ),
   heldSeconds: counter(
     "sluice_recording_held_seconds_total",
     "Time that sessions waited for their recording to be written.",
@@ -69,6 +76,11 @@ export class RecordingMetrics {
 
   left(outcome: "finished" | "set-aside"): void {
     this.#metrics.left.inc({ outcome });
+  }
+
+  deleted({ age, size }: { readonly age: number; readonly size: number }): void {
+    this.#metrics.deleted.inc({ reason: "age" }, age);
+    this.#metrics.deleted.inc({ reason: "size" }, size);
   }
 
   held(seconds: number): void {

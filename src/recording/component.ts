@@ -18,7 +18,9 @@ import { ForwardRecorder } from "./forward-recorder.ts";
 import { recordingFileOf } from "./recorded-facts.ts";
 import { SessionRecording } from "./session-recording.ts";
 import { readSigningKey } from "./signing-key.ts";
+import type { Retention } from "./storage/apply-retention.ts";
 import { Recorder } from "./thread/recorder.ts";
+import type { RecordingQueue } from "./thread/recording-queue.ts";
 
 export interface RecordingParts {
   readonly cluster: Pick<Cluster, "getPod">;
@@ -46,6 +48,7 @@ export async function buildRecording(
     folder,
     writer: randomUUID(),
     signingKey: await readSigningKey(folder, signingKeyFile),
+    retention: retentionOf(settings),
     maxQueuedBytes,
     maxQueuedBytesPerSession,
     program,
@@ -54,6 +57,10 @@ export async function buildRecording(
       metrics.left(outcome);
       if (outcome === "finished") logger.info({ file }, "a recording that was left unfinished is finished");
       else logger.error({ file }, "a recording that was left unfinished was changed, and is set aside");
+    },
+    onDeleted: (deleted, problem) => {
+      metrics.deleted(deleted);
+      if (problem !== undefined) logger.warn({ problem }, "old recordings could not be deleted");
     },
     onProblem: (error) => logger.error({ error }, "the thread that writes recordings has ended"),
   });
@@ -68,13 +75,13 @@ export async function buildRecording(
     beforeDial: async (session) => {
       const rule = ruleFor(matchedFacts(session, cluster));
       if (rule === undefined) return [];
-      const { annotate, info } = session;
+      const { annotate, recordAudit, info } = session;
       try {
         await requireSpace(folder, minFreeBytes);
-        const queue = await recorder.open(recordingFileOf(info));
+        const queue = await within(settings.maxHoldMs, recorder.open(recordingFileOf(info)));
         const onUnfinished = (problem: string): void =>
           logger.error({ session: { id: info.id }, problem }, "a recording could not be finished");
-        const options = { rule, bounds: settings, metrics, annotate, onUnfinished };
+        const options = { rule, bounds: settings, metrics, annotate, recordAudit, onUnfinished };
         const recording = new SessionRecording(queue, options);
         const { maxOutputBytes } = settings;
         return [
@@ -99,11 +106,29 @@ export async function buildRecording(
     },
     reload: async ({ recording }: GatewayConfiguration) => {
       if (recording === undefined) return;
-      rules = recording.rules;
+      // A key that cannot be read leaves everything as it was.
       recorder.useKey(await readSigningKey(folder, signingKeyFile));
+      recorder.keep(retentionOf(recording));
+      rules = recording.rules;
     },
     stop: () => recorder.stop(),
   };
+}
+
+function retentionOf({ maxAgeMs, maxTotalBytes }: Recording): Retention {
+  return { maxAgeMs, maxTotalBytes };
+}
+
+/** The queue, if it is open in time. */
+async function within(ms: number, opening: Promise<RecordingQueue>): Promise<RecordingQueue> {
+  let timer: NodeJS.Timeout | undefined;
+  const isLate = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  const queue = await Promise.race([opening, isLate]).finally(() => clearTimeout(timer));
+  if (queue !== undefined) return queue;
+  opening.then((late) => late.discard()).catch(() => {});
+  throw new Error(`the recording was not opened for ${ms / 1_000} s`);
 }
 
 /** Input is wanted for a terminal's echo, and for archives that are unpacked. */

@@ -1,7 +1,7 @@
 import type { RecordingRule } from "../config/sections/recording.ts";
 import type { SessionInfo } from "../sessions/session-info.ts";
 import { archiveUseOf } from "./archive-command.ts";
-import type { RecordedFacts } from "./format/asciicast.ts";
+import { FORMAT, type RecordedFacts } from "./format/asciicast.ts";
 
 /** The header's facts about a session. */
 export function factsOf(info: SessionInfo, { name, record }: RecordingRule): RecordedFacts {
@@ -9,6 +9,7 @@ export function factsOf(info: SessionInfo, { name, record }: RecordingRule): Rec
   const { container, command, tty, stdin, groups, client, protocol } = details ?? NO_DETAILS;
   const archive = tty ? undefined : archiveUseOf(command);
   return {
+    format: FORMAT,
     session: id,
     startedAt: startedAt.toISOString(),
     rule: name,

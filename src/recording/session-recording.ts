@@ -14,6 +14,8 @@ export interface SessionRecordingOptions {
   readonly metrics: RecordingMetrics;
   /** Adds to the session's last audit event. */
   readonly annotate: (name: string, value: string) => void;
+  /** Writes an audit event of the running session, with the annotations so far. */
+  readonly recordAudit: () => void;
   /** The recording could not be finished. */
   readonly onUnfinished: (problem: string) => void;
 }
@@ -67,6 +69,10 @@ export class SessionRecording {
           this.fail(`the recording cannot be written: ${problem}`);
         },
         onGap: (bytes) => this.noteGap(bytes),
+        onChunk: (chunk, hash) => {
+          this.#options.annotate("sluice.dev/recording-chunk", `${chunk} ${hash}`);
+          this.#options.recordAudit();
+        },
       },
     );
   }

@@ -100,6 +100,8 @@ export type BeforeDial = (
     readonly info: SessionInfo;
     /** Adds to the request's audit events that are still to come, also when the session has begun. */
     annotate(name: string, value: string): void;
+    /** Writes an audit event of the running session, with the annotations so far. */
+    recordAudit(): void;
   },
   signal: AbortSignal,
 ) => Promise<readonly SessionObserver[]>;

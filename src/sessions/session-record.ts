@@ -76,7 +76,9 @@ export class SessionRecord implements SessionOwner {
     const { beforeDial } = this.#gateway;
     if (beforeDial === undefined) return;
     const annotate = (name: string, value: string): void => this.#trail?.annotate(name, value);
-    this.#observers = await beforeDial({ ...this.#admission, info: this.#info, annotate }, signal);
+    const recordAudit = (): void => this.#trail?.goesOn();
+    const session = { ...this.#admission, info: this.#info, annotate, recordAudit };
+    this.#observers = await beforeDial(session, signal);
   }
 
   /** Those that came from before the dial. */

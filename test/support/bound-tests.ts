@@ -23,6 +23,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
   MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",
   MAX_LINE_BYTES: "unit/recording/reading.test.ts: a line without an end",
+  "recording.maxTotalBytes": "integration/recording/retention.test.ts: deletes the oldest past the size",
+  MAX_DELETED_AT_ONCE: "integration/recording/retention.test.ts: deletes so many in a round",
   MAX_LINE_CHARACTERS: "unit/recording/echoed-input.test.ts: are hidden",
   MAX_WAITING_LINES: "unit/recording/echoed-input.test.ts: wait for their echo up to a number",
   MAX_FILES: "integration/recording/archive-reader.test.ts: names so many files",

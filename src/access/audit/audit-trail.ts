@@ -95,6 +95,11 @@ export class AuditTrail {
     if (this.#request.isLongRunning) this.#record("ResponseStarted");
   }
 
+  /** A session that has begun goes on: records its annotations so far. */
+  goesOn(): void {
+    if (this.#response !== undefined && !this.#isComplete) this.#record("ResponseStarted");
+  }
+
   /** The answer or its session ended. Only the first call counts. */
   complete(response: Partial<Status>): void {
     if (this.#isComplete) return;

@@ -74,6 +74,22 @@ const fields = table({
     from: 0,
     to: "1Ti",
   }),
+  maxAge: {
+    ...duration("Age past which a finished recording is deleted. 0s: never.", {
+      default: "2160h",
+      from: "0s",
+      to: "876000h",
+    }),
+    isReloaded: true,
+  },
+  maxTotalBytes: {
+    ...bytes("Bytes of all finished recordings. Past it the oldest are deleted. 0: no bound.", {
+      default: 0,
+      from: 0,
+      to: "1024Ti",
+    }),
+    isReloaded: true,
+  },
   signingKeyFile: file(
     "Ed25519 private key (PKCS#8, PEM) that signs recordings. Absent: one that is made in the folder.",
     "text",

@@ -6,8 +6,13 @@
  */
 export type EventCode = "o" | "i" | "r" | "m" | "x" | "s" | "b" | "d" | "f" | "p" | "g";
 
+/** The version of what this program writes, and the newest that it reads. */
+export const FORMAT = 1;
+
 /** A session's facts, in the header's `sluice`. */
 export interface RecordedFacts {
+  /** Absent: 1. */
+  readonly format?: number | undefined;
   readonly session: string;
   /** RFC 3339 with milliseconds. */
   readonly startedAt: string;
@@ -123,11 +128,21 @@ export function parseHeader(line: string): RecordedHeader | undefined {
   return own as unknown as RecordedHeader;
 }
 
+/** The version of a recording, by its first line; 1 if it says nothing else. */
+export function formatOf(header: string): number {
+  const value: unknown = parsed(header);
+  const facts = isObject(value) ? value.sluice : undefined;
+  return isObject(facts) && typeof facts.format === "number" ? facts.format : 1;
+}
+
 type JsonType = "string" | "number" | "boolean" | "strings";
 const TYPES = { timestamp: "number", command: "string", title: "string" } as const;
 const CLIENT = { address: "string", agent: "string" } as const;
 const FACTS: Readonly<
-  Record<Exclude<keyof RecordedFacts, "container" | "requestedBy" | "archive" | "client">, JsonType>
+  Record<
+    Exclude<keyof RecordedFacts, "format" | "container" | "requestedBy" | "archive" | "client">,
+    JsonType
+  >
 > = {
   session: "string",
   startedAt: "string",

@@ -1,4 +1,4 @@
-import { parseHeader, type RecordedHeader } from "./asciicast.ts";
+import { FORMAT, formatOf, parseHeader, type RecordedHeader } from "./asciicast.ts";
 import {
   COMMENT,
   chunkLine,
@@ -15,7 +15,7 @@ import { lineWith, parseHead } from "./signed-head.ts";
 
 export interface CheckedRecording {
   /** `truncated`: unchanged so far, but its last line, the head, is missing. */
-  readonly verdict: "unchanged" | "changed" | "truncated" | "not-a-recording";
+  readonly verdict: "unchanged" | "changed" | "truncated" | "not-a-recording" | "newer-format";
   /** The chunk that the change is in, from 1; 0 is the beginning of the file. */
   readonly chunk: number;
   readonly problem?: string | undefined;
@@ -44,10 +44,11 @@ export class RecordingCheck {
   #redacted = 0;
   #problem: string | undefined;
   #chunk = 0;
+  #format = FORMAT;
 
   /** A line without its end. */
   line(bytes: Buffer): void {
-    if (this.#problem !== undefined) return;
+    if (this.#problem !== undefined || this.#format > FORMAT) return;
     this.#chunk = this.#headerLine === undefined ? 0 : (this.#chain?.chunks ?? -1) + 1;
     try {
       this.#take(bytes);
@@ -65,6 +66,10 @@ export class RecordingCheck {
       header: this.#header,
       redacted: this.#redacted,
     };
+    if (this.#format > FORMAT) {
+      const problem = `it has format ${this.#format}, and this program reads ${FORMAT}`;
+      return { ...found, verdict: "newer-format", problem };
+    }
     if (this.#chain === undefined && this.#header?.sluice === undefined) {
       const problem = this.#header === undefined ? "it does not begin as one" : "it is not one of Sluice";
       return { ...found, verdict: "not-a-recording", problem };
@@ -81,6 +86,7 @@ export class RecordingCheck {
     if (this.#headerLine === undefined) {
       this.#headerLine = Buffer.from(bytes);
       this.#header = parseHeader(textOf(bytes));
+      this.#format = formatOf(textOf(bytes));
       if (this.#header === undefined) throw new Changed("it does not begin as a recording");
     } else if (this.#chain === undefined) this.#begin(textOf(bytes));
     else if (bytes.subarray(0, COMMENT.length).toString("latin1") === COMMENT)

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
-import { rename } from "node:fs/promises";
+import { open, rename } from "node:fs/promises";
 import path from "node:path";
+import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { filesBelow } from "../reading/find-recordings.ts";
 import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
@@ -19,10 +20,12 @@ export async function finishLeftParts(
     const { file, writer: owner } = writerOf(name) ?? {};
     if (file === undefined || owner === undefined || owner === writer || isWriterAlive(folder, owner))
       continue;
-    gone.add(owner);
     const target = path.join(folder, file);
     const claimed = partOf(target, writer);
     try {
+      // A newer version finishes what it began.
+      if (formatOf(await firstLine(path.join(folder, name))) > FORMAT) continue;
+      gone.add(owner);
       // Of several processes that look, one succeeds.
       await rename(path.join(folder, name), claimed);
       onOutcome(await finishPart(claimed, target, key), file);
@@ -31,4 +34,18 @@ export async function finishLeftParts(
     }
   }
   for (const owner of gone) removeLease(folder, owner);
+}
+
+/** A header longer than this is taken for one of this version. */
+const HEADER_BYTES = 256 * 1024;
+
+async function firstLine(file: string): Promise<string> {
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+    const text = buffer.toString("utf8", 0, bytesRead);
+    return text.slice(0, text.indexOf("\n"));
+  } finally {
+    await handle.close();
+  }
 }

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { ownProgram } from "@sluice/client/internal/config/own-files";
+import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { PartOutcome } from "./finish-part.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
 import { type PartKind, Slab } from "./slab.ts";
@@ -23,6 +24,8 @@ export interface RecorderOptions extends ThreadInput {
   readonly onProblem: (error: unknown) => void;
   /** A recording of a writer that is gone was found. */
   readonly onLeft: (outcome: PartOutcome, file: string) => void;
+  /** Old recordings were deleted; `problem`: or could not be. */
+  readonly onDeleted: (deleted: Deleted, problem: string | undefined) => void;
   /** The compiled `recorder-thread.ts`. */
   readonly program?: URL | undefined;
 }
@@ -37,6 +40,7 @@ export class Recorder {
   readonly #waiting = new Set<RecordingQueue>();
   readonly #slabs: ArrayBuffer[] = [];
   #signingKey: string;
+  #retention: Retention;
   #worker: Worker | undefined;
   #slab = new Slab();
   #slabsAway = 0;
@@ -47,6 +51,7 @@ export class Recorder {
   constructor(options: RecorderOptions) {
     this.#options = options;
     this.#signingKey = options.signingKey;
+    this.#retention = options.retention;
   }
 
   /** Recordings that are open. */
@@ -81,6 +86,12 @@ export class Recorder {
   useKey(signingKey: string): void {
     this.#signingKey = signingKey;
     this.#worker?.postMessage({ kind: "signing-key", signingKey } satisfies ToThread);
+  }
+
+  /** Deletes finished recordings by these bounds from now on. */
+  keep(retention: Retention): void {
+    this.#retention = retention;
+    this.#worker?.postMessage({ kind: "retention", retention } satisfies ToThread);
   }
 
   /** Resolves when every recording that was ended is on the disk, or the thread ended. */
@@ -167,13 +178,15 @@ export class Recorder {
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker;
     const { program = PROGRAM, folder, writer } = this.#options;
-    const workerData: ThreadInput = { folder, writer, signingKey: this.#signingKey };
+    const [signingKey, retention] = [this.#signingKey, this.#retention];
+    const workerData: ThreadInput = { folder, writer, signingKey, retention };
     const worker = new Worker(program, { workerData });
     this.#worker = worker;
     // Running sessions keep the process alive, not the thread that records them.
     worker.unref();
     worker.on("message", (message: FromThread) => {
       if (message.kind === "taken") this.#taken(message);
+      else if (message.kind === "deleted") this.#options.onDeleted(message.deleted, message.problem);
       else if (message.kind === "left") this.#options.onLeft(message.outcome, message.file);
       else this.#queues.get(message.handle)?.receive(message);
     });

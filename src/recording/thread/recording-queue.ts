@@ -27,6 +27,8 @@ export interface QueueEvents {
   onFailed(problem: string): void;
   /** A gap of the thread has ended. */
   onGap(bytes: number): void;
+  /** Each minute: the chain so far. */
+  onChunk(chunk: number, hash: string): void;
 }
 
 interface Settle<T> {
@@ -124,6 +126,9 @@ export class RecordingQueue {
         return;
       case "failed":
         this.#events?.onFailed(message.problem);
+        return;
+      case "chunk":
+        this.#events?.onChunk(message.chunk, message.hash);
         return;
       case "gap":
         this.#events?.onGap(message.bytes);

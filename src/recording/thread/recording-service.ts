@@ -9,6 +9,8 @@ import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 
 /** Chunks end and files go to the disk this often, and files that could not be written are tried again. */
 export const SYNC_MS = 1_000;
+/** Ticks between two heads of a running recording, for the audit log: a minute. */
+export const TICKS_BETWEEN_HEADS = 60;
 
 interface OpenRecording {
   readonly file: RecordingFile;
@@ -35,6 +37,7 @@ export class RecordingService {
   readonly #open = new Map<number, OpenRecording>();
   #key: KeyObject;
   #endings = 0;
+  #ticks = 0;
   #onIdle: (() => void) | undefined;
 
   constructor(
@@ -51,7 +54,7 @@ export class RecordingService {
     this.#disk = disk;
   }
 
-  receive(message: Exclude<ToThread, { kind: "stop" }>): void {
+  receive(message: Exclude<ToThread, { kind: "stop" | "retention" }>): void {
     switch (message.kind) {
       case "open":
         this.#create(message.handle, message.file);
@@ -70,10 +73,14 @@ export class RecordingService {
   /** Once in SYNC_MS. */
   tick(): void {
     this.#reserve.renew();
+    this.#ticks += 1;
     for (const [handle, recording] of this.#open) {
       recording.writer?.endChunk(Date.now());
       this.#flush(handle, recording);
       recording.file.sync((error) => this.#failed(handle, recording, error));
+      if (this.#ticks % TICKS_BETWEEN_HEADS > 0) continue;
+      const last = recording.writer?.lastChunk();
+      if (last !== undefined) this.#answer({ kind: "chunk", handle, ...last });
     }
   }
 

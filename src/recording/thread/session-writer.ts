@@ -60,6 +60,7 @@ export class SessionWriter {
   #run: { readonly timeMs: number; readonly stream: OutputStream; text: string } | undefined;
   #header: string | undefined;
   #charactersOfChunk = 0;
+  #returnedChunk = 0;
   #binaryBytes = 0;
   #bytes = 0;
   #gaps = 0;
@@ -156,6 +157,14 @@ export class SessionWriter {
     this.#endRun();
     if (this.#chain.open === 0 || this.#gap !== undefined) return;
     this.#closeChunk(atMs);
+  }
+
+  /** The last chunk, if there is one that `lastChunk` did not return yet. */
+  lastChunk(): { readonly chunk: number; readonly hash: string } | undefined {
+    const { chunks: chunk, hash } = this.#chain;
+    if (chunk === this.#returnedChunk) return undefined;
+    this.#returnedChunk = chunk;
+    return { chunk, hash };
   }
 
   /** The last events, chunk and head. `result`: the command's exit code, if the node reported it. */

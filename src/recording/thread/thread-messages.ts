@@ -1,3 +1,4 @@
+import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { PartOutcome } from "./finish-part.ts";
 import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 
@@ -8,6 +9,7 @@ export interface ThreadInput {
   readonly writer: string;
   /** Private key, PKCS#8 PEM. */
   readonly signingKey: string;
+  readonly retention: Retention;
 }
 
 /** To the thread, which handles messages in order. Sessions have numbers, unique in the process. */
@@ -23,6 +25,7 @@ export type ToThread =
   /** The session did not start: its file goes. */
   | { readonly kind: "discard"; readonly handle: number }
   | { readonly kind: "signing-key"; readonly signingKey: string }
+  | { readonly kind: "retention"; readonly retention: Retention }
   /** The thread ends when the recordings that it ends are on the disk. */
   | { readonly kind: "stop" };
 
@@ -43,6 +46,10 @@ export interface RecordedEnd {
 }
 
 export type FromThread =
+  /** Old recordings were deleted, or could not be. */
+  | { readonly kind: "deleted"; readonly deleted: Deleted; readonly problem?: string | undefined }
+  /** A running recording's chain so far, for the audit log. */
+  | { readonly kind: "chunk"; readonly handle: number; readonly chunk: number; readonly hash: string }
   /** A recording that another writer had left. */
   | { readonly kind: "left"; readonly outcome: PartOutcome; readonly file: string }
   /** `problem`: the system's error code; absent if the file is open. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
 
@@ -47,6 +47,14 @@ export function isWriterAlive(folder: string, writer: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Of the writers that live, one is the first: it does what is done once for the folder. */
+export function isFirstWriter(folder: string, writer: string): boolean {
+  return readdirSync(path.join(folder, "writers"))
+    .map((name) => path.basename(name, ".json"))
+    .filter((other) => other === writer || isWriterAlive(folder, other))
+    .every((other) => writer <= other);
 }
 
 /** Removes the lease of a writer whose recordings are finished. */

@@ -21,6 +21,8 @@ function start(program: URL = HANGING): Recorder {
     maxQueuedBytes: 2 * MIB,
     onProblem: () => {},
     onLeft: () => {},
+    onDeleted: () => {},
+    retention: { maxAgeMs: 0, maxTotalBytes: 0 },
     program,
   });
   return recorder;
@@ -60,6 +62,7 @@ describe("the queue of a recording", () => {
       onRoom: () => {},
       onFailed: (problem: string) => void problems.push(problem),
       onGap: () => {},
+      onChunk: () => {},
     };
     queue.threadEnded();
     queue.begin({} as never, events);

@@ -1,0 +1,130 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { execPath, Target, WebSocketExecutor } from "../../../packages/client/src/index.ts";
+import { applyRetention, MAX_DELETED_AT_ONCE } from "../../../src/recording/storage/apply-retention.ts";
+import { isFirstWriter, WriterLease } from "../../../src/recording/thread/writer-lease.ts";
+import { eventually } from "../../support/eventually.ts";
+import { runWebNode } from "../../support/fake-nodes.ts";
+import { GatewayFiles, TESTER_TOKEN, webOn } from "../../support/gateway-files.ts";
+import { filesIn } from "../../support/recording/recorded-gateway.ts";
+import { serveGateway } from "../../support/served-gateway.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "sluice-retention-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A file of 1,000 bytes whose session ended so long ago. */
+function leave(name: string, ageDays: number, into = folder): string {
+  const file = path.join(into, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, `${"x".repeat(994)}\nhead\n`);
+  const at = new Date(Date.now() - ageDays * DAY_MS);
+  utimesSync(file, at, at);
+  return file;
+}
+
+const deletedLines = (from: string): { file: string; reason: string; head: string }[] =>
+  readFileSync(path.join(from, "deleted.jsonl"), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+describe("retention", () => {
+  it("deletes what is too old, and leaves a line for each", async () => {
+    const old = leave("2026/01/01/old.cast", 100);
+    const young = leave("2026/04/10/young.cast", 89);
+    const running = leave("2026/01/01/running.cast.writer.part", 100);
+    const changed = leave("2026/01/01/changed.cast.changed", 100);
+    const alone = leave("2025/12/31/alone.cast", 101);
+    expect(await applyRetention(folder, { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 0 })).toEqual({
+      age: 2,
+      size: 0,
+    });
+    expect([old, alone, young, running, changed].map((file) => existsSync(file))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+    ]);
+    expect(deletedLines(folder)).toMatchObject([
+      { file: "2025/12/31/alone.cast", reason: "age", head: "head" },
+      { file: "2026/01/01/old.cast", reason: "age", head: "head" },
+    ]);
+    expect(existsSync(path.join(folder, "2025"))).toBe(false);
+  });
+
+  it("deletes the oldest past the size, and no more", async () => {
+    for (const age of [3, 1, 2]) leave(`2026/01/0${age}/${age}.cast`, age);
+    const bounds = { maxAgeMs: 0, maxTotalBytes: 2_000 };
+    expect(await applyRetention(folder, bounds)).toEqual({ age: 0, size: 1 });
+    expect(
+      filesIn(folder, ".cast")
+        .map((file) => path.basename(file))
+        .sort(),
+    ).toEqual(["1.cast", "2.cast"]);
+    expect(deletedLines(folder)).toMatchObject([{ reason: "size", file: "2026/01/03/3.cast" }]);
+    expect(await applyRetention(folder, bounds)).toEqual({ age: 0, size: 0 });
+  });
+
+  it("keeps everything without bounds, and deletes so many in a round", async () => {
+    for (let index = 0; index < MAX_DELETED_AT_ONCE + 5; index++) leave(`2026/01/01/${index}.cast`, 10);
+    expect(await applyRetention(folder, { maxAgeMs: 0, maxTotalBytes: 0 })).toEqual({ age: 0, size: 0 });
+    const bounds = { maxAgeMs: DAY_MS, maxTotalBytes: 0 };
+    expect((await applyRetention(folder, bounds)).age).toBe(MAX_DELETED_AT_ONCE);
+    expect((await applyRetention(folder, bounds)).age).toBe(5);
+  });
+
+  it("is one writer's work", () => {
+    const leases = ["b", "a", "c"].map((writer) => new WriterLease(folder, writer));
+    expect(["a", "b", "c"].map((writer) => isFirstWriter(folder, writer))).toEqual([true, false, false]);
+    leases[1]?.end();
+    expect(["b", "c"].map((writer) => isFirstWriter(folder, writer))).toEqual([true, false]);
+    for (const lease of leases) lease.end();
+  });
+});
+
+it("SIGHUP: other rules and bounds hold from then on; with a key that is missing the old ones stay", async () => {
+  const node = await runWebNode();
+  const files = new GatewayFiles();
+  const recordings = path.join(files.folder, "recordings");
+  const configure = (more: object): void =>
+    files.configure({
+      ...webOn(node.port),
+      configuration: {
+        recording: { folder: recordings, minFreeBytes: 0, rules: [{ name: "all" }], ...more },
+      },
+    });
+  configure({});
+  const old = leave("2026/01/01/old.cast", 50, recordings);
+  const gateway = await serveGateway(files.configurationFile);
+  try {
+    const target = new Target({
+      url: gateway.ready.apiServerUrl,
+      headers: () => [["Authorization", `Bearer ${TESTER_TOKEN}`]],
+    });
+    const run = async () => {
+      const at = execPath({ namespace: "default", pod: "web", container: "main" }, ["echo", "hello"]);
+      await new WebSocketExecutor(target, at).stream({ stdout: { takePart: () => undefined } });
+    };
+    await run();
+    await eventually("the first is recorded", () => filesIn(recordings, ".cast").length === 2);
+    configure({ maxAge: "24h", rules: [{ name: "all", record: "none" }] });
+    gateway.child.kill("SIGHUP");
+    await eventually("what is too old now is deleted", () => !existsSync(old));
+    await run();
+    expect(filesIn(recordings, ".part")).toEqual([]);
+    expect(filesIn(recordings, ".cast")).toHaveLength(1);
+    expect(deletedLines(recordings)).toMatchObject([{ reason: "age" }]);
+  } finally {
+    await gateway.stop();
+    await node.close();
+    files.remove();
+  }
+});

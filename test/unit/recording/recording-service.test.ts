@@ -1,0 +1,49 @@
+import { generateKeyPairSync } from "node:crypto";
+import { expect, it } from "vitest";
+import type { Disk } from "../../../src/recording/thread/disk.ts";
+import { RecordingService, TICKS_BETWEEN_HEADS } from "../../../src/recording/thread/recording-service.ts";
+import { Slab } from "../../../src/recording/thread/slab.ts";
+import type { FromThread } from "../../../src/recording/thread/thread-messages.ts";
+import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const signingKey = generateKeyPairSync("ed25519")
+  .privateKey.export({ type: "pkcs8", format: "pem" })
+  .toString();
+
+it("a running recording's chain goes to the audit log each minute, if it went on", () => {
+  let text = "";
+  const disk: Disk = {
+    create: () => 1,
+    write: (_handle, bytes) => {
+      text += Buffer.from(bytes).toString();
+    },
+    sync: (_handle, done) => done(null),
+    truncate: () => {},
+    close: () => {},
+    rename: () => {},
+    remove: () => {},
+  };
+  const answers: FromThread[] = [];
+  const input = { folder: "/f", writer: "w", signingKey, retention: { maxAgeMs: 0, maxTotalBytes: 0 } };
+  const reserve = { release: () => {}, renew: () => {} };
+  const service = new RecordingService(input, (message) => void answers.push(message), reserve, disk);
+  service.receive({ kind: "open", handle: 7, file: "a.cast" });
+  service.receive({ kind: "begin", handle: 7, facts: FACTS, maxOutputBytes: 1_000 });
+  const show = (): void => {
+    const slab = new Slab();
+    slab.add(7, "stdout", 10, Buffer.from("output\n"));
+    service.receive({ kind: "slab", buffer: slab.buffer, used: slab.used });
+  };
+  const minute = (): FromThread[] => {
+    for (let tick = 0; tick < TICKS_BETWEEN_HEADS; tick++) service.tick();
+    return answers.splice(0).filter(({ kind }) => kind === "chunk");
+  };
+  show();
+  const [first, ...more] = minute();
+  expect(more).toEqual([]);
+  expect(first).toMatchObject({ handle: 7, chunk: 1 });
+  expect(text).toContain(`"hash":"${first?.kind === "chunk" ? first.hash : "none"}"`);
+  expect(minute()).toEqual([]);
+  show();
+  expect(minute()).toMatchObject([{ chunk: 2 }]);
+});
