@@ -1,12 +1,12 @@
+import { latin1Text } from "../bytes/index.ts";
 import { ChunkedBody } from "./chunked-body.ts";
 import { type FieldLines, parseFieldLines, unfoldedSection } from "./field-lines.ts";
-import { latin1Text, type TextOf } from "./latin1.ts";
 import type { Leniency } from "./limits.ts";
 import { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
 import { foreignProtocolOf, MalformedResponse } from "./malformed-response.ts";
 import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
 import { parseResponseHead, type ResponseHead } from "./response-head.ts";
-import { SectionReader } from "./section-reader.ts";
+import { SectionReader, type TextOf } from "./section-reader.ts";
 
 /** Receives a response as it arrives. An exception from a handler ends the decoder. */
 export interface ResponseHandler<Chunk extends Uint8Array = Uint8Array> {

@@ -1,6 +1,11 @@
-import { ByteCollector } from "../bytes/index.ts";
+import { ByteCollector, latin1Text } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
-import { latin1Text, type TextOf } from "./latin1.ts";
+
+/**
+ * Turns the bytes from `start` to before `end` into one character each, because headers are not
+ * always UTF-8. `latin1Text` does so in plain ECMAScript; a platform may pass a faster conversion.
+ */
+export type TextOf<Chunk extends Uint8Array> = (bytes: Chunk, start: number, end: number) => string;
 
 const LF = 0x0a;
 const CR = 0x0d;

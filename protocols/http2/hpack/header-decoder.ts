@@ -1,8 +1,8 @@
+import { latin1Text } from "../../bytes/index.ts";
 import { ERROR_CODE } from "../error-codes.ts";
 import { Http2Error } from "../http2-error.ts";
 import { bytesOf, DynamicTable, type HeaderEntry } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
-import { latin1 } from "./latin1.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
 /** The initial size, and the largest that a peer's encoder may use, because we announce no other. */
@@ -88,7 +88,7 @@ export class HeaderDecoder {
     const end = start + length;
     if (end > this.#bytes.length) throw malformed("a string that is longer than its block");
     this.#at = end;
-    if (!isCoded) return latin1(this.#bytes, start, end);
+    if (!isCoded) return latin1Text(this.#bytes, start, end);
     const text = decodeHuffman(this.#bytes, start, end);
     if (text === undefined) throw malformed("a Huffman code that is none");
     return text;

@@ -1,4 +1,4 @@
-import { latin1 } from "./latin1.ts";
+import { latin1Text } from "../../bytes/index.ts";
 
 /**
  * Bits in each byte's code and in the end-of-string code (RFC 7541 appendix B). The code is
@@ -51,7 +51,7 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
       isRestOnes = true;
     }
   }
-  return isRestOnes && restBits < 8 ? latin1(text, 0, length) : undefined;
+  return isRestOnes && restBits < 8 ? latin1Text(text, 0, length) : undefined;
 }
 
 /** Short texts share this buffer: allocating one each would cost more than decoding. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultHttp1Limits, latin1Text, ResponseDecoder } from "../../../../protocols/http1/index.ts";
+import { defaultHttp1Limits, ResponseDecoder } from "../../../../protocols/http1/index.ts";
 import { Recorder } from "./recorder.ts";
 
 const OK = "HTTP/1.1 200 OK\r\n";
@@ -36,7 +36,6 @@ describe("ResponseDecoder", () => {
 
   it.each([
     ["a length", "GET", `${OK}Content-Length: 2\r\n\r\nab`, 2, true],
-    ["the same length twice", "GET", `${OK}Content-Length: 2\r\nContent-Length: 2\r\n\r\nab`, 2, true],
     [
       "chunks",
       "GET",
@@ -44,37 +43,7 @@ describe("ResponseDecoder", () => {
       "chunked",
       true,
     ],
-    [
-      "padded sizes",
-      "GET",
-      `${OK}Transfer-Encoding: chunked\r\n\r\n02  \r\nab\r\n0 \r\n\r\n`,
-      "chunked",
-      true,
-    ],
     ["the connection's end", "GET", `${OK}\r\nab`, "until-close", false],
-    ["Connection: close", "GET", `${OK}Connection: x, Close\r\nContent-Length: 2\r\n\r\nab`, 2, false],
-    [
-      "close beside keep-alive",
-      "GET",
-      `${OK}Connection: close\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nab`,
-      2,
-      false,
-    ],
-    ["HTTP/1.0", "GET", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", 2, false],
-    [
-      "HTTP/1.0 kept alive",
-      "GET",
-      "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nab",
-      2,
-      true,
-    ],
-    [
-      "chunks of HTTP/1.0",
-      "GET",
-      "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
-      "chunked",
-      false,
-    ],
     ["no reason and no space", "GET", "HTTP/1.1 299\r\nContent-Length: 2\r\n\r\nab", 2, true],
     ["bare LF in the head", "GET", "HTTP/1.1 200 OK\nContent-Length: 2\n\nab", 2, true],
   ])("reads a body framed by %s", (_name, method, wire, framing, keepsAlive) => {
@@ -170,62 +139,9 @@ describe("ResponseDecoder refuses", () => {
   it.each([
     ["no HTTP", "SSH-2.0-OpenSSH\r\n\r\n", "malformed HTTP response"],
     ["an empty line first", `\r\n${OK}\r\n`, "malformed HTTP response"],
-    ["HTTP/2", "HTTP/2.0 200 OK\r\n\r\n", "malformed HTTP response"],
-    ["HTTP/1.2", "HTTP/1.2 200 OK\r\n\r\n", "malformed HTTP response"],
-    ["a code of two digits", "HTTP/1.1 20 OK\r\n\r\n", "malformed HTTP status code"],
-    ["a code of four digits", "HTTP/1.1 2000 OK\r\n\r\n", "malformed HTTP status code"],
-    ["a code that is none", "HTTP/1.1 2x0 OK\r\n\r\n", "malformed HTTP status code"],
-    ["a code below 100", "HTTP/1.1 099 OK\r\n\r\n", "malformed HTTP response"],
-    ["a control in the reason", "HTTP/1.1 200 O\x01K\r\n\r\n", "malformed HTTP response"],
     ["a folded line", `${OK}A: b\r\n c\r\n\r\n`, "malformed MIME header: missing colon"],
-    ["a line without a colon", `${OK}Abc\r\n\r\n`, "malformed MIME header: missing colon"],
-    ["a line without a name", `${OK}: b\r\n\r\n`, "malformed MIME header line"],
-    ["a space before the colon", `${OK}Content-Length : 2\r\n\r\n`, "malformed MIME header line"],
-    ["a bare CR", `${OK}A: b\rC: d\r\n\r\n`, "malformed MIME header line"],
-    ["two CRs", `${OK}A: b\r\r\n\r\n`, "malformed MIME header line"],
-    ["NUL", `${OK}A: \0\r\n\r\n`, "malformed MIME header line"],
-    ["a control in a value", `${OK}A: \x1b[0m\r\n\r\n`, "malformed MIME header line"],
-    ["DEL in a value", `${OK}A: \x7f\r\n\r\n`, "malformed MIME header line"],
-    [
-      "two lengths",
-      `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
-      "http: message cannot contain multiple Content-Length headers",
-    ],
     ["a list of lengths", `${OK}Content-Length: 1, 1\r\n\r\n`, "bad Content-Length"],
-    ["a negative length", `${OK}Content-Length: -1\r\n\r\n`, "bad Content-Length"],
-    ["a hexadecimal length", `${OK}Content-Length: 0x1\r\n\r\n`, "bad Content-Length"],
-    ["an empty length", `${OK}Content-Length: \r\n\r\n`, "invalid empty Content-Length"],
-    ["a length past 2^53", `${OK}Content-Length: ${"9".repeat(16)}\r\n\r\n`, "bad Content-Length"],
-    [
-      "a length and chunks",
-      `${OK}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
-      "both Content-Length and Transfer-Encoding",
-    ],
-    [
-      "chunks and a length",
-      `${OK}Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n`,
-      "both Content-Length and Transfer-Encoding",
-    ],
-    ["another coding", `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n`, "unsupported transfer encoding"],
-    [
-      "chunked twice",
-      `${OK}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n`,
-      "unsupported transfer encoding",
-    ],
-    ["a disguised coding", `${OK}Transfer-Encoding: xchunked\r\n\r\n`, "unsupported transfer encoding"],
-    ["a size that is none", `${CHUNKED}g\r\n`, "invalid byte in chunk length"],
-    ["no size", `${CHUNKED}\r\n`, "invalid byte in chunk length"],
-    ["a size with a sign", `${CHUNKED}+1\r\n`, "invalid byte in chunk length"],
-    ["a size with 0x", `${CHUNKED}0x1\r\n`, "invalid byte in chunk length"],
-    ["a space before the size", `${CHUNKED} 1\r\n`, "invalid byte in chunk length"],
-    ["digits behind white space", `${CHUNKED}1 1\r\n`, "invalid byte in chunk length"],
-    ["a size past 2^52", `${CHUNKED}${"0".repeat(13)}1\r\n`, "invalid byte in chunk length"],
-    ["a bare LF behind a size", `${CHUNKED}1\na\r\n`, "chunked line ends with bare LF"],
-    ["a bare CR in a chunk line", `${CHUNKED}1\ra`, "invalid CR in chunked line"],
-    ["a bare LF in an extension", `${CHUNKED}1;a\nb\r\n`, "chunked line ends with bare LF"],
-    ["an endless extension", `${CHUNKED}1;${"a".repeat(5000)}`, "chunk line too long"],
     ["more than a chunk", `${CHUNKED}1\r\nab\r\n`, "malformed chunked encoding"],
-    ["a bare LF behind a chunk", `${CHUNKED}1\r\na\n`, "malformed chunked encoding"],
     ["a folded trailer", `${CHUNKED}0\r\nA: b\r\n c\r\n\r\n`, "malformed MIME header: missing colon"],
   ])("%s", (_name, wire, message) => {
     expect(new Recorder().push(wire).refusal).toBe(`malformed-message: ${message}`);
@@ -372,13 +288,5 @@ describe("ResponseDecoder of a proxy's answer", () => {
     expect(recorder.events.map(({ type }) => type)).toEqual(["head", "end"]);
     expect(recorder.surplus).toBe("abc");
     expect(new Recorder("CONNECT").push("HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nabc").body).toBe("abc");
-  });
-});
-
-describe("latin1Text", () => {
-  it("gives each byte the character of its number, however many there are", () => {
-    const bytes = Uint8Array.from({ length: 10_000 }, (_, index) => index % 256);
-    expect(latin1Text(bytes, 0, bytes.length)).toBe(Buffer.from(bytes).toString("latin1"));
-    expect(latin1Text(bytes, 9, 12)).toBe("\t\n\v");
   });
 });

@@ -2,7 +2,7 @@
 const PART_BYTES = 1_024;
 
 /** One flat string, one character a byte. Appending characters one by one would build a deep rope. */
-export function latin1(bytes: Uint8Array, start: number, end: number): string {
+export function latin1Text(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
   for (let at = start; at < end; at += PART_BYTES) {
     text += String.fromCharCode.apply(null, numbersOf(bytes, at, Math.min(end, at + PART_BYTES)));
