@@ -114,6 +114,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     loadProgram: () => import("./copy/cp.ts"),
   }),
   listed({
+    name: "sessions",
+    summary: "list, watch and end running sessions of a gateway",
+    group: "Client",
+    load: () => import("./commands/sessions.ts"),
+    loadProgram: () => import("./client/sessions.ts"),
+  }),
+  listed({
     name: "agent",
     summary: "a local address that any kubectl may use and that speaks WebSocket onward",
     group: "Client",

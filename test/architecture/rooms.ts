@@ -406,6 +406,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/observability",
     "src/probes",
     "src/recording",
+    "src/session-api",
     "src/sessions",
   ],
   src: ["src/cli"],

@@ -208,6 +208,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/client/websocket-executor.test.ts: resolves though its server keeps the connection open",
   MAX_EARLY_BYTES:
     "integration/legs/api-server/bounds.test.ts: early bytes: a client that does not wait for its answer is not read without end",
+  MAX_LOST_WATCHES: "integration/cli/client/sessions.test.ts: lists again when its watch is cut",
   MAX_DISCOVERY_BYTES: "integration/legs/api-server/merge-discovery.test.ts: past its bound",
   MAX_REMEMBERED_CHANGES: "unit/session-api/session-feed.test.ts: are forgotten past a bound",
   MAX_KEPT_SESSION_LISTS: "unit/session-api/session-pager.test.ts: keep a bounded number",

@@ -38,6 +38,23 @@ export async function getObject<T>(
   }
 }
 
+/** Deletes an object, and returns the answer's status. Limits and errors as with `getObject`. */
+export async function deleteObject(
+  target: Target,
+  path: string,
+  { timeoutMs = DEFAULT_TIMEOUT_MS }: { timeoutMs?: number } = {},
+): Promise<number> {
+  const deadline = timeoutMs === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
+  try {
+    const { status, body } = await answerOf(target, path, deadline, "application/json", "DELETE");
+    const whole = await wholeBody(body, MAX_OBJECT_BYTES);
+    if (isSuccess(status)) return status;
+    throw refusalOf(status, whole);
+  } catch (error) {
+    throw asConnectError(error, deadline.aborted);
+  }
+}
+
 /**
  * Opens an answer of any length, such as a log that is followed. The body fails with UpstreamError
  * "truncated-body" where the connection breaks off, and never ends cleanly then. `timeoutMs` limits
@@ -61,12 +78,13 @@ export async function getBody(
   }
 }
 
-/** The answer to a GET. Its body ends with an error when `ends` aborts. */
+/** The answer to a GET or DELETE. Its body ends with an error when `ends` aborts. */
 async function answerOf(
   target: Target,
   path: string,
   ends: AbortSignal,
   accept: string,
+  method: "GET" | "DELETE" = "GET",
 ): Promise<{ status: number; body: Readable }> {
   const headers = [
     ["Host", target.url.host],
@@ -76,13 +94,13 @@ async function answerOf(
   ] as const;
   const { endpoint, trace } = target;
   const fullPath = target.pathOf(path);
-  trace.request?.("GET", target.url.origin + fullPath, headers);
+  trace.request?.(method, target.url.origin + fullPath, headers);
   const startedMs = performance.now();
   const socket = await target.connect(endpoint, { signal: ends, reusesReads: true });
   const { head, response } = await exchangeHeads(
     socket,
-    encodeRequestHead({ endpoint, method: "GET", path: fullPath, headers }),
-    { endpoint, method: "GET", responseHeaderTimeoutMs: NO_TIMEOUT_MS, signal: ends },
+    encodeRequestHead({ endpoint, method, path: fullPath, headers }),
+    { endpoint, method, responseHeaderTimeoutMs: NO_TIMEOUT_MS, signal: ends },
   );
   const { status, reason } = head;
   trace.response?.(status, reason, [], performance.now() - startedMs);

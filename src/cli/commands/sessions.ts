@@ -1,0 +1,54 @@
+import type { FlagTable } from "../../config/flag.ts";
+import { defineCommand } from "../command.ts";
+import { connectionFlags } from "./connection-flags.ts";
+
+const ACTIONS = ["list", "end"] as const;
+const LIST = "For list";
+
+export const sessionsFlags = {
+  "all-namespaces": { short: "A", help: "sessions of all namespaces; end finds the session in any of them" },
+  selector: {
+    short: "l",
+    value: "LABELS",
+    help: "only sessions with these labels, such as sluice.dev/pod=web",
+    group: LIST,
+  },
+  "field-selector": {
+    value: "FIELDS",
+    help: "only sessions with these fields, such as spec.user.username=ana",
+    group: LIST,
+  },
+  watch: { short: "w", help: "then print sessions as they begin and end", group: LIST },
+  output: {
+    short: "o",
+    value: "FORMAT",
+    help: "how to print them; with --watch, json is one line each",
+    choices: ["table", "wide", "json", "name"],
+    default: "table",
+    group: LIST,
+  },
+  reason: { value: "TEXT", help: "the reason, for the session's client and the audit log", group: "For end" },
+  ...connectionFlags,
+} as const satisfies FlagTable;
+
+export const command = defineCommand({
+  usage: ["list [flags]", "end NAME... [--reason TEXT] [flags]"],
+  description:
+    "Shows the running sessions of a gateway, in all of its workers and replicas, and ends them. A session's name is its id in logs, audit and recordings. The user needs list, watch, get and delete of streamingsessions.sluice.dev.",
+  operands: [
+    { name: "ACTION", help: "what to do", choices: ACTIONS },
+    { name: "NAME", help: "a session" },
+  ],
+  flags: sessionsFlags,
+  examples: [
+    { title: "Every session of the gateway", line: "sluice sessions list -A" },
+    {
+      title: "One user's sessions, as they come and go",
+      line: "sluice sessions list -A -w --field-selector spec.user.username=ana",
+    },
+    {
+      title: "End a session",
+      line: "sluice sessions end e2a239c2-35d1-8de3-8d3c-911eeff0f9e2 --reason INC-42",
+    },
+  ],
+});

@@ -1,0 +1,134 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { streamingSessionOf } from "../../../../src/session-api/streaming-session.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { GatewayFiles } from "../../../support/gateway-files.ts";
+import { collect } from "../../../support/kubectl.ts";
+import { listedSession } from "../../../support/listed-session.ts";
+import { SluiceRunner } from "../../../support/sluice-runner.ts";
+import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
+import { V5Client } from "../../../support/v5-client.ts";
+
+describe("sluice sessions, at a gateway", () => {
+  let gateway: TestGateway;
+  let sluice: SluiceRunner;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ scheme: "http", fakeNodes: [{}] });
+    sluice = new SluiceRunner(gateway.kubeconfig);
+  }, 60_000);
+  afterAll(async () => {
+    sluice?.remove();
+    await gateway?.stop();
+  });
+
+  it("lists a session in each format, and ends it", async () => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    expect(await sluice.run(["sessions", "list", "-o", "name"])).toEqual({
+      exitCode: 0,
+      stdout: `${id}\n`,
+      stderr: "",
+    });
+    const { stdout: table } = await sluice.run(["sessions", "list", "-A", "-o", "wide"]);
+    const [head = "", row = ""] = table.split("\n");
+    expect(head).toMatch(/^NAMESPACE +NAME +POD +CONTAINER +SUBRESOURCE +USER +AGE +NODE +PLAN /);
+    expect(row).toMatch(new RegExp(`^default +${id} +web +main +exec +tester +\\d+s +node `));
+    expect(row.indexOf("web")).toBe(head.indexOf("POD"));
+    const { stdout: json } = await sluice.run(["sessions", "list", "-o", "json"]);
+    expect(JSON.parse(json)).toMatchObject({
+      kind: "StreamingSessionList",
+      items: [{ metadata: { name: id } }],
+    });
+    const ended = await sluice.run(["sessions", "end", id, "-A", "-n", "other", "--reason", "INC 42"]);
+    expect(ended).toEqual({ exitCode: 0, stdout: `session ${id} ended\n`, stderr: "" });
+    const { status } = await client.done;
+    expect(JSON.parse(status)).toMatchObject({ message: "the session was ended by tester: INC 42" });
+    expect(await sluice.run(["sessions", "end", id])).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `Error from server (NotFound): streamingsessions.sluice.dev "${id}" not found\n`,
+    });
+    expect(await sluice.run(["sessions", "list"])).toMatchObject({
+      exitCode: 0,
+      stderr: "No sessions found in default namespace.\n",
+    });
+  }, 60_000);
+
+  it.each([
+    [["sessions"], "list or end must be specified"],
+    [["sessions", "list", "x"], "list takes no name"],
+    [["sessions", "end"], "end needs the name of a session"],
+  ])("%j is a usage error", async (words, problem) => {
+    const { exitCode, stderr } = await sluice.run(words);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(problem)]);
+  });
+});
+
+describe("sluice sessions list --watch", () => {
+  const files = new GatewayFiles();
+  const closing: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+    files.remove();
+  });
+
+  it("lists again when its watch is cut or too old, and prints what changed meanwhile", async () => {
+    const [one, two, three] = [1, 2, 3].map((index) => streamingSessionOf(listedSession(index), index));
+    let running = [one, two];
+    const watches: ServerResponse[] = [];
+    const server = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? "", "http://server");
+      response.setHeader("Content-Type", "application/json");
+      if (searchParams.has("watch")) {
+        watches.push(response);
+        response.flushHeaders();
+        return;
+      }
+      response.end(
+        JSON.stringify({ kind: "StreamingSessionList", metadata: { resourceVersion: "7" }, items: running }),
+      );
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const sluice = new SluiceRunner(files.writeKubeconfig(url));
+    const child = sluice.start(["sessions", "list", "-w"]);
+    closing.push(() => {
+      child.kill("SIGKILL");
+      server.closeAllConnections();
+      server.close();
+      sluice.remove();
+    });
+    const output = collect(child.stdout);
+    const seen = () =>
+      output()
+        .split("\n")
+        .slice(1, -1)
+        .map((line) => line.replace(/^(\w+) +\S+(\d) .*$/, "$1 $2"));
+    await eventually("the watch began", () => watches.length === 1);
+    watches[0]?.write(`${JSON.stringify({ type: "ADDED", object: three })}\n`);
+    await eventually("the third is printed", () => seen().length === 3);
+    running = [two, three];
+    watches[0]?.destroy();
+    await eventually("the watch began again", () => watches.length === 2);
+    running = [three];
+    const old = { type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } };
+    watches[1]?.end(`${JSON.stringify(old)}\n`);
+    await eventually("the watch began once more", () => watches.length === 3);
+    expect(seen()).toEqual(["ADDED 1", "ADDED 2", "ADDED 3", "DELETED 1", "DELETED 2"]);
+    // For good: after five tries the command says so.
+    const problem = collect(child.stderr);
+    server.close();
+    server.closeAllConnections();
+    const [exitCode] = (await once(child, "close")) as [number];
+    expect([exitCode, problem()]).toEqual([
+      1,
+      expect.stringMatching(
+        /^Unable to connect .+ECONNREFUSED|^Unable to connect to the server: dial tcp .+refused/,
+      ),
+    ]);
+  }, 60_000);
+});
