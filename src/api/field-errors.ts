@@ -1,7 +1,7 @@
 import { goJson, goQuote } from "@sluice/client/internal/api/go-json";
 import { invalid, type StatusError } from "@sluice/client/internal/api/status";
 import { formatPath } from "@sluice/client/internal/config/configuration-error";
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 
 const typeTexts = {
   FieldValueRequired: "Required value",

@@ -4,11 +4,8 @@ import {
   ConfigurationError,
   type ConfigurationProblem,
 } from "@sluice/client/internal/config/configuration-error";
-import {
-  type FieldPath,
-  parseYamlDocuments,
-  readYamlDocuments,
-} from "@sluice/client/internal/config/yaml-documents";
+import { parseYamlDocuments, readYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import type { ApiObject } from "../api/api-object.ts";
 import { keyOf } from "../api/api-object.ts";
 import { isClusterObject, type KubernetesObject } from "../api/objects.ts";

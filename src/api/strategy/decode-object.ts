@@ -1,6 +1,6 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { isRecord } from "@sluice/client/internal/api/status-body";
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import type { ApiObject } from "../api-object.ts";
 import { kindShape } from "../validation/kubernetes-shapes.ts";
 import { type Shape, shapeProblem } from "../validation/shape.ts";

@@ -1,5 +1,5 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 
 /** Fields of `before` that `after` lacks, outermost only. Expects lists of equal length. */
 export function lostFields(before: unknown, after: unknown, path: FieldPath = []): FieldPath[] {

@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { goBase64Problem } from "./go-base64.ts";
 import { goTimeProblem } from "./go-time.ts";
 

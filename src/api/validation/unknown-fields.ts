@@ -1,7 +1,7 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { formatPath } from "@sluice/client/internal/config/configuration-error";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import type { Shape } from "./shape.ts";
 
 /**

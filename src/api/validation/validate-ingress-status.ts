@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, invalidValue } from "../field-errors.ts";
 import type { Ingress, IngressAddress } from "../networking-objects.ts";
 import { isLenientIP, NOT_AN_IP } from "./ip-rules.ts";

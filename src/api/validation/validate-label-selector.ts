@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, forbiddenField, invalidValue, required } from "../field-errors.ts";
 import type { LabelSelector } from "../rbac-objects.ts";
 import { labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";

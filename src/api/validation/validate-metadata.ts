@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, forbiddenField, invalidValue, required, tooLong } from "../field-errors.ts";
 import type { ObjectMeta } from "../objects.ts";
 import { labelProblems, labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";

@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, invalidValue, required } from "../field-errors.ts";
 import type { Container, PodSpec, ReadinessGate } from "../objects.ts";
 import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, forbiddenField, invalidValue, required } from "../field-errors.ts";
 import type { Container, Pod, PodSpec } from "../objects.ts";
 

@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, forbiddenField, invalidValue } from "../field-errors.ts";
 import type { Container } from "../objects.ts";
 import type { Probe } from "../probe-objects.ts";

@@ -1,4 +1,4 @@
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
 import {
   type ClusterRole,

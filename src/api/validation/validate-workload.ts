@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { FieldPath } from "@sluice/client/internal/config/yaml-documents";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
 import { matchesSelector } from "../label-match.ts";
 import type { LabelSelector } from "../rbac-objects.ts";

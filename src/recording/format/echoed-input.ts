@@ -60,7 +60,7 @@ export class EchoedInput {
     if (character === "\r" || character === "\n") this.#enter(timeMs);
     else if (code === 0x7f || code === 0x08) this.#typed = Array.from(this.#typed).slice(0, -1).join("");
     else if (code === 0x15) this.#typed = "";
-    else if (code === 0x17) this.#typed = this.#typed.trimEnd().replace(/\S+$/, "");
+    else if (code === 0x17) this.#typed = withoutLastWord(this.#typed);
     else if (code < 0x20 || (code >= 0x80 && code <= 0x9f)) this.#isUnclear = true;
     else if (this.#typed.length >= MAX_LINE_CHARACTERS) this.#isUnclear = true;
     else this.#typed += character;
@@ -135,4 +135,10 @@ class ShownLine {
     this.#cells.splice(this.#cursor, 0, ...blanks);
     this.#cells.length = Math.min(this.#cells.length, MAX_LINE_CHARACTERS);
   }
+}
+
+/** As a terminal erases a word: the blanks behind it, too. */
+function withoutLastWord(line: string): string {
+  const kept = line.trimEnd();
+  return kept.slice(0, kept.lastIndexOf(" ") + 1);
 }

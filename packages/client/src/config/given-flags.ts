@@ -1,5 +1,5 @@
 import { type ConfigurationProblem, formatPath } from "./configuration-error.ts";
-import type { FieldPath } from "./yaml-documents.ts";
+import type { FieldPath } from "./yaml-field-places.ts";
 
 /** A field's value from the command line. */
 interface GivenFlag {

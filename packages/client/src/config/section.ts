@@ -3,7 +3,8 @@ import { type ConfigurationProblem, formatPath } from "./configuration-error.ts"
 import { flagPlace, flagProblem, type GivenFlags } from "./given-flags.ts";
 import type { FileContent, NamedFile } from "./named-file.ts";
 import { suggestion } from "./nearest-name.ts";
-import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
+import type { YamlDocument } from "./yaml-documents.ts";
+import type { FieldPath } from "./yaml-field-places.ts";
 
 /**
  * Unknown fields of one map that are named, each with a suggestion. Past it they are only counted.

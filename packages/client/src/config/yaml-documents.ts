@@ -1,18 +1,13 @@
 import {
-  type Alias,
   Composer,
   type CST,
   type Document,
-  isAlias,
   isCollection,
   isMap,
   isScalar,
-  isSeq,
   LineCounter,
   type Node,
-  type Pair,
   Parser,
-  type Scalar,
   visit,
   type YAMLMap,
 } from "yaml";
@@ -23,10 +18,9 @@ import {
   quotedLine,
 } from "./configuration-error.ts";
 import { KUBERNETES_TAGS } from "./kubernetes-yaml.ts";
+import { type PlainJson, plainJson } from "./plain-json.ts";
 import { childrenOf, MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-bounds.ts";
-
-/** A field's path: map keys and sequence indexes, outermost first. */
-export type FieldPath = readonly (string | number)[];
+import { type AliasTargets, type FieldPath, FieldPlaces } from "./yaml-field-places.ts";
 
 interface FilePlace {
   readonly line: number;
@@ -70,7 +64,10 @@ export function parseYamlDocuments(
   fileName: string,
   options: YamlOptions = {},
 ): YamlDocument[] {
-  const work = readYamlDocuments(text, fileName, options);
+  return inOneStep(readYamlDocuments(text, fileName, options));
+}
+
+function inOneStep<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -92,6 +89,50 @@ export function* readYamlDocuments(
     const message = "the file is no text: it has NUL bytes";
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
+  // YAML counts scalars as a level, too; it refuses what is too deep, with the line.
+  const json = plainJson(text, MAX_YAML_DEPTH - 2);
+  yield;
+  if (json === undefined) return yield* composeDocuments(text, fileName, { lastKeyWins, isManifest });
+  return [
+    jsonDocument(json, text, () => inOneStep(composeDocuments(text, fileName, { lastKeyWins, isManifest }))),
+  ];
+}
+
+/** `compose` reads the text as YAML, once, for the places of fields. */
+function jsonDocument(
+  { value, offset, itemOffsets }: PlainJson,
+  text: string,
+  compose: () => YamlDocument[],
+): YamlDocument {
+  let lines: LineCounter | undefined;
+  let composed: YamlDocument[] | undefined;
+  const placeOf = (path: FieldPath): FilePlace => {
+    const [list, index] = path;
+    const isItem = path.length === 2 && list === "items" && typeof index === "number";
+    const known = path.length === 0 ? offset : isItem ? itemOffsets[index] : undefined;
+    if (known === undefined) {
+      composed ??= compose();
+      return composed[0]?.placeOf(path) ?? EMPTY_DOCUMENT.placeOf(path);
+    }
+    lines ??= lineStartsOf(text);
+    const { line, col } = lines.linePos(known);
+    return { line, column: col };
+  };
+  return { value, placeOf, lineOf: (path) => placeOf(path).line };
+}
+
+function lineStartsOf(text: string): LineCounter {
+  const lines = new LineCounter();
+  for (let at = 0; at !== 0 || lines.lineStarts.length === 0; at = text.indexOf("\n", at) + 1)
+    lines.addNewLine(at);
+  return lines;
+}
+
+function* composeDocuments(
+  text: string,
+  fileName: string,
+  { lastKeyWins = false, isManifest = false }: YamlOptions,
+): Generator<void, YamlDocument[]> {
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
   const composed: { document: Document.Parsed; targets: AliasTargets }[] = [];
@@ -162,9 +203,6 @@ function* checkedForDepth(
     yield token;
   }
 }
-
-/** The node of each alias. */
-type AliasTargets = Map<Alias, Node>;
 
 /** Adds the aliases' nodes to `found`. */
 function problemsOf(
@@ -238,60 +276,4 @@ function toValue(document: Document.Parsed, fileName: string, lines: LineCounter
     const message = reason instanceof Error ? reason.message : String(reason);
     throw new ConfigurationError([{ source: fileName, line, column: col, path: "", message }]);
   }
-}
-
-/**
- * The positions of a document's fields. Indexes a map at its first look-up, so that each look-up
- * takes constant time.
- */
-class FieldPlaces {
-  readonly #document: Document.Parsed;
-  readonly #targets: AliasTargets;
-  readonly #indexes = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
-
-  constructor(document: Document.Parsed, targets: AliasTargets) {
-    this.#document = document;
-    this.#targets = targets;
-  }
-
-  /** The field's offset, or that of its nearest existing parent. */
-  offsetOf(path: FieldPath): number {
-    let node: Node | null = this.#document.contents;
-    let offset = node?.range?.[0] ?? this.#document.range[0];
-    for (const part of path) {
-      const found = this.#childOf(isAlias(node) ? this.#targets.get(node) : node, part);
-      if (found === undefined) break;
-      offset = found.offset ?? offset;
-      node = found.node;
-    }
-    return offset;
-  }
-
-  /** A map entry's position is its key's; a sequence item's is its value's. */
-  #childOf(holder: unknown, part: string | number): { node: Node | null; offset?: number } | undefined {
-    if (isMap(holder)) {
-      const pair = this.#indexOf(holder).get(String(part));
-      return pair && withOffset(pair.value as Node | null, pair.key as Node);
-    }
-    if (isSeq(holder) && typeof part === "number") {
-      const item = holder.items[part] as Node | undefined;
-      return item && withOffset(item, item);
-    }
-    return undefined;
-  }
-
-  #indexOf(map: YAMLMap): ReadonlyMap<string, Pair> {
-    let index = this.#indexes.get(map);
-    if (index === undefined) {
-      const scalars = map.items.filter(({ key }) => isScalar(key));
-      index = new Map(scalars.map((pair) => [String((pair.key as Scalar).value), pair]));
-      this.#indexes.set(map, index);
-    }
-    return index;
-  }
-}
-
-function withOffset(node: Node | null, place: Node): { node: Node | null; offset?: number } {
-  const offset = place.range?.[0];
-  return offset === undefined ? { node } : { node, offset };
 }
