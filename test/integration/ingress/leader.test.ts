@@ -8,6 +8,8 @@ import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support
 import { statusOf } from "./ask.ts";
 
 const FAST = { leaseDuration: "1s", renewDeadline: "700ms", retryPeriod: "100ms" };
+/** The leader keeps its Lease on a busy machine, too; the followers look as often. */
+const STEADY = { leaseDuration: "120s", renewDeadline: "100s", retryPeriod: "100ms" };
 
 async function liveServer(): Promise<TestApiServer> {
   const server = await TestApiServer.start();
@@ -15,7 +17,7 @@ async function liveServer(): Promise<TestApiServer> {
   return server;
 }
 
-async function doorAt(server: TestApiServer, address: string, leaderElection: object = FAST) {
+async function doorAt(server: TestApiServer, address: string, leaderElection: object = STEADY) {
   const ingress = { publishedAddresses: [address], leaderElection };
   const door = await FrontDoor.start([], ingress, {}, server);
   let isStopped = false;
@@ -82,7 +84,7 @@ describe("several front doors on one live API", () => {
     await first.stop();
     await eventually("the other's address", () => addressesOf(server, "web")[0]?.ip === "192.0.2.2");
     expect(holderOf(server)).not.toBe(before);
-    expect(leaseOf(server)?.spec).toMatchObject({ leaseDurationSeconds: 1 });
+    expect(leaseOf(server)?.spec).toMatchObject({ leaseDurationSeconds: 120 });
   });
 
   it("one that dies is followed when its Lease has been seen unchanged for its time", async () => {
@@ -101,7 +103,7 @@ describe("several front doors on one live API", () => {
       },
     });
     const startedMs = performance.now();
-    const { door } = await doorAt(server, "192.0.2.2");
+    const { door } = await doorAt(server, "192.0.2.2", FAST);
     door.write([ingressObject("web", { rules: [rule("web")] })]);
     await eventually("the follower's address", () => addressesOf(server, "web").length > 0);
     expect(performance.now() - startedMs).toBeGreaterThan(1_000);
@@ -139,8 +141,9 @@ describe("a live API that says nothing", () => {
       ),
     );
     await eventually("a first write", () => server.faults.inflicted > 0);
+    const begun = server.faults.inflicted;
     await stop();
-    expect(server.faults.inflicted).toBeLessThan(100);
+    expect(server.faults.inflicted - begun).toBeLessThan(100);
     expect(holderOf(server)).toBe("");
   });
 });
