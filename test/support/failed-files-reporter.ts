@@ -36,7 +36,8 @@ function failures(modules: readonly TestModule[], unhandledErrors: readonly Seri
       lines.push(`${relative(module.moduleId)}: ${test.fullName}: ${first(test.result().errors?.[0])}`);
     }
   }
-  return lines.map((line) => `${line}\n`).join("");
+  // An error that repeats says no more than its first time.
+  return [...new Set(lines)].map((line) => `${line}\n`).join("");
 }
 
 const relative = (file: string): string => (path.isAbsolute(file) ? path.relative(root, file) : file);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { StartQueue } from "../../../src/probes/threads/probe-thread.ts";
+import { StartQueue } from "../../../src/probes/threads/start-queue.ts";
 
 /** What was started, and the turns that wait. */
 function queue(perTurn: number) {
