@@ -26,6 +26,7 @@ export type RealPart =
   | "haproxy"
   | "envoy"
   | "tinyproxy"
+  | "asciinema"
   | "redis"
   | "promtool"
   | "docker"
@@ -41,6 +42,7 @@ export const realParts: readonly RealPart[] = [
   "haproxy",
   "envoy",
   "tinyproxy",
+  "asciinema",
   "redis",
   "promtool",
   "docker",
@@ -122,6 +124,8 @@ const PROGRAMS: Readonly<
   go: [["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/],
   chromium: [["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/],
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
+  // Older ones show nothing without a terminal of their own.
+  asciinema: [["asciinema"], ["--version"], /asciinema ((?:2\.[4-9]|[3-9]\.\d+)\.\d+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
   envoy: [["envoy"], ["--version"], /\/(\d+\.\d+\.\d+)\//],
