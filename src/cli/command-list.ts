@@ -111,7 +111,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     summary: "files and folders to and from containers",
     group: "Client",
     load: () => import("./commands/cp.ts"),
-    loadProgram: () => import("./copy/cp.ts"),
+    loadProgram: () => import("./client/cp.ts"),
   }),
   listed({
     name: "sessions",

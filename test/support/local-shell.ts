@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import type { OutputStream } from "../../packages/client/src/output-sink.ts";
-import { SessionError } from "../../packages/client/src/session-error.ts";
-import type { CopyOptions } from "../../src/cli/copy/copy-options.ts";
-import type { RemoteShell, ShellResult, ShellStreams } from "../../src/cli/copy/remote-shell.ts";
+import { type CopyContext, noProgress } from "../../packages/client/src/copy/copy-context.ts";
+import type { RemoteShell, ShellResult, ShellStreams } from "../../packages/client/src/copy/remote-shell.ts";
+import type { OutputStream } from "../../packages/client/src/sessions/output-sink.ts";
+import { SessionError } from "../../packages/client/src/sessions/session-error.ts";
+import { printWarning } from "../../src/cli/client/report-error.ts";
 import { collect } from "./kubectl.ts";
 
 export interface LocalShellOptions {
@@ -46,6 +47,10 @@ export class LocalShell {
     return { exitCode: exitCode ?? 1, stdout: Buffer.concat(printed).toString(encoding), stderr: err() };
   }
 
+  async cleanUp(script: string, args: readonly string[]): Promise<void> {
+    await this.script(script, args).catch(() => {});
+  }
+
   async mustRun(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<string> {
     const { exitCode, stdout, stderr } = await this.script(script, args, streams);
     if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${stderr}`);
@@ -53,14 +58,15 @@ export class LocalShell {
   }
 
   /** For a copy that asks nothing of a terminal. */
-  options(more: Partial<CopyOptions> = {}): CopyOptions {
+  options(more: Partial<CopyContext> = {}): CopyContext {
     return {
       shell: this as unknown as RemoteShell,
-      verbosity: { trace: {}, note: () => {} },
+      note: () => {},
       retries: 2,
       verifies: true,
       preservesMode: true,
-      isQuiet: true,
+      startProgress: noProgress,
+      warn: printWarning,
       ...more,
     };
   }

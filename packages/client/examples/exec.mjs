@@ -1,17 +1,15 @@
 // Runs a command in a container: node exec.mjs KUBECONFIG POD CONTAINER COMMAND [ARGS...]
-import {
-  execPath,
-  FallbackExecutor,
-  kubeconfigTarget,
-  loadKubeconfig,
-  SpdyExecutor,
-  WebSocketExecutor,
-} from "@sluice/client";
+import { exec, openCluster } from "@sluice/client";
 
-const [file, pod, container, ...command] = process.argv.slice(2);
-const kubeconfig = await loadKubeconfig(file);
-const target = kubeconfigTarget(kubeconfig);
-const path = execPath({ namespace: kubeconfig.namespace, pod, container }, command);
-const executor = new FallbackExecutor(new WebSocketExecutor(target, path), new SpdyExecutor(target, path));
-const { exitCode } = await executor.stream({ stdout: process.stdout, stderr: process.stderr });
-process.exitCode = exitCode;
+const [file, pod = "", container, ...command] = process.argv.slice(2);
+const { stdin, stdout, stderr } = process;
+const signal = AbortSignal.timeout(60_000);
+try {
+  const cluster = await openCluster(file);
+  const { exitCode } = await exec(cluster, { pod, container }, command, { stdin, stdout, stderr, signal });
+  process.exitCode = exitCode;
+} catch (error) {
+  // ConnectError has a `leg`, SessionError a `code`: which part of the way failed, and how.
+  console.error(`${error.name} (${error.leg ?? error.code}): ${error.message}`);
+  process.exitCode = 1;
+}

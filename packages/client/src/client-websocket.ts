@@ -17,8 +17,8 @@ import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { UpgradedSocket } from "./http/upgrade/upgrade-request.ts";
 import { nextMaskKey } from "./net/mask-keys.ts";
 import { releaseChunk } from "./net/reused-reads.ts";
-import type { SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
+import type { SessionErrorCode } from "./sessions/session-error.ts";
 
 /**
  * The largest frame that Kubernetes peers send. A multiple of the word size, so that masking works

@@ -1,5 +1,5 @@
 import type { TerminalSize } from "@sluice/protocols/remotecommand";
-import type { SessionError } from "./session-error.ts";
+import type { SessionError } from "./sessions/session-error.ts";
 
 /**
  * Input for one send, in frames of at most 32 KiB as Kubernetes peers send them. Past it the rest

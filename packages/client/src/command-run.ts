@@ -11,11 +11,11 @@ import {
   MAX_CLOSE_MS,
   MAX_PART_BYTES,
 } from "./command-link.ts";
-import { type InputSource, type InputStream, openInput } from "./input-source.ts";
-import { type OutputSink, type OutputStream, openOutput } from "./output-sink.ts";
 import { printable } from "./refusal.ts";
-import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
+import { type InputSource, type InputStream, openInput } from "./sessions/input-source.ts";
+import { type OutputSink, type OutputStream, openOutput } from "./sessions/output-sink.ts";
+import { SessionError } from "./sessions/session-error.ts";
 
 /**
  * A session's status: a few hundred bytes, but it may quote a long command line. Past it:

@@ -14,8 +14,11 @@ import type { Target } from "./target.ts";
 import { WebSocketCommandLink } from "./websocket-command-link.ts";
 
 export interface ExecutorOptions {
+  /** Heartbeats and waits. Default: client-go's, `defaultSessionTimes`. */
   readonly times?: Partial<SessionTimes> | undefined;
+  /** Limit for name lookup, TCP and TLS, in milliseconds. Default: 30,000. */
   readonly dialTimeoutMs?: number | undefined;
+  /** Limit for the server's answer to the upgrade, in milliseconds. Default: 30,000. */
   readonly responseHeaderTimeoutMs?: number | undefined;
   /**
    * Lets WebSocket sessions survive lost connections if the server is a Sluice that agrees

@@ -1,7 +1,7 @@
 import { Duplex } from "node:stream";
 import type { SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { printable } from "./refusal.ts";
-import { SessionError } from "./session-error.ts";
+import { SessionError } from "./sessions/session-error.ts";
 
 /** A server's error is one sentence; the rest is dropped. */
 const MAX_ERROR_TEXT_BYTES: number = 4 * 1024;

@@ -118,7 +118,8 @@ function refusalOf(httpStatus: number, body: Buffer): ConnectError {
   return new ConnectError("http", text || `the server answered ${httpStatus}`, { httpStatus, apiStatus });
 }
 
-function asConnectError(error: unknown, isLate: boolean): ConnectError {
+/** An exchange's failure as the library reports it. */
+export function asConnectError(error: unknown, isLate: boolean): ConnectError {
   if (error instanceof ConnectError) return error;
   if (isLate) return new ConnectError("response", "net/http: request canceled: timeout", { cause: error });
   if (error instanceof UpstreamError) return new ConnectError(legOf(error), error.message, { cause: error });

@@ -2,9 +2,15 @@
 // SPDY
 
 export type { TerminalSize } from "@sluice/protocols/remotecommand";
+export { type Cluster, type ContainerName, openCluster } from "./cluster.ts";
 export type { CommandEnd, CommandStreams } from "./command-run.ts";
+export { ConfigurationError } from "./config/configuration-error.ts";
 export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
+export type { CopyProgress } from "./copy/copy-context.ts";
+export { CopyError, type CopyErrorCode } from "./copy/copy-error.ts";
+export { type CopyOptions, copyFrom, copyTo } from "./copy-files.ts";
 export { dialResumable } from "./dial-resumable.ts";
+export { exec } from "./exec.ts";
 export {
   type Executor,
   type ExecutorOptions,
@@ -13,21 +19,24 @@ export {
   shouldFallBack,
   WebSocketExecutor,
 } from "./executors.ts";
+export { type Forward, forward } from "./forward.ts";
 export { ForwardedStream } from "./forwarded-stream.ts";
 export { getObject } from "./get-object.ts";
 export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "./http/upstream/connect-error.ts";
-export type { InputStream } from "./input-source.ts";
 export { kubeconfigTarget } from "./kubeconfig-target.ts";
+export { CredentialsError } from "./kubernetes/credentials-error.ts";
 export { type Kubeconfig, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 export type { KubeconfigOverrides } from "./kubernetes/kubeconfig-overrides.ts";
 export type { UpstreamTlsOptions as TargetTlsOptions } from "./net/tls.ts";
-export type { OutputStream, PartTaker } from "./output-sink.ts";
 export { attachPath, type CommandPath, execPath, type PodReference, portForwardPath } from "./pod-paths.ts";
 export { type PortMapping, parsePortArgument } from "./port-argument.ts";
 export { PortForwardConnection } from "./port-forward-connection.ts";
 export { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
 export { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
+export { type LogOptions, readLog } from "./read-log.ts";
 export type { ResumeOptions } from "./resume-options.ts";
-export { SessionError, type SessionErrorCode } from "./session-error.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
+export type { InputStream } from "./sessions/input-source.ts";
+export type { OutputStream, PartTaker } from "./sessions/output-sink.ts";
+export { SessionError, type SessionErrorCode } from "./sessions/session-error.ts";
 export { type ConnectTrace, Target, type TargetOptions } from "./target.ts";

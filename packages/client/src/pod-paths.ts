@@ -43,3 +43,16 @@ function commandQuery(
   }
   return query;
 }
+
+/** An API server's `pods/log`, with PodLogOptions; those that are absent or false are omitted. */
+export function logPath(
+  reference: PodReference,
+  options: Readonly<Record<string, string | number | boolean | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  if (reference.container !== undefined) query.set("container", reference.container);
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined && value !== false) query.set(name, String(value));
+  query.sort();
+  return `${podPath(reference)}/log?${query}`;
+}

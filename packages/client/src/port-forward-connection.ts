@@ -2,8 +2,8 @@ import type { Duplex } from "node:stream";
 import { streamHeaders } from "@sluice/protocols/portforward";
 import { defaultSpdyLimits } from "@sluice/protocols/spdy";
 import { ForwardedStream, type ForwardLink } from "./forwarded-stream.ts";
-import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
+import { SessionError } from "./sessions/session-error.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./sessions/spdy-connection.ts";
 
 /**

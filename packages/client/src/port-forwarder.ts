@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from "node:net";
 import type { ForwardedStream } from "./forwarded-stream.ts";
 import type { PortMapping } from "./port-argument.ts";
-import { SessionError } from "./session-error.ts";
+import { SessionError } from "./sessions/session-error.ts";
 
 /** A local address and port that a forward listens on. */
 export interface ListeningPort extends PortMapping {

@@ -10,8 +10,8 @@ import { defaultSpdyLimits, type SpdyStream, type StreamEnd } from "@sluice/prot
 import { type CommandLink, type CommandLinkHandler, MAX_CLOSE_MS } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { releaseChunk } from "./net/reused-reads.ts";
-import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
+import { SessionError } from "./sessions/session-error.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./sessions/spdy-connection.ts";
 
 /** The largest payload of a DATA frame. */

@@ -13,8 +13,8 @@ import { CLOSE } from "@sluice/protocols/websocket";
 import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
 import type { CommandLink, CommandLinkHandler } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
-import { SessionError, type SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
+import { SessionError, type SessionErrorCode } from "./sessions/session-error.ts";
 
 const TEXT_MESSAGE_TYPE = 1;
 /** Each message is base64 of its own, and fits one frame of ClientWebSocket. */

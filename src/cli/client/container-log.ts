@@ -3,6 +3,7 @@ import { isBefore, type LogTime } from "@sluice/client/internal/api/log-time";
 import { getBody } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { logPath } from "@sluice/client/internal/pod-paths";
 import type { ClientConnection } from "./connection.ts";
 import { type LogLine, LogLines } from "./log-lines.ts";
 
@@ -130,7 +131,7 @@ class ReadLog {
     const { target, requestTimeoutMs } = this.#connection;
     const { signal } = this.#options;
     this.hasProgressed = false;
-    const path = logPath(this.#source, this.#request, sinceTime);
+    const path = pathOf(this.#source, this.#request, sinceTime);
     const body = await getBody(target, path, { signal, timeoutMs: requestTimeoutMs });
     this.hasBegun = true;
     if (!this.#hasTimes && this.#options.prefix === undefined) {
@@ -160,23 +161,15 @@ class ReadLog {
   }
 }
 
-function logPath({ namespace, pod, container }: LogSource, request: LogRequest, since: string | undefined) {
-  const { follow, previous, sinceSeconds, sinceTime, tailLines, limitBytes } = request;
-  const query = new URLSearchParams({ container });
-  const set = (name: string, value: string | number | false | undefined) =>
-    value !== undefined && value !== false && query.set(name, `${value}`);
-  set("follow", follow && "true");
-  set("insecureSkipTLSVerifyBackend", request.insecureSkipTLSVerifyBackend && "true");
-  set("limitBytes", limitBytes);
-  set("previous", previous && "true");
-  // What began counts from its own start; only the lines behind it are wanted then.
-  if (since === undefined) set("sinceSeconds", sinceSeconds);
-  set("sinceTime", since ?? sinceTime);
-  if (since === undefined) set("tailLines", tailLines);
-  set("timestamps", (request.timestamps || limitBytes === undefined) && "true");
-  query.sort();
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log`;
-  return `${path}?${query}`;
+function pathOf(source: LogSource, request: LogRequest, since: string | undefined): string {
+  const { sinceSeconds, sinceTime, tailLines, timestamps, ...rest } = request;
+  return logPath(source, {
+    ...rest,
+    // What began counts from its own start; only the lines behind it are wanted then.
+    ...(since === undefined && { sinceSeconds, tailLines }),
+    sinceTime: since ?? sinceTime,
+    timestamps: timestamps || request.limitBytes === undefined,
+  });
 }
 
 /** The connection broke off, or the server is not there for a moment; nothing refused this user. */

@@ -4,7 +4,7 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import { portForwardPath } from "@sluice/client/internal/pod-paths";
 import type { PortForwardConnection } from "@sluice/client/internal/port-forward-connection";
 import { FallbackDialer, SpdyDialer, TunnelDialer } from "@sluice/client/internal/port-forward-dialers";
-import { SessionError } from "@sluice/client/internal/session-error";
+import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, podsWithin, usablePods } from "./find-pods.ts";
 

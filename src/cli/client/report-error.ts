@@ -1,5 +1,5 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
-import { SessionError } from "@sluice/client/internal/session-error";
+import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
 
@@ -9,6 +9,11 @@ export function reportError(error: unknown): number {
   if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;
   process.stderr.write(`${maskControls(textOf(error))}\n`);
   return 1;
+}
+
+/** Prints a warning on stderr; names from containers cannot act on the terminal. */
+export function printWarning(text: string): void {
+  process.stderr.write(maskControls(`warning: ${text}\n`));
 }
 
 function textOf(error: ConnectError | SessionError): string {

@@ -13,14 +13,14 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { WRITE_AND_HASH } from "../../../src/cli/copy/upload-scripts.ts";
+import { WRITE_AND_HASH } from "../../../packages/client/src/copy/upload-scripts.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFaultProxy } from "../../support/fault-proxy.ts";
 import { pathWithout } from "../../support/path-without.ts";
 import { Sluice } from "../../support/sluice.ts";
 
-/** Above HASHED_MEANWHILE_BYTES of `src/cli/copy/upload-file.ts`. */
+/** Above HASHED_MEANWHILE_BYTES of `packages/client/src/copy/upload-file.ts`. */
 const LARGE_BYTES = 72 * 1024 * 1024;
 
 let demo: RunningDemo;

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { WebSocketExecutor } from "../../../packages/client/src/executors.ts";
-import type { PartTaker } from "../../../packages/client/src/output-sink.ts";
 import { execPath } from "../../../packages/client/src/pod-paths.ts";
+import type { PartTaker } from "../../../packages/client/src/sessions/output-sink.ts";
 import {
   endSession,
   onChannel,

@@ -3,8 +3,8 @@ import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { FallbackExecutor, SpdyExecutor, WebSocketExecutor } from "../../../packages/client/src/executors.ts";
 import { execPath } from "../../../packages/client/src/pod-paths.ts";
-import { SessionError } from "../../../packages/client/src/session-error.ts";
 import type { SessionTimes } from "../../../packages/client/src/session-times.ts";
+import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import { Target } from "../../../packages/client/src/target.ts";
 import {
   Collected,

@@ -6,8 +6,8 @@ import type { CommandStreams } from "../../../packages/client/src/command-run.ts
 import { WebSocketExecutor } from "../../../packages/client/src/executors.ts";
 import { acceptValueOf } from "../../../packages/client/src/http/upgrade/websocket-request.ts";
 import { execPath } from "../../../packages/client/src/pod-paths.ts";
-import { SessionError } from "../../../packages/client/src/session-error.ts";
 import type { SessionTimes } from "../../../packages/client/src/session-times.ts";
+import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import { Target } from "../../../packages/client/src/target.ts";
 import type { RemoteCommandVersion } from "../../../protocols/remotecommand/index.ts";
 import { encodeClose, encodeSwitchingProtocols } from "../../../protocols/websocket/index.ts";

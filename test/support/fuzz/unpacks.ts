@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { SessionError } from "../../../packages/client/src/session-error.ts";
-import { CopyError } from "../../../src/cli/copy/copy-error.ts";
-import { downloadFolder } from "../../../src/cli/copy/download-folder.ts";
-import type { RemotePath } from "../../../src/cli/copy/remote-path.ts";
-import type { RemoteShell, ShellStreams } from "../../../src/cli/copy/remote-shell.ts";
+import { noProgress } from "../../../packages/client/src/copy/copy-context.ts";
+import { CopyError } from "../../../packages/client/src/copy/copy-error.ts";
+import { downloadFolder } from "../../../packages/client/src/copy/download-folder.ts";
+import type { RemotePath } from "../../../packages/client/src/copy/remote-path.ts";
+import type { RemoteShell, ShellStreams } from "../../../packages/client/src/copy/remote-shell.ts";
+import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
+import { printWarning } from "../../../src/cli/client/report-error.ts";
 
 /** An archive of a few KiB takes milliseconds. */
 const HANG_MS = 10_000;
@@ -85,11 +87,12 @@ async function failureOf(archive: Buffer, step: number, destination: string): Pr
   } as unknown as RemoteShell;
   const options = {
     shell,
-    verbosity: { note: () => {}, trace: {} },
+    note: () => {},
     retries: 0,
     verifies: false,
     preservesMode: false,
-    isQuiet: true,
+    startProgress: noProgress,
+    warn: printWarning,
   };
   try {
     await downloadFolder(SOURCE, destination, options);

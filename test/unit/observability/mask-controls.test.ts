@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { SessionError } from "../../../packages/client/src/session-error.ts";
+import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import { writeEvent } from "../../../src/access/audit/audit-log.ts";
 import { reportError } from "../../../src/cli/client/report-error.ts";
 import { quietJson } from "../../../src/observability/mask-controls.ts";

@@ -15,9 +15,9 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { inspect, type RemotePath } from "../../../../src/cli/copy/remote-path.ts";
-import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
-import { uploadFolder } from "../../../../src/cli/copy/upload-folder.ts";
+import { inspect, type RemotePath } from "../../../../packages/client/src/copy/remote-path.ts";
+import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
+import { uploadFolder } from "../../../../packages/client/src/copy/upload-folder.ts";
 import { LocalShell, type LocalShellOptions } from "../../../support/local-shell.ts";
 
 const MIB = 1024 * 1024;
@@ -75,7 +75,7 @@ describe("a folder's upload that breaks off inside of a file", () => {
   it("is an error where the file has shrunk since, and nothing is left", async () => {
     const [shell, remote] = await shellAndPath({ cutsAfterBytes: [3 * MIB] });
     const note = () => truncateSync(path.join(source, "in/big"), 7 * MIB);
-    const options = shell.options({ verbosity: { trace: {}, note } });
+    const options = shell.options({ note });
     await expect(uploadFolder(source, target, remote, options)).rejects.toMatchObject({ code: "changed" });
     expect(readdirSync(folder)).toEqual(["source"]);
   });

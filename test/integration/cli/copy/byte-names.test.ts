@@ -12,10 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { localPath } from "../../../../src/cli/copy/archive-names.ts";
-import { downloadFolder } from "../../../../src/cli/copy/download-folder.ts";
-import { inspect } from "../../../../src/cli/copy/remote-path.ts";
-import { uploadFolder } from "../../../../src/cli/copy/upload-folder.ts";
+import { localPath } from "../../../../packages/client/src/copy/archive-names.ts";
+import { downloadFolder } from "../../../../packages/client/src/copy/download-folder.ts";
+import { inspect } from "../../../../packages/client/src/copy/remote-path.ts";
+import { uploadFolder } from "../../../../packages/client/src/copy/upload-folder.ts";
 import { LocalShell } from "../../../support/local-shell.ts";
 
 const BUSYBOX = "/usr/bin/busybox";

@@ -122,7 +122,7 @@ describe("sluice cp", () => {
 
   it("copies folders both ways; a download leaves links out, and says so", async () => {
     makeTree(path.join(local, "tree"));
-    // Up to SMALL_BYTES of src/cli/copy/download-folder.ts, and past it.
+    // Up to SMALL_BYTES of packages/client/src/copy/download-folder.ts, and past it.
     const hashes = [64 * 1024, 64 * 1024 + 1, 200_000].map((bytes) => ({
       name: String(bytes),
       hash: fill(path.join(local, "tree", String(bytes)), bytes),

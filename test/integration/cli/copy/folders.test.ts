@@ -5,14 +5,19 @@ import type { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { type Headers as Header, pack } from "tar-stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PartTaker } from "../../../../packages/client/src/output-sink.ts";
-import { SessionError } from "../../../../packages/client/src/session-error.ts";
-import { safeName } from "../../../../src/cli/copy/archive-names.ts";
-import type { CopyOptions } from "../../../../src/cli/copy/copy-options.ts";
-import { downloadFile } from "../../../../src/cli/copy/download-file.ts";
-import { downloadFolder } from "../../../../src/cli/copy/download-folder.ts";
-import type { RemotePath, Tool } from "../../../../src/cli/copy/remote-path.ts";
-import type { RemoteShell, ShellResult, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
+import { safeName } from "../../../../packages/client/src/copy/archive-names.ts";
+import { type CopyContext, noProgress } from "../../../../packages/client/src/copy/copy-context.ts";
+import { downloadFile } from "../../../../packages/client/src/copy/download-file.ts";
+import { downloadFolder } from "../../../../packages/client/src/copy/download-folder.ts";
+import type { RemotePath, Tool } from "../../../../packages/client/src/copy/remote-path.ts";
+import type {
+  RemoteShell,
+  ShellResult,
+  ShellStreams,
+} from "../../../../packages/client/src/copy/remote-shell.ts";
+import type { PartTaker } from "../../../../packages/client/src/sessions/output-sink.ts";
+import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
+import { printWarning } from "../../../../src/cli/client/report-error.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -23,7 +28,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 /** A container whose every answer is the test's: what a program prints, by a word of its script. */
 function optionsFor(
   answer: (script: string, print: (bytes: Buffer) => void) => Partial<ShellResult>,
-): CopyOptions {
+): CopyContext {
   const script = async (
     text: string,
     _args: readonly string[],
@@ -40,15 +45,17 @@ function optionsFor(
   };
   const shell = {
     script,
+    cleanUp: async (text: string, args: string[]) => void (await script(text, args)),
     mustRun: async (text: string, args: string[]) => (await script(text, args)).stdout,
   };
   return {
     shell: shell as unknown as RemoteShell,
-    verbosity: { trace: {}, note: () => {} },
+    note: () => {},
     retries: 2,
     verifies: true,
     preservesMode: true,
-    isQuiet: true,
+    startProgress: noProgress,
+    warn: printWarning,
   };
 }
 

@@ -13,14 +13,14 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { localPath } from "../../../../src/cli/copy/archive-names.ts";
-import type { CopyOptions } from "../../../../src/cli/copy/copy-options.ts";
-import { downloadFile, downloadToStream } from "../../../../src/cli/copy/download-file.ts";
-import { downloadFolder } from "../../../../src/cli/copy/download-folder.ts";
-import { inspect } from "../../../../src/cli/copy/remote-path.ts";
-import type { ShellResult, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
-import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
-import { uploadFolder } from "../../../../src/cli/copy/upload-folder.ts";
+import { localPath } from "../../../../packages/client/src/copy/archive-names.ts";
+import type { CopyContext } from "../../../../packages/client/src/copy/copy-context.ts";
+import { downloadFile, downloadToStream } from "../../../../packages/client/src/copy/download-file.ts";
+import { downloadFolder } from "../../../../packages/client/src/copy/download-folder.ts";
+import { inspect } from "../../../../packages/client/src/copy/remote-path.ts";
+import type { ShellResult, ShellStreams } from "../../../../packages/client/src/copy/remote-shell.ts";
+import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
+import { uploadFolder } from "../../../../packages/client/src/copy/upload-folder.ts";
 import { LocalShell } from "../../../support/local-shell.ts";
 
 /** Does something to the source at the first command with content, before or after that runs. */
@@ -81,7 +81,7 @@ async function copy(
   kind: "file" | "stream" | "folder",
   way: "up" | "down",
   change: Change,
-  more: Partial<CopyOptions> & { bytes?: number; tarSays?: string } = {},
+  more: Partial<CopyContext> & { bytes?: number; tarSays?: string } = {},
 ): Promise<Buffer> {
   const { bytes = 100_000, tarSays = "", ...rest } = more;
   start = Buffer.alloc(bytes, "0123456789\n");

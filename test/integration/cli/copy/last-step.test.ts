@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SessionError } from "../../../../packages/client/src/session-error.ts";
-import type { CopyOptions } from "../../../../src/cli/copy/copy-options.ts";
-import type { RemotePath } from "../../../../src/cli/copy/remote-path.ts";
-import type { RemoteShell, ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
-import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
+import { type CopyContext, noProgress } from "../../../../packages/client/src/copy/copy-context.ts";
+import type { RemotePath } from "../../../../packages/client/src/copy/remote-path.ts";
+import type { RemoteShell, ShellStreams } from "../../../../packages/client/src/copy/remote-shell.ts";
+import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
+import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
 
 const CONTENT = "content";
 const HASH = createHash("sha256").update(CONTENT).digest("hex");
@@ -30,22 +30,25 @@ const remote: RemotePath = {
 };
 
 /** A container that takes the file; the answer to the first of its last steps is lost, and `again` is the second's. */
-function options(again: string): { options: CopyOptions; steps: string[] } {
+function options(again: string): { options: CopyContext; steps: string[] } {
   const steps: string[] = [];
   const shell = {
     script: async (_script: string, _args: readonly string[], { stdin }: ShellStreams = {}) => {
       for await (const _piece of (stdin ?? []) as AsyncIterable<Uint8Array>) steps.push("sent");
       return { exitCode: 0, stdout: `${HASH}\n`, stderr: "" };
     },
+    cleanUp: async () => {},
     mustRun: async (_script: string, args: readonly string[]) => {
       steps.push(args[3] ?? "");
       if (steps.length === 2) throw new SessionError("connection-lost", "gone");
       return again;
     },
   };
-  const verbosity = { trace: {}, note: () => {} };
-  const rest = { retries: 2, verifies: true, preservesMode: true, isQuiet: true };
-  return { options: { shell: shell as unknown as RemoteShell, verbosity, ...rest }, steps };
+  const rest = { retries: 2, verifies: true, preservesMode: true, startProgress: noProgress };
+  return {
+    options: { shell: shell as unknown as RemoteShell, note: () => {}, warn: () => {}, ...rest },
+    steps,
+  };
 }
 
 describe("the last step of an upload whose answer is lost", () => {

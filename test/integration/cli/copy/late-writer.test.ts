@@ -4,11 +4,16 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SessionError } from "../../../../packages/client/src/session-error.ts";
-import type { RemotePath } from "../../../../src/cli/copy/remote-path.ts";
-import { type RemoteShell, remoteFailure, type ShellStreams } from "../../../../src/cli/copy/remote-shell.ts";
-import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
-import { FINISH } from "../../../../src/cli/copy/upload-scripts.ts";
+import { noProgress } from "../../../../packages/client/src/copy/copy-context.ts";
+import type { RemotePath } from "../../../../packages/client/src/copy/remote-path.ts";
+import {
+  type RemoteShell,
+  remoteFailure,
+  type ShellStreams,
+} from "../../../../packages/client/src/copy/remote-shell.ts";
+import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
+import { FINISH } from "../../../../packages/client/src/copy/upload-scripts.ts";
+import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
 
 const CONTENT = randomBytes(512 * 1024);
 /** Less than half: the next command sends a part only. */
@@ -60,6 +65,7 @@ async function upload({ cutAfterBytes, disturbed, tools = new Set(["sha256sum"])
       if (isCut) throw new SessionError("connection-lost", "gone");
       return result;
     },
+    cleanUp: async (script: string, args: readonly string[]) => void run(script, args),
     mustRun: async (script: string, args: readonly string[]) => {
       if (script === FINISH && replacedBy !== undefined) writeFileSync(args[0] as string, replacedBy);
       const result = run(script, args);
@@ -77,8 +83,8 @@ async function upload({ cutAfterBytes, disturbed, tools = new Set(["sha256sum"])
     tools,
     hasPartial: false,
   };
-  const verbosity = { trace: {}, note: () => {} };
-  const options = { shell, verbosity, retries: 2, verifies: true, preservesMode: false, isQuiet: true };
+  const silent = { note: () => {}, warn: () => {}, startProgress: noProgress };
+  const options = { shell, ...silent, retries: 2, verifies: true, preservesMode: false };
   const failure = await uploadFile(path.join(folder, "file"), destination, remote, options).then(
     () => undefined,
     (error: Error) => error,

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { inspect } from "../../../../src/cli/copy/remote-path.ts";
-import { uploadFile } from "../../../../src/cli/copy/upload-file.ts";
-import { uploadFolder } from "../../../../src/cli/copy/upload-folder.ts";
+import { inspect } from "../../../../packages/client/src/copy/remote-path.ts";
+import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
+import { uploadFolder } from "../../../../packages/client/src/copy/upload-folder.ts";
 import { LocalShell } from "../../../support/local-shell.ts";
 
 let folder: string;

@@ -10,8 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { inspect } from "../../../../src/cli/copy/remote-path.ts";
-import type { RemoteShell } from "../../../../src/cli/copy/remote-shell.ts";
+import { inspect } from "../../../../packages/client/src/copy/remote-path.ts";
+import type { RemoteShell } from "../../../../packages/client/src/copy/remote-shell.ts";
 import { LocalShell } from "../../../support/local-shell.ts";
 
 let root: string;

@@ -4,7 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { RunningHash } from "../../../../src/cli/copy/hashing.ts";
+import { RunningHash } from "../../../../packages/client/src/copy/hashing.ts";
 
 const MIB = 1024 * 1024;
 const bytes = randomBytes(100 * MIB);

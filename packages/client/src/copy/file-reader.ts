@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
+import { poisonFreed } from "../net/freed-memory.ts";
 
 /** Bytes per read. */
 const PIECE_BYTES = 960 * 1024;

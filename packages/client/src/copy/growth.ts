@@ -1,4 +1,4 @@
-import { maskControls } from "../../observability/mask-controls.ts";
+import type { CopyContext } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
 
 interface Known {
@@ -17,11 +17,9 @@ export function hasOnlyGrown(name: string, before: Known, readBytes: number, aft
   return hasGrown;
 }
 
-/** Tells the user that the copy contains a file's first `bytes`, its state when the copy began. */
-export function noteGrowth(name: string, bytes: number): void {
-  process.stderr.write(
-    maskControls(`warning: ${name} grew while it was read: the copy has its first ${bytes} bytes\n`),
-  );
+/** Warns that the copy contains a file's first `bytes`, its state when the copy began. */
+export function warnOfGrowth({ warn }: Pick<CopyContext, "warn">, name: string, bytes: number): void {
+  warn(`${name} grew while it was read: the copy has its first ${bytes} bytes`);
 }
 
 export function changedWhileRead(name: string): CopyError {

@@ -1,5 +1,6 @@
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { localPath, shownName } from "./archive-names.ts";
+import type { CopyContext } from "./copy-context.ts";
 
 export interface LocalEntry {
   /** Path below the folder, with slashes; bytes, one character each, like `linkname`. */
@@ -12,7 +13,11 @@ export interface LocalEntry {
 }
 
 /** Depth first, a folder before its contents. Omits sockets and devices. */
-export async function listFolder(root: string, name: string): Promise<LocalEntry[]> {
+export async function listFolder(
+  root: string,
+  name: string,
+  context: Pick<CopyContext, "warn">,
+): Promise<LocalEntry[]> {
   const entries: LocalEntry[] = [];
   const children = await readdir(localPath(root, name), { encoding: "latin1" });
   for (const childBase of children.sort()) {
@@ -22,11 +27,11 @@ export async function listFolder(root: string, name: string): Promise<LocalEntry
     const { mode, size, mtimeMs } = child;
     const entry = { name: childName, mode: mode & 0o777, mtimeMs };
     if (child.isDirectory()) {
-      entries.push({ ...entry, type: "directory", size: 0 }, ...(await listFolder(root, childName)));
+      entries.push({ ...entry, type: "directory", size: 0 }, ...(await listFolder(root, childName, context)));
     } else if (child.isFile()) entries.push({ ...entry, type: "file", size });
     else if (child.isSymbolicLink()) {
       entries.push({ ...entry, type: "symlink", size: 0, linkname: await readlink(file, "latin1") });
-    } else process.stderr.write(`warning: skipping special file: ${JSON.stringify(shownName(childName))}\n`);
+    } else context.warn(`skipping special file: ${JSON.stringify(shownName(childName))}`);
   }
   return entries;
 }

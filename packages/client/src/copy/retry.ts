@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
-import { SessionError } from "@sluice/client/internal/session-error";
+import { ConnectError } from "../http/upstream/connect-error.ts";
+import { SessionError } from "../sessions/session-error.ts";
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
@@ -11,6 +11,7 @@ interface RetryOptions {
   /** Bytes that are safe by now. An attempt that adds to them resets the count. */
   readonly progress: () => number;
   readonly note: (text: string) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Retries after lost connections while attempts make progress. Throws the last attempt's error. */
@@ -26,7 +27,12 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
       options.note(
         `the connection was lost, going on at byte ${options.progress()}: ${(error as Error).message}`,
       );
-      if (fruitless > 0) await delay(Math.min(FIRST_DELAY_MS * 2 ** fruitless, MAX_DELAY_MS));
+      const { signal } = options;
+      // An aborted delay ends at once; the next attempt fails with "aborted".
+      if (fruitless > 0)
+        await delay(Math.min(FIRST_DELAY_MS * 2 ** fruitless, MAX_DELAY_MS), undefined, { signal }).catch(
+          () => {},
+        );
     }
   }
 }

@@ -2,13 +2,12 @@ import { constants } from "node:fs";
 import { chmod, lstat, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Writable } from "node:stream";
-import type { PartTaker } from "@sluice/client/internal/output-sink";
+import type { PartTaker } from "../sessions/output-sink.ts";
+import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import type { CopyOptions } from "./copy-options.ts";
 import { FileWriter } from "./file-writer.ts";
-import { changedWhileRead, noteGrowth } from "./growth.ts";
+import { changedWhileRead, warnOfGrowth } from "./growth.ts";
 import { canHash, HASH_FUNCTION, HASH_START, hashIn, RunningHash, remoteHash } from "./hashing.ts";
-import { type Progress, startProgress } from "./progress.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
@@ -38,11 +37,11 @@ else tail -c +"$2" "$1"; fi || exit $?; ${AFTERWARDS}`;
 export async function downloadFile(
   source: RemotePath,
   destination: string,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<void> {
   const partial = path.join(path.dirname(destination), `.${path.basename(destination)}.sluice-partial`);
   const note = `${partial}.of`;
-  const progress = await startProgress(path.basename(destination), source.size, options.isQuiet);
+  const progress = await options.startProgress(path.basename(destination), source.size);
   const download = new Download(source, options, progress);
   try {
     const isSame = source.version !== "" && (await readFile(note, "utf8").catch(() => "")) === source.version;
@@ -52,7 +51,6 @@ export async function downloadFile(
     await withRetries(() => download.toFile(partial), {
       ...options,
       progress: () => download.bytes,
-      note: options.verbosity.note,
     });
     await download.check();
     if (options.preservesMode && source.mode !== undefined)
@@ -74,25 +72,20 @@ export async function downloadFile(
 export async function downloadToStream(
   source: RemotePath,
   output: Writable,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<void> {
-  const download = new Download(
-    source,
-    options,
-    await startProgress(source.path, source.size, options.isQuiet),
-  );
+  const download = new Download(source, options, await options.startProgress(source.path, source.size));
   await withRetries(() => download.toStream(output), {
     ...options,
     progress: () => download.bytes,
-    note: options.verbosity.note,
   });
   await download.check();
 }
 
 class Download {
   readonly #source: RemotePath;
-  readonly #options: CopyOptions;
-  readonly #progress: Progress;
+  readonly #options: CopyContext;
+  readonly #progress: CopyProgress;
   readonly #hash = new RunningHash();
   /** The container's SHA-256, and the file's state after its last byte was read. */
   #theirs: Promise<string> | undefined;
@@ -101,7 +94,7 @@ class Download {
   #surplusBytes = 0;
   bytes = 0;
 
-  constructor(source: RemotePath, options: CopyOptions, progress: Progress) {
+  constructor(source: RemotePath, options: CopyContext, progress: CopyProgress) {
     this.#source = source;
     this.#options = options;
     this.#progress = progress;
@@ -157,13 +150,12 @@ class Download {
     const theirs = await withRetries(() => (isSame ? this.#askHash() : this.#askHashOfStart()), {
       ...this.#options,
       progress: () => 0,
-      note: this.#options.verbosity.note,
     });
     if (theirs !== undefined && theirs !== this.#hash.hex()) {
       if (!isSame) throw changedWhileRead(remotePath);
       throw new CopyError("mismatch", `${remotePath}: the SHA-256 differs on both ends`);
     }
-    if (!isSame) noteGrowth(remotePath, size);
+    if (!isSame) warnOfGrowth(this.#options, remotePath, size);
   }
 
   /** The same file, but longer. */
@@ -178,7 +170,7 @@ class Download {
   }
 
   async #read(offset: number, output: PartTaker): Promise<void> {
-    const { shell, signal } = this.#options;
+    const { shell } = this.#options;
     const { path: remotePath, size } = this.#source;
     const isHashedAlong = this.#isHashed && size <= HASHED_ALONG_BYTES;
     // Starts hashing meanwhile; the result is read at the end.
@@ -186,7 +178,7 @@ class Download {
     this.#surplusBytes = 0;
     const args = [remotePath, String(offset + 1), isHashedAlong ? "hash" : "", String(size - offset)];
     const script = offset === 0 ? READ_ALL : READ_FROM;
-    const result = await shell.script(script, args, { stdout: this.#upTo(size - offset, output), signal });
+    const result = await shell.script(script, args, { stdout: this.#upTo(size - offset, output) });
     if (result.exitCode !== 0) throw remoteFailure(result);
     this.#afterwards = /^afterwards *(.*)$/m.exec(result.stderr)?.[1]?.trim() ?? "";
     if (isHashedAlong) this.#theirs = Promise.resolve(hashIn(result.stderr));

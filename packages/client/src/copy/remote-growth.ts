@@ -1,6 +1,6 @@
 import { shownName } from "./archive-names.ts";
-import type { CopyOptions } from "./copy-options.ts";
-import { changedWhileRead, noteGrowth } from "./growth.ts";
+import type { CopyContext } from "./copy-context.ts";
+import { changedWhileRead, warnOfGrowth } from "./growth.ts";
 import { canHash, HASH_FUNCTION } from "./hashing.ts";
 import { bytesIn, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
 
@@ -36,8 +36,9 @@ export function changedNames(stderr: string): string[] | undefined {
 export async function checkRemoteGrowth(
   source: RemotePath,
   suspects: ReadonlyMap<string, RemoteGrowth>,
-  { shell, verifies }: CopyOptions,
+  context: CopyContext,
 ): Promise<void> {
+  const { shell, verifies } = context;
   const files = [...suspects];
   const isHashed = verifies && canHash(source.tools);
   for (let at = 0; at < files.length; at += FILES_AT_ONCE) {
@@ -52,7 +53,7 @@ export async function checkRemoteGrowth(
       const [nowSize = "", ...printed] = lines[index]?.split(" ") ?? [];
       const hasGrown = bytesIn(nowSize) > size && (!isHashed || printed.includes(hash));
       if (!hasGrown) throw changedWhileRead(shownName(name));
-      noteGrowth(shownName(name), size);
+      warnOfGrowth(context, shownName(name), size);
     }
   }
 }

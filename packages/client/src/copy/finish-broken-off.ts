@@ -1,8 +1,8 @@
 import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { localPath, textOf } from "./archive-names.ts";
+import { type CopyContext, noProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import type { CopyOptions } from "./copy-options.ts";
 import type { LocalEntry } from "./local-folder.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { uploadFile } from "./upload-file.ts";
@@ -21,7 +21,7 @@ export async function finishBrokenOff(
   sizes: ReadonlyMap<string, number>,
   folders: { readonly source: string; readonly staging: string },
   remote: RemotePath,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<[LocalEntry, string][]> {
   const names = new Set(entries.map(({ name }) => name));
   const finished: [LocalEntry, string][] = [];
@@ -41,7 +41,7 @@ export async function finishBrokenOff(
       file,
       target,
       { ...remote, hasPartial: true },
-      { ...options, preservesMode: true, isQuiet: true },
+      { ...options, preservesMode: true, startProgress: noProgress },
     );
     const now = await lstat(localPath(folders.source, name));
     if (now.size < size || (now.size === size && now.mtimeMs !== mtimeMs))

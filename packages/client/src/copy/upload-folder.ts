@@ -2,17 +2,16 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import path from "node:path";
-import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
+import { poisonFreed } from "../net/freed-memory.ts";
 import { ARCHIVE_END, archiveHeader, archivePadding } from "./archive-header.ts";
 import { localPath, shownName } from "./archive-names.ts";
+import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";
 import { finishBrokenOff } from "./finish-broken-off.ts";
-import { hasOnlyGrown, noteGrowth } from "./growth.ts";
+import { hasOnlyGrown, warnOfGrowth } from "./growth.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { type LocalEntry, listFolder } from "./local-folder.ts";
-import { type Progress, startProgress } from "./progress.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
@@ -44,34 +43,32 @@ export async function uploadFolder(
   source: string,
   destination: string,
   remote: RemotePath,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<void> {
   if (!remote.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
-  const entries = await listFolder(source, "").catch((error: Error) => {
+  const entries = await listFolder(source, "", options).catch((error: Error) => {
     throw new CopyError("local", error.message, { cause: error });
   });
-  const { shell, verbosity } = options;
+  const { shell } = options;
   const staging = partialName(destination);
   const totalBytes = entries.reduce((sum, { size }) => sum + size, 0);
-  const progress = await startProgress(path.basename(source), totalBytes, options.isQuiet);
+  const progress = await options.startProgress(path.basename(source), totalBytes);
   const packing = new Packing(source, entries, staging, options, progress);
   try {
     await withRetries(() => shell.mustRun(CLEAR, [staging]), {
       ...options,
       progress: () => 0,
-      note: verbosity.note,
     });
     await withRetries(() => packing.run(remote), {
       ...options,
       progress: () => packing.safeBytes,
-      note: verbosity.note,
     });
     if (options.verifies && canHash(remote.tools) && remote.tools.has("find")) {
       packing.compare(await remoteHashes(shell, staging));
     }
     await shell.mustRun(FINISH, [staging, destination]);
   } catch (error) {
-    await shell.script(REMOVE, [staging]).catch(() => {});
+    await shell.cleanUp(REMOVE, [staging]);
     throw error;
   } finally {
     progress.stop();
@@ -82,8 +79,8 @@ class Packing {
   readonly #source: string;
   readonly #entries: readonly LocalEntry[];
   readonly #staging: string;
-  readonly #options: CopyOptions;
-  readonly #progress: Progress;
+  readonly #options: CopyContext;
+  readonly #progress: CopyProgress;
   readonly #hashes = new Map<string, string>();
   #attempts = 0;
   /** The error that ended the archive on this side. */
@@ -94,8 +91,8 @@ class Packing {
     source: string,
     entries: readonly LocalEntry[],
     staging: string,
-    options: CopyOptions,
-    progress: Progress,
+    options: CopyContext,
+    progress: CopyProgress,
   ) {
     this.#source = source;
     this.#entries = entries;
@@ -105,14 +102,14 @@ class Packing {
   }
 
   async run(remote: RemotePath): Promise<void> {
-    const { shell, signal } = this.#options;
+    const { shell } = this.#options;
     this.#attempts += 1;
     const arrived =
       this.#attempts > 1 && remote.tools.has("find") ? await this.#arrived(remote) : new Set<string>();
     this.#problem = undefined;
     const stdin = inLargePieces(this.#archive(arrived));
     try {
-      const result = await shell.script(UNPACK, [this.#staging], { stdin, signal });
+      const result = await shell.script(UNPACK, [this.#staging], { stdin });
       if (result.exitCode !== 0) throw remoteFailure(result);
     } catch (error) {
       throw this.#problem ?? error;
@@ -181,7 +178,9 @@ class Packing {
     const hash = createHash("sha256");
     const file = localPath(this.#source, entry.name);
     let bytes = 0;
-    for await (const piece of entry.size <= AT_ONCE_BYTES ? readSmall(file, entry) : readLarge(file, entry)) {
+    for await (const piece of entry.size <= AT_ONCE_BYTES
+      ? readSmall(this.#options, file, entry)
+      : readLarge(this.#options, file, entry)) {
       if (bytes === 0) yield archiveHeader(entry);
       bytes += piece.byteLength;
       hash.update(piece);
@@ -195,21 +194,25 @@ class Packing {
 }
 
 /** Reads synchronously: using the thread pool for each step costs several times the read of a small file. */
-function* readSmall(name: Buffer, entry: LocalEntry): Generator<Buffer, void, void> {
+function* readSmall(context: CopyContext, name: Buffer, entry: LocalEntry): Generator<Buffer, void, void> {
   const file = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
   const content = Buffer.allocUnsafeSlow(entry.size);
   try {
     let bytes = 0;
     for (let more = -1; bytes < entry.size && more !== 0; bytes += more)
       more = readSync(file, content, bytes, entry.size - bytes, bytes);
-    expectStart(name, entry, bytes, fstatSync(file));
+    expectStart(context, name, entry, bytes, fstatSync(file));
   } finally {
     closeSync(file);
   }
   yield content;
 }
 
-async function* readLarge(name: Buffer, entry: LocalEntry): AsyncGenerator<Buffer, void, void> {
+async function* readLarge(
+  context: CopyContext,
+  name: Buffer,
+  entry: LocalEntry,
+): AsyncGenerator<Buffer, void, void> {
   const file = await open(name);
   try {
     let bytes = 0;
@@ -217,15 +220,21 @@ async function* readLarge(name: Buffer, entry: LocalEntry): AsyncGenerator<Buffe
       bytes += piece.byteLength;
       yield piece;
     }
-    expectStart(name, entry, bytes, await file.stat());
+    expectStart(context, name, entry, bytes, await file.stat());
   } finally {
     await file.close();
   }
 }
 
-function expectStart(file: Buffer, entry: LocalEntry, readBytes: number, after: Stats): void {
+function expectStart(
+  context: CopyContext,
+  file: Buffer,
+  entry: LocalEntry,
+  readBytes: number,
+  after: Stats,
+): void {
   const name = file.toString("utf8");
-  if (hasOnlyGrown(name, entry, readBytes, after)) noteGrowth(name, entry.size);
+  if (hasOnlyGrown(name, entry, readBytes, after)) warnOfGrowth(context, name, entry.size);
 }
 
 /**

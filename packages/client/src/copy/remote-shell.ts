@@ -1,9 +1,6 @@
-import type { InputStream } from "@sluice/client/internal/input-source";
-import type { OutputStream, PartTaker } from "@sluice/client/internal/output-sink";
-import { execPath, type PodReference } from "@sluice/client/internal/pod-paths";
-import { SessionError } from "@sluice/client/internal/session-error";
-import type { ClientConnection } from "../client/connection.ts";
-import { commandExecutor } from "../client/run-command.ts";
+import type { InputStream } from "../sessions/input-source.ts";
+import type { OutputStream, PartTaker } from "../sessions/output-sink.ts";
+import { SessionError } from "../sessions/session-error.ts";
 import { CopyError } from "./copy-error.ts";
 
 /** Bound on a program's messages; the rest is dropped. */
@@ -13,7 +10,6 @@ const MAX_QUOTED_BYTES = 500;
 export interface ShellStreams {
   readonly stdin?: InputStream | undefined;
   readonly stdout?: OutputStream | undefined;
-  readonly signal?: AbortSignal | undefined;
   /** How to decode printed text: "latin1" keeps bytes, one character each. */
   readonly encoding?: "utf8" | "latin1" | undefined;
 }
@@ -24,27 +20,45 @@ export interface ShellResult {
   readonly stderr: string;
 }
 
+/** Runs a command in the container. Throws ConnectError and SessionError. */
+type RunCommand = (
+  command: readonly string[],
+  streams: Omit<ShellStreams, "encoding"> & {
+    readonly stderr: OutputStream;
+    readonly signal?: AbortSignal | undefined;
+  },
+) => Promise<{ readonly exitCode: number }>;
+
 /** Runs programs in one container. A path is always an argument, never a part of a script. */
 export class RemoteShell {
-  readonly #connection: ClientConnection;
-  readonly #container: PodReference;
+  readonly #run: RunCommand;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(connection: ClientConnection, container: PodReference) {
-    this.#connection = connection;
-    this.#container = container;
+  /** `signal` ends every command but those that clean up. */
+  constructor(run: RunCommand, signal?: AbortSignal) {
+    this.#run = run;
+    this.#signal = signal;
   }
 
   /** Runs `sh -c SCRIPT` with `args` as `$1` and so on. Throws ConnectError and SessionError. */
   script(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<ShellResult> {
-    return this.command(["sh", "-c", script, "sh", ...args], streams);
+    return this.#command(["sh", "-c", script, "sh", ...args], streams, this.#signal);
   }
 
-  async command(command: readonly string[], streams: ShellStreams = {}): Promise<ShellResult> {
+  /** Like `script`, without a result: a failure changes nothing for the caller. */
+  async cleanUp(script: string, args: readonly string[]): Promise<void> {
+    await this.#command(["sh", "-c", script, "sh", ...args], {}, undefined).catch(() => {});
+  }
+
+  async #command(
+    command: readonly string[],
+    streams: ShellStreams,
+    signal: AbortSignal | undefined,
+  ): Promise<ShellResult> {
     const [out, err] = [new Text(), new Text()];
-    const executor = commandExecutor(this.#connection, execPath(this.#container, command));
     const stdout = streams.stdout ?? out;
     const { encoding = "utf8", ...rest } = streams;
-    const { exitCode } = await executor.stream({ ...rest, stdout, stderr: err });
+    const { exitCode } = await this.#run(command, { ...rest, stdout, stderr: err, signal });
     return { exitCode, stdout: out.text(encoding), stderr: err.text("utf8") };
   }
 

@@ -2,13 +2,12 @@ import { randomBytes } from "node:crypto";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import { SessionError } from "@sluice/client/internal/session-error";
+import { SessionError } from "../sessions/session-error.ts";
+import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";
-import { hasOnlyGrown, noteGrowth } from "./growth.ts";
+import { hasOnlyGrown, warnOfGrowth } from "./growth.ts";
 import { canHash, hashIn, RunningHash } from "./hashing.ts";
-import { type Progress, startProgress } from "./progress.ts";
 import { bytesIn, partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
@@ -30,7 +29,7 @@ export async function uploadFile(
   source: string,
   destination: string,
   remote: RemotePath,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<string> {
   const file = await open(source).catch(localFailure);
   try {
@@ -38,7 +37,7 @@ export async function uploadFile(
     const before = await state();
     const { size } = before;
     let hasGrown = false;
-    const progress = await startProgress(posix.basename(destination), size, options.isQuiet);
+    const progress = await options.startProgress(posix.basename(destination), size);
     const upload = new Upload(destination, remote, options, progress);
     const attempt = async (): Promise<void> => {
       let offset = await upload.offset(size);
@@ -56,19 +55,18 @@ export async function uploadFile(
         offset = end;
       }
     };
-    const { note } = options.verbosity;
     const arrive = async (): Promise<void> => {
-      await withRetries(attempt, { ...options, progress: () => upload.safeBytes, note });
+      await withRetries(attempt, { ...options, progress: () => upload.safeBytes });
       upload.check();
     };
     try {
       await arrive().catch(async (error: Error) => {
         if (!upload.beginAgain(error)) throw error;
-        note(`an earlier command may have written, too, beginning again: ${error.message}`);
+        options.note(`an earlier command may have written, too, beginning again: ${error.message}`);
         await arrive();
       });
       await upload.finish(options.preservesMode ? (before.mode & 0o777).toString(8) : "");
-      if (hasGrown) noteGrowth(source, size);
+      if (hasGrown) warnOfGrowth(options, source, size);
       return upload.hash.hex();
     } catch (error) {
       await upload.abandon(error);
@@ -86,14 +84,9 @@ export async function uploadStream(
   source: Readable,
   destination: string,
   remote: RemotePath,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<void> {
-  const upload = new Upload(
-    destination,
-    remote,
-    options,
-    await startProgress(destination, 0, options.isQuiet),
-  );
+  const upload = new Upload(destination, remote, options, await options.startProgress(destination, 0));
   try {
     await upload.send(source, { offset: 0, bytes: 0, isLast: true });
     upload.check();
@@ -114,8 +107,8 @@ interface Part {
 class Upload {
   readonly #destination: string;
   readonly #remote: RemotePath;
-  readonly #options: CopyOptions;
-  readonly #progress: Progress;
+  readonly #options: CopyContext;
+  readonly #progress: CopyProgress;
   readonly hash = new RunningHash();
   #partial: string;
   #hasStarted = false;
@@ -135,7 +128,7 @@ class Upload {
    */
   limitBytes = Number.POSITIVE_INFINITY;
 
-  constructor(destination: string, remote: RemotePath, options: CopyOptions, progress: Progress) {
+  constructor(destination: string, remote: RemotePath, options: CopyContext, progress: CopyProgress) {
     this.#destination = destination;
     this.#remote = remote;
     this.#options = options;
@@ -190,16 +183,14 @@ class Upload {
 
   /** Reads `source` once, to its end or until this throws. */
   async send(source: AsyncIterable<Buffer>, { offset, bytes, isLast }: Part): Promise<void> {
-    const { shell, signal } = this.#options;
+    const { shell } = this.#options;
     const isHashed = this.#canCheck && isLast;
     const isHashedMeanwhile =
       isHashed && this.#isAlone && bytes >= HASHED_MEANWHILE_BYTES && !this.#remote.tools.has("openssl");
     this.#isAlone = false;
     const script = isHashedMeanwhile ? WRITE_AND_HASH : offset === 0 ? WRITE : APPEND;
     const args = [this.#partial, isHashed ? "hash" : ""];
-    const result = await shell
-      .script(script, args, { stdin: this.#metered(source), signal })
-      .catch(throwLocalCause);
+    const result = await shell.script(script, args, { stdin: this.#metered(source) }).catch(throwLocalCause);
     if (result.exitCode !== 0) throw remoteFailure(result);
     this.#theirs = result.stdout;
   }
@@ -234,8 +225,7 @@ class Upload {
       isAgain = true;
       return this.#options.shell.mustRun(FINISH, [this.#partial, this.#destination, mode, again, size]);
     };
-    const { note } = this.#options.verbosity;
-    const there = await withRetries(finish, { ...this.#options, progress: () => 0, note });
+    const there = await withRetries(finish, { ...this.#options, progress: () => 0 });
     if (there !== "" && hashIn(there) !== this.hash.hex()) {
       throw new CopyError("mismatch", `${this.#destination}: replaced while it was put there`);
     }
@@ -245,7 +235,7 @@ class Upload {
   async abandon(error: unknown): Promise<void> {
     const isFoundLater = this.#partial === partialName(this.#destination) && !this.#isSpoiled;
     if (isInterruption(error) && this.#canCheck && isFoundLater) return;
-    await this.#options.shell.script(REMOVE, [this.#partial]).catch(() => {});
+    await this.#options.shell.cleanUp(REMOVE, [this.#partial]);
   }
 
   get #canCheck(): boolean {

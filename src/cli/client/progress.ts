@@ -1,16 +1,8 @@
-/** The progress of a copy. */
-export interface Progress {
-  advance(bytes: number): void;
-  /** Called after a resume or a restart from zero. */
-  moveTo(bytes: number): void;
-  stop(): void;
-}
-
-const nothing: Progress = { advance: () => {}, moveTo: () => {}, stop: () => {} };
+import { type CopyProgress, noProgress } from "@sluice/client/internal/copy/copy-context";
 
 /** A bar on stderr, if that is a terminal. `totalBytes` 0: unknown. */
-export async function startProgress(name: string, totalBytes: number, isQuiet: boolean): Promise<Progress> {
-  if (isQuiet || !process.stderr.isTTY) return nothing;
+export async function startProgress(name: string, totalBytes: number): Promise<CopyProgress> {
+  if (!process.stderr.isTTY) return noProgress();
   const { default: cliProgress } = await import("cli-progress");
   const format = `${name.slice(-30)} {bar} {percentage}% {mebibytes} MiB {eta_formatted}`;
   const bar = new cliProgress.SingleBar({ format, hideCursor: true, stream: process.stderr });

@@ -1,27 +1,26 @@
 import type { CommandStatus } from "@sluice/protocols/remotecommand";
 
-/**
- * Why an established session failed. A closed list:
- * - "remote-failure": the server reported a failure (its Status is in `status`);
- * - "missing-status": the server ended the session without a status, so it cannot count as a success;
- * - "connection-lost": the connection broke;
- * - "heartbeat-timeout": the server did not answer for as long as client-go waits;
- * - "protocol-error": the server broke the protocol;
- * - "stream-timeout": the server did not accept the session's streams;
- * - "remote-closed": the pod reads no more from a forwarded connection, and later writes did not arrive;
- * - "input-failed", "output-failed": the session's local input or output failed;
- * - "aborted": the caller's signal fired.
- */
+/** Why an established session failed. A closed list. */
 export type SessionErrorCode =
+  /** The server reported a failure (its Status is in `status`). */
   | "remote-failure"
+  /** The server ended the session without a status, so it cannot count as a success. */
   | "missing-status"
+  /** The connection broke. */
   | "connection-lost"
+  /** The server did not answer for as long as client-go waits. */
   | "heartbeat-timeout"
+  /** The server broke the protocol. */
   | "protocol-error"
+  /** The server did not accept the session's streams. */
   | "stream-timeout"
+  /** The pod reads no more from a forwarded connection, and later writes did not arrive. */
   | "remote-closed"
+  /** The session's local input failed. */
   | "input-failed"
+  /** The session's local output failed. */
   | "output-failed"
+  /** The caller's signal fired. */
   | "aborted";
 
 /** An exec, attach or port-forward failed after its upgrade. */

@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
-import type { PartTaker } from "@sluice/client/internal/output-sink";
+import { poisonFreed } from "../net/freed-memory.ts";
+import type { PartTaker } from "../sessions/output-sink.ts";
 
 /** Bytes per write. Messages bring 16 to 32 KiB, and a write for each would be most of the work. */
 const PIECE_BYTES = 1024 * 1024;

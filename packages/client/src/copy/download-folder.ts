@@ -4,17 +4,15 @@ import { link, mkdir, open, rm } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { SessionError } from "@sluice/client/internal/session-error";
 import { extract, type Headers } from "tar-stream";
-import { maskControls } from "../../observability/mask-controls.ts";
+import { SessionError } from "../sessions/session-error.ts";
 import { folderOf, localPath, nameIn, safeName, shownName } from "./archive-names.ts";
+import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import type { CopyOptions } from "./copy-options.ts";
 import { FileWriter } from "./file-writer.ts";
 import { changedWhileRead } from "./growth.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { moveInto } from "./move-into.ts";
-import { type Progress, startProgress } from "./progress.ts";
 import { changedNames, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { bytesInput, remoteFailure } from "./remote-shell.ts";
@@ -43,12 +41,12 @@ interface EntryStream extends AsyncIterable<Uint8Array> {
 export async function downloadFolder(
   source: RemotePath,
   destination: string,
-  options: CopyOptions,
+  options: CopyContext,
 ): Promise<void> {
   if (!source.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
   const staging = path.join(path.dirname(destination), `.${path.basename(destination)}.sluice-partial`);
   await rm(staging, { recursive: true, force: true });
-  const progress = await startProgress(path.basename(destination), 0, options.isQuiet);
+  const progress = await options.startProgress(path.basename(destination), 0);
   const unpacking = new Unpacking(staging, options, progress);
   try {
     // Not `recursive`: mkdir would accept a link to a folder as the folder.
@@ -56,7 +54,6 @@ export async function downloadFolder(
     await withRetries(() => unpacking.run(source), {
       ...options,
       progress: () => unpacking.bytes,
-      note: options.verbosity.note,
     });
     if (options.verifies && canHash(source.tools) && source.tools.has("find")) {
       unpacking.compare(await remoteHashes(options.shell, source.path));
@@ -76,8 +73,8 @@ export async function downloadFolder(
 
 class Unpacking {
   readonly #staging: string;
-  readonly #options: CopyOptions;
-  readonly #progress: Progress;
+  readonly #options: CopyContext;
+  readonly #progress: CopyProgress;
   /** The hashes of complete files, by name. */
   readonly #hashes = new Map<string, string>();
   readonly #sizes = new Map<string, number>();
@@ -92,7 +89,7 @@ class Unpacking {
   #canExclude = true;
   bytes = 0;
 
-  constructor(staging: string, options: CopyOptions, progress: Progress) {
+  constructor(staging: string, options: CopyContext, progress: CopyProgress) {
     this.#staging = staging;
     this.#options = options;
     this.#progress = progress;
@@ -121,8 +118,8 @@ class Unpacking {
       problem ??= error;
     });
     try {
-      const { shell, signal } = this.#options;
-      const streams = { stdout: bytes, signal };
+      const { shell } = this.#options;
+      const streams = { stdout: bytes };
       const done = this.#canExclude
         ? [...this.#hashes.keys()]
             // A line feed would end the pattern, and the rest would exclude another file.
@@ -216,9 +213,7 @@ class Unpacking {
         await this.#link(safeName(nameIn(header.linkname ?? "", header.pax?.linkpath)), name);
         break;
       default:
-        process.stderr.write(
-          maskControls(`warning: skipping ${header.type}: ${JSON.stringify(shownName(name))}\n`),
-        );
+        this.#options.warn(`skipping ${header.type}: ${JSON.stringify(shownName(name))}`);
         await this.#skip(stream);
         return;
     }
