@@ -27,7 +27,8 @@ const repeating = [...new Map(patterns.map((found) => [String(found.pattern), fo
 );
 
 describe("regular expressions", () => {
-  it("take time that grows as their text does", () => {
+  // Hundreds of patterns, each with tens of texts: half a minute of CPU.
+  it("take time that grows as their text does", { timeout: 300_000 }, () => {
     expect(repeating.length).toBeGreaterThan(120);
     const slow = repeating.flatMap(({ place, pattern }) => {
       const text = slowestText(pattern);
