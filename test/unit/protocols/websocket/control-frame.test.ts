@@ -1,46 +1,15 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { NO_CLOSE_CODE } from "../../../../protocols/websocket/close-code.ts";
 import {
+  decodeClose,
   encodeClose,
   encodeControlFrame,
-  MAX_FRAME_HEADER_BYTES,
-  NO_CLOSE_CODE,
-  OPCODE,
-  writeFrameHeader,
-  writeMaskedFrameHeader,
-} from "../../../../protocols/websocket/index.ts";
+} from "../../../../protocols/websocket/control-frame.ts";
+import { OPCODE } from "../../../../protocols/websocket/frame-header.ts";
 import { hexOf, Recorder } from "../../../support/protocols/websocket/recorder.ts";
 
 const KEY = 0x37fa_213d;
-
-const headers = [
-  { payloadBytes: 0, unmasked: "8200", masked: "828037fa213d" },
-  { payloadBytes: 125, unmasked: "827d", masked: "82fd37fa213d" },
-  { payloadBytes: 126, unmasked: "827e007e", masked: "82fe007e37fa213d" },
-  { payloadBytes: 65535, unmasked: "827effff", masked: "82feffff37fa213d" },
-  { payloadBytes: 65536, unmasked: "827f0000000000010000", masked: "82ff000000000001000037fa213d" },
-  { payloadBytes: 2 ** 32 + 1, unmasked: "827f0000000100000001", masked: "82ff000000010000000137fa213d" },
-  { payloadBytes: 2 ** 53 - 1, unmasked: "827f001fffffffffffff", masked: "82ff001fffffffffffff37fa213d" },
-];
-
-describe("frame headers", () => {
-  it.each(headers)("are minimal for $payloadBytes bytes", ({ payloadBytes, unmasked, masked }) => {
-    const target = new Uint8Array(MAX_FRAME_HEADER_BYTES + 6).fill(0xee);
-    const bytes = writeFrameHeader(target, 3, OPCODE.BINARY, payloadBytes, true);
-    expect(hexOf(target.subarray(0, 3 + bytes + 1))).toBe(`eeeeee${unmasked}ee`);
-
-    target.fill(0xee);
-    const maskedBytes = writeMaskedFrameHeader(target, 3, OPCODE.BINARY, payloadBytes, true, KEY);
-    expect(hexOf(target.subarray(0, 3 + maskedBytes + 1))).toBe(`eeeeee${masked}ee`);
-  });
-
-  it("carry opcode and FIN", () => {
-    const target = new Uint8Array(2);
-    writeFrameHeader(target, 0, OPCODE.TEXT, 1, false);
-    expect(hexOf(target)).toBe("0101");
-    writeFrameHeader(target, 0, OPCODE.CONTINUATION, 0, true);
-    expect(hexOf(target)).toBe("8000");
-  });
-});
 
 describe("control frames", () => {
   it("leave the payload as it was", () => {
@@ -98,5 +67,32 @@ describe("encodeClose", () => {
       expect(reason.startsWith(close.reason)).toBe(true);
       expect(Buffer.byteLength(close.reason)).toBeGreaterThan(123 - 4);
     }
+  });
+});
+
+describe("decodeClose", () => {
+  it("reads what encodeClose wrote, and a body that is empty", () => {
+    const codes = fc.oneof(fc.constantFrom(1000, 1011, 1014), fc.integer({ min: 3000, max: 4999 }));
+    fc.assert(
+      fc.property(codes, fc.string({ unit: "grapheme", maxLength: 10 }), (code, reason) => {
+        expect(decodeClose(encodeClose(code, reason).subarray(2))).toEqual({ code, reason });
+      }),
+    );
+    expect(decodeClose(new Uint8Array(0))).toEqual({ code: NO_CLOSE_CODE, reason: "" });
+    // A byte order mark is a character of the reason.
+    expect(decodeClose(Uint8Array.of(3, 0xe8, 0xef, 0xbb, 0xbf)).reason).toBe("\u{feff}");
+  });
+
+  it.each([
+    [[3, 0xed], "malformed-frame"],
+    [[3, 0xee], "malformed-frame"],
+    [[0, 0], "malformed-frame"],
+    [[0x13, 0x88], "malformed-frame"],
+    [[3, 0xe8, 0xc3], "invalid-utf8"],
+    [[3, 0xe8, 0xed, 0xa0, 0x80], "invalid-utf8"],
+  ])("refuses %j", (payload, code) => {
+    expect(() => decodeClose(Uint8Array.from(payload))).toThrow(
+      expect.objectContaining({ name: "ProtocolError", code }),
+    );
   });
 });

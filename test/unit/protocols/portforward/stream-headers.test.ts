@@ -1,15 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  dataChannelOf,
-  decodePortPrefix,
-  encodePortPrefix,
-  errorChannelOf,
-  parsePortsQuery,
-  parseStreamHeaders,
-  streamHeaders,
-  tunnelOffers,
-} from "../../../../protocols/portforward/index.ts";
+import { parseStreamHeaders, streamHeaders } from "../../../../protocols/portforward/stream-headers.ts";
 
 describe("parseStreamHeaders", () => {
   const good = { streamtype: "data", port: "80", requestid: "4" };
@@ -66,52 +57,5 @@ describe("parseStreamHeaders", () => {
         expect(parseStreamHeaders(1, new Map(streamHeaders(value)))).toEqual({ ok: true, value });
       }),
     );
-  });
-});
-
-describe("tunnelOffers", () => {
-  it("finds the shipped name and the KEP's, and nothing else", () => {
-    const offered = [
-      "v4.channel.k8s.io",
-      "v2.portforward.k8s.io",
-      "SPDY/3.1+portforward.k8s.io",
-      "SPDY/3.1+x",
-      "spdy/3.1+portforward.k8s.io",
-    ];
-    expect(tunnelOffers(offered)).toEqual([
-      { subprotocol: "v2.portforward.k8s.io", spdyProtocol: "portforward.k8s.io" },
-      { subprotocol: "SPDY/3.1+portforward.k8s.io", spdyProtocol: "portforward.k8s.io" },
-    ]);
-  });
-});
-
-describe("legacy port-forward", () => {
-  const rows: [values: string[], result: readonly number[] | string][] = [
-    [["80"], [80]],
-    [
-      ["80,90", "443"],
-      [80, 90, 443],
-    ],
-    [[], 'query parameter "port" is required'],
-    [[""], 'query parameter "port" cannot be empty'],
-    [["80,"], 'unable to parse "80," as a port: strconv.ParseUint: parsing "": invalid syntax'],
-    [["0"], 'port "0" must be > 0'],
-    [
-      ["1,70000"],
-      'unable to parse "1,70000" as a port: strconv.ParseUint: parsing "70000": value out of range',
-    ],
-    [[Array(129).fill("80").join()], "at most 128 ports can be forwarded at once"],
-  ];
-  for (const [values, result] of rows) {
-    it(`reads port=${values.join("&port=").slice(0, 30)}`, () => {
-      const parsed = parsePortsQuery(values);
-      expect(parsed.ok ? parsed.ports : parsed.reason).toEqual(result);
-    });
-  }
-
-  it("numbers channels two by two and writes ports little endian", () => {
-    expect([dataChannelOf(0), errorChannelOf(0), dataChannelOf(3), errorChannelOf(3)]).toEqual([0, 1, 6, 7]);
-    expect([...encodePortPrefix(18080)]).toEqual([0xa0, 0x46]);
-    expect(decodePortPrefix(encodePortPrefix(65535))).toBe(65535);
   });
 });
