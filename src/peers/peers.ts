@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { DialOptions } from "@sluice/client/internal/net/dial";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
@@ -32,6 +32,8 @@ type RelayResult = "connected" | "gone" | "silent" | "too-many";
 export class Peers implements SessionPeers {
   readonly #options: PeersOptions;
   readonly #addressOf = new Map<string, PeerAddress>();
+  /** This replica's own address, once a list showed it: its sessions are not listed over the network. */
+  #ownAddress: string | undefined;
   #asking: Promise<readonly string[]> | undefined;
   #relays = 0;
 
@@ -74,10 +76,14 @@ export class Peers implements SessionPeers {
   async listSessions(own: readonly AdminSession[]): Promise<SessionLists> {
     const { addresses, client, id } = this.#options;
     const partial: SessionLists["partial"][number][] = [];
-    const lists = await inTurns(addresses.list(), async (peer) => {
+    const others = addresses.list().filter(({ name }) => name !== this.#ownAddress);
+    const lists = await inTurns(others, async (peer) => {
       try {
         const { replica, sessions } = await client.sessions(peer);
-        return replica === id ? [] : sessions.map((session) => ({ ...session, replica: peer.name }));
+        if (replica !== id) return sessions.map((session) => ({ ...session, replica: peer.name }));
+        // A name may lead to another replica the next time.
+        if (isIP(peer.host) !== 0) this.#ownAddress = peer.name;
+        return [];
       } catch (error) {
         partial.push({ replica: peer.name, problem: (error as Error).message });
         return [];

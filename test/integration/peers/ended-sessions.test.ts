@@ -31,6 +31,11 @@ async function sessionsOf({ adminUrl }: RunningWorkers, count: number): Promise<
   });
 }
 
+interface ApiList {
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+  readonly metadata: { readonly continue?: string };
+}
+
 describe("a session of a worker of a replica", () => {
   it("is ended by its id from either replica's primary, and its client sees the reason", async () => {
     files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
@@ -60,5 +65,41 @@ describe("a session of a worker of a replica", () => {
       expect(await one.endSession({ id, ...request })).toBe("unknown");
     const replica = replicaOfSession(sessions[0]?.id ?? "") as string;
     expect(await other.endSession({ id: newSessionId(replica), ...request })).toBe("unknown");
+  });
+
+  it("is listed, and ended by its name, by the API of another replica", async () => {
+    files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
+    running = await Promise.all([files.startWorkers(0, 2), files.startWorkers(1, 2)]);
+    const [one, other] = running as [RunningWorkers, RunningWorkers];
+    const query = "stdin=true&stdout=true&command=cat";
+    const clients = [1, 2, 3].map(() => new V5Client(authorityOf(one), query, "exec", HEADERS));
+    await Promise.all(clients.map(({ opened }) => opened));
+    await sessionsOf(one, 3);
+    const collection = `${other.apiServerUrl}/apis/sluice.dev/v1alpha1/namespaces/default/streamingsessions`;
+    const ask = async (url: string, init: RequestInit = {}): Promise<ApiList> =>
+      (await fetch(url, { ...init, headers: HEADERS })).json() as Promise<ApiList>;
+    const names = async () => (await ask(collection)).items.map(({ metadata }) => metadata.name);
+    const all = await names();
+    expect(all).toHaveLength(3);
+    // Any worker of the replica may answer the next page.
+    const paged: string[] = [];
+    for (let next = ""; ; ) {
+      const page = await ask(`${collection}?limit=1&continue=${next}`);
+      paged.push(...page.items.map(({ metadata }) => metadata.name));
+      next = page.metadata.continue ?? "";
+      if (next === "") break;
+    }
+    expect(paged).toEqual(all);
+    for (const name of all) {
+      const url = `${collection}/${name}`;
+      expect(await ask(url)).toMatchObject({ status: { replica: replicaOfSession(name) } });
+      expect(await ask(`${url}?reason=freeze`, { method: "DELETE" })).toMatchObject({ status: "Success" });
+      expect(await ask(url)).toMatchObject({ code: 404 });
+    }
+    for (const { done } of clients)
+      expect(JSON.parse((await done).status)).toMatchObject({
+        message: "the session was ended by tester: freeze",
+      });
+    expect(await names()).toEqual([]);
   });
 });

@@ -1,0 +1,142 @@
+// `node bench/session-lists.mjs [--sessions 10000 --replicas 3 --repeat 9]`: a list of all sessions over the API group, in the pages that kubectl asks for and whole.
+// The peers' servers and their mutual TLS are the gateway's; sessions are rows without sockets. All replicas share this process, so their CPU adds up.
+import { once } from "node:events";
+import { parseArgs } from "node:util";
+import { SessionClock } from "@sluice/client/internal/net/session-clock";
+import { UpstreamTls } from "@sluice/client/internal/net/tls";
+import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { SessionDirectory } from "../dist/src/app/session-directory.js";
+import { defaultConfiguration } from "../dist/src/config/configuration.js";
+import { createLogger } from "../dist/src/observability/logger.js";
+import { PeerClient } from "../dist/src/peers/peer-client.js";
+import { createPeerServer } from "../dist/src/peers/peer-server.js";
+import { Peers } from "../dist/src/peers/peers.js";
+import { SessionsApi } from "../dist/src/session-api/sessions-api.js";
+import { newReplicaId } from "../dist/src/sessions/session-id.js";
+import { Sessions } from "../dist/src/sessions/sessions.js";
+import { median } from "./results.mjs";
+
+const { values } = parseArgs({
+  options: {
+    sessions: { type: "string", default: "10000" },
+    replicas: { type: "string", default: "3" },
+    repeat: { type: "string", default: "9" },
+  },
+});
+const [sessions, replicas, repeat] = [values.sessions, values.replicas, values.repeat].map(Number);
+const NAME = "sluice-peer";
+const { certPem: cert, keyPem: key } = await createSelfSignedCertificate([NAME], NAME);
+const { limits, timeouts } = defaultConfiguration();
+const logger = createLogger({ level: "error" });
+
+const started = Array.from({ length: replicas }, () => {
+  const replicaId = newReplicaId();
+  const registry = new Sessions(sessions, replicaId);
+  for (let index = 0; index < Math.ceil(sessions / replicas); index++)
+    registry.add(row(registry.newId(), index));
+  return { replicaId, registry };
+});
+
+function row(id, index) {
+  const details = {
+    container: "main",
+    command: ["sh", "-l"],
+    tty: true,
+    stdin: true,
+    groups: [],
+    client: { address: "10.0.0.1", agent: "kubectl" },
+    protocol: "v5.channel.k8s.io",
+  };
+  const info = {
+    id,
+    subresource: "exec",
+    namespace: `team-${index % 100}`,
+    pod: `api-7d9f8b6c5d-${index}`,
+    node: `worker-${index % 500}.example.net`,
+    user: `user-${index % 200}@example.net`,
+    plan: { kind: "translate", reason: "node-speaks-spdy" },
+    startedAt: new Date(),
+    details,
+  };
+  return { info, isOver: false, downstreamBytes: 4_096, upstreamBytes: 128, observe: () => () => {} };
+}
+
+const addresses = [];
+const servers = [];
+for (const { replicaId, registry } of started) {
+  const directory = new SessionDirectory({ replicaId, registries: () => [registry], peers: () => undefined });
+  const server = createPeerServer({
+    tls: { cert, key, clientAuthorities: [cert] },
+    name: NAME,
+    replica: replicaId,
+    sessions: directory,
+    gateway: { sessions: registry, clock: new SessionClock(), limits, timeouts, logger },
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  addresses.push({ name: `127.0.0.1:${port}`, host: "127.0.0.1", port });
+  servers.push(server);
+}
+
+const [{ replicaId, registry }] = started;
+const tls = new UpstreamTls({ ca: cert, certificate: cert, key, serverName: NAME });
+const peers = new Peers({
+  addresses: { list: () => addresses },
+  client: new PeerClient(tls, timeouts),
+  id: replicaId,
+  maxRelays: 1,
+  responseMs: 1_000,
+  onRelay: () => {},
+});
+const directory = new SessionDirectory({ replicaId, registries: () => [registry], peers: () => peers });
+const api = new SessionsApi(directory);
+const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+async function list(accept, limit) {
+  const [begun, cpu] = [performance.now(), process.cpuUsage()];
+  let [listed, bytes] = [0, 0];
+  for (let next = ""; ; ) {
+    const query = new URLSearchParams({
+      ...(limit > 0 && { limit }),
+      ...(next !== "" && { continue: next }),
+    });
+    const path = "/apis/sluice.dev/v1alpha1/streamingsessions";
+    const { status, body } = await api.answer({
+      method: "GET",
+      path,
+      query,
+      accept,
+      userName: "",
+      reason: "",
+    });
+    const page = JSON.parse(Buffer.from(body).toString());
+    if (status !== 200) throw new Error(`${status}: ${page.message}`);
+    listed += (page.rows ?? page.items).length;
+    bytes += body.byteLength;
+    next = page.metadata.continue ?? "";
+    if (next !== "") continue;
+    const { user, system } = process.cpuUsage(cpu);
+    return { ms: performance.now() - begun, cpuMs: (user + system) / 1_000, listed, bytes };
+  }
+}
+
+console.log(`${sessions} sessions over ${replicas} replicas, ${repeat} lists of each form`);
+for (const [name, accept, limit] of [
+  ["Table, pages of 500 (kubectl get -A)", TABLE, 500],
+  ["Table, whole", TABLE, 0],
+  ["objects, whole", "application/json", 0],
+]) {
+  await list(accept, limit);
+  const results = [];
+  for (let round = 0; round < repeat; round++) results.push(await list(accept, limit));
+  const times = results.map(({ ms }) => ms);
+  const cpuMs = Math.round(median(results.map((result) => result.cpuMs)));
+  const [{ listed, bytes }] = results;
+  const range = `${Math.round(Math.min(...times))} to ${Math.round(Math.max(...times))}`;
+  console.log(
+    `${name}: ${Math.round(median(times))} ms (${range}), CPU of all replicas ${cpuMs} ms, ${listed} sessions, ${bytes} bytes`,
+  );
+}
+api.stop();
+for (const server of servers) server.close();
