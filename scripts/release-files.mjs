@@ -1,12 +1,14 @@
-// The files of a release, beside the Debian package and the single binaries: the npm package's archive, an SBOM (CycloneDX), the manifest of kubectl's
-// plugin for Krew (where there are binaries), and the checksums of all. $GITHUB_REPOSITORY is the owner and name that downloads are of.
+// The files of a release, beside the Debian package and the single binaries: the npm packages' archives, an SBOM (CycloneDX), the manifest of kubectl's
+// plugin for Krew and the formula for Homebrew (where there are binaries), and the checksums of all. $GITHUB_REPOSITORY is the owner and name that
+// downloads are of.
 //
 //   node scripts/release-files.mjs FOLDER          after `npm run build`
+//   node scripts/release-files.mjs --dry-run       the same into a new folder, which it names and lists; publishes nothing
 //   node scripts/release-files.mjs --check TAG     fails unless TAG is v and the version that all packages have, and they name their repository,
 //                                                  without which npm refuses provenance
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,11 +31,12 @@ if (first === "--check") {
   process.exit(wrong.length + nameless.length === 0 ? 0 : 1);
 }
 if (first === undefined) {
-  console.error("usage: node scripts/release-files.mjs FOLDER | --check TAG");
+  console.error("usage: node scripts/release-files.mjs FOLDER | --dry-run | --check TAG");
   process.exit(2);
 }
 
-const folder = path.resolve(first);
+const isDryRun = first === "--dry-run";
+const folder = isDryRun ? mkdtempSync(path.join(tmpdir(), "sluice-release-")) : path.resolve(first);
 mkdirSync(folder, { recursive: true });
 const npm = (...arguments_) =>
   execFileSync("npm", arguments_, {
@@ -50,7 +53,9 @@ const sumOf = (name) =>
 const staged = mkdtempSync(path.join(tmpdir(), "sluice-package-"));
 process.on("exit", () => rmSync(staged, { recursive: true, force: true }));
 execFileSync(process.execPath, [path.join(project, "scripts/stage-package.mjs"), staged]);
-npm("pack", staged, "--ignore-scripts", "--pack-destination", folder);
+const libraries = ["protocols", ...folders.slice(1)].filter(isPublished);
+for (const packed of [staged, ...libraries.map((library) => `./${library}`)])
+  npm("pack", packed, "--ignore-scripts", "--loglevel=error", "--pack-destination", folder);
 const bill = JSON.parse(npm("sbom", "--sbom-format", "cyclonedx", "--package-lock-only"));
 // `--omit dev` would also leave out what a dependency of ours and one for development share.
 const { packages } = JSON.parse(readFileSync(path.join(project, "package-lock.json"), "utf8"));
@@ -78,7 +83,9 @@ const platforms = readdirSync(folder)
   });
 const { GITHUB_REPOSITORY: repository } = process.env;
 if (platforms.length > 0 && repository !== undefined) {
-  writeFileSync(path.join(folder, "krew.yaml"), krewManifest(`https://github.com/${repository}`, platforms));
+  const home = `https://github.com/${repository}`;
+  writeFileSync(path.join(folder, "krew.yaml"), krewManifest(home, platforms));
+  writeFileSync(path.join(folder, "sluice.rb"), homebrewFormula(home, platforms));
 }
 
 const names = readdirSync(folder).filter((file) => file !== "SHA256SUMS");
@@ -89,6 +96,43 @@ writeFileSync(
     .map((file) => `${sumOf(file)}  ${file}\n`)
     .join(""),
 );
+
+if (isDryRun) {
+  const rows = names.toSorted().map((file) => [file, statSync(path.join(folder, file)).size, sumOf(file)]);
+  console.log(`${folder}\n${rows.map((row) => row.join("  ")).join("\n")}`);
+}
+
+/** The formula for a tap, with the Linux and macOS binaries that are there. */
+function homebrewFormula(home, platforms) {
+  const system = { linux: "linux", darwin: "macos" };
+  const processor = { amd64: "intel", arm64: "arm" };
+  const blocks = platforms.map(
+    ({ file, os, arch }) => `  on_${system[os]} do
+    on_${processor[arch]} do
+      url "${home}/releases/download/v${version}/${file}"
+      sha256 "${sumOf(file)}"
+    end
+  end
+`,
+  );
+  return `class Sluice < Formula
+  desc "Streaming front door of Kubernetes nodes"
+  homepage "${home}"
+  version "${version}"
+  license "Apache-2.0"
+
+${blocks.join("\n")}
+  def install
+    bin.install "sluice"
+    bin.install_symlink bin/"sluice" => "kubectl-sluice"
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/sluice --version")
+  end
+end
+`;
+}
 
 /** The manifest for Krew's index, which has it as plugins/sluice.yaml. JSON is YAML. */
 function krewManifest(home, platforms) {

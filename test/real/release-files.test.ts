@@ -44,16 +44,18 @@ describe("the files of a release", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-release-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("are the npm package, an SBOM of what it installs, and checksums that sha256sum confirms", () => {
+  it("are the npm packages, an SBOM of what it installs, and checksums that sha256sum confirms", () => {
     builtProgram();
     execFileSync(process.execPath, [script, folder], { stdio: "pipe" });
     expect(readdirSync(folder).toSorted()).toEqual([
       "SHA256SUMS",
       `sluice-${version}.cdx.json`,
       `sluice-${version}.tgz`,
+      `sluice-client-${version}.tgz`,
+      `sluice-protocols-${version}.tgz`,
     ]);
     const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: folder, encoding: "utf8" });
-    expect([checked.status, checked.stdout.match(/: OK$/gm)?.length]).toEqual([0, 2]);
+    expect([checked.status, checked.stdout.match(/: OK$/gm)?.length]).toEqual([0, 4]);
     const bill = JSON.parse(readFileSync(path.join(folder, `sluice-${version}.cdx.json`), "utf8")) as {
       bomFormat: string;
       specVersion: string;
@@ -82,6 +84,28 @@ describe("the files of a release", () => {
     expect(status).toBe(1);
     expect(stderr).toContain(`version ${version} is not that of v0.0.0`);
   });
+
+  it("are listed with sizes and digests by a dry run, which publishes nothing", () => {
+    const printed = execFileSync(process.execPath, [script, "--dry-run"], { encoding: "utf8" });
+    const [written = "", ...rows] = printed.trimEnd().split("\n");
+    try {
+      expect(rows.map((row) => row.split("  ")[0])).toEqual(
+        readdirSync(written)
+          .filter((name) => name !== "SHA256SUMS")
+          .toSorted(),
+      );
+      for (const row of rows) {
+        const [name = "", size, digest] = row.split("  ");
+        const bytes = readFileSync(path.join(written, name));
+        expect([Number(size), digest]).toEqual([
+          bytes.length,
+          createHash("sha256").update(bytes).digest("hex"),
+        ]);
+      }
+    } finally {
+      rmSync(written, { recursive: true, force: true });
+    }
+  }, 120_000);
 
   it("have a manifest for Krew, by the binaries that are there and their checksums", () => {
     const binaries = path.join(folder, "with-binaries");
@@ -113,6 +137,12 @@ describe("the files of a release", () => {
       expect(files).toContainEqual({ from: "LICENSE", to: "." });
     }
     expect(readFileSync(path.join(binaries, "SHA256SUMS"), "utf8")).toContain("  krew.yaml\n");
+    const formula = readFileSync(path.join(binaries, "sluice.rb"), "utf8");
+    for (const { uri, sha256 } of manifest.spec.platforms)
+      expect(formula).toContain(`url "${uri}"\n      sha256 "${sha256}"`);
+    expect(formula.match(/^ *(?:class|on_\w+ do|def|test do)/gm)).toHaveLength(
+      formula.match(/^ *end$/gm)?.length ?? 0,
+    );
   }, 120_000);
 
   it("come from a workflow whose scripts are here, with as few rights as it needs", () => {
