@@ -277,7 +277,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_PENDING_EVENTS: "integration/kubernetes/shared-event-recorder.test.ts: keeps so many waiting",
   MAX_PIPELINED_REQUESTS: "integration/legs/api-server/pipelining.test.ts: are served one at a time",
   MAX_PLUGIN_OUTPUT_BYTES: "integration/kubernetes/exec-plugin.test.ts: is killed when it prints without end",
-  MAX_PORTS: "unit/protocols/portforward/portforward.test.ts",
+  MAX_PORTS: "unit/protocols/portforward/legacy-websocket.test.ts",
   MAX_PROXY_HEADER_BYTES:
     "unit/protocols/proxy-protocol/decode-header.test.ts: reads a line of the bound's length | unit/protocols/proxy-protocol/decode-header.test.ts: refuses a header past the bound | integration/ingress/proxy-protocol.test.ts: whose header does not end",
   MAX_PROXY_HEAD_BYTES: "integration/net/egress-proxy.test.ts: whose headers do not end",
