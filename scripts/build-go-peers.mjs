@@ -16,6 +16,14 @@ const PEERS = {
     folder: "test/real/grpc-interop",
     packages: ["google.golang.org/grpc/interop/client", "google.golang.org/grpc/interop/server"],
   },
+  // A release that no suite of Debian has.
+  "newest-containerd": {
+    folder: "test/real/newest-containerd",
+    packages: ["containerd", "containerd-shim-runc-v2", "ctr"].map(
+      (program) => `github.com/containerd/containerd/v2/cmd/${program}`,
+    ),
+    flags: ["-trimpath", "-ldflags=-s -w"],
+  },
 };
 /** Of one module, downloads included. */
 const TIMEOUT_MS = 20 * 60_000;

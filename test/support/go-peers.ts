@@ -9,7 +9,7 @@ export default function setup(): void {
   spawnSync(process.execPath, [path.join(root, "scripts/build-go-peers.mjs")], { stdio: "inherit" });
 }
 
-type GoPeerModule = "access-oracle" | "kubernetes" | "probe-servers" | "grpc-interop";
+type GoPeerModule = "access-oracle" | "kubernetes" | "newest-containerd" | "probe-servers" | "grpc-interop";
 
 /** The path of a program that `scripts/build-go-peers.mjs` has built. */
 export function goPeer(module: GoPeerModule, program: string): string {
@@ -22,6 +22,11 @@ export function isGoPeerBuilt(module: GoPeerModule, program: string): boolean {
   return existsSync(fileOf(module, program));
 }
 
+/** The folder of a module's programs, built or not. */
+export function goPeerFolder(module: GoPeerModule): string {
+  return path.join(root, "node_modules/.cache/go-peers", module);
+}
+
 function fileOf(module: GoPeerModule, program: string): string {
-  return path.join(root, "node_modules/.cache/go-peers", module, program);
+  return path.join(goPeerFolder(module), program);
 }

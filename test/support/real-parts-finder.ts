@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { accessSync, constants, readdirSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import { goPeerFolder } from "./go-peers.ts";
 
 export interface Binary {
   /** As the program says it, without a leading `v`: `1.27.16`. */
@@ -19,6 +20,8 @@ export interface Containerd extends Binary {
   binDir: string;
   /** Installed by the machine's own release, and not just unpacked from a newer one: then it has to work here. */
   isInstalled: boolean;
+  /** Built from its Go module, without cgo, and not packaged. */
+  isBuilt: boolean;
 }
 
 /** Where `.ci/run` unpacks the versions that are not installed: one folder per package and version. */
@@ -49,17 +52,23 @@ export function findKubectls(): readonly Kubectl[] {
   });
 }
 
-/** Every containerd: the installed one first, then those in the folders of SLUICE_CONTAINERDS or unpacked by `.ci/run`. */
+/**
+ * Every containerd: the installed one first, then those in the folders of SLUICE_CONTAINERDS, or else those unpacked by `.ci/run`
+ * and the one of the Go peers.
+ */
 export function findContainerds(): readonly Containerd[] {
   return once("containerd", () => {
     const installed = findInPath("containerd");
+    const built = goPeerFolder("newest-containerd");
     const folders = [
       ...(installed ? [path.dirname(installed)] : []),
-      ...(pathList(process.env.SLUICE_CONTAINERDS) ?? unpackedFolders("containerd")),
+      ...(pathList(process.env.SLUICE_CONTAINERDS) ?? [...unpackedFolders("containerd"), built]),
     ];
     return [...new Set(folders)].flatMap((binDir) => {
       const found = readBinary(path.join(binDir, "containerd"), ["--version"], / v?(\d+\.\d+\.\d+)/);
-      return found ? [{ ...found, binDir, isInstalled: found.path === installed }] : [];
+      return found
+        ? [{ ...found, binDir, isInstalled: found.path === installed, isBuilt: binDir === built }]
+        : [];
     });
   });
 }

@@ -144,9 +144,11 @@ export function programOf(part: keyof typeof PROGRAMS): string {
   return found.path;
 }
 
-/** The containerd that a kubelet of today can use, which speaks to no 1.x. */
+/** The packaged containerd that a kubelet of today can use, which speaks to no 1.x. */
 export function newestContainerd(): Containerd | undefined {
-  const usable = findContainerds().filter(({ version }) => Number.parseInt(version, 10) >= 2);
+  const usable = findContainerds().filter(
+    ({ version, isBuilt }) => !isBuilt && Number.parseInt(version, 10) >= 2,
+  );
   return usable.sort((a, b) => a.version.localeCompare(b.version, "en", { numeric: true })).at(-1);
 }
 
