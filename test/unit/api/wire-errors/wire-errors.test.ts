@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { WIRE_ERRORS } from "../../../src/api/wire-errors/wire-errors.ts";
-import { errorsReference, everyWireError } from "../../support/errors-reference.ts";
+import { WIRE_ERRORS } from "../../../../src/api/wire-errors/wire-errors.ts";
+import { errorsReference, everyWireError } from "../../../support/errors-reference.ts";
 
 describe("wire errors", () => {
   it("docs/errors.md is what `npm run docs` writes", async () => {
-    const page = fileURLToPath(new URL("../../../docs/errors.md", import.meta.url));
+    const page = fileURLToPath(new URL("../../../../docs/errors.md", import.meta.url));
     await expect(errorsReference()).toMatchFileSnapshot(page);
   });
 
