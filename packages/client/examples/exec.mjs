@@ -1,5 +1,5 @@
 // Runs a command in a container: node exec.mjs KUBECONFIG POD CONTAINER COMMAND [ARGS...]
-import { exec, openCluster } from "@sluice/client";
+import { ConnectError, exec, openCluster, SessionError } from "@sluice/client";
 
 const [file, pod = "", container, ...command] = process.argv.slice(2);
 const { stdin, stdout, stderr } = process;
@@ -9,7 +9,9 @@ try {
   const { exitCode } = await exec(cluster, { pod, container }, command, { stdin, stdout, stderr, signal });
   process.exitCode = exitCode;
 } catch (error) {
-  // ConnectError has a `leg`, SessionError a `code`: which part of the way failed, and how.
-  console.error(`${error.name} (${error.leg ?? error.code}): ${error.message}`);
+  if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;
+  // Which part of the way failed, or how the session did.
+  const part = error instanceof ConnectError ? error.leg : error.code;
+  console.error(`${error.name} (${part}): ${error.message}`);
   process.exitCode = 1;
 }
