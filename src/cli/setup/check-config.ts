@@ -111,12 +111,14 @@ function isForeign(
 const OWN_CLASSES: OwnClasses = { controllerName: DEFAULT_CONTROLLER_NAME, legacyClassName: undefined };
 
 /** Prints every problem of the files with its line, in the API server's words. Exit code 0 or 2. */
-export async function run({ values }: Invocation<typeof checkConfigFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof checkConfigFlags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"] ?? "");
+  const files = [...operands, ...values.filename, ...values.config];
+  if (files.length === 0) throw new UsageError("-f FILE is required", { showsUsage: true });
   let hasProblems = false;
-  for (const file of values.filename) {
+  for (const file of files) {
     try {
-      process.stdout.write(`${file}: ${await check(file, gates, values.old)}\n`);
+      process.stdout.write(`${file}: ${await check(file, gates, values)}\n`);
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       hasProblems = true;
@@ -126,8 +128,10 @@ export async function run({ values }: Invocation<typeof checkConfigFlags>): Prom
   return hasProblems ? 2 : 0;
 }
 
+type CheckValues = Pick<Invocation<typeof checkConfigFlags>["values"], "old" | "syntax">;
+
 /** Describes the file if it is valid. Checks a configuration's manifests, too. */
-async function check(path: string, gates: FeatureGates, old: readonly string[]): Promise<string> {
+async function check(path: string, gates: FeatureGates, { old, syntax }: CheckValues): Promise<string> {
   const files = await readManifestFiles([path]);
   if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");
   const empty = files.filter(({ text }) => EMPTY_FILE.test(text));
@@ -136,6 +140,7 @@ async function check(path: string, gates: FeatureGates, old: readonly string[]):
   if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
     const configuration = await loadConfiguration(path);
     const { cluster, featureGates, namedFiles, policy } = configuration;
+    if (syntax) return `a valid ${CONFIGURATION_KIND}; the files that it names were not read`;
     await checkNamedFiles(namedFiles);
     const warnings = [
       ...configurationWarnings(configuration),

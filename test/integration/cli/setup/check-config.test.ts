@@ -88,6 +88,34 @@ authorization: { mode: [RBAC] }
   });
 });
 
+describe("sluice check-config of a configuration", () => {
+  const text = `apiVersion: sluice.dev/v1alpha1
+kind: GatewayConfiguration
+cluster: { manifests: [not-there.yaml] }
+`;
+
+  it("takes a file alone, with -f and with --config, and all of them together", async () => {
+    const pod = file("pod.yaml", podWithProbe("{ tcpSocket: { port: 80 } }"));
+    for (const args of [[pod], ["-f", pod], ["--config", pod]]) {
+      out = "";
+      expect(await runCommand("check-config", args)).toBe(0);
+      expect(out).toBe(`${pod}: 1 valid object\n`);
+    }
+    out = "";
+    expect(await runCommand("check-config", [pod, "--config", pod, "-f", pod])).toBe(0);
+    expect(out.split("\n")).toHaveLength(4);
+  });
+
+  it("--syntax reads no file that it names", async () => {
+    const named = file("gateway.yaml", text);
+    expect(await runCommand("check-config", [named])).toBe(2);
+    expect(await runCommand("check-config", ["--syntax", named])).toBe(0);
+    expect(out).toBe(`${named}: a valid GatewayConfiguration; the files that it names were not read\n`);
+    const wrong = file("wrong.yaml", `${text}clustr: {}\n`);
+    expect(await runCommand("check-config", ["--syntax", wrong])).toBe(2);
+  });
+});
+
 describe("sluice check-config", () => {
   it("accepts a pod with a probe", async () => {
     const pod = file("pod.yaml", podWithProbe("httpGet: { port: http, path: /healthz }"));
