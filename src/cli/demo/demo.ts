@@ -121,6 +121,7 @@ Try, in another terminal:
   kubectl exec -it web-ws -- sh         # to a node that declares ExtendWebSocketsToKubelet: passed through
   kubectl port-forward web 8080:80      # then open http://127.0.0.1:8080
   kubectl attach -i web                 # type a line; the container repeats it
+  kubectl get streamingsessions -A      # sessions that run; kubectl delete streamingsession NAME ends one
 
 The same without kubectl; also attach, cp, logs, port-forward:
 
