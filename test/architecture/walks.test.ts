@@ -123,15 +123,6 @@ describe("a warm request walks through few modules and functions", () => {
             );
     }
     const functions = [...ran.values()].reduce((sum, count) => sum + count, 0);
-    console.log(
-      name,
-      ran.size,
-      functions,
-      [...ran]
-        .sort()
-        .map((x) => x.join(" "))
-        .join("\n"),
-    );
     expect(ran.size).toBeGreaterThan(MOST[name].modules / 4);
     expect([...ran.keys()].slice(MOST[name].modules)).toEqual([]);
     expect(functions).toBeLessThanOrEqual(MOST[name].functions);
