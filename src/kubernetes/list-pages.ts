@@ -23,7 +23,7 @@ export async function* listPages(
   for (let at: string | undefined; ; ) {
     const { kind, items, metadata } = ((await get(at)) ?? {}) as ListPage;
     if (!kind?.endsWith("List") || metadata?.resourceVersion === undefined) {
-      throw new MalformedAnswerError("the API server's answer is no list");
+      throw new MalformedAnswerError("the API server's answer is not a list");
     }
     yield items ?? [];
     listed += Math.max(1, items?.length ?? 0);

@@ -61,7 +61,7 @@ function requireUtf8(path: string): void {
   try {
     decodeURIComponent(path);
   } catch {
-    throw ambiguous("it has escapes that are no UTF-8");
+    throw ambiguous("it has escapes that are not UTF-8");
   }
 }
 

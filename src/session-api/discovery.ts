@@ -26,7 +26,7 @@ export const API_RESOURCES: object = {
 
 /**
  * An answer to `/apis`, in either form, with this group at its end. Undefined if there is nothing to
- * add: it is no list of groups, or its API server already forwards the group to the gateway.
+ * add: it is not a list of groups, or its API server already forwards the group to the gateway.
  */
 export function withSessionsGroup(answer: unknown): object | undefined {
   if (!isRecord(answer)) return undefined;

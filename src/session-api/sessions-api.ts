@@ -168,7 +168,7 @@ function unknown(name: string): Error {
   return WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
 }
 
-/** Throws StatusError 404 for every path that is no collection or object. */
+/** Throws StatusError 404 for every path except those of collections and objects. */
 function sessionsPathOf(path: string): SessionsPath {
   if (!path.startsWith(`${VERSION_PATH}/`)) throw WIRE_ERRORS["path-unknown"].streaming();
   const [first, second, third, fourth, ...more] = segmentsOf(path.slice(VERSION_PATH.length + 1));

@@ -38,7 +38,7 @@ export class PortRules implements SessionObserver {
     if (port === undefined) return undefined;
     // The node might read anything but a plain number (NUL joins several values) as another port.
     const isPort = /^\d{1,5}$/.test(port);
-    const message = isPort ? this.#refusalOf(Number(port)) : "the port is no number";
+    const message = isPort ? this.#refusalOf(Number(port)) : "the port is not a number";
     return message === undefined ? undefined : endOf("refused", message);
   }
 

@@ -21,7 +21,7 @@ describeReal("asciinema", "asciinema's own player", () => {
     gateway = await RecordedGateway.start();
     // Everything that a recording has: a size, colours, both kinds of text, an exit code, and our own events.
     const script =
-      "stty size; printf '\\033[31mred\\033[0m gr\\303\\274n \\377 \\n'; sleep 0.2; seq 1 200; stty cols 90; exit 3";
+      "stty size; printf '\\033[31mred\\033[0m gr\\303\\274n \\377 \\n'; seq 1 200; stty cols 90; exit 3";
     const at = execPath({ namespace: "default", pod: "web", container: "main" }, ["bash", "-c", script]);
     async function* sizes() {
       yield { width: 132, height: 43 };

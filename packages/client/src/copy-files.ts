@@ -52,7 +52,7 @@ export async function copyTo(
   if (found.kind === "other") throw new CopyError("usage", `${destination} is neither a file nor a folder`);
   const refuseSlash = (): void => {
     if (found.kind !== "folder" && destination.endsWith("/"))
-      throw new CopyError("usage", `${destination} is no folder`);
+      throw new CopyError("usage", `${destination} is not a folder`);
   };
   if (typeof source !== "string") {
     refuseSlash();
@@ -145,7 +145,7 @@ async function localTarget(destination: string, name: string): Promise<string> {
   if (stats?.isDirectory()) return path.join(destination, name);
   const isLink = (await lstat(destination).catch(() => undefined))?.isSymbolicLink() === true;
   if (isLink && stats === undefined) throw new CopyError("usage", `${destination} is a link to nothing`);
-  if (destination.endsWith("/")) throw new CopyError("usage", `${destination} is no folder`);
+  if (destination.endsWith("/")) throw new CopyError("usage", `${destination} is not a folder`);
   // Not resolved: the working folder's own name need not be UTF-8.
   await mkdir(path.dirname(destination), { recursive: true });
   return path.normalize(destination);

@@ -84,7 +84,7 @@ export function bearerTokenOf(request: CredentialsRequest): string | undefined {
 
 /**
  * The token that a browser offers as a subprotocol, since it cannot set headers on a WebSocket. A
- * malformed one is no credential.
+ * malformed one does not count.
  */
 export function subprotocolTokenOf(request: CredentialsRequest): string | undefined {
   const lines = request.headers.flat();

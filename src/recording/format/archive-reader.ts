@@ -84,7 +84,7 @@ export class ArchiveReader {
     return block.byteLength < BLOCK ? undefined : { block, rest: rest.subarray(missing) };
   }
 
-  /** False if the block is no header. */
+  /** False if the block is not a header. */
   #begin(block: Buffer): boolean {
     // Zeros end an archive and pad it.
     if (block.every((byte) => byte === 0)) return true;

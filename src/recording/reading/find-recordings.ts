@@ -6,7 +6,7 @@ const ENDING = ".cast";
 
 /**
  * Finished recordings of a folder, the oldest first; for a file, the file. Rejects with
- * RecordingFileError if there is no such thing.
+ * RecordingFileError if the path does not exist.
  */
 export async function findRecordings(place: string): Promise<string[]> {
   try {

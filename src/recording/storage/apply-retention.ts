@@ -51,7 +51,7 @@ export async function applyRetention(
 async function byAge(folder: string) {
   const files: { file: string; endedMs: number; bytes: number }[] = [];
   for (const file of await findRecordings(folder)) {
-    // One that was deleted meanwhile is no concern.
+    // Another process may have deleted it meanwhile.
     const found = await stat(file).catch(() => undefined);
     if (found !== undefined) files.push({ file, endedMs: found.mtimeMs, bytes: found.size });
   }

@@ -5,13 +5,13 @@ import type { EventCode } from "../format/asciicast.ts";
 /** Files of one archive that are recorded. Past it they are counted. */
 export const MAX_FILES = 10_000;
 
-/** Records the files of an archive that is packed or unpacked: what is none is output, or digested input. */
+/** Records the files of an archive that is packed or unpacked: anything else is output, or digested input. */
 export class ArchiveRecord {
   readonly #reader = new ArchiveReader((file) => this.#file(file));
   readonly #write: (timeMs: number, code: EventCode, data: string) => void;
   #nowMs = 0;
   #files = 0;
-  /** Output that is no archive and may still be recorded. */
+  /** How much output outside archives may still be recorded. */
   #left: number;
   #beyond = 0;
   #isInput = false;

@@ -137,7 +137,7 @@ describe("the record of an archive", () => {
     expect(events.at(-1)).toEqual(["m", "files that are not recorded: 3"]);
   });
 
-  it("keeps so much output that is no archive, and digests input that is none", () => {
+  it("keeps so much output outside archives, and digests such input", () => {
     const events: [string, string][] = [];
     const write = (_timeMs: number, code: string, data: string): void => void events.push([code, data]);
     const record = new ArchiveRecord(700, write);

@@ -33,7 +33,10 @@ afterEach(async () => {
   files.remove();
 });
 
-/** Commands whose output comes steadily, as fast as can be, and rarely and cut within characters. */
+/**
+ * Commands that print steadily, as fast as they can, and slowly with cuts within characters. Their sleeps only pace
+ * the output: the test waits for none.
+ */
 const COMMANDS = [
   ["sh", "-c", "i=0; while sleep 0.004; do i=$((i+1)); echo line $i; done"],
   ["sh", "-c", "i=0; while :; do i=$((i+1)); echo a long line of a flood $i; done"],

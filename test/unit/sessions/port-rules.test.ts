@@ -61,7 +61,7 @@ describe("port rules", () => {
   ])("%j might be another port to the node", (port) => {
     expect(decoder().fromClient(Buffer.concat(clientBytes(port)), () => {})).toMatchObject({
       cause: "refused",
-      message: "the port is no number",
+      message: "the port is not a number",
     });
   });
 

@@ -80,7 +80,7 @@ function expiryOf(idToken: string): number {
     throw new Error("parsing claims: the payload is no JSON");
   }
   const expires = claims?.exp ?? 0;
-  if (typeof expires !== "number") throw new Error("parsing claims: exp is no number");
+  if (typeof expires !== "number") throw new Error("parsing claims: exp is not a number");
   return expires;
 }
 

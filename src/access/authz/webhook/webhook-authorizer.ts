@@ -43,7 +43,7 @@ function decisionOfReview(body: unknown): Decision {
   if (typeof status?.allowed !== "boolean") throw new Error("the answer has no status.allowed");
   const { allowed } = status;
   const denied = status.denied ?? false;
-  if (typeof denied !== "boolean") throw new Error("the answer's status.denied is no boolean");
+  if (typeof denied !== "boolean") throw new Error("the answer's status.denied is not a boolean");
   // kube-apiserver refuses this contradictory answer, too.
   if (allowed && denied)
     throw new Error("webhook subject access review returned both allow and deny response");

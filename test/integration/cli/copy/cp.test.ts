@@ -326,7 +326,7 @@ describe("sluice cp", () => {
     fill(path.join(local, "one"), 10);
     for (const source of [path.join(local, "one"), "-"]) {
       const result = await sluice.run(["cp", source, `web:${remote}/new/`], { input: "stdin" });
-      expect(result).toMatchObject({ exitCode: 1, stderr: `error: ${remote}/new/ is no folder\n` });
+      expect(result).toMatchObject({ exitCode: 1, stderr: `error: ${remote}/new/ is not a folder\n` });
     }
     expect(names(remote)).toEqual([]);
   });
