@@ -11,14 +11,14 @@ import {
 } from "../support/kubectl-checks.ts";
 import { checkExitCodes, checkLogs, nodePlans } from "../support/node-checks.ts";
 import { NODE_NAME, type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
-import { describeReal, kubectlSample } from "../support/real-parts.ts";
+import { describeReal, isFullRun, kubectlSample } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
 import { V5Client } from "../support/v5-client.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
-/** Every kubectl of the sample with every containerd, and 256 MiB each way, instead of a choice of them. */
-const isWhole = process.env.SLUICE_SOAK === "1";
+/** Every kubectl of the sample with every containerd in one process and in two, and 256 MiB each way, instead of a choice of them. */
+const isWhole = process.env.SLUICE_SOAK === "1" || isFullRun;
 const MIB = 1024 * 1024;
 const checks = [
   { name: "exec", run: checkExec, webSocketSince: 30, plan: "translate" },
@@ -35,7 +35,8 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
       if (containerd !== undefined) await runWebPod(containerd);
     });
 
-    describe.each(["one process", "two processes"] as const)("%s", (legs) => {
+    const everyLegs = ["one process", "two processes"] as const;
+    describe.each(everyLegs.slice(binaries.isInstalled || isWhole ? 0 : -1))("%s", (legs) => {
       let gateway: NodeGateway;
       beforeAll(async () => {
         const containerd = running();
@@ -69,12 +70,9 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
         });
 
         it("cp both ways", async () => {
-          // Once through everything at its full size; the rest shows that each combination copies.
-          await checkCopy(
-            runner,
-            webPod,
-            (isWhole || (binaries.isInstalled && legs === "two processes") ? 256 : 16) * MIB,
-          );
+          // Once through everything at a larger size; the rest shows that each combination copies.
+          const isLarge = binaries.isInstalled && legs === "two processes";
+          await checkCopy(runner, webPod, (isWhole ? 256 : isLarge ? 64 : 16) * MIB);
         });
 
         it("logs", () => checkLogs(runner, webPod));

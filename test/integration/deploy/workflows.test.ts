@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { fuzzTargets } from "../../support/fuzz/targets.ts";
@@ -36,6 +36,22 @@ it("ci runs .ci/run for each change, in the image that the Dockerfile names", ()
   const [, image] = /^ARG NODE_IMAGE=(.*)$/m.exec(readFileSync(new URL("Dockerfile", root), "utf8")) ?? [];
   expect(jobs.run?.container?.image).toBe(image);
   expect(statSync(new URL(".ci/run", root)).mode & 0o111).not.toBe(0);
+});
+
+it(".ci/run names tests that exist: one that is gone would be left out without a word", () => {
+  const braces = /\{([^}]*)\}/;
+  const expand = (word: string): string[] => {
+    const [found, list] = braces.exec(word) ?? [];
+    if (found === undefined || list === undefined) return [word];
+    return list.split(",").map((one) => word.replace(found, one));
+  };
+  const named = (
+    script.match(/\btest\/(?:integration|cluster|real|fuzz|architecture)\/[\w./{},-]+/g) ?? []
+  ).flatMap(expand);
+  expect(named.length).toBeGreaterThan(15);
+  const isThere = (name: string): boolean =>
+    existsSync(new URL(name, root)) || existsSync(new URL(`${name}.test.ts`, root));
+  expect(named.filter((name) => !isThere(name))).toEqual([]);
 });
 
 it("each night every fuzz target is searched", () => {
