@@ -33,11 +33,30 @@ export interface AdminSession {
   readonly upstreamBytes: number;
 }
 
-/** The sessions of all replicas, as `/sessions` shows them. */
+/** Sessions of several processes, as `/sessions` shows those of all replicas. */
 export interface SessionLists {
   readonly sessions: readonly AdminSession[];
-  /** Replicas whose sessions are missing, and why. */
-  readonly partial: readonly { readonly replica: string; readonly problem: string }[];
+  /** Whose sessions are missing, and why. */
+  readonly partial: readonly MissingSessions[];
+}
+
+/** A process that did not answer, or all of a replica. */
+export interface MissingSessions {
+  /** `host:port`; absent: the replica that was asked. */
+  readonly replica?: string;
+  /** Absent: all of its workers. */
+  readonly worker?: number;
+  readonly problem: string;
+}
+
+/** The Warning header of a list; undefined if it is complete. */
+export function partialWarningOf(partial: SessionLists["partial"]): string | undefined {
+  if (partial.length === 0) return undefined;
+  const silent = partial.map(({ replica, worker }) => {
+    const names = [worker === undefined ? "" : `worker ${worker}`, replica ? `replica ${replica}` : ""];
+    return names.filter((name) => name !== "").join(" of ");
+  });
+  return `299 - ${JSON.stringify(`the list may be incomplete: no answer from ${silent.join(", ")}`)}`;
 }
 
 /** One node as `/debug/nodes` shows it, and the part of it that the page shows. */
@@ -66,7 +85,7 @@ export interface AdminServerOptions {
   /** Fail while new sessions should go elsewhere: at start, and while draining. */
   readonly readinessChecks: HealthChecks;
   readonly metrics: ExposedMetrics;
-  readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
+  readonly listSessions: () => SessionLists | Promise<SessionLists>;
   /** The sessions of all replicas; absent if there are no others. */
   readonly listAllSessions?: () => Promise<SessionLists>;
   /** Every node, or the one of that name; absent: there are none, as in `sluice agent`. */
@@ -142,15 +161,16 @@ async function answer(
         send(response, 200, OPEN_METRICS_TYPE, await options.metrics.exposeOpenMetrics());
       } else send(response, 200, TEXT_METRICS_TYPE, await options.metrics.expose());
       break;
-    case "/debug/sessions":
-      send(response, 200, "application/json", `${JSON.stringify(await options.listSessions())}\n`);
+    case "/debug/sessions": {
+      const { sessions, partial } = await options.listSessions();
+      const warning = partialWarningOf(partial);
+      if (warning !== undefined) response.setHeader("Warning", warning);
+      send(response, 200, "application/json", `${JSON.stringify(sessions)}\n`);
       break;
+    }
     case "/sessions": {
       const { listSessions, listAllSessions } = options;
-      const lists: SessionLists = (await listAllSessions?.()) ?? {
-        sessions: await listSessions(),
-        partial: [],
-      };
+      const lists = await (listAllSessions ?? listSessions)();
       send(response, 200, "application/json", `${JSON.stringify(lists)}\n`);
       break;
     }

@@ -74,6 +74,7 @@ async function refresh() {
     byId("health").textContent = await health.text();
     byId("health").className = health.ok ? "ok" : "failed";
     show("sessions", await list.json(), columns);
+    byId("sessions-missing").textContent = list.headers.get("warning") || "";
     // Those that something is wrong with come first.
     const trouble = (n) => (n.learned && n.learned.circuit.state !== "closed" ? 2 : 0) + (n.capability.avoidedPaths.length > 0 ? 1 : 0);
     show("nodes", (await nodes.json()).sort((one, other) => trouble(other) - trouble(one)), nodeColumns);
@@ -105,6 +106,7 @@ export const INDEX_PAGE = `<!doctype html>
 <h2>Readiness</h2>
 <pre id="health" role="status">waiting for an answer</pre>
 <h2>Sessions: <span id="sessions-count">0</span></h2>
+<p id="sessions-missing" class="failed"></p>
 <div class="scroll"><table><thead id="sessions-head"></thead><tbody id="sessions-rows"></tbody></table></div>
 <h2>Nodes: <span id="nodes-count">0</span></h2>
 <div class="scroll"><table><thead id="nodes-head"></thead><tbody id="nodes-rows"></tbody></table></div>

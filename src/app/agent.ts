@@ -50,7 +50,7 @@ export async function startAgent(
           metrics,
           limits: leg.started.context.limits,
           readinessChecks: {},
-          listSessions: () => leg.started.context.sessions.list(),
+          listSessions: () => ({ sessions: leg.started.context.sessions.list(), partial: [] }),
           logger,
         }),
         (server) => listenAt(server, admin),

@@ -139,7 +139,10 @@ export async function startGateway(
   if (configuration.cluster.live?.podDeletionCost === true && runtime.isFirst !== false) {
     app.add("pod deletion cost", () => {
       const { live } = cluster.started;
-      const countSessions = async () => (await directory.listReplica()).length;
+      const countSessions = async () => {
+        const { sessions: listed, partial } = await directory.listReplica();
+        return partial.length === 0 ? listed.length : undefined;
+      };
       return live === undefined ? { stop: () => {} } : startPodDeletionCost(live, countSessions, logger);
     });
   }
@@ -174,8 +177,8 @@ export async function startGateway(
         limits,
         allowedHosts: listeners.admin.allowedHosts,
         readinessChecks: { ...app.healthChecks, ...app.lifeChecks },
-        listSessions: () => directory.list(),
-        listAllSessions: () => directory.listAll(directory.list()),
+        listSessions: () => directory.listHere(),
+        listAllSessions: () => directory.listAll(directory.listHere()),
         listNodes,
         // The admin listener already answers while later components start.
         listProbes: () => probes.ifStarted?.listProbes() ?? [],

@@ -1,18 +1,18 @@
-import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
+import type { SessionLists } from "../admin/admin-server.ts";
 import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
 /** The sessions of all processes of this replica, by way of the primary. */
 export interface ReplicaSessions {
-  list(): Promise<readonly AdminSession[]>;
+  list(): Promise<SessionLists>;
   end(request: EndRequest): Promise<EndResult>;
 }
 
 /** The sessions of other replicas. */
 interface PeerSessions {
-  /** The given sessions, followed by those of the others; names the replicas that did not answer. */
-  listSessions(own: readonly AdminSession[]): Promise<SessionLists>;
+  /** The given sessions, followed by those of the others; names the processes that did not answer. */
+  listSessions(own: SessionLists): Promise<SessionLists>;
   endSession(replica: string, request: EndRequest): Promise<EndResult>;
 }
 
@@ -42,14 +42,19 @@ export class SessionDirectory {
     return this.#parts.registries().flatMap((sessions) => sessions.list());
   }
 
+  /** The same, which always is the whole list. */
+  listHere(): SessionLists {
+    return { sessions: this.list(), partial: [] };
+  }
+
   /** Those of this replica. */
-  async listReplica(): Promise<readonly AdminSession[]> {
-    return (await this.#parts.processes?.list()) ?? this.list();
+  async listReplica(): Promise<SessionLists> {
+    return (await this.#parts.processes?.list()) ?? this.listHere();
   }
 
   /** The given sessions, which are this replica's, followed by those of the others. */
-  async listAll(own: readonly AdminSession[]): Promise<SessionLists> {
-    return (await this.#parts.peers()?.listSessions(own)) ?? { sessions: own, partial: [] };
+  async listAll(own: SessionLists): Promise<SessionLists> {
+    return (await this.#parts.peers()?.listSessions(own)) ?? own;
   }
 
   /** Those of all replicas, for the API. */

@@ -11,11 +11,14 @@ export const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deleti
 /** Every write updates the pod, and all of the pod's watchers see it. */
 const POD_DELETION_COST_INTERVAL_MS = 30_000;
 
+/** Undefined: not known now, as some sessions could not be counted. */
+type CountSessions = () => number | undefined | Promise<number | undefined>;
+
 interface PodDeletionCostOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly namespace: string;
   readonly pod: string;
-  readonly countSessions: () => number | Promise<number>;
+  readonly countSessions: CountSessions;
   readonly logger: Pick<Logger, "warn">;
   readonly intervalMs?: number;
 }
@@ -60,6 +63,7 @@ export class PodDeletionCost {
     const { client, namespace, pod, countSessions, logger } = this.#options;
     try {
       const sessions = await countSessions();
+      if (sessions === undefined) return;
       const magnitude = magnitudeOf(sessions);
       if (magnitude === this.#writtenMagnitude || this.#stopping.signal.aborted) return;
       await client.json({
@@ -89,7 +93,7 @@ function magnitudeOf(sessions: number): number {
 /** Starts annotating this process's pod. Throws ConfigurationError if no variable names the pod. */
 export function startPodDeletionCost(
   { client, namespace }: { readonly client: ApiClient; readonly namespace: string },
-  countSessions: () => number | Promise<number>,
+  countSessions: CountSessions,
   logger: Logger,
   { POD_NAME: pod = "" }: NodeJS.ProcessEnv = process.env,
 ): PodDeletionCost {

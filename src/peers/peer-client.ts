@@ -3,7 +3,7 @@ import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { askJsonOnce } from "@sluice/client/internal/http/upstream/ask-json";
 import { type DialOptions, dial } from "@sluice/client/internal/net/dial";
 import type { UpstreamTls } from "@sluice/client/internal/net/tls";
-import type { AdminSession } from "../admin/admin-server.ts";
+import type { AdminSession, MissingSessions } from "../admin/admin-server.ts";
 import {
   END_HOP_MS,
   type EndRequest,
@@ -61,6 +61,8 @@ export class PeerClient {
   /** All of its sessions, page by page. Throws Error with a message for operators. */
   async sessions(peer: PeerAddress): Promise<PeerSessions> {
     const sessions: AdminSession[] = [];
+    // By worker: pages may be of several lists.
+    const missing = new Map<number | undefined, MissingSessions>();
     let after = "";
     for (let pages = 0; pages < MAX_PEER_PAGES; pages++) {
       const headers = [[AFTER_HEADER, after]] as const;
@@ -72,7 +74,8 @@ export class PeerClient {
         throw new Error(`it has more than ${MAX_PEER_SESSIONS} sessions`);
       }
       sessions.push(...page.sessions);
-      if (page.next === undefined) return { ...page, sessions };
+      for (const each of page.partial) missing.set(each.worker, each);
+      if (page.next === undefined) return { ...page, sessions, partial: [...missing.values()] };
       if (page.next <= after) throw new Error("its pages do not go on");
       after = page.next;
     }

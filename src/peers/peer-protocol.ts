@@ -1,5 +1,5 @@
 import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
-import type { AdminSession } from "../admin/admin-server.ts";
+import type { AdminSession, MissingSessions } from "../admin/admin-server.ts";
 
 /** Supported protocol versions. During a rollout two releases must share one. */
 const PEER_PROTOCOLS: readonly number[] = [1];
@@ -34,6 +34,8 @@ export interface PeerHello {
 
 export interface PeerSessions extends PeerHello {
   readonly sessions: readonly AdminSession[];
+  /** Its workers whose sessions are missing, on every page; older releases name none. */
+  readonly partial: readonly MissingSessions[];
   /** The id behind which the next page begins; absent: this is the last. */
   readonly next?: string | undefined;
 }
@@ -58,13 +60,20 @@ export function readHello(value: unknown): PeerHello {
 /** The same for a list of sessions. */
 export function readPeerSessions(value: unknown): PeerSessions {
   const hello = readHello(value);
-  const { sessions, next } = value as { readonly sessions?: unknown; readonly next?: unknown };
+  const { sessions, next, partial } = value as Readonly<Record<string, unknown>>;
   const isList =
     Array.isArray(sessions) && sessions.every((each) => typeof each === "object" && each !== null);
   if (!isList) throw new Error("the answer has no list of sessions");
   return {
     ...hello,
     sessions: sessions as AdminSession[],
+    partial: Array.isArray(partial) ? partial.flatMap(readMissing) : [],
     next: typeof next === "string" ? next : undefined,
   };
+}
+
+function readMissing(value: unknown): MissingSessions[] {
+  const { worker, problem } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof worker !== "number") return [];
+  return [{ worker, problem: typeof problem === "string" ? problem : "" }];
 }

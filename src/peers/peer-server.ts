@@ -5,7 +5,7 @@ import { checkServerIdentity, type TLSSocket } from "node:tls";
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
 import { wholeBody } from "@sluice/client/internal/http/upstream/whole-body";
 import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
-import type { AdminSession } from "../admin/admin-server.ts";
+import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
 import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.ts";
@@ -33,11 +33,15 @@ export const KEPT_LIST_MS = 5_000;
 /** Lists that wait for their next page. Past it the oldest is dropped, and its next page is of a new one. */
 export const MAX_KEPT_LISTS = 8;
 
-type Page = Pick<PeerSessions, "sessions" | "next">;
+type Page = Pick<PeerSessions, "sessions" | "partial" | "next">;
 
-interface KeptList {
+interface Listed {
   /** The sessions behind the last page, in the order of ids. */
   readonly rest: readonly AdminSession[];
+  readonly partial: SessionLists["partial"];
+}
+
+interface KeptList extends Listed {
   readonly timer: NodeJS.Timeout;
   readonly keptMs: number;
 }
@@ -47,15 +51,12 @@ interface KeptList {
  * meanwhile move no other. A list is collected once, and its rest waits for the next page.
  */
 export class SessionPages {
-  readonly #collect: () => Promise<readonly AdminSession[]>;
+  readonly #collect: () => Promise<SessionLists>;
   readonly #nowMs: () => number;
   /** By the id behind which the next page begins. */
   readonly #lists = new Map<string, KeptList>();
 
-  constructor(
-    collect: () => Promise<readonly AdminSession[]>,
-    nowMs: () => number = () => performance.now(),
-  ) {
+  constructor(collect: () => Promise<SessionLists>, nowMs: () => number = () => performance.now()) {
     this.#collect = collect;
     this.#nowMs = nowMs;
   }
@@ -67,29 +68,29 @@ export class SessionPages {
 
   /** The page behind this id, "" for the first. `next`: the id behind which the one after it begins. */
   async pageBehind(after: string): Promise<Page> {
-    const rest = this.#restBehind(after) ?? behind(await this.#collect(), after);
+    const { rest, partial } = this.#take(after) ?? behind(await this.#collect(), after);
     const sessions = rest.slice(0, PEER_PAGE_SESSIONS);
     const next = rest.length > sessions.length ? sessions.at(-1)?.id : undefined;
-    if (next !== undefined) this.#keep(next, rest.slice(PEER_PAGE_SESSIONS));
-    return { sessions, next };
+    if (next !== undefined) this.#keep(next, { rest: rest.slice(PEER_PAGE_SESSIONS), partial });
+    return { sessions, partial, next };
   }
 
   clear(): void {
     for (const next of [...this.#lists.keys()]) this.#drop(next);
   }
 
-  #restBehind(after: string): readonly AdminSession[] | undefined {
+  #take(after: string): Listed | undefined {
     const list = this.#lists.get(after);
     this.#drop(after);
-    return list !== undefined && this.#nowMs() - list.keptMs < KEPT_LIST_MS ? list.rest : undefined;
+    return list !== undefined && this.#nowMs() - list.keptMs < KEPT_LIST_MS ? list : undefined;
   }
 
-  #keep(next: string, rest: readonly AdminSession[]): void {
+  #keep(next: string, listed: Listed): void {
     this.#drop(next);
     const [oldest] = this.#lists.keys();
     if (this.#lists.size >= MAX_KEPT_LISTS && oldest !== undefined) this.#drop(oldest);
     const timer = setTimeout(() => this.#drop(next), KEPT_LIST_MS).unref();
-    this.#lists.set(next, { rest, timer, keptMs: this.#nowMs() });
+    this.#lists.set(next, { ...listed, timer, keptMs: this.#nowMs() });
   }
 
   #drop(next: string): void {
@@ -98,8 +99,9 @@ export class SessionPages {
   }
 }
 
-function behind(all: readonly AdminSession[], after: string): readonly AdminSession[] {
-  return all.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
+function behind({ sessions, partial }: SessionLists, after: string): Listed {
+  const rest = sessions.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
+  return { rest, partial };
 }
 
 export interface PeerServerParts {
@@ -110,7 +112,7 @@ export interface PeerServerParts {
   readonly replica: string;
   /** The sessions of this replica, in any of its processes. */
   readonly sessions: {
-    listReplica(): Promise<readonly AdminSession[]>;
+    listReplica(): Promise<SessionLists>;
     endInReplica(request: EndRequest): Promise<EndResult>;
   };
   readonly gateway: Pick<
@@ -211,10 +213,7 @@ async function answer(
   if (method === "GET" && url === SESSIONS_PATH) {
     const after = headers[AFTER_HEADER.toLowerCase()];
     // An older release asks for no page.
-    const page =
-      after === undefined
-        ? { sessions: await sessions.listReplica() }
-        : await pages.pageBehind(String(after));
+    const page = after === undefined ? await sessions.listReplica() : await pages.pageBehind(String(after));
     return sendJson(response, { ...hello, ...page });
   }
   const ended = method === "POST" ? sessionToEnd(url) : undefined;

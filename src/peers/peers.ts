@@ -1,7 +1,7 @@
 import { isIP, type Socket } from "node:net";
 import type { DialOptions } from "@sluice/client/internal/net/dial";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
+import type { SessionLists } from "../admin/admin-server.ts";
 import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
 import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
@@ -72,15 +72,21 @@ export class Peers implements SessionPeers {
     return { connect, end, responseMs };
   }
 
-  /** The sessions of all replicas; names those that did not answer. Never rejects. */
-  async listSessions(own: readonly AdminSession[]): Promise<SessionLists> {
+  /**
+   * The given sessions of this replica, followed by those of the others; names the processes that did
+   * not answer. Never rejects.
+   */
+  async listSessions(own: SessionLists): Promise<SessionLists> {
     const { addresses, client, id } = this.#options;
-    const partial: SessionLists["partial"][number][] = [];
+    const partial = [...own.partial];
     const others = addresses.list().filter(({ name }) => name !== this.#ownAddress);
     const lists = await inTurns(others, async (peer) => {
       try {
-        const { replica, sessions } = await client.sessions(peer);
-        if (replica !== id) return sessions.map((session) => ({ ...session, replica: peer.name }));
+        const { replica, sessions, partial: missing } = await client.sessions(peer);
+        if (replica !== id) {
+          partial.push(...missing.map((each) => ({ ...each, replica: peer.name })));
+          return sessions.map((session) => ({ ...session, replica: peer.name }));
+        }
         // A name may lead to another replica the next time.
         if (isIP(peer.host) !== 0) this.#ownAddress = peer.name;
         return [];
@@ -89,7 +95,7 @@ export class Peers implements SessionPeers {
         return [];
       }
     });
-    return { sessions: [...own, ...lists.flat()], partial };
+    return { sessions: [...own.sessions, ...lists.flat()], partial };
   }
 
   /** Ends a session of the replica with this id. Never rejects. */

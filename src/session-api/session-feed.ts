@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
+import type { AdminSession, MissingSessions, SessionLists } from "../admin/admin-server.ts";
 import type { ObjectSource, SourceChange } from "../api/read-only-server/object-source.ts";
 import { type StreamingSession, streamingSessionOf } from "./streaming-session.ts";
 
@@ -49,7 +49,7 @@ export class SessionFeed implements ObjectSource {
     return this.#version;
   }
 
-  /** The replicas that did not answer the last list. Their sessions are those of the list before. */
+  /** The processes that did not answer the last list. Their sessions are those of the list before. */
   get partial(): SessionLists["partial"] {
     return this.#partial;
   }
@@ -131,12 +131,12 @@ export class SessionFeed implements ObjectSource {
   async #collect(): Promise<void> {
     const { sessions, partial } = await this.#list();
     this.#partial = partial;
-    const silent = new Set(partial.map(({ replica }) => replica));
+    const silent = new Set(partial.map(holderOf));
     const before = this.#known;
     const after = new Map<string, Known>();
     for (const known of before.values()) {
       const { id, replica } = known.session;
-      if (replica !== undefined && silent.has(replica)) after.set(id, known);
+      if (silent.has(holderOf(known.session)) || silent.has(replica ?? "")) after.set(id, known);
     }
     for (const session of sessions) {
       // Without a namespace it can be in no path (docs/sessions.md).
@@ -159,6 +159,11 @@ export class SessionFeed implements ObjectSource {
     this.#version += 1;
     this.#changes.push({ type, session, resourceVersion: this.#version });
   }
+}
+
+/** The process that has a session, or all of a replica. */
+function holderOf({ replica = "", worker }: Partial<MissingSessions>): string {
+  return worker === undefined ? replica : `${replica} ${worker}`;
 }
 
 export type ListedSessionRow = Known;

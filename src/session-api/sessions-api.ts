@@ -1,12 +1,13 @@
 // src/session-api: running sessions as objects of the API group sluice.dev: list, watch, get, end
 
-import type { SessionLists } from "../admin/admin-server.ts";
+import { partialWarningOf, type SessionLists } from "../admin/admin-server.ts";
 import { answerWatch, isTrue, matcherOf, presenterOf } from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
+import { replicaOfSession } from "../sessions/session-id.ts";
 import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
 import { SessionFeed } from "./session-feed.ts";
@@ -108,8 +109,10 @@ export class SessionsApi {
   async #require({ namespace = "", name = "" }: SessionsPath) {
     await this.#feed.refresh();
     const session = this.#feed.get("", namespace, name);
-    if (session === undefined) throw unknown(name);
-    return session;
+    if (session !== undefined) return session;
+    const mayRun = this.#feed.partial.length > 0 && replicaOfSession(name) !== undefined;
+    if (mayRun) throw WIRE_ERRORS["session-unreachable"].streaming({ name });
+    throw unknown(name);
   }
 
   async #end(path: SessionsPath, request: SessionsApiRequest): Promise<ApiAnswer> {
@@ -145,12 +148,10 @@ export class SessionsApi {
     return { ...jsonAnswer(done), status: result === "ending" ? 202 : 200 };
   }
 
-  /** Names the replicas whose sessions are missing, in a header that kubectl prints. */
+  /** Names the processes whose sessions may be missing, in a header that kubectl prints. */
   #warning(answer: ApiAnswer): ApiAnswer {
-    const silent = this.#feed.partial.map(({ replica }) => replica);
-    if (silent.length === 0) return answer;
-    const text = `the list may be incomplete: no answer from the replicas ${silent.join(", ")}`;
-    return { ...answer, headers: { ...answer.headers, Warning: `299 - ${JSON.stringify(text)}` } };
+    const warning = partialWarningOf(this.#feed.partial);
+    return warning === undefined ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
   }
 }
 

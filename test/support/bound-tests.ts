@@ -214,6 +214,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_KEPT_SESSION_LISTS: "unit/session-api/session-pager.test.ts: keep a bounded number",
   KEPT_SESSION_LIST_MS: "unit/session-api/session-pager.test.ts: no longer kept",
   MAX_CONTINUE_AGE_MS: "unit/session-api/session-pager.test.ts: answer 410",
+  MAX_LIST_MS: "integration/app/silent-worker.test.ts: name a worker that does not answer",
   MAX_END_MS: "unit/sessions/session-actions.test.ts: that does not come in time",
   END_HOP_MS: "integration/peers/replicas.test.ts: hangs: 503 within the dial time",
   MAX_END_REQUEST_BYTES: "integration/peers/peer-server.test.ts: that is none is refused",

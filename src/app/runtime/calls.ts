@@ -1,5 +1,5 @@
 import type { NamedText } from "@sluice/client/internal/config/named-file-text";
-import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
+import type { SessionLists } from "../../admin/admin-server.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
@@ -55,7 +55,7 @@ export type PrimaryCalls = {
   /** Audit events, one JSON line each. */
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
   /** The sessions of all workers. */
-  readonly replicaSessions: { readonly body: undefined; readonly answer: readonly AdminSession[] };
+  readonly replicaSessions: { readonly body: undefined; readonly answer: SessionLists };
   /** Ends a session of any worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** Sent by the worker that probes for all. */
@@ -100,7 +100,7 @@ export type WorkerCalls = {
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** The given sessions of this replica, followed by those of the others. */
-  readonly allSessions: { readonly body: readonly AdminSession[]; readonly answer: SessionLists };
+  readonly allSessions: { readonly body: SessionLists; readonly answer: SessionLists };
   /** Ends a session of this worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** Ends a session of another replica. */

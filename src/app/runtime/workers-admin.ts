@@ -1,5 +1,11 @@
 import { type IncomingMessage, type Server, type ServerResponse, request as sendRequest } from "node:http";
-import { type AdminServerOptions, type AdminSession, createAdminServer } from "../../admin/admin-server.ts";
+import {
+  type AdminServerOptions,
+  type AdminSession,
+  createAdminServer,
+  type MissingSessions,
+  type SessionLists,
+} from "../../admin/admin-server.ts";
 import type { DescribedNode } from "../../nodes/describe-nodes.ts";
 import { mergeNodes } from "../../nodes/merge-nodes.ts";
 import type { MergedMetrics, MetricSnapshot } from "../../observability/merged-metrics.ts";
@@ -48,7 +54,7 @@ export function buildWorkersAdmin({
     listAllSessions: async () => {
       const own = await sessionsOf(pool);
       const worker = pool.workers.find(({ isTaking }) => isTaking);
-      if (worker === undefined) return { sessions: own, partial: [] };
+      if (worker === undefined) return own;
       return worker.link.request("allSessions", own);
     },
     listNodes: async (name) => {
@@ -73,24 +79,35 @@ export function buildWorkersAdmin({
   });
 }
 
-/** The sessions of all workers that answer in time. */
-export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Promise<readonly AdminSession[]> {
-  const lists = await Promise.allSettled(
+/** The sessions of all workers; names those that do not answer in time. Never rejects. */
+export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Promise<SessionLists> {
+  const partial: MissingSessions[] = [];
+  const lists = await Promise.all(
     workers.map(async ({ link, index }) => {
-      const sessions = (await soon(link.request("sessions", undefined))) as readonly AdminSession[];
-      return sessions.map((session) => ({ ...session, worker: index }));
+      try {
+        const sessions = await soon(link.request("sessions", undefined), MAX_LIST_MS);
+        return (sessions as readonly AdminSession[]).map((session) => ({ ...session, worker: index }));
+      } catch {
+        partial.push({ worker: index, problem: "the worker does not answer" });
+        return [];
+      }
     }),
   );
-  return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+  return { sessions: lists.flat(), partial };
 }
 
 /** How long operators wait for a stuck worker before they see the others. */
 const ANSWER_MS = 2_000;
+/**
+ * How long a worker may take to list its sessions, less than `timeouts.peerList`. Past it the list
+ * names the worker under `partial`.
+ */
+export const MAX_LIST_MS = 700;
 
-function soon<T>(asked: Promise<T>): Promise<T> {
+function soon<T>(asked: Promise<T>, withinMs: number = ANSWER_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("a worker does not answer")), ANSWER_MS);
+    timer = setTimeout(() => reject(new Error("a worker does not answer")), withinMs);
   });
   return Promise.race([asked, late]).finally(() => clearTimeout(timer));
 }

@@ -106,7 +106,11 @@ describe("the admin listener", () => {
       downstreamBytes: 5,
       upstreamBytes: 7,
     };
-    const answer = await ask(await listen({ listSessions: () => [session] }), "GET", "/debug/sessions");
+    const answer = await ask(
+      await listen({ listSessions: () => ({ sessions: [session], partial: [] }) }),
+      "GET",
+      "/debug/sessions",
+    );
     expect(answer.headers["content-type"]).toBe("application/json");
     expect(JSON.parse(answer.body)).toEqual([{ ...session, startedAt: "1970-01-01T00:00:00.000Z" }]);
   });
@@ -286,7 +290,7 @@ async function listen(
   const all: AdminServerOptions = {
     readinessChecks: {},
     metrics: new Metrics({ withProcessMetrics: false }),
-    listSessions: () => [],
+    listSessions: () => ({ sessions: [], partial: [] }),
     listNodes: () => [],
     limits: { maxAdminConnections: 10 },
     logger: createLogger({ level: "silent" }),

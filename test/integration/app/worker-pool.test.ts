@@ -65,7 +65,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       sessionBegan: () => {},
       sessionOver: () => {},
       audit: () => {},
-      replicaSessions: () => [],
+      replicaSessions: () => ({ sessions: [], partial: [] }),
       found: () => {},
     }),
     shutdownGracePeriodMs: 0,

@@ -3,7 +3,7 @@ import { Agent, createServer, request } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { UpstreamTls } from "../../../packages/client/src/net/tls.ts";
-import type { AdminSession } from "../../../src/admin/admin-server.ts";
+import type { AdminSession, SessionLists } from "../../../src/admin/admin-server.ts";
 import { listenAt } from "../../../src/net/listen.ts";
 import { MAX_PEER_PAGES, MAX_PEER_SESSIONS, PeerClient } from "../../../src/peers/peer-client.ts";
 import {
@@ -40,7 +40,10 @@ it("connections of replicas whose authority was taken away end, and those of oth
     tls,
     name: NAME,
     replica: "one",
-    sessions: { listReplica: async () => [], endInReplica: async () => "unknown" },
+    sessions: {
+      listReplica: async () => ({ sessions: [], partial: [] }),
+      endInReplica: async () => "unknown",
+    },
     gateway: { limits: defaultLimits, timeouts: defaultTimeouts, logger: { warn: () => {} } } as never,
   });
   const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
@@ -87,6 +90,7 @@ const sessionOf = (number: number): AdminSession => ({
 async function replicaWith(
   listSessions: () => readonly AdminSession[],
   endInReplica: PeerServerParts["sessions"]["endInReplica"] = async () => "unknown",
+  partial: SessionLists["partial"] = [],
 ) {
   const authority = await issueCertificate({ commonName: "authority" });
   const { cert, key } = await issueCertificate({ commonName: NAME }, authority, { names: [NAME] });
@@ -94,7 +98,7 @@ async function replicaWith(
     tls: { cert, key, clientAuthorities: [authority.cert] },
     name: NAME,
     replica: "0a1b2c3d",
-    sessions: { listReplica: async () => listSessions(), endInReplica },
+    sessions: { listReplica: async () => ({ sessions: listSessions(), partial }), endInReplica },
     gateway: {
       limits: defaultLimits,
       timeouts: defaultTimeouts,
@@ -134,6 +138,13 @@ it("more sessions than one answer may have bytes for are listed page by page, ea
   expect(collected).toBe(1);
 });
 
+it("each page names the workers whose sessions are missing", async () => {
+  const partial = [{ worker: 3, problem: "the worker does not answer" }];
+  const all = Array.from({ length: 2 * PEER_PAGE_SESSIONS }, (_, number) => sessionOf(number));
+  const { client, address } = await replicaWith(() => all, undefined, partial);
+  expect(await client.sessions(address)).toMatchObject({ sessions: { length: all.length }, partial });
+});
+
 it("a list that was not kept is collected again, and its pages go on behind the same session", async () => {
   let isFirst = true;
   let collected = 0;
@@ -145,7 +156,7 @@ it("a list that was not kept is collected again, and its pages go on behind the 
       // Behind the first page one session ends, and one begins on a page that was sent already.
       const now = isFirst ? all : [...all.filter(({ id }) => id !== all[1]?.id), sessionOf(1)];
       isFirst = false;
-      return now;
+      return { sessions: now, partial: [] };
     },
     () => nowMs,
   );
@@ -165,9 +176,10 @@ it("few lists are kept at a time, and none for long", async () => {
   let collected = 0;
   const lists = new SessionPages(async () => {
     collected += 1;
-    return Array.from({ length: PEER_PAGE_SESSIONS + 2 }, (_, number) =>
+    const sessions = Array.from({ length: PEER_PAGE_SESSIONS + 2 }, (_, number) =>
       sessionOf(collected * 10_000 + number),
     );
+    return { sessions, partial: [] };
   });
   onTestFinished(() => lists.clear());
   const nexts: string[] = [];

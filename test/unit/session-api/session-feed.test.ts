@@ -47,6 +47,32 @@ describe("changes of the listed sessions", () => {
     expect(feed.sorted()).toHaveLength(1);
   });
 
+  it("do not end the sessions of a worker that does not answer, here or in another replica", async () => {
+    const peer = "10.0.0.1:9";
+    const sessions: AdminSession[] = [
+      { ...row(1), worker: 0 },
+      { ...row(2), worker: 1 },
+      { ...row(3), worker: 0, replica: peer },
+      { ...row(4), worker: 1, replica: peer },
+    ];
+    let lists: Partial<SessionLists> = { sessions };
+    const feed = feedOf(() => lists);
+    await feed.refresh();
+    const version = feed.resourceVersion;
+    const problem = "the worker does not answer";
+    lists = {
+      partial: [
+        { worker: 1, problem },
+        { replica: peer, worker: 0, problem },
+      ],
+    };
+    await feed.refresh();
+    expect(typesAfter(feed, version)).toEqual(["DELETED 1", "DELETED 4"]);
+    lists = {};
+    await feed.refresh();
+    expect(typesAfter(feed, version)).toEqual(["DELETED 1", "DELETED 4", "DELETED 2", "DELETED 3"]);
+  });
+
   it("are forgotten past a bound, and a watch of before gets 410", async () => {
     let count = 0;
     const feed = feedOf(() => ({ sessions: Array.from({ length: count }, (_, index) => row(index)) }));
