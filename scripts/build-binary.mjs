@@ -51,17 +51,18 @@ const assets = Object.fromEntries([
 ]);
 const settings = { main: at("main.js"), output: at("blob"), assets, disableExperimentalSEAWarning: true };
 writeFileSync(at("sea.json"), JSON.stringify(settings));
-execFileSync(process.execPath, ["--experimental-sea-config", at("sea.json")], {
-  stdio: ["ignore", "ignore", "inherit"],
-});
+// Its output matters only if it fails; then the error has it.
+execFileSync(process.execPath, ["--experimental-sea-config", at("sea.json")], { stdio: "pipe" });
 
 copyFileSync(process.execPath, at("node"));
 chmodSync(at("node"), 0o755);
 // Symbols are a seventh of it. Before the injection, which moves what strip looks for.
 execFileSync("strip", [at("node")]);
-await inject(at("node"), "NODE_SEA_BLOB", readFileSync(at("blob")), {
-  sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2",
-});
+await withoutNoteWarnings(() =>
+  inject(at("node"), "NODE_SEA_BLOB", readFileSync(at("blob")), {
+    sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2",
+  }),
+);
 copyFileSync(at("node"), file);
 chmodSync(file, 0o755);
 console.log(`${file}: ${Math.round(statSync(file).size / 2 ** 20)} MiB, ${packages.size} packages`);
@@ -91,6 +92,23 @@ if (first === "--archive") {
     "LICENSES",
   ]);
   console.log(archive);
+}
+
+/** postject warns that stripped notes, which nothing reads, have no name. All else that it says is printed. */
+async function withoutNoteWarnings(work) {
+  const { warn, error } = console;
+  const filtered =
+    (print) =>
+    (...parts) => {
+      if (!/Can't find string offset for section name '\.note/.test(parts.join(" "))) print(...parts);
+    };
+  console.warn = filtered(warn);
+  console.error = filtered(error);
+  try {
+    await work();
+  } finally {
+    Object.assign(console, { warn, error });
+  }
 }
 
 function roles() {

@@ -407,6 +407,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/kubernetes",
     "src/lifecycle",
     "src/legs/agent",
+    "src/net",
     "src/nodes",
     "src/observability",
     "src/probes",

@@ -28,10 +28,11 @@ describe.skipIf(given === undefined && !canBuild)("the single binary (needs Node
   const binary = given ?? path.join(folder, "sluice");
   let demo: RunningDemo;
   beforeAll(async () => {
-    if (given === undefined)
-      execFileSync(process.execPath, [path.join(root, "scripts/build-binary.mjs"), binary], {
-        stdio: "pipe",
-      });
+    if (given === undefined) {
+      const arguments_ = [path.join(root, "scripts/build-binary.mjs"), binary];
+      const { status, stderr } = spawnSync(process.execPath, arguments_, { encoding: "utf8" });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    }
     // What starts programs for tests reads it.
     process.env.SLUICE_BINARY = binary;
     demo = await startDemo();

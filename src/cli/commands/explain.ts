@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { remotePort } from "../flag-readers.ts";
 
-const group = "The session, for the policy's rules";
+const group = "The session, for the verdict";
 
 export const explainFlags = {
   config: { value: "FILE", help: "the GatewayConfiguration", isRequired: true, completes: "file" },
@@ -11,8 +11,18 @@ export const explainFlags = {
     help: "the admin listener of a running gateway, to include what it learned about the node",
   },
   container: { short: "c", value: "NAME", help: "as kubectl -c; default: kubectl's own" },
-  user: { value: "NAME", help: "the user; without one no rule is evaluated", group },
-  group: { value: "NAME", help: "a group of the user", isRepeatable: true, group },
+  namespace: { short: "n", value: "NAME", help: "the namespace; default: the context's, or default", group },
+  kubeconfig: {
+    value: "FILE",
+    help: "the kubeconfig of your credentials; default: kubectl's own",
+    completes: "file",
+    group,
+  },
+  context: { value: "NAME", help: "a context of the kubeconfig", completes: "context", group },
+  as: { value: "USER", help: "the user, instead of the kubeconfig's", group },
+  "as-group": { value: "GROUP", help: "a group of --as", isRepeatable: true, group },
+  user: { value: "NAME", help: "the same as --as", group },
+  group: { value: "NAME", help: "the same as --as-group", isRepeatable: true, group },
   command: {
     value: "ARG",
     help: "an argument of the command; once for each, the program first",
@@ -27,24 +37,31 @@ export const explainFlags = {
 
 export const command = defineCommand({
   usage: [
-    "--config FILE SUBRESOURCE NAMESPACE/POD [flags]",
+    "--config FILE SUBRESOURCE [NAMESPACE/]POD [flags]",
     "--config FILE node/NAME [flags]",
     "--config FILE URL",
   ],
   description:
-    "Shows the path of a request for each kind of client, with the reason; or how sessions reach a node; or which Ingress serves a URL.",
+    "Says first whether a session is allowed, by authorization and policy, for the user of --as or of your kubeconfig; then its path for each kind of client, with the reason. Or how sessions reach a node; or which Ingress serves a URL.",
   operands: [
-    { name: "SUBRESOURCE", help: "exec, attach or portforward", choices: ["exec", "attach", "portforward"] },
-    { name: "NAMESPACE/POD", help: "the pod" },
+    {
+      name: "SUBRESOURCE",
+      help: "exec, attach or portforward; port-forward and cp are understood",
+      choices: ["exec", "attach", "portforward"],
+    },
+    { name: "[NAMESPACE/]POD", help: "the pod" },
     { name: "node/NAME", help: "a node, instead of one session" },
     { name: "URL", help: "http:// or https://, of the Ingresses in cluster.manifests" },
   ],
   flags: explainFlags,
   examples: [
-    { title: "How exec reaches the pod web", line: "sluice explain --config sluice.yaml exec default/web" },
+    {
+      title: "Whether you may exec into the pod web, and how it is reached",
+      line: "sluice explain --config sluice.yaml exec web",
+    },
     {
       title: "Whether the policy lets jane run sh there",
-      line: "sluice explain --config sluice.yaml exec default/web --user jane --command sh --tty --stdin",
+      line: "sluice explain --config sluice.yaml exec default/web --as jane --command sh --tty --stdin",
     },
     {
       title: "How sessions reach a node, as a running gateway sees it",

@@ -1,92 +1,141 @@
 import { StatusError } from "@sluice/client/internal/api/status";
-import { evaluatePolicy, type WantedSession } from "../../access/policy/evaluate-policy.ts";
-import { passingSpellings } from "../../access/policy/other-spellings.ts";
-import { refusalText } from "../../access/policy/require-policy.ts";
+import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { Pod } from "../../api/objects.ts";
+import type { ClusterStore } from "../../cluster/cluster-store.ts";
 import { locate } from "../../cluster/locate.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import { formatDuration } from "../../config/duration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
-import type { PolicyRule, PolicySubresource } from "../../config/sections/policy.ts";
 import { type ClusterSnapshot, snapshotCluster } from "../../kubernetes/component.ts";
 import { declaresWebSocket, modeOf } from "../../nodes/streaming-mode.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 import type { Invocation } from "../command.ts";
 import type { explainFlags } from "../commands/explain.ts";
 import { UsageError } from "../usage-error.ts";
+import { explainAuthorization } from "./explain-authorization.ts";
 import { explainClients } from "./explain-clients.ts";
 import { askAdmin, explainNode } from "./explain-node.ts";
+import { explainPolicy } from "./explain-policy.ts";
 import { explainUrl } from "./explain-url.ts";
+import { authenticatedUser, currentKubeconfig, type ExplainedUser, namedUser } from "./explain-user.ts";
 
 type Values = Invocation<typeof explainFlags>["values"];
 
-/** Flags that policy rules refer to. */
-const SESSION_FLAGS = ["user", "group", "command", "tty", "stdin", "port", "reason"] as const;
+/** Flags about a session, which say nothing about nodes and URLs. */
+const SESSION_FLAGS = [
+  "container",
+  "namespace",
+  "kubeconfig",
+  "context",
+  "as",
+  "as-group",
+  "user",
+  "group",
+  "command",
+  "tty",
+  "stdin",
+  "port",
+  "reason",
+] as const;
+
+/** Flags that only rules read, so that they need a user. */
+const RULE_FLAGS = ["command", "tty", "stdin", "port", "reason"] as const;
 
 /**
- * Prints the destination of a request, the path for each kind of client, and the reasons. Exit code
- * 1 if it would be refused.
+ * Prints the verdict for the named or current user, the destination of a request, and the path for
+ * each kind of client with the reasons. Exit code 1 if it would be refused.
  */
 export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
   const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
   const url = /^https?:\/\//i.test(operands[0] ?? "") && operands.length === 1 ? operands[0] : undefined;
   if (url !== undefined) {
-    refuseIgnored(values, "a URL");
+    refuseIgnored(values, "a URL", ["admin", ...SESSION_FLAGS]);
     return await explainUrl(url, values.config);
   }
-  refuseIgnored(values, nodeName === undefined ? undefined : "a node");
   if (nodeName !== undefined && operands.length === 1) {
+    refuseIgnored(values, "a node", SESSION_FLAGS);
     return await explainNode(nodeName, values.config, values.admin);
   }
-  const { subresource, namespace, pod } = parseTarget(operands);
+  const named = parseTarget(operands);
+  const user = namedUser(values);
+  const current = await currentKubeconfig(values.kubeconfig, values.context);
+  const { kubeconfig } = current ?? {};
+  const contextNamespace = kubeconfig instanceof Error ? undefined : kubeconfig?.namespace;
+  const namespace = namespaceOf(named.namespace, values.namespace) ?? contextNamespace ?? "default";
+  const request = { subresource: named.subresource, namespace, pod: named.pod };
   const configuration = await loadConfiguration(values.config);
-  const request = { subresource, namespace, pod };
-  try {
-    return await snapshotCluster(
-      configuration,
-      (live) => live.lookUp(namespace, pod),
-      (cluster) => explain(request, values, configuration, cluster),
-    );
-  } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
-    process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
-    return 1;
+  const isGiven = values.kubeconfig !== undefined || values.context !== undefined;
+  let explained: ExplainedUser = { user: undefined, problem: "there is no kubeconfig", isRefused: false };
+  if (user !== undefined) explained = { user, source: "--as" };
+  else if (current !== undefined) explained = await authenticatedUser(configuration, current, isGiven);
+  if (explained.user === undefined && !explained.isRefused) {
+    const [flag] = givenOf(values, RULE_FLAGS);
+    if (flag !== undefined) throw new UsageError(`--${flag} needs a user: give --as (${explained.problem})`);
   }
+  return await snapshotCluster(
+    configuration,
+    (live) => live.lookUp(namespace, request.pod),
+    (cluster) => explain(request, values, configuration, cluster, explained),
+  ).catch((error) => refusedWith(error));
 }
 
-/** Refuses flags without effect, because the user meant something by them. Throws UsageError. */
-function refuseIgnored(values: Values, about: "a node" | "a URL" | undefined): void {
-  const others = about === "a URL" ? (["admin", "container"] as const) : (["container"] as const);
-  const given = [...others, ...SESSION_FLAGS].filter((name) => {
+function refusedWith(error: unknown): number {
+  if (!(error instanceof StatusError)) throw error;
+  process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
+  return 1;
+}
+
+function givenOf(values: Values, names: readonly (keyof Values)[]): readonly string[] {
+  return names.filter((name) => {
     const value = values[name];
     return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
   });
-  const [first] = about === undefined ? given.filter((name) => name !== "container") : given;
-  if (first === undefined) return;
-  if (about !== undefined)
+}
+
+/** Refuses flags without effect, because the user meant something by them. Throws UsageError. */
+function refuseIgnored(values: Values, about: string, ignored: readonly (keyof Values)[]): void {
+  const [first] = givenOf(values, ignored);
+  if (first !== undefined)
     throw new UsageError(`--${first} says nothing about ${about}`, { showsUsage: true });
-  if (values.user === undefined)
-    throw new UsageError(`--${first} needs --user: without it no rule is evaluated`);
+}
+
+/** Throws UsageError if both say different namespaces. */
+function namespaceOf(operand: string | undefined, flag: string | undefined): string | undefined {
+  if (operand !== undefined && flag !== undefined && operand !== flag)
+    throw new UsageError(`--namespace ${flag} and ${operand}/ name different namespaces`);
+  return operand ?? flag;
 }
 
 async function explain(
-  session: Parameters<typeof locate>[1],
+  session: Parameters<typeof locate>[1] & { readonly subresource: Subresource },
   values: Values,
-  { kubelet, featureGates, policy }: GatewayConfiguration,
+  configuration: GatewayConfiguration,
   { store, judgeConnect }: ClusterSnapshot,
+  explained: ExplainedUser,
 ): Promise<number> {
+  const { kubelet, featureGates } = configuration;
   const { subresource, namespace, pod } = session;
   const choice = values.container ?? defaultContainerOf(store.getPod(namespace, pod), subresource);
   const request = { ...session, container: choice };
+  const refused = refusedBefore(explained) ?? (await accessText(configuration, store, explained, session));
+  if (refused.isRefused) process.stdout.write(refused.text);
   const target = locate(store, request, {
     preferredAddressTypes: kubelet.preferredAddressTypes,
     defaultKubeletPort: kubelet.port,
   });
+  let { isRefused } = refused;
+  if (!isRefused && explained.user !== undefined) {
+    const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
+    const { name, groups } = explained.user;
+    const wanted = { ...values, ...request, user: name, groups, container: target.container, podLabels };
+    const policy = explainPolicy(configuration.policy.rules, wanted);
+    process.stdout.write(`${policy.text}${refused.text}`);
+    ({ isRefused } = policy);
+  } else if (!isRefused) process.stdout.write(refused.text);
   const { name, host, port, declaredFeatures } = target.node;
   const by = values.container === undefined ? ", kubectl's default" : "";
   const container = target.container === undefined ? "" : `, container ${target.container}${by}`;
   process.stdout.write(
-    `${subresource} ${namespace}/${pod}${container}\n` +
+    `\n${subresource} ${namespace}/${pod}${container}\n` +
       `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n`,
   );
   const verdict = await judgeConnect(request);
@@ -96,12 +145,34 @@ async function explain(
   const learned = values.admin === undefined ? undefined : await askAdmin(values.admin, name);
   const capability = learned?.capability ?? declared;
   process.stdout.write(explainClients(subresource, capability, featureGates, verdict?.reason));
-  if (values.user === undefined) return 0;
-  const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
-  const wanted = { ...request, ...values, user: values.user, container: target.container, podLabels };
-  const { text, isRefused } = explainPolicy(policy.rules, wanted);
-  process.stdout.write(`\n${text}`);
   return isRefused ? 1 : 0;
+}
+
+/** What the gateway says before it authorizes; undefined if it knows the user. */
+function refusedBefore(explained: ExplainedUser): AccessText | undefined {
+  if (explained.user !== undefined) return undefined;
+  const { problem, isRefused } = explained;
+  const text = isRefused
+    ? `refused with 401: ${problem}\n`
+    : `no verdict: ${problem}; --as NAME evaluates the rules for a user\n`;
+  return { text, isRefused };
+}
+
+interface AccessText {
+  readonly text: string;
+  readonly isRefused: boolean;
+}
+
+async function accessText(
+  configuration: GatewayConfiguration,
+  store: ClusterStore,
+  explained: ExplainedUser,
+  session: { readonly namespace: string; readonly pod: string; readonly subresource: Subresource },
+): Promise<AccessText> {
+  if (explained.user === undefined) throw new Error("a user is known here");
+  const { text, isRefused } = await explainAuthorization(configuration, store, explained.user, session);
+  const { name, groups } = explained.user;
+  return { text: `${text}\nuser ${name} in ${groups.join(", ")}, by ${explained.source}\n`, isRefused };
 }
 
 /**
@@ -118,79 +189,31 @@ function defaultContainerOf(pod: Pod | undefined, subresource: Subresource): str
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
+/** Streaming subresources by the words that people use for them. */
+const VERBS: Readonly<Record<string, Subresource>> = {
+  exec: "exec",
+  attach: "attach",
+  portforward: "portforward",
+  "port-forward": "portforward",
+  cp: "exec",
+};
+
 function parseTarget(operands: readonly string[]): {
-  subresource: Subresource;
-  namespace: string;
-  pod: string;
+  readonly subresource: Subresource;
+  readonly namespace: string | undefined;
+  readonly pod: string;
 } {
-  const [subresource, target, ...more] = operands;
-  const [namespace, pod, ...rest] = (target ?? "").split("/");
-  const isKnown = subresource === "exec" || subresource === "attach" || subresource === "portforward";
-  if (!isKnown || !namespace || !pod || more.length > 0 || rest.length > 0) {
-    throw new UsageError("SUBRESOURCE and NAMESPACE/POD, or node/NAME, or a URL, are needed");
+  const [verb = "", target = "", ...more] = operands;
+  const parts = target.split("/");
+  const [pod = "", namespace] = parts.toReversed();
+  const subresource = VERBS[verb];
+  if (verb !== "" && subresource === undefined) {
+    const nearest = nearestName(verb, Object.keys(VERBS));
+    const advice =
+      nearest === undefined ? "use exec, attach or portforward" : `did you mean ${JSON.stringify(nearest)}?`;
+    throw new UsageError(`unknown subresource ${JSON.stringify(verb)}; ${advice}`, { showsUsage: true });
   }
+  if (subresource === undefined || pod === "" || namespace === "" || more.length > 0 || parts.length > 2)
+    throw new UsageError("SUBRESOURCE and [NAMESPACE/]POD, or node/NAME, or a URL, are needed");
   return { subresource, namespace, pod };
-}
-
-/** A session as the command line describes it. */
-export interface DescribedSession {
-  readonly user: string;
-  readonly group?: readonly string[] | undefined;
-  readonly namespace: string;
-  readonly podLabels: Readonly<Record<string, string>>;
-  readonly container: string | undefined;
-  readonly subresource: PolicySubresource;
-  readonly command?: readonly string[] | undefined;
-  readonly tty?: boolean | undefined;
-  readonly stdin?: boolean | undefined;
-  readonly port?: readonly number[] | undefined;
-  readonly reason?: string | undefined;
-}
-
-/** Names the policy rule that decides about the session, and its verdict. */
-export function explainPolicy(
-  rules: readonly PolicyRule[],
-  described: DescribedSession,
-): { readonly text: string; readonly isRefused: boolean } {
-  const { group = [], command = [], tty = false, stdin = false, port, reason = "" } = described;
-  const base = { ...described, groups: ["system:authenticated", ...group], command, tty, stdin, reason };
-  const wanted = base;
-  // kubectl requests each port separately while it runs, so policy judges each one.
-  const ports = port ?? [];
-  const lines =
-    ports.length === 0
-      ? [lineFor(rules, { ...wanted, ports: undefined })]
-      : ports.map((port) => lineFor(rules, { ...wanted, ports: [port] }, `port ${port}: `));
-  return {
-    text: lines.map(({ text }) => `${text}\n`).join(""),
-    isRefused: lines.some(({ isRefused }) => isRefused),
-  };
-}
-
-function lineFor(rules: readonly PolicyRule[], wanted: WantedSession, prefix = "") {
-  const verdict = evaluatePolicy(rules, wanted);
-  if (verdict.type === "refused") {
-    const text = `${prefix}refused with 403: ${refusalText(verdict.rule, verdict.cause)}`;
-    const passing = passingSpellings(rules, wanted).map((command) => JSON.stringify(command));
-    if (passing.length === 0) return { isRefused: true, text };
-    return {
-      isRefused: true,
-      text: `${text}\nthe same by another spelling is allowed: ${passing.join(", ")}`,
-    };
-  }
-  const { rule } = verdict;
-  if (verdict.type === "by-port") {
-    const text = `${prefix}policy rule ${JSON.stringify(verdict.rule.name)} decides by port: give --port`;
-    return { isRefused: false, text };
-  }
-  if (rule === undefined) return { isRefused: false, text: `${prefix}allowed: no policy rule matches` };
-  const { maxDurationMs, idleTimeoutMs } = rule;
-  const limits = [
-    ...(maxDurationMs === undefined ? [] : [`for at most ${formatDuration(maxDurationMs)}`]),
-    ...(idleTimeoutMs === undefined ? [] : [`idle for at most ${formatDuration(idleTimeoutMs)}`]),
-  ];
-  return {
-    isRefused: false,
-    text: `${prefix}allowed: ${[`policy rule ${JSON.stringify(rule.name)} decides`, ...limits].join(", ")}`,
-  };
 }

@@ -116,13 +116,21 @@ export async function run({ values, operands }: Invocation<typeof checkConfigFla
   const files = [...operands, ...values.filename, ...values.config];
   if (files.length === 0) throw new UsageError("-f FILE is required", { showsUsage: true });
   let hasProblems = false;
-  for (const file of files) {
+  const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     try {
-      process.stdout.write(`${file}: ${await check(file, gates, values)}\n`);
+      return await work();
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       hasProblems = true;
       process.stderr.write(`${maskControls(error.message)}\n`);
+      return undefined;
+    }
+  };
+  for (const file of files) {
+    const parts = (await attempt(() => partsOf(file))) ?? [];
+    for (const part of parts) {
+      const described = await attempt(() => check(part, gates, values));
+      if (described !== undefined) process.stdout.write(`${part.name}: ${described}\n`);
     }
   }
   return hasProblems ? 2 : 0;
@@ -130,30 +138,47 @@ export async function run({ values, operands }: Invocation<typeof checkConfigFla
 
 type CheckValues = Pick<Invocation<typeof checkConfigFlags>["values"], "old" | "syntax">;
 
-/** Describes the file if it is valid. Checks a configuration's manifests, too. */
-async function check(path: string, gates: FeatureGates, { old, syntax }: CheckValues): Promise<string> {
+/** What is checked by itself: a configuration, or the manifests of a file or folder. */
+interface Part {
+  readonly name: string;
+  readonly configuration?: string;
+  readonly manifests: readonly ManifestFile[];
+}
+
+/** A folder may hold configurations beside manifests. Throws ConfigurationError for empty files. */
+async function partsOf(path: string): Promise<readonly Part[]> {
   const files = await readManifestFiles([path]);
   if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");
   const empty = files.filter(({ text }) => EMPTY_FILE.test(text));
   if (empty.length > 0) throw nothingIn(empty[0]?.name ?? path, 1, "the file holds no object");
-  const [first] = files;
-  if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
-    const configuration = await loadConfiguration(path);
-    const { cluster, featureGates, namedFiles, policy } = configuration;
-    if (syntax) return `a valid ${CONFIGURATION_KIND}; the files that it names were not read`;
-    await checkNamedFiles(namedFiles);
-    const warnings = [
-      ...configurationWarnings(configuration),
-      ...(await expiryWarnings(namedFiles)),
-      ...policyWarnings(policy.rules),
-    ];
-    for (const warning of warnings) process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
-    const own = configuration.listeners.ingress ?? OWN_CLASSES;
-    const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, [], own);
-    return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
+  const configurations = files.filter(({ text }) => isConfiguration(text));
+  const manifests = files.filter((file) => !configurations.includes(file));
+  return [
+    ...configurations.map(({ name }) => ({ name, configuration: name, manifests: [] })),
+    ...(manifests.length > 0 ? [{ name: path, manifests }] : []),
+  ];
+}
+
+/** Describes the part if it is valid. Checks a configuration's manifests, too. */
+async function check(part: Part, gates: FeatureGates, { old, syntax }: CheckValues): Promise<string> {
+  const { configuration: path, manifests } = part;
+  if (path === undefined) {
+    const objects = manifestsOf(manifests, gates, await readManifestFiles(old), OWN_CLASSES);
+    return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
   }
-  const objects = manifestsOf(files, gates, await readManifestFiles(old), OWN_CLASSES);
-  return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
+  const configuration = await loadConfiguration(path);
+  const { cluster, featureGates, namedFiles, policy } = configuration;
+  if (syntax) return `a valid ${CONFIGURATION_KIND}; the files that it names were not read`;
+  await checkNamedFiles(namedFiles);
+  const warnings = [
+    ...configurationWarnings(configuration),
+    ...(await expiryWarnings(namedFiles)),
+    ...policyWarnings(policy.rules),
+  ];
+  for (const warning of warnings) process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
+  const own = configuration.listeners.ingress ?? OWN_CLASSES;
+  const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, [], own);
+  return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
 }
 
 /** Warns about rules whose commands match less, or more, than they seem to. */
@@ -202,6 +227,12 @@ function gatesOf(flag: string): FeatureGates {
   }
 }
 
+/** By its first level alone: a ConfigMap may hold a configuration as text. */
 function isConfiguration(text: string): boolean {
-  return new RegExp(`^kind:\\s*["']?${CONFIGURATION_KIND}\\b`, "m").test(text);
+  if (!/^\s*\{/.test(text)) return new RegExp(`^kind:\\s*["']?${CONFIGURATION_KIND}\\b`, "m").test(text);
+  try {
+    return (JSON.parse(text) as { kind?: unknown }).kind === CONFIGURATION_KIND;
+  } catch {
+    return new RegExp(`\\bkind["']?\\s*:\\s*["']?${CONFIGURATION_KIND}\\b`).test(text);
+  }
 }

@@ -30,8 +30,8 @@ async function explain(annotations: Readonly<Record<string, string>>, ...args: s
     printed += String(text);
     return true;
   });
-  const code = await runCommand("explain", ["--config", files.configurationFile, ...args]);
-  return { code, first: printed.split("\n")[0] };
+  const code = await runCommand("explain", ["--config", files.configurationFile, "--as", "jane", ...args]);
+  return { code, line: printed.split("\n").find((line) => /^(?:exec|portforward|refused) /.test(line)) };
 }
 
 const ANNOTATION = "kubectl.kubernetes.io/default-container";
@@ -49,17 +49,17 @@ describe("sluice explain of a pod with several containers", () => {
     ],
     ["the one of -c", { [ANNOTATION]: "proxy" }, ["-c", "app"], "container app"],
   ])("takes %s", async (_, annotations, args, container) => {
-    const { code, first } = await explain(annotations, "exec", "default/several", ...args);
-    expect(first).toBe(`exec default/several, ${container}`);
+    const { code, line } = await explain(annotations, "exec", "default/several", ...args);
+    expect(line).toBe(`exec default/several, ${container}`);
     expect(code).toBe(0);
   });
 
   it("needs none for port-forward, and refuses one that is not there", async () => {
-    expect((await explain({}, "portforward", "default/several")).first).toBe("portforward default/several");
+    expect((await explain({}, "portforward", "default/several")).line).toBe("portforward default/several");
     files?.remove();
     expect(await explain({}, "exec", "default/several", "-c", "nosuch")).toEqual({
       code: 1,
-      first: "refused with 400: container nosuch is not valid for pod several",
+      line: "refused with 400: container nosuch is not valid for pod several",
     });
   });
 });

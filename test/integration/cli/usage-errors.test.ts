@@ -143,7 +143,13 @@ it.each([
   [["conformance"], "--pod NAMESPACE/NAME[/CONTAINER] is required"],
   [["conformance", "--list", "--json", "x"], "--json"],
   [["load", "http", "/", "--", "command"], "unexpected"],
-  [["explain", "--config", "x", "exec", "default/web", "--group", "dev"], "--user"],
+  [["explain", "--config", "x", "exec", "default/web", "--group", "dev"], "--as"],
+  [["explain", "--config", "x", "exce", "web"], 'did you mean "exec"?'],
+  [["explain", "--config", "x", "portforwrd", "web"], 'did you mean "portforward"?'],
+  [["explain", "--config", "x", "run", "web"], "use exec, attach or portforward"],
+  [["explain", "--config", "x", "-n", "a", "exec", "b/web"], "different namespaces"],
+  [["explain", "--config", "x", "--as", "a", "--user", "b", "exec", "web"], "different users"],
+  [["explain", "--config", "x", "node/one", "--as", "jane"], "--as says nothing"],
   [["explain", "--config", "x", "node/one", "-c", "main"], "--container"],
 ] as const)("%j: the nearest right line", async (args, words) => {
   expect(await expectUsageError(args, args[0])).toContain(words);

@@ -42,7 +42,9 @@ describe("the rules for Prometheus", () => {
     const { monitoring } = parse(read("deploy/chart/values.yaml"));
     expect(monitoring.prometheusRule.runbookURL).toBe(RUNBOOKS);
     const named = [...page.matchAll(/\bdeploy\/[\w./-]+\w/g)].map(([file]) => file);
-    expect(named).toEqual(expect.arrayContaining(["deploy/prometheus/rules.yaml", "deploy/grafana"]));
+    expect(named).toEqual(
+      expect.arrayContaining(["deploy/prometheus/rules.yaml", "deploy/chart/files/dashboards"]),
+    );
     for (const file of named)
       expect(existsSync(new URL(`../../../${file}`, import.meta.url)), file).toBe(true);
     const { rule_files: loaded } = parse(read("deploy/docker/prometheus.yml")) as { rule_files: string[] };

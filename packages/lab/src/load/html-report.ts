@@ -5,7 +5,7 @@ import { embeddedText, isSingleBinary } from "@sluice/client/internal/config/own
 import { escapeHtml, htmlPage } from "./html-page.ts";
 import { upperUs } from "./latency-counts.ts";
 import type { LoadReport } from "./load-report.ts";
-import { summaryText } from "./summary-text.ts";
+import { measuredText, summaryText } from "./summary-text.ts";
 
 /** One self-contained page with the plotting library; it makes no requests. */
 export async function htmlReport(report: LoadReport): Promise<string> {
@@ -16,7 +16,7 @@ export async function htmlReport(report: LoadReport): Promise<string> {
     `<h1>sluice load: ${escapeHtml(report.plan.kind)} over ${escapeHtml(report.plan.protocol)}</h1>
 <p>${escapeHtml(planText(report))}</p>
 <pre>${escapeHtml(summaryText(report))}</pre>
-<h2>Latency of messages over time</h2>
+${thresholdTable(report.thresholds)}<h2>Latency of messages over time</h2>
 <div class="plot" id="heat-message"></div>
 <h2>Latency until the first byte of a session over time</h2>
 <div class="plot" id="heat-firstByte"></div>
@@ -55,9 +55,19 @@ async function readPlotFile(name: string): Promise<string> {
   return readFile(file, "utf8");
 }
 
+/** Below this share of a second the last one would draw a fall of throughput that was none. */
+const WHOLE_SECOND_MS = 950;
+
+/** The seconds to draw: the run's last one only if it is whole, or the only one. */
+export function wholeSeconds(perSecond: LoadReport["perSecond"]): LoadReport["perSecond"] {
+  const last = perSecond.at(-1);
+  if (last === undefined || perSecond.length === 1) return perSecond;
+  return last.untilMs - last.second * 1_000 < WHOLE_SECOND_MS ? perSecond.slice(0, -1) : perSecond;
+}
+
 /** The page's data, with bucket bounds in milliseconds so that the page needs no bucket arithmetic. */
 function dataOf({ perSecond }: LoadReport): unknown {
-  return perSecond.map(({ latencies, ...second }) => ({
+  return wholeSeconds(perSecond).map(({ latencies, ...second }) => ({
     ...second,
     latencies: Object.fromEntries(
       Object.entries(latencies).map(([name, latency]) => [
@@ -81,6 +91,17 @@ function planText({ plan, startedAt, seconds }: LoadReport): string {
       ? `${plan.arrivalsPerSecond} new sessions per second`
       : `${plan.sessions} sessions`;
   return `${startedAt}, ${seconds} s: ${sessions}, direction ${plan.direction}, messages of ${plan.messageBytes} bytes, ${rate}${inFlight}. Latencies count from when something was due, not from when it was sent.`;
+}
+
+function thresholdTable(thresholds: LoadReport["thresholds"]): string {
+  if (thresholds.length === 0) return "";
+  const rows = thresholds.map((judged) => {
+    const verdict = judged.isMet ? "pass" : "fail";
+    return `<tr class="${verdict}"><td>${verdict}</td><td>${escapeHtml(judged.text)}</td><td class="number">${escapeHtml(measuredText(judged))}</td></tr>`;
+  });
+  return `<h2>Thresholds</h2>
+<table><tr><th></th><th>threshold</th><th>measured</th></tr>${rows.join("")}</table>
+`;
 }
 
 function errorTable({ errors }: LoadReport): string {

@@ -51,12 +51,17 @@ export function thresholdLines(thresholds: readonly JudgedThreshold[]): string[]
   const width = Math.max(...thresholds.map(({ text }) => text.length));
   return [
     "thresholds",
-    ...thresholds.map((judged) => {
-      const value = judged.value === null ? "nothing was measured" : FORMATS[judged.unit](judged.value);
-      return `  ${judged.isMet ? "met   " : "FAILED"}  ${judged.text.padEnd(width)}  ${value}`;
-    }),
+    ...thresholds.map(
+      (judged) =>
+        `  ${judged.isMet ? "pass" : "FAIL"}  ${judged.text.padEnd(width)}  ${measuredText(judged)}`,
+    ),
     "",
   ];
+}
+
+/** A threshold's measured value, with its unit. */
+export function measuredText({ value, unit }: JudgedThreshold): string {
+  return value === null ? "nothing was measured" : FORMATS[unit](value);
 }
 
 const FORMATS: Readonly<Record<JudgedThreshold["unit"], (value: number) => string>> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type DescribedSession, explainPolicy } from "../../../../src/cli/explain/explain.ts";
+import { type DescribedSession, explainPolicy } from "../../../../src/cli/explain/explain-policy.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
 
 const rules = [
@@ -23,7 +23,14 @@ function explain(described: Partial<DescribedSession>) {
     policy: { rules },
   };
   const { policy } = parseConfiguration(JSON.stringify(configuration), "f.json");
-  const base = { user: "u", namespace: "ns", podLabels: {}, container: "main", subresource: "exec" } as const;
+  const base = {
+    user: "u",
+    groups: ["system:authenticated"],
+    namespace: "ns",
+    podLabels: {},
+    container: "main",
+    subresource: "exec",
+  } as const;
   return explainPolicy(policy.rules, { ...base, ...described });
 }
 
@@ -35,8 +42,8 @@ describe("explain says which rule decides", () => {
       false,
     ],
     [{ command: ["ls"] }, "allowed: no policy rule matches", false],
-    [{ group: ["ops"], reason: "x" }, 'allowed: policy rule "why" decides', false],
-    [{ group: ["ops"] }, 'refused with 403: policy rule "why" requires a reason, ', true],
+    [{ groups: ["ops"], reason: "x" }, 'allowed: policy rule "why" decides', false],
+    [{ groups: ["ops"] }, 'refused with 403: policy rule "why" requires a reason, ', true],
     [{ tty: true, stdin: true }, 'refused with 403: policy rule "no-tty" denies it: use a debug pod', true],
     [
       { tty: true, stdin: true, command: ["rm"] },

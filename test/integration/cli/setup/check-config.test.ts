@@ -106,6 +106,27 @@ cluster: { manifests: [not-there.yaml] }
     expect(out.split("\n")).toHaveLength(4);
   });
 
+  it("takes a folder that holds configurations beside manifests, and says every problem of each", async () => {
+    const kind = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };
+    const json = file("b-gateway.json", JSON.stringify({ ...kind, cluster: { manifests: ["pod.yaml"] } }));
+    const yaml = file("a-gateway.yaml", "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n");
+    file("pod.yaml", podWithProbe("{ tcpSocket: { port: 80 } }"));
+    const embedded =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n  g: |\n    kind: GatewayConfiguration\n";
+    file("map.yaml", embedded);
+    expect(await runCommand("check-config", [folder])).toBe(0);
+    expect(out).toContain(`${yaml}: a valid GatewayConfiguration, with 0 objects in its manifests\n`);
+    expect(out).toContain(`${json}: a valid GatewayConfiguration, with 1 objects in its manifests\n`);
+    expect(out).toContain(`${folder}: 1 valid object\n`);
+    out = "";
+    file("b-gateway.json", JSON.stringify({ ...kind, clustr: {} }));
+    file("pod.yaml", podWithProbe("{ tcpSocket: { port: 70000 } }"));
+    expect(await runCommand("check-config", [folder])).toBe(2);
+    expect(out).toBe(`${yaml}: a valid GatewayConfiguration, with 0 objects in its manifests\n`);
+    expect(err).toContain("clustr");
+    expect(err).toContain("70000");
+  });
+
   it("--syntax reads no file that it names", async () => {
     const named = file("gateway.yaml", text);
     expect(await runCommand("check-config", [named])).toBe(2);

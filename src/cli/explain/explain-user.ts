@@ -1,0 +1,94 @@
+import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { certificatesOf } from "@sluice/client/internal/config/key-pair";
+import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
+import { CredentialsError } from "@sluice/client/internal/kubernetes/credentials-error";
+import { type Kubeconfig, loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import { kubeconfigFileNames } from "@sluice/client/internal/kubernetes/kubeconfig-files";
+import type { PeerCertificates } from "../../access/authn/authenticator.ts";
+import { CertificateAuthority } from "../../access/authn/certificate-authority.ts";
+import { buildAuthenticator } from "../../access/authn/component.ts";
+import type { UserInfo } from "../../access/user-info.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
+import { Metrics } from "../../observability/metrics.ts";
+import { UsageError } from "../usage-error.ts";
+
+/** The user that the configuration knows by a kubeconfig's credentials, or why it knows none. */
+export type ExplainedUser =
+  | { readonly user: UserInfo; readonly source: string }
+  | { readonly user: undefined; readonly problem: string; readonly isRefused: boolean };
+
+interface UserFlags {
+  readonly as: string | undefined;
+  readonly user: string | undefined;
+  readonly "as-group": readonly string[];
+  readonly group: readonly string[];
+}
+
+/** The named user with the named groups; undefined if none is named. Throws UsageError. */
+export function namedUser(flags: UserFlags): UserInfo | undefined {
+  if (flags.as !== undefined && flags.user !== undefined && flags.as !== flags.user)
+    throw new UsageError("--as and --user name different users; they are the same flag");
+  const name = flags.as ?? flags.user;
+  const groups = [...flags["as-group"], ...flags.group];
+  if (name !== undefined) return { name, uid: "", groups: [...groups, "system:authenticated"], extra: {} };
+  if (groups.length > 0) throw new UsageError("--as-group needs --as");
+  return undefined;
+}
+
+/** The kubeconfig that kubectl would use; undefined if none is given and there is none. */
+export async function currentKubeconfig(
+  file: string | undefined,
+  context: string | undefined,
+): Promise<{ readonly name: string; readonly kubeconfig: Kubeconfig | Error } | undefined> {
+  const [name] = await kubeconfigFileNames(file, process.env);
+  if (name === undefined && context === undefined) return undefined;
+  try {
+    return { name: name ?? "", kubeconfig: await loadKubeconfig(file, { context }) };
+  } catch (error) {
+    const isGiven = file !== undefined || context !== undefined;
+    if (isGiven || !(error instanceof ConfigurationError || error instanceof CredentialsError)) throw error;
+    return { name: name ?? "", kubeconfig: error };
+  }
+}
+
+/** Authenticates as the gateway would. A refusal counts only if the kubeconfig was given (`isGiven`). */
+export async function authenticatedUser(
+  configuration: GatewayConfiguration,
+  { name, kubeconfig }: { readonly name: string; readonly kubeconfig: Kubeconfig | Error },
+  isGiven: boolean,
+): Promise<ExplainedUser> {
+  if (kubeconfig instanceof Error)
+    return { user: undefined, problem: kubeconfig.message.split("\n")[0] ?? "", isRefused: false };
+  const logger = { ...SILENT, child: () => logger };
+  const upstreams = new UpstreamTlsFiles({ logger });
+  const metrics = new Metrics({ withProcessMetrics: false });
+  const built = await buildAuthenticator(configuration, metrics, logger, upstreams);
+  try {
+    const headers = await kubeconfig.headers();
+    const peer = await peerOf(kubeconfig, configuration.authentication.clientCAFile);
+    const user = await built.authenticator.authenticate({ headers, peer });
+    if (user !== undefined) return { user, source: name };
+    const problem = `this configuration does not know the user of ${name}`;
+    return { user: undefined, problem, isRefused: isGiven };
+  } finally {
+    await built.stop();
+    upstreams.stop();
+  }
+}
+
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** The client's certificates as a TLS handshake would show them. */
+async function peerOf(
+  { tls }: Kubeconfig,
+  authorityFile: string | undefined,
+): Promise<PeerCertificates | undefined> {
+  if (tls.certificate === undefined) return undefined;
+  const [leaf, ...intermediates] = certificatesOf(tls.certificate.toString());
+  if (leaf === undefined) return undefined;
+  const peer = { leaf, intermediates, isVerified: true };
+  if (authorityFile === undefined) return { ...peer, isVerified: false };
+  const authority = new CertificateAuthority(await readNamedFile(authorityFile));
+  return { ...peer, isVerified: authority.hasIssued(peer) };
+}
