@@ -84,6 +84,16 @@ export function charts(cells) {
   return drawn;
 }
 
+/** Lines over a count, both axes logarithmic: what grows as a power of the count is straight. */
+export function powerChart(title, unit, countName, lines) {
+  return svg({
+    title: { text: title, textStyle: { fontSize: 15 } },
+    xAxis: { type: "log", logBase: 2, name: countName },
+    yAxis: { type: "log", name: unit, min: "dataMin", max: "dataMax" },
+    series: lines.map(({ name, points }) => ({ type: "line", name, data: points })),
+  });
+}
+
 function growthChart(points) {
   const line = (name, key, divisor, yAxisIndex) => ({
     ...{ type: "line", name, yAxisIndex, showSymbol: false },

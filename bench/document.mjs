@@ -23,7 +23,7 @@ export function writeDocument(results) {
   writeFileSync(DOCUMENT, `${text.slice(0, begin + BEGIN.length)}\n\n${body}\n\n${text.slice(end)}`);
 }
 
-function machineText(cells) {
+export function machineText(cells) {
   const days = cells.map(({ measuredAt }) => measuredAt.slice(0, 10)).sort();
   const [{ machine }] = cells;
   const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
@@ -37,7 +37,7 @@ function machineText(cells) {
 | figures | median (minimum-maximum); contenders take turns |`;
 }
 
-const table = (head, rows) =>
+export const table = (head, rows) =>
   [head, ...rows]
     .map((row) => `| ${row.join(" | ")} |`)
     .toSpliced(1, 0, `${"|---".repeat(head.length)}|`)

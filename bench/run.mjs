@@ -1,19 +1,21 @@
-// `npm run bench [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]
+// `npm run bench [-- growth] [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]
 // [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
 // keeps them in results/bench.json and writes the tables and charts of docs/evidence/performance.md from there. See README.md.
 import { parseArgs } from "node:util";
 import { competeWith, contenders, nodeOf } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";
+import { writeGrowthDocument } from "./growth-document.mjs";
 import { baseOf, Lab } from "./lab.mjs";
 import { machine, nodeVersion } from "./machine.mjs";
 import { hasGo } from "./peer-programs.mjs";
 import { Progress } from "./progress.mjs";
 import { keepCell, openResults } from "./results.mjs";
-import { suite } from "./suite.mjs";
+import { growthSuite, suite } from "./suite.mjs";
 import { linesOfCell } from "./text.mjs";
 import { figures, measure } from "./workloads.mjs";
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     quick: { type: "boolean", default: false },
     full: { type: "boolean", default: false },
@@ -26,7 +28,13 @@ const { values } = parseArgs({
     "against-flags": { type: "string" },
   },
 });
-const MUST_BE_RIGHT = new Set(["pipe", "sluice", "sluice-traced", "sluice-traced-all", "kubernetes"]);
+const isGrowth = positionals.join() === "growth";
+if (positionals.length > 0 && !isGrowth)
+  throw new Error(`${positionals.join(" ")}: growth is the one suite with a name`);
+/** With hundreds of sessions the pipe, and client-go before Kubernetes' handlers, give up now and then. */
+const MUST_BE_RIGHT = new Set(
+  isGrowth ? ["sluice"] : ["pipe", "sluice", "sluice-traced", "sluice-traced-all", "kubernetes"],
+);
 const size = values.quick ? "quick" : values.full ? "full" : "default";
 const otherNode =
   values.node === undefined ? undefined : { path: values.node, version: nodeVersion(values.node) };
@@ -51,7 +59,7 @@ const inCell = (names) =>
         if (baseOf(name) === "sluice") return [name, name.replace("sluice", "sluice-other")];
         return baseOf(name) === "pipe" ? [name] : [];
       });
-const cells = suite(size, { repeat: Number(values.repeat) })
+const cells = (isGrowth ? growthSuite : suite)(size, { repeat: Number(values.repeat) })
   .filter(({ id }) => pattern.test(id))
   // Only Kubernetes' own node speaks WebSocket here.
   .filter(({ plan }) => hasGo() || (plan !== "WebSocket pass-through" && nodeOf(plan) === "SPDY"))
@@ -64,7 +72,10 @@ for (const [name, reason] of absent) console.log(`without ${name}: ${reason}`);
 
 const command = `npm run bench${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}`;
 const lab = await Lab.open(otherNode?.path);
-const results = openResults(values.json ?? (values.against ? "against" : values.quick ? "quick" : "bench"));
+const ownResults = isGrowth ? "growth" : "bench";
+const results = openResults(
+  values.json ?? (values.against ? "against" : values.quick ? "quick" : ownResults),
+);
 const progress = new Progress(cells);
 const failures = [];
 /** Contenders that have carried BYTES_TO_WARM_UP, as `name direction`; of those that run now. */
@@ -81,7 +92,10 @@ for (const cell of cells) {
   previous = cell;
   try {
     const kept = await measureCell(cell);
-    keepCell(results, { ...kept, command: `npm run bench -- --only '^${cell.id}$'` });
+    keepCell(results, {
+      ...kept,
+      command: `npm run bench -- ${isGrowth ? "growth " : ""}--only '^${cell.id}$'`,
+    });
     progress.print(linesOfCell(kept));
   } catch (error) {
     failures.push(`${cell.id}: ${error.message}`);
@@ -91,7 +105,8 @@ for (const cell of cells) {
 }
 progress.end();
 await lab.clear();
-if (results.name === "bench" && values.against === undefined) writeDocument(results);
+if (results.name === ownResults && values.against === undefined)
+  (isGrowth ? writeGrowthDocument : writeDocument)(results);
 for (const failure of failures) console.error(`FAILED ${failure}`);
 console.log(`${cells.length - failures.length} of ${cells.length} cells; ${command}`);
 process.exit(failures.length === 0 ? 0 : 1);

@@ -219,3 +219,41 @@ export function suite(size, { repeat }) {
   });
   return cells;
 }
+
+/** Sessions of each point of a curve; the first is what the exponents start from when it is not 1: one session is one core's. */
+const POINTS = [1, 8, 64, 256];
+
+/** The curves of `npm run bench -- growth`: what a GiB, and an echo, cost as sessions grow. Its document is of growth-document.mjs. */
+export function growthSuite(size, { repeat }) {
+  const isQuick = size === "quick";
+  const common = { rounds: isQuick ? 1 : repeat, repeat: isQuick ? 1 : repeat, contenders: three };
+  const bulk = (plan, encryption, sessions) => ({
+    id: `growth/${plan}/${encryption}/download/${sessions}`,
+    ...common,
+    ...{ kind: "bulk", plan, encryption, direction: "download", sessions, writeBytes: 32 * KIB },
+    // 4 MiB a session at least: less measures set-ups.
+    bytes: isQuick ? sessions * MIB : Math.max(512, sessions * 4) * MIB,
+    warmUpBytes: isQuick ? sessions * MIB : BYTES_TO_WARM_UP,
+  });
+  const echo = (bulkSessions) => ({
+    id: `growth/echo beside bulk/TLS/${bulkSessions}`,
+    ...common,
+    ...{
+      kind: "echo under load",
+      plan: "translate",
+      encryption: "TLS",
+      bulkSessions,
+      sessions: bulkSessions,
+    },
+    ...{ rounds: 2000, within: isQuick ? "500ms" : "3s" },
+  });
+  const curves = [
+    ["translate", "TLS"],
+    ["pass-through", "TLS"],
+    ["translate", "plain"],
+  ];
+  return [
+    ...curves.flatMap(([plan, encryption]) => POINTS.map((sessions) => bulk(plan, encryption, sessions))),
+    ...[1, 8, 32].map(echo),
+  ];
+}
