@@ -9,7 +9,10 @@ import { boundAdminConnections } from "./admin-connections.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
-/** One running session as `/debug/sessions` and the page show it: no command line, no header, no payload. */
+/**
+ * One running session as `/debug/sessions` and the page show it: no command line, no header but
+ * User-Agent, no payload.
+ */
 export interface AdminSession {
   readonly id: string;
   readonly subresource: string;
@@ -20,8 +23,11 @@ export interface AdminSession {
   readonly requestedBy?: string;
   /** Absent: it has none, or the replica is of an older release. */
   readonly container?: string;
+  readonly ephemeral?: true;
   readonly tty?: boolean;
   readonly stdin?: boolean;
+  readonly client?: { readonly address: string; readonly agent: string };
+  readonly protocol?: string;
   readonly plan: { readonly kind: string; readonly reason: string };
   readonly startedAt: Date;
   /** Which of several worker processes carries it. */

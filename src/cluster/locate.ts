@@ -34,6 +34,8 @@ export interface StreamingTarget {
   readonly podUid?: string | undefined;
   /** Undefined for port-forward, which addresses only pods. */
   readonly container: string | undefined;
+  /** The container is an ephemeral one, as `kubectl debug` adds. */
+  readonly isEphemeral?: boolean;
   readonly node: NodeEndpoint;
 }
 
@@ -73,6 +75,7 @@ export function locate(
     pod: podName,
     podUid: pod.metadata.uid,
     container,
+    isEphemeral: pod.spec.ephemeralContainers?.some(({ name }) => name === container) === true,
     node: nodeEndpointOf(node, options),
   };
 }

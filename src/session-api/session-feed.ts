@@ -7,22 +7,28 @@ import { type StreamingSession, streamingSessionOf } from "./streaming-session.t
 export const WATCH_PERIOD_MS = 1_000;
 /** At most this part of the time is spent on lists for watches: longer lists come less often. */
 const WATCH_SHARE = 0.1;
-/** Begins and ends that watches may still ask for. Past it: 410, and the client lists again. */
+/** A session that carries bytes is reported to watches as modified, but not again within this time. */
+export const MODIFIED_PERIOD_MS = 10_000;
+/** Sessions that one list reports as modified. Past it the next list does, those that wait longest first. */
+export const MAX_MODIFIED_AT_ONCE = 500;
+/** Changes that watches may still ask for. Past it: 410, and the client lists again. */
 export const MAX_REMEMBERED_CHANGES = 20_000;
 
 /** The sessions of all replicas, listed now. */
 export type ListSessions = () => Promise<SessionLists>;
 
 interface Change {
-  readonly type: "ADDED" | "DELETED";
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly session: AdminSession;
   readonly resourceVersion: number;
 }
 
 interface Known {
   readonly session: AdminSession;
-  /** The version of the list that first had it. */
+  /** The version at which watches last heard of it, when, and how it was. */
   readonly version: number;
+  readonly reportedMs: number;
+  readonly reported: AdminSession;
 }
 
 /**
@@ -31,6 +37,7 @@ interface Known {
  */
 export class SessionFeed implements ObjectSource {
   readonly #list: ListSessions;
+  readonly #nowMs: () => number;
   readonly #listeners = new Set<() => void>();
   #known = new Map<string, Known>();
   #changes: Change[] = [];
@@ -41,8 +48,9 @@ export class SessionFeed implements ObjectSource {
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(list: ListSessions) {
+  constructor(list: ListSessions, nowMs: () => number = () => performance.now()) {
     this.#list = list;
+    this.#nowMs = nowMs;
   }
 
   get resourceVersion(): number {
@@ -106,7 +114,8 @@ export class SessionFeed implements ObjectSource {
     return this.#changes.slice(version - this.#firstVersion).map(({ type, session, resourceVersion }) => {
       // As in etcd, a deletion's object has the deletion's version.
       const object = streamingSessionOf(session, resourceVersion);
-      return { type, object, ...(type === "DELETED" && { previous: object }), resourceVersion };
+      // What selectors select by never changes.
+      return { type, object, ...(type !== "ADDED" && { previous: object }), resourceVersion };
     });
   }
 
@@ -132,6 +141,7 @@ export class SessionFeed implements ObjectSource {
     const { sessions, partial } = await this.#list();
     this.#partial = partial;
     const silent = new Set(partial.map(holderOf));
+    const nowMs = this.#nowMs();
     const before = this.#known;
     const after = new Map<string, Known>();
     for (const known of before.values()) {
@@ -141,12 +151,16 @@ export class SessionFeed implements ObjectSource {
     for (const session of sessions) {
       // Without a namespace it can be in no path (docs/sessions.md).
       if (session.namespace === "") continue;
-      const version = before.get(session.id)?.version ?? this.#version + 1;
-      const known = { session, version };
-      if (!before.has(session.id)) this.#changed("ADDED", session);
-      after.set(session.id, known);
+      const known = before.get(session.id);
+      after.set(
+        session.id,
+        known === undefined ? this.#changed("ADDED", session, nowMs) : { ...known, session },
+      );
     }
-    for (const [id, known] of before) if (!after.has(id)) this.#changed("DELETED", known.session);
+    for (const { session } of dueAt(nowMs, after)) {
+      after.set(session.id, this.#changed("MODIFIED", session, nowMs));
+    }
+    for (const [id, known] of before) if (!after.has(id)) this.#changed("DELETED", known.session, nowMs);
     this.#known = after;
     if (this.#changes.length > MAX_REMEMBERED_CHANGES) {
       this.#changes = this.#changes.slice(-MAX_REMEMBERED_CHANGES);
@@ -155,10 +169,26 @@ export class SessionFeed implements ObjectSource {
     for (const listener of this.#listeners) listener();
   }
 
-  #changed(type: Change["type"], session: AdminSession): void {
-    this.#version += 1;
-    this.#changes.push({ type, session, resourceVersion: this.#version });
+  #changed(type: Change["type"], session: AdminSession, reportedMs: number): Known {
+    const version = this.#version + 1;
+    this.#version = version;
+    this.#changes.push({ type, session, resourceVersion: version });
+    return { session, version, reported: session, reportedMs };
   }
+}
+
+/** The sessions that changed and may be reported now, those that wait longest first. */
+function dueAt(nowMs: number, all: ReadonlyMap<string, Known>): readonly Known[] {
+  const due = [...all.values()].filter(
+    ({ session, reported, reportedMs }) =>
+      nowMs - reportedMs >= MODIFIED_PERIOD_MS && !isAlike(session, reported),
+  );
+  return due.sort((one, other) => one.reportedMs - other.reportedMs).slice(0, MAX_MODIFIED_AT_ONCE);
+}
+
+/** Of a running session nothing but its counters changes. */
+function isAlike(one: AdminSession, other: AdminSession): boolean {
+  return one.downstreamBytes === other.downstreamBytes && one.upstreamBytes === other.upstreamBytes;
 }
 
 /** The process that has a session, or all of a replica. */

@@ -14,11 +14,15 @@ const MAX_LABEL_VALUE = 63;
 interface SessionSpec {
   readonly pod: string;
   readonly container?: string | undefined;
+  /** The container is an ephemeral one; absent: it is not, or it is unknown. */
+  readonly ephemeral?: true | undefined;
   readonly subresource: string;
   readonly tty?: boolean | undefined;
   readonly stdin?: boolean | undefined;
   readonly node: string;
   readonly user: { readonly username: string; readonly requestedBy?: string | undefined };
+  readonly client?: { readonly address: string; readonly userAgent: string } | undefined;
+  readonly protocol?: string | undefined;
   readonly plan: string;
   readonly planReason: string;
 }
@@ -41,11 +45,12 @@ export interface StreamingSession extends ApiObject {
 const columns: readonly Column[] = [
   { name: "Name", description: "The session's id, which names it until it ends." },
   { name: "Pod", description: "The pod that it streams to." },
-  { name: "Container", description: "The container of an exec or attach." },
+  { name: "Container", description: "The container of an exec or attach, and whether it is ephemeral." },
   { name: "Subresource", description: "exec, attach or portforward." },
   { name: "User", description: "The user whose session it is." },
   { name: "Age", description: "Time since it began." },
   { name: "Node", description: "The node or API server that it leads to.", isWide: true },
+  { name: "Client", description: "The address that it comes from.", isWide: true },
   { name: "Plan", description: "How its bytes are carried.", isWide: true },
   { name: "To-Client", description: "Bytes towards the client so far.", isWide: true },
   { name: "To-Node", description: "Bytes towards the node so far.", isWide: true },
@@ -59,11 +64,12 @@ const printer: Printer = {
     return [
       metadata.name,
       spec.pod,
-      spec.container || "<none>",
+      spec.ephemeral ? `${spec.container} (ephemeral)` : spec.container || "<none>",
       spec.subresource,
       spec.user.username,
       ageOf(metadata.creationTimestamp, now),
       spec.node,
+      spec.client?.address ?? "<unknown>",
       spec.plan,
       String(status.bytesToClient),
       String(status.bytesToNode),
@@ -96,7 +102,7 @@ export const STREAMING_SESSIONS: Resource = {
 
 /** The object of a listed session, at the version of the list that first had it. */
 export function streamingSessionOf(session: AdminSession, resourceVersion: number): StreamingSession {
-  const { id, namespace, pod, subresource, startedAt, plan } = session;
+  const { id, namespace, pod, subresource, startedAt, plan, client } = session;
   // Lists of other processes come as JSON.
   const started = new Date(startedAt).toISOString();
   const labels = {
@@ -117,11 +123,14 @@ export function streamingSessionOf(session: AdminSession, resourceVersion: numbe
     spec: {
       pod,
       container: session.container,
+      ephemeral: session.ephemeral,
       subresource,
       tty: session.tty,
       stdin: session.stdin,
       node: session.node,
       user: { username: session.user, requestedBy: session.requestedBy },
+      client: client && { address: client.address, userAgent: client.agent },
+      protocol: session.protocol,
       plan: plan.kind,
       planReason: plan.reason,
     },

@@ -13,6 +13,8 @@ export interface Admission {
   readonly node: string;
   /** The container that was located; absent: the one that the request names. */
   readonly container?: string | undefined;
+  /** It is an ephemeral container; absent: it is not, or it is unknown. */
+  readonly isEphemeral?: boolean | undefined;
   readonly plan: Plan;
   readonly policy: AppliedPolicy;
   readonly trace?: RequestTrace | undefined;

@@ -21,10 +21,19 @@ export interface ListedSession {
   readonly startedAt: Date;
   /** Absent for a port-forward. */
   readonly container?: string;
+  /** The container is an ephemeral one, as `kubectl debug` adds; absent: it is not, or it is unknown. */
+  readonly ephemeral?: true;
   /** Absent for a session through a proxy subresource. */
   readonly tty?: boolean;
   readonly stdin?: boolean;
+  /** The connection's peer, and its User-Agent, cut, "" without one. */
+  readonly client?: { readonly address: string; readonly agent: string };
+  /** Agreed with the client: "" for a WebSocket without a subprotocol. */
+  readonly protocol?: string;
 }
+
+/** A client's User-Agent in lists of sessions. Past it, it is cut. */
+export const MAX_AGENT_CHARACTERS = 256;
 
 /** The facts about a session for this process. */
 export interface SessionInfo extends ListedSession {
@@ -37,6 +46,7 @@ export interface SessionInfo extends ListedSession {
 export interface SessionDetails {
   /** Absent for a port-forward. */
   readonly container?: string | undefined;
+  readonly isEphemeral?: boolean | undefined;
   /** Empty but for an exec. */
   readonly command: readonly string[];
   readonly tty: boolean;
@@ -52,11 +62,17 @@ export interface SessionDetails {
 
 /** The session without the fields that only observers see. */
 export function listed({ details, plan: { kind, reason }, ...info }: SessionInfo): ListedSession {
-  const { container, tty, stdin } = details ?? {};
+  if (details === undefined) return { ...info, plan: { kind, reason } };
+  const { container, isEphemeral, tty, stdin, protocol, client } = details;
+  const { address, agent } = client;
   return {
     ...info,
     plan: { kind, reason },
     ...(container !== undefined && { container }),
-    ...(tty !== undefined && { tty, stdin: stdin === true }),
+    ...(isEphemeral === true && { ephemeral: true }),
+    tty,
+    stdin,
+    client: { address, agent: agent.slice(0, MAX_AGENT_CHARACTERS) },
+    protocol,
   };
 }

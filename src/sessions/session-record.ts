@@ -209,10 +209,15 @@ export class SessionRecord implements SessionOwner {
   }
 }
 
-function detailsOf({ request, user, container = request.container }: Admission): SessionDetails {
+function detailsOf({
+  request,
+  user,
+  container = request.container,
+  isEphemeral = false,
+}: Admission): SessionDetails {
   const { command, streams, headers, remoteAddress } = request;
   return {
-    ...(request.subresource !== "portforward" && { container }),
+    ...(request.subresource !== "portforward" && { container, isEphemeral }),
     command,
     tty: streams.tty,
     stdin: streams.stdin,

@@ -97,7 +97,7 @@ export class Sessions {
     return this.#isDraining;
   }
 
-  /** For /debug/sessions. Contains no command line, header or payload. */
+  /** For /debug/sessions. Contains no command line, no header but User-Agent, and no payload. */
   list(): (ListedSession & { downstreamBytes: number; upstreamBytes: number })[] {
     return Array.from(this.#running).flatMap(({ info, downstreamBytes, upstreamBytes }) =>
       info === undefined ? [] : [{ ...listed(info), downstreamBytes, upstreamBytes }],

@@ -25,7 +25,7 @@ interface SessionList {
 }
 
 interface WatchEvent {
-  readonly type: "ADDED" | "DELETED";
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly object: StreamingSession;
 }
 
@@ -81,10 +81,11 @@ async function watch(
 ): Promise<never> {
   const known = new Map(items.map((session) => [session.metadata.name, session]));
   let version = metadata.resourceVersion ?? "";
-  const changed = (type: "ADDED" | "DELETED", session: StreamingSession): void => {
-    if (type === "ADDED") known.set(session.metadata.name, session);
-    else known.delete(session.metadata.name);
-    printer.print([session], type);
+  const changed = (type: WatchEvent["type"], session: StreamingSession): void => {
+    if (type === "DELETED") known.delete(session.metadata.name);
+    else known.set(session.metadata.name, session);
+    // People ask what begins and ends; programs get the counters, too.
+    if (type !== "MODIFIED" || values.output === "json") printer.print([session], type);
   };
   for (let lost = 0; ; await delay(AGAIN_MS)) {
     try {
@@ -122,11 +123,13 @@ async function* eventsOf(
   }
 }
 
+const EVENTS: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED"]);
+
 /** Undefined for any other line. */
 function eventIn(line: string): WatchEvent | undefined {
   try {
     const event = JSON.parse(line) as WatchEvent;
-    return event.type === "ADDED" || event.type === "DELETED" ? event : undefined;
+    return EVENTS.has(event.type) ? event : undefined;
   } catch {
     return undefined;
   }

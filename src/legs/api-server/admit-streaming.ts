@@ -66,8 +66,8 @@ export async function admitStreaming(
   const verdict = judgeConnect?.(path);
   const plan = verdict ? planThroughApiServer(verdict.reason) : planToNode(request, target, gateway);
   const policy = traced(trace, "policy", () => applyPolicy(user, request, target, plan, gateway));
-  const { node, container } = target;
-  return { user, request, node: node.name, container, target, plan, policy, trace };
+  const { node, container, isEphemeral } = target;
+  return { user, request, node: node.name, container, isEphemeral, target, plan, policy, trace };
 }
 
 function planToNode(

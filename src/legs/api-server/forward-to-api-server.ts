@@ -30,6 +30,7 @@ import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import { identify } from "./admit-streaming.ts";
 import { readOnlyOptions } from "./answer-from-cluster.ts";
 import type { OtherRequests } from "./api-server.ts";
+import { noteEphemeralContainers } from "./ephemeral-containers.ts";
 import { ProxiedRecord } from "./proxied-record.ts";
 import { impersonationLines } from "./user-lines.ts";
 
@@ -113,6 +114,7 @@ class ApiServerForwarder implements OtherRequests {
     const caller = impersonates ? undefined : this.#credentials.callerOf(incoming);
     const passOn = caller && (await incoming.admit?.(caller.name, !caller.isAccepted));
     const isKnownPod = readsKnownPod(incoming, gateway);
+    noteEphemeralContainers(incoming, downstream);
     await forwardExchange(downstream, {
       upstream,
       path: this.#pathOf(incoming),

@@ -110,7 +110,15 @@ describe("the API group of sessions", () => {
       apiVersion: "sluice.dev/v1alpha1",
       kind: "StreamingSession",
       metadata: { name, namespace: "default", uid: name, labels: { "sluice.dev/pod": "web" } },
-      spec: { pod: "web", container: "main", subresource: "exec", user: { username: "admin" }, stdin: true },
+      spec: {
+        pod: "web",
+        container: "main",
+        subresource: "exec",
+        user: { username: "admin" },
+        stdin: true,
+        client: { address: "127.0.0.1" },
+        protocol: "v5.channel.k8s.io",
+      },
       status: { phase: "Running", bytesToClient: 0 },
     });
     expect(JSON.stringify([list, body])).not.toContain("cat");

@@ -139,6 +139,7 @@ describe("locate", () => {
       namespace: "default",
       pod: "web",
       container: "main",
+      isEphemeral: false,
       node: {
         name: "worker",
         host: "10.0.0.1",

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AdminSession, SessionLists } from "../../../src/admin/admin-server.ts";
 import {
+  MAX_MODIFIED_AT_ONCE,
   MAX_REMEMBERED_CHANGES,
+  MODIFIED_PERIOD_MS,
   SessionFeed,
   WATCH_PERIOD_MS,
 } from "../../../src/session-api/session-feed.ts";
@@ -71,6 +73,63 @@ describe("changes of the listed sessions", () => {
     lists = {};
     await feed.refresh();
     expect(typesAfter(feed, version)).toEqual(["DELETED 1", "DELETED 4", "DELETED 2", "DELETED 3"]);
+  });
+
+  it("of bytes are reported, each session's once in a while, and so many at once", async () => {
+    let nowMs = 0;
+    let bytes = 0;
+    const count = MAX_MODIFIED_AT_ONCE + 1;
+    const feed = new SessionFeed(
+      async () => ({
+        sessions: Array.from({ length: count }, (_, index) => ({
+          ...row(index),
+          // The last one is silent.
+          downstreamBytes: index === count - 1 ? 0 : bytes,
+        })),
+        partial: [],
+      }),
+      () => nowMs,
+    );
+    await feed.refresh();
+    const version = feed.resourceVersion;
+    bytes = 5;
+    await feed.refresh();
+    expect(feed.changesAfter(version)).toEqual([]);
+    nowMs = MODIFIED_PERIOD_MS;
+    await feed.refresh();
+    const changes = feed.changesAfter(version) ?? [];
+    expect(changes).toHaveLength(MAX_MODIFIED_AT_ONCE);
+    expect(changes[0]).toMatchObject({ type: "MODIFIED", object: { status: { bytesToClient: 5 } } });
+    expect(changes[0]?.previous).toBeDefined();
+    bytes = 6;
+    await feed.refresh();
+    expect(feed.changesAfter(version)).toHaveLength(MAX_MODIFIED_AT_ONCE);
+    const [first] = feed.sorted();
+    expect(first?.version).toBe(changes[0]?.resourceVersion);
+    expect(first?.session.downstreamBytes).toBe(6);
+  });
+
+  it("past what one list may report wait for the next list", async () => {
+    let nowMs = 0;
+    let bytes = 0;
+    const feed = new SessionFeed(
+      async () => ({
+        sessions: Array.from({ length: MAX_MODIFIED_AT_ONCE + 2 }, (_, index) => ({
+          ...row(index),
+          upstreamBytes: bytes,
+        })),
+        partial: [],
+      }),
+      () => nowMs,
+    );
+    await feed.refresh();
+    const version = feed.resourceVersion;
+    bytes = 1;
+    nowMs = MODIFIED_PERIOD_MS;
+    await feed.refresh();
+    await feed.refresh();
+    const names = (feed.changesAfter(version) ?? []).map(({ object }) => object.metadata.name);
+    expect([names.length, new Set(names).size]).toEqual([MAX_MODIFIED_AT_ONCE + 2, MAX_MODIFIED_AT_ONCE + 2]);
   });
 
   it("are forgotten past a bound, and a watch of before gets 410", async () => {
