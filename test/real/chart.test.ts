@@ -24,6 +24,31 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     expect(status).toBe(0);
   });
 
+  it("opens the ports that the configuration names", () => {
+    const ports = [
+      ...["gateway.config.listeners.apiServer.port=7443", "gateway.config.listeners.admin.port=9000"],
+      ...[
+        "ingress.config.listeners.ingress.httpPort=9080",
+        "ingress.config.listeners.ingress.httpsPort=9443",
+      ],
+    ].flatMap((one) => ["--set", one]);
+    const opened = renderChart("--set", "ingress.enabled=true", ...ports).flatMap(({ kind, spec }) =>
+      kind === "Deployment" && spec ? [spec.template.spec.containers[0]?.ports] : [],
+    );
+    expect(opened).toEqual([
+      [
+        { name: "https-api", containerPort: 7443 },
+        { name: "admin", containerPort: 9000 },
+        { name: "peer", containerPort: 8444 },
+      ],
+      [
+        { name: "http", containerPort: 9080 },
+        { name: "https", containerPort: 9443 },
+        { name: "admin", containerPort: 8081 },
+      ],
+    ]);
+  });
+
   describe.each(
     [undefined, ...cases].filter((name) => !/^(node|load)-/.test(`${name}`)),
   )("with %s", (values) => {

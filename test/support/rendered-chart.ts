@@ -44,6 +44,7 @@ interface PodSpec {
   readonly volumes: readonly { readonly name: string }[];
   readonly containers: readonly {
     readonly args: readonly string[];
+    readonly ports?: readonly object[];
     readonly env?: readonly object[];
     readonly volumeMounts: readonly object[];
     readonly securityContext: object;

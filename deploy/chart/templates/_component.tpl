@@ -92,7 +92,7 @@ spec:
             {{- range .ports }}
             - { name: {{ .name }}, containerPort: {{ .port }} }
             {{- end }}
-            - { name: admin, containerPort: 8081 }
+            - { name: admin, containerPort: {{ include "sluice.listenerPort" (merge (dict "listener" "admin") .) }} }
             {{- with .peerPort }}
             - { name: peer, containerPort: {{ . }} }
             {{- end }}

@@ -105,7 +105,7 @@ projected:
 - to:
     - podSelector:
         matchLabels: {{- include "sluice.selectorLabels" . | nindent 10 }}
-  ports: [{ port: 8444 }]
+  ports: [{ port: {{ include "sluice.peers.port" . }} }]
 {{- end }}
 {{- with dig "quotaStore" "url" "" .values.config }}
 - ports: [{ port: {{ regexFind ":[0-9]+$" (urlParse .).host | default ":6379" | trimPrefix ":" }} }]

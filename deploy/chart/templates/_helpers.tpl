@@ -59,6 +59,12 @@ kind: GatewayConfiguration
 {{ toYaml (omit $merged "apiVersion" "kind") }}
 {{- end }}
 
+{{- /* A port of the merged configuration. Called with "base", "listener" and, unless it is "port", "field" besides. */ -}}
+{{- define "sluice.listenerPort" -}}
+{{- $merged := mergeOverwrite (fromYaml .base) (deepCopy .values.config) -}}
+{{- index $merged.listeners .listener (default "port" .field) -}}
+{{- end }}
+
 {{- define "sluice.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 1000

@@ -4,6 +4,10 @@
 {{- if and .values.peers.enabled (or .values.autoscaling.enabled (gt (int .values.replicaCount) 1)) }}true{{ end -}}
 {{- end }}
 
+{{- define "sluice.peers.port" -}}
+{{- if include "sluice.peers.areOn" . }}{{ include "sluice.listenerPort" (merge (dict "listener" "peers") .) }}{{ end -}}
+{{- end }}
+
 {{- define "sluice.peers.listener" -}}
 address: "::"
 port: 8444
