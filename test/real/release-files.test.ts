@@ -1,14 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,6 +10,7 @@ import { builtProgram } from "../support/built-program.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const script = path.join(root, "scripts/release-files.mjs");
+const chartScript = path.join(root, "scripts/build-chart-archive.mjs");
 const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
   version: string;
   dependencies: Record<string, string>;
@@ -46,16 +39,26 @@ describe("the files of a release", () => {
 
   it("are the npm packages, an SBOM of what it installs, and checksums that sha256sum confirms", () => {
     builtProgram();
-    execFileSync(process.execPath, [script, folder], { stdio: "pipe" });
+    for (const arch of ["amd64", "arm64"])
+      writeFileSync(path.join(folder, `sluice-${version}-linux-${arch}.tar.gz`), arch);
+    execFileSync(process.execPath, [script, folder], {
+      stdio: "pipe",
+      env: { ...process.env, GITHUB_REPOSITORY: "example/sluice" },
+    });
     expect(readdirSync(folder).toSorted()).toEqual([
       "SHA256SUMS",
+      "krew.yaml",
+      `sluice-${version}-linux-amd64.tar.gz`,
+      `sluice-${version}-linux-arm64.tar.gz`,
       `sluice-${version}.cdx.json`,
       `sluice-${version}.tgz`,
+      `sluice-chart-${version}.tgz`,
       `sluice-client-${version}.tgz`,
       `sluice-protocols-${version}.tgz`,
+      "sluice.rb",
     ]);
     const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: folder, encoding: "utf8" });
-    expect([checked.status, checked.stdout.match(/: OK$/gm)?.length]).toEqual([0, 4]);
+    expect([checked.status, checked.stdout.match(/: OK$/gm)?.length]).toEqual([0, 9]);
     const bill = JSON.parse(readFileSync(path.join(folder, `sluice-${version}.cdx.json`), "utf8")) as {
       bomFormat: string;
       specVersion: string;
@@ -78,16 +81,58 @@ describe("the files of a release", () => {
   }, 120_000);
 
   it("are refused for a tag that is not the version, and without a repository that npm could attest", () => {
-    const { status, stderr } = spawnSync(process.execPath, [script, "--check", "v0.0.0"], {
-      encoding: "utf8",
-    });
-    expect(status).toBe(1);
-    expect(stderr).toContain(`version ${version} is not that of v0.0.0`);
+    const check = (tag: string, repository: string) => {
+      const env = { ...process.env, GITHUB_REPOSITORY: repository };
+      const { status, stderr } = spawnSync(process.execPath, [script, "--check", tag], {
+        encoding: "utf8",
+        env,
+      });
+      return { status, lines: stderr.split("\n").filter((line) => line !== "") };
+    };
+    expect(check(`v${version}`, "example/sluice")).toEqual({ status: 0, lines: [] });
+    const nameless = "no repository: set GITHUB_REPOSITORY, without which npm refuses provenance";
+    expect(check(`v${version}`, "")).toEqual({ status: 1, lines: [nameless] });
+    for (const tag of ["v0.0.0", version, `v${version}-rc.1`, "main"]) {
+      const { status, lines } = check(tag, "example/sluice");
+      expect(status).toBe(1);
+      for (const name of [".", "protocols", "packages/client", "deploy/chart"])
+        expect(lines).toContain(`${name}: version ${version} is not that of ${tag}`);
+    }
   });
 
-  it("are listed with sizes and digests by a dry run, which publishes nothing", () => {
-    const printed = execFileSync(process.execPath, [script, "--dry-run"], { encoding: "utf8" });
-    const [written = "", ...rows] = printed.trimEnd().split("\n");
+  it("have a chart whose default is the released image, by digest where it is known", () => {
+    const digest = `sha256:${"ab".repeat(32)}`;
+    const chart = (env: Record<string, string>) => {
+      const to = mkdtempSync(path.join(folder, "chart-"));
+      const { status, stderr } = spawnSync(process.execPath, [chartScript, to], {
+        env: { PATH: process.env.PATH, ...env },
+        encoding: "utf8",
+      });
+      if (status !== 0) return stderr;
+      const file = path.join(to, `sluice-chart-${version}.tgz`);
+      const values = execFileSync("tar", ["-xzOf", file, "sluice/values.yaml"], { encoding: "utf8" });
+      const listed = execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).split("\n");
+      expect(listed).toEqual(
+        expect.arrayContaining(["sluice/Chart.yaml", "sluice/files/dashboards/overview.json"]),
+      );
+      return (parse(values) as { image: object }).image;
+    };
+    const common = { pullPolicy: "IfNotPresent", tag: "" };
+    const named = { registry: "ghcr.io", repository: "example/sluice", ...common };
+    expect(chart({})).toEqual({ registry: "", repository: "sluice", digest: "", ...common });
+    expect(chart({ IMAGE: "ghcr.io/Example/Sluice" })).toEqual({ ...named, digest: "" });
+    expect(chart({ IMAGE: "ghcr.io/Example/Sluice", DIGEST: digest })).toEqual({ ...named, digest });
+    expect(chart({ DIGEST: digest })).toContain("a digest without an image");
+    expect(chart({ IMAGE: "ghcr.io/a/b", DIGEST: "latest" })).toContain("latest is not a digest");
+  });
+
+  it("are listed with sizes and digests by a dry run, which names what is not made here and why", () => {
+    const isFull = process.env.SLUICE_FULL === "1";
+    const arguments_ = [script, "--dry-run", ...(isFull ? [] : ["--skip", "binary,deb"])];
+    const env = { ...process.env, GITHUB_REPOSITORY: "example/sluice" };
+    const printed = execFileSync(process.execPath, arguments_, { encoding: "utf8", env });
+    const [listed = "", missing = ""] = printed.split("\nNot made here\n");
+    const [written = "", ...rows] = listed.trimEnd().split("\n");
     try {
       expect(rows.map((row) => row.split("  ")[0])).toEqual(
         readdirSync(written)
@@ -102,21 +147,19 @@ describe("the files of a release", () => {
           createHash("sha256").update(bytes).digest("hex"),
         ]);
       }
+      expect(missing).toMatch(
+        /^image \(linux\/amd64,linux\/arm64\): .+; its context is \d+ files, \d+ bytes, [0-9a-f]{64}; docker buildx build \. /m,
+      );
+      const skipped = missing.match(/^(?:binary|deb) \(.*\): (.*)$/gm) ?? [];
+      if (isFull) expect(skipped).toEqual([]);
+      else expect(skipped).toHaveLength(2);
     } finally {
       rmSync(written, { recursive: true, force: true });
     }
-  }, 120_000);
+  }, 600_000);
 
   it("have a manifest for Krew, by the binaries that are there and their checksums", () => {
-    const binaries = path.join(folder, "with-binaries");
-    mkdirSync(binaries);
-    for (const arch of ["amd64", "arm64"])
-      writeFileSync(path.join(binaries, `sluice-${version}-linux-${arch}.tar.gz`), arch);
-    execFileSync(process.execPath, [script, binaries], {
-      stdio: "pipe",
-      env: { ...process.env, GITHUB_REPOSITORY: "example/sluice" },
-    });
-    const manifest = parse(readFileSync(path.join(binaries, "krew.yaml"), "utf8")) as {
+    const manifest = parse(readFileSync(path.join(folder, "krew.yaml"), "utf8")) as {
       spec: { version: string; shortDescription: string; platforms: KrewPlatform[] };
     };
     expect(manifest).toMatchObject({
@@ -136,8 +179,8 @@ describe("the files of a release", () => {
       expect(files).toContainEqual({ from: bin, to: "." });
       expect(files).toContainEqual({ from: "LICENSE", to: "." });
     }
-    expect(readFileSync(path.join(binaries, "SHA256SUMS"), "utf8")).toContain("  krew.yaml\n");
-    const formula = readFileSync(path.join(binaries, "sluice.rb"), "utf8");
+    expect(readFileSync(path.join(folder, "SHA256SUMS"), "utf8")).toContain("  krew.yaml\n");
+    const formula = readFileSync(path.join(folder, "sluice.rb"), "utf8");
     for (const { uri, sha256 } of manifest.spec.platforms)
       expect(formula).toContain(`url "${uri}"\n      sha256 "${sha256}"`);
     expect(formula.match(/^ *(?:class|on_\w+ do|def|test do)/gm)).toHaveLength(
@@ -155,7 +198,7 @@ describe("the files of a release", () => {
       >;
     };
     expect(permissions).toEqual({ contents: "read" });
-    expect(jobs["npm"]).toMatchObject({
+    expect(jobs.npm).toMatchObject({
       needs: "test",
       permissions: { contents: "read", "id-token": "write" },
     });

@@ -37,7 +37,13 @@ export class InstalledPackage {
     const archives: string[] = [];
     for (const name of folders) {
       const source = name === "." ? path.join(folder, "staged") : path.join(root, name);
-      if (name === ".") await run(process.execPath, [path.join(root, "scripts/stage-package.mjs"), source]);
+      if (name === ".")
+        await run(process.execPath, [
+          path.join(root, "scripts/release-packages.mjs"),
+          "--stage",
+          ".",
+          source,
+        ]);
       const pack = ["pack", "--json", "--ignore-scripts", "--loglevel=error", "--pack-destination", packed];
       const { stdout } = await run("npm", pack, { cwd: source, maxBuffer: 64 * 1024 * 1024 });
       const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];

@@ -23,6 +23,7 @@ interface Job {
 }
 interface Workflow {
   readonly permissions?: object;
+  readonly env?: Readonly<Record<string, string>>;
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
@@ -61,8 +62,8 @@ it("each night every fuzz target is searched", () => {
 });
 
 describe("the release's container image", () => {
-  const { jobs } = parse(readFileSync(new URL("release.yaml", folder), "utf8")) as Workflow;
-  const { image, "image-index": index } = jobs;
+  const { jobs, env } = parse(readFileSync(new URL("release.yaml", folder), "utf8")) as Workflow;
+  const { image, "image-index": index, "image-sbom": bill, release } = jobs;
   const textOf = (job: Job | undefined): string =>
     (job?.steps ?? [])
       .map(({ run, uses, with: options }) => run ?? JSON.stringify({ uses, options }))
@@ -80,11 +81,14 @@ describe("the release's container image", () => {
     expect(textOf(image)).not.toMatch(/--tag|type=registry/);
   });
 
-  it("goes to the repository's own registry, by jobs that may write nothing else", () => {
-    for (const job of [image, index]) {
-      expect(job?.env?.IMAGE).toBe(`ghcr.io/\${{ github.repository }}`);
-      const hosts = textOf(job).match(/\b[\w-]+\.(?:io|com|dev|org)\b(?=[/ ])/g) ?? [];
-      expect([...new Set(hosts)]).toEqual(["ghcr.io"]);
+  it("goes to the registry that one variable names, by jobs that may write nothing else", () => {
+    expect(env).toEqual({
+      REGISTRY: `\${{ vars.REGISTRY || 'ghcr.io' }}`,
+      IMAGE: `\${{ vars.REGISTRY || 'ghcr.io' }}/\${{ github.repository }}`,
+    });
+    for (const job of [image, index, bill, release]) {
+      expect(job?.env?.IMAGE).toBeUndefined();
+      expect(textOf(job)).not.toMatch(/\b[\w-]+\.(?:io|com|dev|org)\b(?=[/ ])/);
     }
     expect(image?.permissions).toEqual({ contents: "read", packages: "write" });
     expect(index?.permissions).toEqual({
@@ -101,13 +105,42 @@ describe("the release's container image", () => {
       "subject-digest": `\${{ steps.index.outputs.digest }}`,
       "push-to-registry": true,
     };
-    expect(index?.needs).toEqual(["image", "release"]);
+    expect([index?.needs, bill?.needs]).toEqual(["image", ["image-index", "release"]]);
     expect(textOf(index)).toContain("cosign sign --yes --recursive");
-    const attested = index?.steps.filter(({ uses }) => uses?.startsWith("actions/attest"));
-    expect(attested?.map(({ uses, with: options }) => [uses?.split("@")[0], options])).toEqual([
+    const attested = [...(index?.steps ?? []), ...(bill?.steps ?? [])].filter(({ uses }) =>
+      uses?.startsWith("actions/attest"),
+    );
+    expect(attested.map(({ uses, with: options }) => [uses?.split("@")[0], options])).toEqual([
       ["actions/attest-build-provenance", subject],
-      ["actions/attest", { ...subject, "sbom-path": "bill.cdx.json" }],
+      [
+        "actions/attest",
+        {
+          "subject-name": `\${{ env.NAME }}`,
+          "subject-digest": `\${{ needs.image-index.outputs.digest }}`,
+          "sbom-path": "bill.cdx.json",
+          "push-to-registry": true,
+        },
+      ],
     ]);
+  });
+
+  it("is the chart's, by digest, and a release is a draft until all of its files are there", () => {
+    expect(release?.needs).toEqual(["test", "binary", "image-index"]);
+    expect(release?.env).toEqual({ DIGEST: `\${{ needs.image-index.outputs.digest }}` });
+    const text = textOf(release);
+    expect(text).toContain('cosign sign --yes "$CHART"');
+    const [view, create, upload, edit] = ["view", "create", "upload", "edit"].map((verb) =>
+      text.indexOf(`gh release ${verb} "$GITHUB_REF_NAME"`),
+    );
+    expect(text).toMatch(/gh release create .* --draft --verify-tag/);
+    expect(text).toMatch(/gh release upload .* --clobber/);
+    expect([view, create, upload, edit].toSorted((a = 0, b = 0) => a - b)).toEqual([
+      view,
+      create,
+      upload,
+      edit,
+    ]);
+    expect(view).toBeGreaterThan(0);
   });
 });
 

@@ -1,0 +1,170 @@
+// The npm packages of a release: which they are, and their archives. Every package.json is private, so that no `npm publish` in the checkout publishes by
+// accident; the archives are not, and name the repository, which is one variable: $GITHUB_REPOSITORY, owner and name.
+//
+//   node scripts/release-packages.mjs --publish TAG [npm's flags]      publishes those that the registry lacks; run again, it completes
+//   node scripts/release-packages.mjs --stage SOURCE FOLDER            the files of one, as they are published
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+/** Each depends only on those before it. */
+const PUBLISHED = ["protocols", "packages/client", "."];
+
+export const manifestOf = (folder) =>
+  JSON.parse(readFileSync(path.join(project, folder, "package.json"), "utf8"));
+
+/** What is wrong with a release of this tag, a line each. */
+export function problemsOf(tag) {
+  const folders = [
+    ".",
+    "protocols",
+    ...readdirSync(path.join(project, "packages")).map((name) => `packages/${name}`),
+  ];
+  const wrong = folders
+    .filter((folder) => `v${manifestOf(folder).version}` !== tag)
+    .map((folder) => `${folder}: version ${manifestOf(folder).version} is not that of ${tag}`);
+  const chart = readFileSync(path.join(project, "deploy/chart/Chart.yaml"), "utf8");
+  const [, chartVersion] = /^version: (\S+)$/m.exec(chart) ?? [];
+  if (`v${chartVersion}` !== tag) wrong.push(`deploy/chart: version ${chartVersion} is not that of ${tag}`);
+  const log = readFileSync(path.join(project, "CHANGELOG.md"), "utf8");
+  if (!log.includes(`\n## ${tag.slice(1)}`)) wrong.push(`CHANGELOG.md: no section for ${tag}`);
+  if (repositoryHome() === undefined)
+    wrong.push("no repository: set GITHUB_REPOSITORY, without which npm refuses provenance");
+  return wrong;
+}
+
+/** The repository's address; undefined without the variable. */
+export function repositoryHome() {
+  const { GITHUB_REPOSITORY: repository, GITHUB_SERVER_URL: server = "https://github.com" } = process.env;
+  return repository ? `${server}/${repository}` : undefined;
+}
+
+/** Packs every published package into the folder, by one npm; the archives' manifests in order of publication. */
+export function packPackages(folder) {
+  const scratch = mkdtempSync(path.join(tmpdir(), "sluice-packages-"));
+  try {
+    const staged = PUBLISHED.map((source, index) => {
+      const target = path.join(scratch, String(index));
+      return { target, manifest: stage(source, target) };
+    });
+    const flags = ["--ignore-scripts", "--json", "--loglevel=error", "--pack-destination", folder];
+    const printed = execFileSync("npm", ["pack", ...staged.map(({ target }) => target), ...flags], {
+      cwd: project,
+      encoding: "utf8",
+      maxBuffer: 1 << 26,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const packed = new Map(JSON.parse(printed).map(({ name, filename }) => [name, filename]));
+    return staged.map(({ manifest }) => {
+      // Old npm prints the scope's slash, and writes a hyphen.
+      const filename = packed.get(manifest.name).replace("@", "").replace("/", "-");
+      return { manifest, file: path.join(folder, filename) };
+    });
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Copies a package's files, and its manifest as it is published. */
+function stage(source, folder) {
+  const {
+    private: _,
+    workspaces: __,
+    scripts: ___,
+    devDependencies: ____,
+    publishConfig,
+    ...kept
+  } = manifestOf(source);
+  const home = repositoryHome();
+  const published = {
+    ...kept,
+    ...publishConfig,
+    ...(home && {
+      homepage: `${home}#readme`,
+      bugs: `${home}/issues`,
+      repository: {
+        type: "git",
+        url: `git+${home}.git`,
+        ...(source !== "." && { directory: source }),
+      },
+    }),
+    ...commit(),
+  };
+  mkdirSync(folder, { recursive: true });
+  for (const file of [...kept.files, "README.md", "LICENSE"]) {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    cpSync(path.join(project, source, file), path.join(folder, file), { recursive: true });
+  }
+  writeFileSync(path.join(folder, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
+  return published;
+}
+
+/** By it a second run knows that what is published is of the same commit. */
+function commit() {
+  const { status, stdout } = spawnSync("git", ["rev-parse", "HEAD"], { cwd: project, encoding: "utf8" });
+  return status === 0 ? { gitHead: stdout.trim() } : {};
+}
+
+/** `none`, `same` or `other`: what the registry has of this version. Throws if it does not answer. */
+function publishedState({ name, version, gitHead }) {
+  const { status, stdout, stderr } = spawnSync("npm", ["view", `${name}@${version}`, "--json"], {
+    encoding: "utf8",
+  });
+  if (status !== 0) {
+    if (/\bE404\b/.test(`${stdout}${stderr}`)) return "none";
+    throw new Error(`the registry does not say whether it has ${name}@${version}: ${stderr.trim()}`);
+  }
+  // npm prints nothing for a package that lacks this version.
+  if (stdout.trim() === "") return "none";
+  return JSON.parse(stdout).gitHead === gitHead ? "same" : "other";
+}
+
+function publish(tag, flags) {
+  const problems = problemsOf(tag);
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) return 1;
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-publish-"));
+  try {
+    for (const { manifest, file } of packPackages(folder)) {
+      const is = `${manifest.name}@${manifest.version}`;
+      const state = publishedState(manifest);
+      if (state === "other") {
+        console.error(`${is} is published from another commit: a version is never replaced, tag a new one`);
+        return 1;
+      }
+      if (state === "same") {
+        console.log(`${is} is published already`);
+        continue;
+      }
+      const { status } = spawnSync(
+        "npm",
+        ["publish", file, "--ignore-scripts", "--access", "public", ...flags],
+        {
+          stdio: "inherit",
+        },
+      );
+      if (status !== 0) {
+        console.error(`${is} is not published: run this again, it skips those that are`);
+        return 1;
+      }
+      console.log(`${is} is published`);
+    }
+    return 0;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [flag, first, ...more] = process.argv.slice(2);
+  if (flag === "--publish" && first !== undefined) process.exit(publish(first, more));
+  if (flag === "--stage" && PUBLISHED.includes(first) && more.length === 1)
+    stage(first, path.resolve(more[0]));
+  else {
+    console.error("usage: node scripts/release-packages.mjs --publish TAG [FLAGS] | --stage SOURCE FOLDER");
+    process.exit(2);
+  }
+}
