@@ -30,16 +30,36 @@ export const RECORDING_FAMILIES = {
   ),
   deleted: counter(
     "sluice_recordings_deleted_total",
-    "Recordings that were deleted, by the bound that was passed.",
+    "Recordings that were deleted from the folder, by the bound that was passed; uploaded: they are in the store.",
     {
-      reason: ["age", "size"],
+      reason: ["age", "size", "uploaded"],
     },
+  ),
+  uploads: counter(
+    "sluice_recording_uploads_total",
+    "Recordings that were uploaded to the store, and attempts that failed.",
+    { result: ["uploaded", "failed"] },
+  ),
+  uploadWaitingBytes: gauge(
+    "sluice_recording_upload_waiting_bytes",
+    "Finished recordings that wait for their upload. Processes that share a folder have one that uploads; the others say 0.",
+  ),
+  uploadOldestSeconds: gauge(
+    "sluice_recording_upload_oldest_seconds",
+    "Since the oldest recording that waits for its upload ended; 0 without any.",
   ),
   heldSeconds: counter(
     "sluice_recording_held_seconds_total",
     "Time that sessions waited for their recording to be written.",
   ),
 };
+
+interface Uploads {
+  readonly uploaded: number;
+  readonly failed: number;
+  readonly waitingBytes: number;
+  readonly oldestMs: number;
+}
 
 /** The recorder's metrics, in each process that records. */
 export class RecordingMetrics {
@@ -78,9 +98,16 @@ export class RecordingMetrics {
     this.#metrics.left.inc({ outcome });
   }
 
-  deleted({ age, size }: { readonly age: number; readonly size: number }): void {
-    this.#metrics.deleted.inc({ reason: "age" }, age);
-    this.#metrics.deleted.inc({ reason: "size" }, size);
+  deleted(deleted: Readonly<Record<"age" | "size" | "uploaded", number>>): void {
+    for (const reason of ["age", "size", "uploaded"] as const)
+      this.#metrics.deleted.inc({ reason }, deleted[reason]);
+  }
+
+  uploads(round: Uploads): void {
+    this.#metrics.uploads.inc({ result: "uploaded" }, round.uploaded);
+    this.#metrics.uploads.inc({ result: "failed" }, round.failed);
+    this.#metrics.uploadWaitingBytes.set(round.waitingBytes);
+    this.#metrics.uploadOldestSeconds.set(round.oldestMs / 1_000);
   }
 
   held(seconds: number): void {

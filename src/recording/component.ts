@@ -19,6 +19,7 @@ import { recordingFileOf } from "./recorded-facts.ts";
 import { SessionRecording } from "./session-recording.ts";
 import { readSigningKey } from "./signing-key.ts";
 import type { Retention } from "./storage/apply-retention.ts";
+import type { UploadRound } from "./storage/s3/uploader.ts";
 import { Recorder } from "./thread/recorder.ts";
 import type { RecordingQueue } from "./thread/recording-queue.ts";
 
@@ -49,6 +50,7 @@ export async function buildRecording(
     writer: randomUUID(),
     signingKey: await readSigningKey(folder, signingKeyFile),
     retention: retentionOf(settings),
+    store: settings.s3,
     maxQueuedBytes,
     maxQueuedBytesPerSession,
     program,
@@ -62,9 +64,11 @@ export async function buildRecording(
       metrics.deleted(deleted);
       if (problem !== undefined) logger.warn({ problem }, "old recordings could not be deleted");
     },
+    onUploads: (round, isActive) => uploads.report(round, isActive),
     onProblem: (error) => logger.error({ error }, "the thread that writes recordings has ended"),
   });
   const metrics = allMetrics.addRecording(() => recorder);
+  const uploads = new UploadReports(settings.s3, metrics, logger);
   recorder.start();
 
   const ruleFor = (wanted: Parameters<RecordingRules["nameFor"]>[0]): RecordingRule | undefined => {
@@ -78,6 +82,7 @@ export async function buildRecording(
       const { annotate, recordAudit, info } = session;
       try {
         await requireSpace(folder, minFreeBytes);
+        uploads.requireRoom();
         const queue = await within(settings.maxHoldMs, recorder.open(recordingFileOf(info)));
         const onUnfinished = (problem: string): void =>
           logger.error({ session: { id: info.id }, problem }, "a recording could not be finished");
@@ -115,8 +120,43 @@ export async function buildRecording(
   };
 }
 
-function retentionOf({ maxAgeMs, maxTotalBytes }: Recording): Retention {
-  return { maxAgeMs, maxTotalBytes };
+/** What the recorder's thread says about its uploads. */
+class UploadReports {
+  readonly #maxWaitingBytes: number;
+  readonly #metrics: RecordingMetrics;
+  readonly #logger: Logger;
+  #waitingBytes = 0;
+  #isFailing = false;
+
+  constructor(store: Recording["s3"], metrics: RecordingMetrics, logger: Logger) {
+    this.#maxWaitingBytes = store?.maxWaitingBytes ?? Number.POSITIVE_INFINITY;
+    this.#metrics = metrics;
+    this.#logger = logger;
+  }
+
+  report(round: UploadRound, isActive: boolean): void {
+    this.#waitingBytes = round.waitingBytes;
+    if (!isActive) return;
+    this.#metrics.uploads(round);
+    const { problem, uploaded, waiting: waitingRecordings } = round;
+    if (problem !== undefined) {
+      this.#isFailing = true;
+      this.#logger.warn({ problem, waitingRecordings }, "recordings are not uploaded");
+    } else if (this.#isFailing && uploaded > 0) {
+      this.#isFailing = false;
+      this.#logger.info({ waitingRecordings }, "recordings are uploaded again");
+    }
+  }
+
+  /** Throws an Error if no further recording may begin. */
+  requireRoom(): void {
+    if (this.#waitingBytes > this.#maxWaitingBytes)
+      throw new Error("too many recordings wait for their upload");
+  }
+}
+
+function retentionOf({ maxAgeMs, maxTotalBytes, s3 }: Recording): Retention {
+  return { maxAgeMs, maxTotalBytes, ...(s3 && { keepUploadedMs: s3.keepInFolderMs }) };
 }
 
 /** The queue, if it is open in time. */

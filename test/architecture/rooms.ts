@@ -431,6 +431,7 @@ export const PACKAGE_HOMES: Readonly<Record<string, string>> = {
   "cli-progress": "src/cli",
   "tar-stream": "packages/client/copy",
   iovalkey: "src/access",
+  aws4fetch: "src/recording",
   uplot: "packages/lab/load",
   autocannon: "packages/lab/load",
   "@opentelemetry/api": "src/observability",

@@ -24,6 +24,13 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",
   MAX_LINE_BYTES: "unit/recording/reading.test.ts: a line without an end",
   "recording.maxTotalBytes": "integration/recording/retention.test.ts: deletes the oldest past the size",
+  "recording.s3.maxWaitingBytes":
+    "integration/recording/uploads.test.ts: past their bound no further one begins",
+  "recording.s3.requestTimeout": "integration/recording/uploads.test.ts: that answers no request",
+  MAX_ATTEMPTS: "integration/recording/uploads.test.ts: that answers no request",
+  MAX_S3_ANSWER_BYTES: "integration/recording/uploads.test.ts: whose answer does not end",
+  MAX_UPLOAD_AGE_MS: "integration/recording/uploads.test.ts: older than a day",
+  MAX_PAGES: "integration/recording/uploads.test.ts: older than a day",
   MAX_DELETED_AT_ONCE: "integration/recording/retention.test.ts: deletes so many in a round",
   MAX_LINE_CHARACTERS: "unit/recording/echoed-input.test.ts: are hidden",
   MAX_WAITING_LINES: "unit/recording/echoed-input.test.ts: wait for their echo up to a number",

@@ -31,7 +31,12 @@ export interface FaultProxyOptions {
   readonly writeBytes?: number | undefined;
   /** How long each read is held back. */
   readonly delayMs?: number | undefined;
+  /** Gets the beginning of each HTTP request. The text that it returns is the answer, not the target's. */
+  readonly answer?: ((head: string) => string | undefined) | undefined;
 }
+
+/** How a chunk begins that is the beginning of a request. */
+const REQUEST = /^(?:GET|HEAD|PUT|POST|DELETE) \//;
 
 /** Carries TCP to a port on loopback, and cuts connections that carry much. */
 export async function startFaultProxy(targetPort: number, options: FaultProxyOptions): Promise<FaultProxy> {
@@ -78,6 +83,16 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
       };
       from.on("data", (chunk) => {
         if (isCut) return;
+        const head = from === client ? chunk.toString("latin1") : "";
+        const own = REQUEST.test(head) ? options.answer?.(head) : undefined;
+        if (own !== undefined) {
+          isCut = true;
+          // What the client still sends is read, so that a reset does not overtake the answer.
+          client.removeAllListeners("data").resume();
+          client.end(own);
+          target.destroy();
+          return;
+        }
         // The last chunk goes through up to the byte at which the connection is cut.
         isCut = carried + chunk.byteLength > options.cutAfterBytes && cuts < options.maxCuts;
         if (isCut) cuts += 1;

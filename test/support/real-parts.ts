@@ -27,6 +27,7 @@ export type RealPart =
   | "envoy"
   | "tinyproxy"
   | "asciinema"
+  | "versitygw"
   | "redis"
   | "promtool"
   | "docker"
@@ -43,6 +44,7 @@ export const realParts: readonly RealPart[] = [
   "envoy",
   "tinyproxy",
   "asciinema",
+  "versitygw",
   "redis",
   "promtool",
   "docker",
@@ -126,6 +128,7 @@ const PROGRAMS: Readonly<
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
   // Older ones show nothing without a terminal of their own.
   asciinema: [["asciinema"], ["--version"], /asciinema ((?:2\.[4-9]|[3-9]\.\d+)\.\d+)/],
+  versitygw: [["versitygw"], ["--version"], /Version\s*:\s*(\S+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
   envoy: [["envoy"], ["--version"], /\/(\d+\.\d+\.\d+)\//],

@@ -1,8 +1,8 @@
 import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
-import { choice, file, string } from "@sluice/client/internal/config/fields";
+import { boolean, choice, file, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
 import { bytes, duration } from "../number-fields.ts";
-import { section, sections } from "../section-fields.ts";
+import { optionalSection, section, sections } from "../section-fields.ts";
 import { checkRuleName, checkSessionMatch, sessionMatch } from "./policy.ts";
 
 const rule = table({
@@ -28,6 +28,86 @@ const rule = table({
 
 /** The first matching rule decides. */
 export type RecordingRule = ValueOf<typeof rule>;
+
+const lock = table({
+  mode: choice(
+    "`GOVERNANCE`: users with a permission may delete a recording earlier. `COMPLIANCE`: no user may.",
+    ["GOVERNANCE", "COMPLIANCE"],
+    { required: "is required" },
+  ),
+  retention: duration("How long a recording is locked, from its upload.", {
+    required: "is required",
+    from: "1h",
+    to: "876000h",
+  }),
+});
+
+const storeFields = table({
+  endpoint: string("The store's URL, such as `https://s3.eu-central-1.amazonaws.com`.", {
+    required: "is required",
+    check: checkEndpoint,
+  }),
+  bucket: string("The bucket, which exists already.", { required: "is required", check: checkBucket }),
+  region: string("The region that requests are signed for.", { default: "us-east-1", check: checkRegion }),
+  prefix: string("The beginning of the objects' names. Gateways with folders of their own may share it.", {
+    default: "recordings/",
+    check: checkPrefix,
+  }),
+  pathStyle: boolean("The bucket is in the URL's path; otherwise in its host's name.", { default: true }),
+  credentialsFile: file(
+    "AWS credentials file, of which `[default]` is used; read for each request. Absent: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.",
+    "text",
+  ),
+  caFile: file("CA certificates (PEM) that sign the store's certificate. Absent: those of Node.js.", "text"),
+  requestTimeout: duration("One request to the store. Past it the request is sent again.", {
+    default: "30s",
+    from: "1s",
+    to: "10m",
+  }),
+  maxWaitingBytes: bytes(
+    "Finished recordings that wait for their upload. Past it no recording begins; `recordOnFailure` decides.",
+    { default: "10Gi", from: "1Mi", to: "1024Ti" },
+  ),
+  keepInFolder: duration("How long a recording stays in the folder after its upload.", {
+    default: "24h",
+    from: "0s",
+    to: "876000h",
+  }),
+  objectLock: optionalSection("Locks each recording. The bucket has Object Lock. Absent: no lock.", lock),
+});
+
+/** Where finished recordings are uploaded to. */
+export type RecordingStore = ValueOf<typeof storeFields>;
+
+const recordingStore = checked(storeFields, (store, section) => {
+  if (!store.pathStyle && store.bucket.includes(".") && store.endpoint.startsWith("https:"))
+    section.problem("pathStyle", "must be true for a bucket with dots: no certificate is valid for its name");
+});
+
+function checkEndpoint(value: string): string | undefined {
+  const shape = "must be https://host or http://host";
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined) return shape;
+  if (url.username !== "" || url.password !== "") return "must not hold credentials; use credentialsFile";
+  const isPlain = url.search === "" && url.hash === "" && url.hostname !== "";
+  return (url.protocol === "http:" || url.protocol === "https:") && isPlain ? undefined : shape;
+}
+
+function checkBucket(value: string): string | undefined {
+  return /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)
+    ? undefined
+    : "must be 3 to 63 lower-case letters, digits, dots and dashes";
+}
+
+function checkRegion(value: string): string | undefined {
+  return /^[A-Za-z0-9-]{1,64}$/.test(value) ? undefined : "must be up to 64 letters, digits and dashes";
+}
+
+function checkPrefix(value: string): string | undefined {
+  return /^[\w.-][\w./-]{0,254}$/.test(value) && !value.includes("//") && !/(^|\/)\.{1,2}(\/|$)/.test(value)
+    ? undefined
+    : "must be up to 255 letters, digits, dots, dashes, underscores and single slashes";
+}
 
 const fields = table({
   folder: file("Folder of the recordings, made if it is absent. Replicas may share it.", undefined, {
@@ -93,6 +173,10 @@ const fields = table({
   signingKeyFile: file(
     "Ed25519 private key (PKCS#8, PEM) that signs recordings. Absent: one that is made in the folder.",
     "text",
+  ),
+  s3: optionalSection(
+    "An S3-compatible store that finished recordings are uploaded to. Absent: they stay in the folder.",
+    recordingStore,
   ),
 });
 

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 
 /** The longest line of a recording is the output of one read, escaped. Past it the file is refused. */
@@ -33,4 +34,19 @@ async function linesOf(file: string, onLine: (line: Buffer) => void): Promise<Bu
     if (restBytes > MAX_LINE_BYTES) throw new RecordingFileError(`${file} has a line that is too long`);
   }
   return Buffer.concat(rest);
+}
+
+/** A header longer than this is taken for one of this version. */
+const HEADER_BYTES = 256 * 1024;
+
+/** Rejects with the system's error. */
+export async function firstLineOf(file: string): Promise<string> {
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+    const text = buffer.toString("utf8", 0, bytesRead);
+    return text.slice(0, text.indexOf("\n"));
+  } finally {
+    await handle.close();
+  }
 }

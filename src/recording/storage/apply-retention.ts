@@ -1,19 +1,25 @@
 import { rmdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { findRecordings } from "../reading/find-recordings.ts";
+import { firstLineOf } from "../reading/recording-lines.ts";
 import { deleteRecording } from "./delete-recording.ts";
+import { UPLOADED } from "./uploaded-mark.ts";
 
 export interface Retention {
   /** 0: for ever. */
   readonly maxAgeMs: number;
   /** Of all finished recordings. 0: no bound. */
   readonly maxTotalBytes: number;
+  /** Recordings go to a store: only uploaded ones are deleted, all of them so long after. */
+  readonly keepUploadedMs?: number | undefined;
 }
 
 /** Recordings that were deleted, by the reason. */
 export interface Deleted {
   readonly age: number;
   readonly size: number;
+  readonly uploaded: number;
 }
 
 /** Recordings that one round deletes. Past it the next round goes on. */
@@ -21,39 +27,67 @@ export const MAX_DELETED_AT_ONCE = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Deletes finished recordings that are too old, then the oldest ones past the size; each leaves its line.
- * One file after another, so that the recorder's thread goes on. Rejects with RecordingFileError.
+ * Deletes finished recordings that are too old, then the oldest ones past the size, but none of a newer
+ * format; each leaves its line. Rejects with RecordingFileError.
  */
-export async function applyRetention(
-  folder: string,
-  { maxAgeMs, maxTotalBytes }: Retention,
-): Promise<Deleted> {
-  const deleted = { age: 0, size: 0 };
-  if (maxAgeMs === 0 && maxTotalBytes === 0) return deleted;
+export async function applyRetention(folder: string, retention: Retention): Promise<Deleted> {
+  const deleted = { age: 0, size: 0, uploaded: 0 };
+  const { maxAgeMs, maxTotalBytes, keepUploadedMs } = retention;
+  if (maxAgeMs === 0 && maxTotalBytes === 0 && keepUploadedMs === undefined) return deleted;
   const nowMs = Date.now();
   const files = await byAge(folder);
   let totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  for (const { file, endedMs, bytes } of files) {
-    const isOld = maxAgeMs > 0 && nowMs - endedMs > maxAgeMs;
-    const isBeyond = maxTotalBytes > 0 && totalBytes > maxTotalBytes;
-    if (!isOld && !isBeyond) break;
-    if (deleted.age + deleted.size >= MAX_DELETED_AT_ONCE) break;
-    const reason = isOld ? "age" : "size";
-    await deleteRecording(folder, file, reason);
+  let count = 0;
+  // One after another, so that the recorder's thread goes on.
+  for (const recording of files) {
+    const reason = reasonOf(recording, totalBytes, nowMs, retention);
+    if (reason === undefined || (await isNewerFormat(recording.file))) continue;
+    await deleteRecording(folder, recording.file, reason);
     deleted[reason] += 1;
-    totalBytes -= bytes;
+    totalBytes -= recording.bytes;
     // A day that is over gets no more recordings.
-    if (nowMs - endedMs > 2 * DAY_MS) await removeEmpty(folder, path.dirname(file));
+    if (nowMs - recording.endedMs > 2 * DAY_MS) await removeEmpty(folder, path.dirname(recording.file));
+    count += 1;
+    if (count >= MAX_DELETED_AT_ONCE) break;
   }
   return deleted;
 }
 
-async function byAge(folder: string) {
-  const files: { file: string; endedMs: number; bytes: number }[] = [];
+interface StoredFile {
+  readonly file: string;
+  readonly endedMs: number;
+  readonly bytes: number;
+  readonly uploadedMs: number | undefined;
+}
+
+function reasonOf(
+  { endedMs, uploadedMs }: StoredFile,
+  totalBytes: number,
+  nowMs: number,
+  { maxAgeMs, maxTotalBytes, keepUploadedMs }: Retention,
+): keyof Deleted | undefined {
+  if (keepUploadedMs !== undefined && uploadedMs === undefined) return undefined;
+  if (maxAgeMs > 0 && nowMs - endedMs > maxAgeMs) return "age";
+  if (maxTotalBytes > 0 && totalBytes > maxTotalBytes) return "size";
+  return keepUploadedMs !== undefined && nowMs - (uploadedMs ?? nowMs) >= keepUploadedMs
+    ? "uploaded"
+    : undefined;
+}
+
+async function isNewerFormat(file: string): Promise<boolean> {
+  // Another process may have deleted it meanwhile.
+  return formatOf(await firstLineOf(file).catch(() => "")) > FORMAT;
+}
+
+async function byAge(folder: string): Promise<StoredFile[]> {
+  const files: StoredFile[] = [];
+  const mtimeOf = async (file: string) => await stat(file).catch(() => undefined);
   for (const file of await findRecordings(folder)) {
     // Another process may have deleted it meanwhile.
-    const found = await stat(file).catch(() => undefined);
-    if (found !== undefined) files.push({ file, endedMs: found.mtimeMs, bytes: found.size });
+    const found = await mtimeOf(file);
+    if (found === undefined) continue;
+    const uploadedMs = (await mtimeOf(`${file}${UPLOADED}`))?.mtimeMs;
+    files.push({ file, endedMs: found.mtimeMs, bytes: found.size, uploadedMs });
   }
   return files.sort((one, other) => one.endedMs - other.endedMs);
 }

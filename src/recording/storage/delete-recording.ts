@@ -2,6 +2,7 @@ import { appendFile, unlink } from "node:fs/promises";
 import path from "node:path";
 import { fileErrorOf } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
+import { removeMark } from "./uploaded-mark.ts";
 
 /** Lists deleted recordings, so that a deleted one differs from one that vanished. */
 export const DELETED = "deleted.jsonl";
@@ -20,6 +21,7 @@ export async function deleteRecording(folder: string, file: string, reason: stri
   } catch (error) {
     throw fileErrorOf(error, list);
   }
+  await removeMark(file);
   await unlink(file).catch((error: unknown) => {
     throw fileErrorOf(error, file);
   });

@@ -1,8 +1,9 @@
 import type { KeyObject } from "node:crypto";
-import { open, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import path from "node:path";
 import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { filesBelow } from "../reading/find-recordings.ts";
+import { firstLineOf } from "../reading/recording-lines.ts";
 import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
 import { isWriterAlive, removeLease } from "./writer-lease.ts";
@@ -24,7 +25,7 @@ export async function finishLeftParts(
     const claimed = partOf(target, writer);
     try {
       // A newer version finishes what it began.
-      if (formatOf(await firstLine(path.join(folder, name))) > FORMAT) continue;
+      if (formatOf(await firstLineOf(path.join(folder, name))) > FORMAT) continue;
       gone.add(owner);
       // Of several processes that look, one succeeds.
       await rename(path.join(folder, name), claimed);
@@ -34,18 +35,4 @@ export async function finishLeftParts(
     }
   }
   for (const owner of gone) removeLease(folder, owner);
-}
-
-/** A header longer than this is taken for one of this version. */
-const HEADER_BYTES = 256 * 1024;
-
-async function firstLine(file: string): Promise<string> {
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
-    const text = buffer.toString("utf8", 0, bytesRead);
-    return text.slice(0, text.indexOf("\n"));
-  } finally {
-    await handle.close();
-  }
 }

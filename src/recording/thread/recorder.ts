@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { ownProgram } from "@sluice/client/internal/config/own-files";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
+import type { UploadRound } from "../storage/s3/uploader.ts";
 import type { PartOutcome } from "./finish-part.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
 import { type PartKind, Slab } from "./slab.ts";
@@ -26,6 +27,8 @@ export interface RecorderOptions extends ThreadInput {
   readonly onLeft: (outcome: PartOutcome, file: string) => void;
   /** Old recordings were deleted; `problem`: or could not be. */
   readonly onDeleted: (deleted: Deleted, problem: string | undefined) => void;
+  /** `isActive`: this process uploads for all that share the folder. */
+  readonly onUploads?: (round: UploadRound, isActive: boolean) => void;
   /** The compiled `recorder-thread.ts`. */
   readonly program?: URL | undefined;
 }
@@ -177,9 +180,9 @@ export class Recorder {
 
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const { program = PROGRAM, folder, writer } = this.#options;
+    const { program = PROGRAM, folder, writer, store } = this.#options;
     const [signingKey, retention] = [this.#signingKey, this.#retention];
-    const workerData: ThreadInput = { folder, writer, signingKey, retention };
+    const workerData: ThreadInput = { folder, writer, signingKey, retention, store };
     const worker = new Worker(program, { workerData });
     this.#worker = worker;
     // Running sessions keep the process alive, not the thread that records them.
@@ -187,6 +190,7 @@ export class Recorder {
     worker.on("message", (message: FromThread) => {
       if (message.kind === "taken") this.#taken(message);
       else if (message.kind === "deleted") this.#options.onDeleted(message.deleted, message.problem);
+      else if (message.kind === "uploads") this.#options.onUploads?.(message.round, message.isActive);
       else if (message.kind === "left") this.#options.onLeft(message.outcome, message.file);
       else this.#queues.get(message.handle)?.receive(message);
     });

@@ -1,6 +1,8 @@
 import path from "node:path";
 import type { MessagePort } from "node:worker_threads";
+import type { RecordingStore } from "../../config/sections/recording.ts";
 import { applyRetention } from "../storage/apply-retention.ts";
+import type { Uploader } from "../storage/s3/uploader.ts";
 import { type Disk, systemDisk } from "./disk.ts";
 import { finishLeftParts } from "./finish-left-parts.ts";
 import { codeOf, RecordingService, SYNC_MS } from "./recording-service.ts";
@@ -10,6 +12,8 @@ import { isFirstWriter, WriterLease } from "./writer-lease.ts";
 
 /** How often recordings of writers that are gone, or that are too old, are looked for after the start. */
 const SEARCH_MS = 60_000;
+/** How often finished recordings are uploaded. */
+const UPLOAD_MS = 5_000;
 
 /** Writes recordings for the recorder at the port's other end, until it says stop. */
 export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Disk = systemDisk): void {
@@ -26,7 +30,7 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
     void finishLeftParts(input.folder, input.writer, service.key, (outcome, file) =>
       answer({ kind: "left", outcome, file }),
     ).catch(() => {});
-  const none = { age: 0, size: 0 };
+  const none = { age: 0, size: 0, uploaded: 0 };
   let { retention } = input;
   let isDeleting = false;
   const deleteOld = async (): Promise<void> => {
@@ -35,7 +39,7 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
     isDeleting = true;
     try {
       const deleted = await applyRetention(input.folder, retention);
-      if (deleted.age + deleted.size > 0) answer({ kind: "deleted", deleted });
+      if (deleted.age + deleted.size + deleted.uploaded > 0) answer({ kind: "deleted", deleted });
     } catch (error) {
       answer({ kind: "deleted", deleted: none, problem: codeOf(error) });
     } finally {
@@ -48,6 +52,7 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
   }, SEARCH_MS);
   lookForLeft();
   void deleteOld();
+  const uploads = input.store && serveUploads(input.store, input, answer);
   port.on("message", (message: ToThread) => {
     if (message.kind === "retention") {
       retention = message.retention;
@@ -61,9 +66,39 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
     service.whenIdle(() => {
       clearInterval(timer);
       clearInterval(search);
+      uploads?.stop();
       lease.end();
       reserve.release();
       port.close();
     });
   });
+}
+
+/** Uploads the folder's recordings until it is stopped; what then was being sent, a later start sends. */
+function serveUploads(
+  store: RecordingStore,
+  { folder, writer }: ThreadInput,
+  answer: (message: FromThread) => void,
+): { stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  let uploader: Uploader | undefined;
+  let isStopped = false;
+  const round = async (): Promise<void> => {
+    try {
+      uploader ??= new (await import("../storage/s3/uploader.ts")).Uploader(folder, store);
+      const isActive = isFirstWriter(folder, writer);
+      if (!isStopped) answer({ kind: "uploads", round: await uploader.round(isActive), isActive });
+    } catch {
+      // A folder that fails says so where recordings are written.
+    }
+    if (!isStopped) timer = setTimeout(() => void round(), UPLOAD_MS);
+  };
+  void round();
+  return {
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+      uploader?.stop();
+    },
+  };
 }

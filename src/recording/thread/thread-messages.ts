@@ -1,4 +1,6 @@
+import type { RecordingStore } from "../../config/sections/recording.ts";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
+import type { UploadRound } from "../storage/s3/uploader.ts";
 import type { PartOutcome } from "./finish-part.ts";
 import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 
@@ -10,6 +12,8 @@ export interface ThreadInput {
   /** Private key, PKCS#8 PEM. */
   readonly signingKey: string;
   readonly retention: Retention;
+  /** Absent: recordings stay in the folder. */
+  readonly store?: RecordingStore | undefined;
 }
 
 /** To the thread, which handles messages in order. Sessions have numbers, unique in the process. */
@@ -46,6 +50,8 @@ export interface RecordedEnd {
 }
 
 export type FromThread =
+  /** `isActive`: this process uploads for all that share the folder. */
+  | { readonly kind: "uploads"; readonly round: UploadRound; readonly isActive: boolean }
   /** Old recordings were deleted, or could not be. */
   | { readonly kind: "deleted"; readonly deleted: Deleted; readonly problem?: string | undefined }
   /** A running recording's chain so far, for the audit log. */

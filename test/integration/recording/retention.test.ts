@@ -42,7 +42,7 @@ describe("retention", () => {
     const running = leave("2026/01/01/running.cast.writer.part", 100);
     const changed = leave("2026/01/01/changed.cast.changed", 100);
     const alone = leave("2025/12/31/alone.cast", 101);
-    expect(await applyRetention(folder, { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 0 })).toEqual({
+    expect(await applyRetention(folder, { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 0 })).toMatchObject({
       age: 2,
       size: 0,
     });
@@ -63,19 +63,54 @@ describe("retention", () => {
   it("deletes the oldest past the size, and no more", async () => {
     for (const age of [3, 1, 2]) leave(`2026/01/0${age}/${age}.cast`, age);
     const bounds = { maxAgeMs: 0, maxTotalBytes: 2_000 };
-    expect(await applyRetention(folder, bounds)).toEqual({ age: 0, size: 1 });
+    expect(await applyRetention(folder, bounds)).toMatchObject({ age: 0, size: 1 });
     expect(
       filesIn(folder, ".cast")
         .map((file) => path.basename(file))
         .sort(),
     ).toEqual(["1.cast", "2.cast"]);
     expect(deletedLines(folder)).toMatchObject([{ reason: "size", file: "2026/01/03/3.cast" }]);
-    expect(await applyRetention(folder, bounds)).toEqual({ age: 0, size: 0 });
+    expect(await applyRetention(folder, bounds)).toMatchObject({ age: 0, size: 0 });
+  });
+
+  it("keeps a newer version's recordings, and deletes younger ones past them", async () => {
+    const newer = leave("2026/01/01/newer.cast", 100);
+    writeFileSync(newer, `${JSON.stringify({ version: 3, sluice: { format: 2 } })}\n`);
+    utimesSync(newer, new Date(0), new Date(0));
+    const old = leave("2026/01/02/old.cast", 99);
+    const bounds = { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 1 };
+    expect(await applyRetention(folder, bounds)).toMatchObject({ age: 1, size: 0 });
+    expect([newer, old].map((file) => existsSync(file))).toEqual([true, false]);
+  });
+
+  it("deletes only what is in the store, and that a while after its upload", async () => {
+    const [waiting, uploaded, fresh] = ["waiting", "uploaded", "fresh"].map((name) =>
+      leave(`2026/01/01/${name}.cast`, 100),
+    );
+    const marks = [uploaded, fresh].map((file) => `${file}.uploaded`);
+    for (const mark of marks) writeFileSync(mark, "{}");
+    utimesSync(marks[0] ?? "", new Date(0), new Date(0));
+    const bounds = { maxAgeMs: 0, maxTotalBytes: 0, keepUploadedMs: DAY_MS };
+    expect(await applyRetention(folder, bounds)).toEqual({ age: 0, size: 0, uploaded: 1 });
+    expect([waiting, uploaded, marks[0], fresh].map((file) => existsSync(file ?? ""))).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(deletedLines(folder)).toMatchObject([{ reason: "uploaded" }]);
+    expect(await applyRetention(folder, { ...bounds, maxAgeMs: DAY_MS, maxTotalBytes: 1 })).toMatchObject({
+      age: 1,
+    });
+    expect(existsSync(waiting ?? "")).toBe(true);
   });
 
   it("keeps everything without bounds, and deletes so many in a round", async () => {
     for (let index = 0; index < MAX_DELETED_AT_ONCE + 5; index++) leave(`2026/01/01/${index}.cast`, 10);
-    expect(await applyRetention(folder, { maxAgeMs: 0, maxTotalBytes: 0 })).toEqual({ age: 0, size: 0 });
+    expect(await applyRetention(folder, { maxAgeMs: 0, maxTotalBytes: 0 })).toMatchObject({
+      age: 0,
+      size: 0,
+    });
     const bounds = { maxAgeMs: DAY_MS, maxTotalBytes: 0 };
     expect((await applyRetention(folder, bounds)).age).toBe(MAX_DELETED_AT_ONCE);
     expect((await applyRetention(folder, bounds)).age).toBe(5);

@@ -1,0 +1,104 @@
+import { RecordingFileError } from "../../reading/recording-file-error.ts";
+
+/** The store refused, or did not answer. The message is one line without secrets. */
+export class S3Error extends Error {
+  override readonly name = "S3Error";
+  /** S3's code, such as `NoSuchBucket`; the system's for a connection that failed. */
+  readonly code: string;
+  /** 0: no answer. */
+  readonly status: number;
+
+  constructor(code: string, status: number, doing: string) {
+    super(`${doing}: ${status === 0 ? "" : `${status} `}${code}`);
+    this.code = code;
+    this.status = status;
+  }
+
+  /** Worth another attempt with the same request. */
+  get isTransient(): boolean {
+    const { code, status } = this;
+    return status === 0 || status === 429 || status === 408 || status >= 500 || TRANSIENT.has(code);
+  }
+
+  /** The next recording would fail in the same way. */
+  get isOfStore(): boolean {
+    return this.isTransient || this.status === 401 || this.status === 403 || OF_STORE.has(this.code);
+  }
+}
+
+const TRANSIENT = new Set([
+  "InternalError",
+  "OperationAborted",
+  "ConditionalRequestConflict",
+  "RequestTimeout",
+  "ServiceUnavailable",
+  "SlowDown",
+]);
+const OF_STORE = new Set([
+  "AuthorizationHeaderMalformed",
+  "ExpiredToken",
+  "InvalidToken",
+  "NoSuchBucket",
+  "PermanentRedirect",
+  "TemporaryRedirect",
+]);
+
+/** The problem of an upload, for a log line: a code, never the store's text. */
+export function uploadProblemOf(error: unknown): string {
+  if (error instanceof S3Error || error instanceof RecordingFileError) return error.message;
+  return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
+}
+
+/** S3's code in the body of an error, which may come with 200; undefined for another body. */
+export function errorCodeOf(body: Buffer): string | undefined {
+  const text = body.toString("utf8");
+  const [error] = elementsOf(text, "Error");
+  if (error === undefined) return undefined;
+  const [code = ""] = elementsOf(error, "Code");
+  return /^[A-Za-z0-9.]{1,64}$/.test(code) ? code : "unknown";
+}
+
+/** The contents of all elements of this name, which hold none of it. */
+export function elementsOf(xml: string, name: string): string[] {
+  const found: string[] = [];
+  const closing = `</${name}>`;
+  for (let at = 0; ; ) {
+    const start = nextOpening(xml, name, at);
+    if (start === -1) return found;
+    const end = xml.indexOf(closing, start);
+    if (end === -1) return found;
+    found.push(xml.slice(start, end));
+    at = end + closing.length;
+  }
+}
+
+/** Where the content of the next element of this name begins: it may have attributes. */
+function nextOpening(xml: string, name: string, from: number): number {
+  for (let at = from; ; ) {
+    const start = xml.indexOf(`<${name}`, at);
+    if (start === -1) return -1;
+    at = start + name.length + 1;
+    if (xml[at] === ">") return at + 1;
+    if (xml[at] !== " ") continue;
+    const end = xml.indexOf(">", at);
+    return end === -1 ? -1 : end + 1;
+  }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The text of an element. */
+export function textOf(content: string): string {
+  return content.replace(
+    /&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|([a-z]{2,4}));/g,
+    (whole, decimal, hex, name) => {
+      if (name !== undefined) return ENTITIES[name] ?? whole;
+      const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+    },
+  );
+}
+
+export function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

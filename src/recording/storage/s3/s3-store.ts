@@ -1,0 +1,186 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type IncomingHttpHeaders, Agent as PlainAgent, request as requestPlainly } from "node:http";
+import { Agent, request } from "node:https";
+import { setTimeout as wait } from "node:timers/promises";
+import { notInstalled } from "@sluice/client/internal/config/optional-package";
+import type { RecordingStore } from "../../../config/sections/recording.ts";
+import { errorCodeOf, S3Error } from "./s3-answer.ts";
+import { readS3Credentials } from "./s3-credentials.ts";
+
+/** Attempts of one request while the store does not answer well. Past it the upload is tried again later. */
+export const MAX_ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 100;
+/** The longest answer that is read; a thousand uploads in a list take 0.5 MiB. Past it the request fails. */
+export const MAX_S3_ANSWER_BYTES: number = 4 * 1024 * 1024;
+/** S3 refuses clocks that differ by 15 minutes. */
+const MAX_SKEW_MS = 5 * 60_000;
+
+export interface S3Call {
+  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  /** "" is the bucket. */
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+  /** For an error's text: "the upload". */
+  readonly doing: string;
+}
+
+export interface S3Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+type Signer = typeof import("aws4fetch").AwsV4Signer;
+
+/** Requests to a bucket: signed, repeated while they may succeed, and bounded in time. */
+export class S3Store {
+  readonly settings: RecordingStore;
+  readonly #signer: Signer;
+  readonly #signal: AbortSignal;
+  readonly #agent: Agent | PlainAgent;
+  /** What the store's clock is ahead of this one. */
+  #skewMs = 0;
+
+  private constructor(settings: RecordingStore, signer: Signer, signal: AbortSignal) {
+    this.settings = settings;
+    this.#signer = signer;
+    this.#signal = signal;
+    const { endpoint, caFile } = settings;
+    const options = { keepAlive: true, maxSockets: 2 };
+    this.#agent = endpoint.startsWith("http:")
+      ? new PlainAgent(options)
+      : new Agent({ ...options, ...(caFile !== undefined && { ca: readFileSync(caFile) }) });
+  }
+
+  /** Throws NotInstalledError, or the system's error for the CA's file. */
+  static async open(settings: RecordingStore, signal: AbortSignal): Promise<S3Store> {
+    const { AwsV4Signer } = await import("aws4fetch").catch(notInstalled("aws4fetch", "recording.s3"));
+    return new S3Store(settings, AwsV4Signer, signal);
+  }
+
+  /** Rejects with S3Error for any other status than 2xx, and for an error in a body. */
+  async call(call: S3Call): Promise<S3Answer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(call);
+      } catch (error) {
+        const isLast = attempt >= MAX_ATTEMPTS || this.#signal.aborted;
+        if (isLast || !(error instanceof S3Error) || !(error.isTransient || error.code === SKEWED))
+          throw error;
+        if (error.code !== SKEWED)
+          await wait(FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random()), undefined, {
+            signal: this.#signal,
+          });
+      }
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #attempt(call: S3Call): Promise<S3Answer> {
+    const sentMs = Date.now();
+    const answer = await this.#send(await this.#signed(call), call);
+    const { status, headers, body } = answer;
+    const code = call.method === "HEAD" ? undefined : errorCodeOf(body);
+    if (status >= 200 && status < 300 && code === undefined) return answer;
+    const storeMs = Date.parse(headers.date ?? "");
+    const skewMs = storeMs - sentMs;
+    if (status === 403 && Math.abs(skewMs - this.#skewMs) > MAX_SKEW_MS) {
+      this.#skewMs = skewMs;
+      throw new S3Error(SKEWED, status, call.doing);
+    }
+    // S3 may answer 200 before it knows that it fails.
+    if (status < 300) throw new S3Error(code ?? "unknown", 500, call.doing);
+    throw new S3Error(code ?? STATUS_CODES[status] ?? "unknown", status, call.doing);
+  }
+
+  async #signed({ method, key, query = {}, headers = {}, body }: S3Call) {
+    const { region, credentialsFile } = this.settings;
+    const credentials = await readS3Credentials(credentialsFile, process.env);
+    const url = new URL(this.#urlOf(key));
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const digest = createHash("sha256")
+      .update(body ?? "")
+      .digest("hex");
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+    const signer = new this.#signer({
+      method,
+      url: url.href,
+      headers: { ...headers, "x-amz-content-sha256": digest },
+      service: "s3",
+      region,
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken !== undefined && { sessionToken }),
+      datetime: new Date(Date.now() + this.#skewMs).toISOString().replace(/[:-]|\.\d{3}/g, ""),
+    });
+    return await signer.sign();
+  }
+
+  #urlOf(key: string): string {
+    const { endpoint, bucket, pathStyle } = this.settings;
+    const { protocol, host, pathname } = new URL(endpoint);
+    const base = pathname.replace(/\/$/, "");
+    return pathStyle
+      ? `${protocol}//${host}${base}/${bucket}/${key}`
+      : `${protocol}//${bucket}.${host}${base}/${key}`;
+  }
+
+  #send(
+    { url, headers }: { url: URL; headers: Headers },
+    { method, body, doing }: S3Call,
+  ): Promise<S3Answer> {
+    const send = url.protocol === "http:" ? requestPlainly : request;
+    return new Promise((resolve, reject) => {
+      const fail = (error: NodeJS.ErrnoException): void => {
+        clearTimeout(timer);
+        reject(new S3Error(error.code ?? error.message, 0, doing));
+      };
+      const sent = send(
+        url,
+        {
+          method,
+          agent: this.#agent,
+          signal: this.#signal,
+          headers: { ...Object.fromEntries(headers), "content-length": body?.byteLength ?? 0 },
+        },
+        (response) => {
+          const parts: Buffer[] = [];
+          let bytes = 0;
+          response.on("data", (part: Buffer) => {
+            bytes += part.byteLength;
+            if (bytes > MAX_S3_ANSWER_BYTES) response.destroy(new Error("the answer is too long"));
+            else parts.push(part);
+          });
+          response.on("error", fail);
+          response.on("end", () => {
+            clearTimeout(timer);
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(parts),
+            });
+          });
+        },
+      );
+      const timer = setTimeout(() => sent.destroy(new Error("timeout")), this.settings.requestTimeoutMs);
+      sent.on("error", fail);
+      sent.end(body);
+    });
+  }
+}
+
+const SKEWED = "RequestTimeTooSkewed";
+/** An answer to HEAD has no body, and proxies' answers have other ones. */
+const STATUS_CODES: Readonly<Record<number, string>> = {
+  301: "PermanentRedirect",
+  307: "TemporaryRedirect",
+  403: "AccessDenied",
+  404: "NotFound",
+  412: "PreconditionFailed",
+};

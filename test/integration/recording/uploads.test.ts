@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
+import type { RecordingStore } from "../../../src/config/sections/recording.ts";
+import { MAX_ATTEMPTS, MAX_S3_ANSWER_BYTES, S3Store } from "../../../src/recording/storage/s3/s3-store.ts";
+import { MAX_UPLOAD_AGE_MS, sweepUploads } from "../../../src/recording/storage/s3/sweep-uploads.ts";
+import { Uploader } from "../../../src/recording/storage/s3/uploader.ts";
+import { eventually } from "../../support/eventually.ts";
+import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
+
+const MIB = 1024 * 1024;
+
+/** What the store answers; at first that everything is forbidden. */
+let answer: RequestListener;
+let store: Server;
+let gateway: RecordedGateway | undefined;
+beforeEach(async () => {
+  answer = (_, response) => response.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
+  store = createServer((request, response) => {
+    request.resume();
+    answer(request, response);
+  });
+  process.env.AWS_ACCESS_KEY_ID = "an-id";
+  process.env.AWS_SECRET_ACCESS_KEY = "a-secret-key";
+  await new Promise<void>((resolve) => {
+    store.listen(0, "127.0.0.1", resolve);
+  });
+});
+afterEach(async () => {
+  await gateway?.stop();
+  store.closeAllConnections();
+  store.close();
+});
+
+function section(): { endpoint: string; bucket: string } {
+  const { port } = store.address() as AddressInfo;
+  return { endpoint: `http://127.0.0.1:${port}`, bucket: "recordings" };
+}
+
+function settings(): RecordingStore {
+  const { s3 } = settingsOf("/", { s3: section() });
+  if (s3 === undefined) throw new Error("the section is there");
+  return s3;
+}
+
+async function run(
+  from: RecordedGateway,
+  stdin: Readable | undefined,
+  ...command: string[]
+): Promise<number> {
+  let bytes = 0;
+  const stdout = {
+    takePart: (part: Uint8Array): undefined => {
+      bytes += part.byteLength;
+    },
+  };
+  const at = execPath({ namespace: "default", pod: "web", container: "main" }, command);
+  await new WebSocketExecutor(from.target, at).stream({ stdout, ...(stdin && { stdin }) });
+  return bytes;
+}
+
+describe("recordings that cannot be uploaded", () => {
+  it("are kept, named in the log, and past their bound no further one begins", async () => {
+    gateway = await RecordedGateway.start({
+      recording: {
+        rules: [
+          { name: "input", match: { stdin: true } },
+          { name: "rest", recordOnFailure: "continue" },
+        ],
+        s3: { ...section(), maxWaitingBytes: "1Mi" },
+      },
+    });
+    const own = gateway;
+    expect(await run(own, undefined, "head", "-c", String(2 * MIB), "/dev/zero")).toBe(2 * MIB);
+    await own.recordings();
+    await eventually("a round of uploads", async () => (await waitingBytes(own)) > MIB);
+    await expect(run(own, Readable.from([]), "true")).rejects.toThrow(/none can be written now/);
+    expect(await run(own, undefined, "echo", "unrecorded")).toBe("unrecorded\n".length);
+    expect(await own.recordings(1)).toHaveLength(1);
+    const lines = own.logLines.join("");
+    expect(lines).toContain('"problem":"the begin of an upload: 403 AccessDenied"');
+    expect(lines).toContain('"problem":"too many recordings wait for their upload"');
+    expect(lines).not.toMatch(/an-id|a-secret-key/);
+    expect(await own.metric('sluice_recording_uploads_total{result="failed"}')).toHaveLength(1);
+  });
+});
+
+async function waitingBytes(from: RecordedGateway): Promise<number> {
+  const [line = "0"] = await from.metric("sluice_recording_upload_waiting_bytes");
+  return Number(line.split(" ").at(-1));
+}
+
+describe("a store", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), "sluice-uploads-"));
+    writeFileSync(path.join(folder, "a.cast"), "recorded");
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("that answers no request is asked so often, and later again", async () => {
+    let puts = 0;
+    answer = (request, response) => {
+      if (request.method === "PUT") puts += 1;
+      else response.writeHead(403).end();
+    };
+    const uploader = new Uploader(folder, { ...settings(), requestTimeoutMs: 100 });
+    expect(await uploader.round(true)).toMatchObject({
+      failed: 1,
+      waiting: 1,
+      problem: "the upload of a recording: timeout",
+    });
+    expect(puts).toBe(MAX_ATTEMPTS);
+    expect(await uploader.round(true)).toMatchObject({ failed: 0, waiting: 1 });
+    expect(puts).toBe(MAX_ATTEMPTS);
+  });
+
+  it("whose answer does not end is not read to its end", async () => {
+    let written = 0;
+    answer = (request, response) => {
+      if (request.method !== "PUT") return void response.writeHead(403).end();
+      const part = Buffer.alloc(64 * 1024, "x");
+      const more = (): void => {
+        for (let hasRoom = true; hasRoom && !response.destroyed; written += part.byteLength)
+          hasRoom = response.write(part);
+      };
+      response.on("drain", more);
+      more();
+      return undefined;
+    };
+    const { problem } = await new Uploader(folder, settings()).round(true);
+    expect(problem).toBe("the upload of a recording: the answer is too long");
+    expect(written).toBeGreaterThan(MAX_S3_ANSWER_BYTES);
+  });
+
+  it("is rid of uploads of our recordings, and of those older than a day", async () => {
+    const uploadOf = (key: string, ageMs: number): string =>
+      `<Upload><Key>recordings/${key}</Key><UploadId>${key}-1</UploadId>` +
+      `<Initiated>${new Date(Date.now() - ageMs).toISOString()}</Initiated></Upload>`;
+    const pages = [uploadOf("own", 0) + uploadOf("young", MAX_UPLOAD_AGE_MS - 60_000)];
+    const requests: string[] = [];
+    answer = (request, response) => {
+      requests.push(`${request.method} ${request.url}`);
+      const page = pages.shift() ?? uploadOf("old", MAX_UPLOAD_AGE_MS + 1);
+      const next = "<NextKeyMarker>k</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>";
+      response.end(`<R><IsTruncated>true</IsTruncated>${next}${page}</R>`);
+    };
+    const opened = await S3Store.open(settings(), new AbortController().signal);
+    expect(await sweepUploads(opened, (key) => key === "recordings/own")).toBe(100);
+    opened.close();
+    const aborts = requests.filter((request) => request.startsWith("DELETE"));
+    expect(aborts[0]).toBe("DELETE /recordings/recordings/own?uploadId=own-1");
+    expect(aborts.slice(1)).toEqual(Array(99).fill("DELETE /recordings/recordings/old?uploadId=old-1"));
+    const lists = requests.filter((request) => request.startsWith("GET"));
+    expect(lists).toHaveLength(100);
+    expect(lists[1]).toContain("key-marker=k&upload-id-marker=u");
+  });
+});
