@@ -1,4 +1,4 @@
-// `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --write]`: what a forwarded request to the API server costs, beside the same request straight:
+// `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --only PATTERN --write]`: what a forwarded request to the API server costs, beside the same request straight:
 // a pod and a list of 5,000 over HTTP/2, one at a time and eight. Straight and through in turns. `--write` writes docs/evidence/api-requests.md.
 import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     repeat: { type: "string", default: "5" },
     against: { type: "string" },
     profile: { type: "string" },
+    only: { type: "string", default: "" },
     write: { type: "boolean", default: false },
   },
 });
@@ -64,14 +65,29 @@ async function startGateway(name, main) {
   return { name, url: `https://127.0.0.1:${port}`, child };
 }
 
+/** Node's own server and client, forwarding without a question. */
+async function startForwarder() {
+  const child = startProgram(process.execPath, [
+    "--max-semi-space-size=8",
+    here("peers/api-forwarder.mjs"),
+    JSON.stringify({ certFile, keyFile, url: apiServerUrl }),
+  ]);
+  return {
+    name: "node:http2 and node:https",
+    url: `https://127.0.0.1:${await lineOf(child, /listening (\d+)/)}`,
+    child,
+  };
+}
+
 const POD = "/api/v1/namespaces/default/pods/web";
 const WORKLOADS = [
   { title: "a pod, one at a time", path: POD, streams: 1 },
   { title: "a pod, eight at a time", path: POD, streams: 8 },
   { title: "a list of 5,000 pods, one at a time", path: "/api/v1/pods", streams: 1 },
-];
+].filter(({ title }) => new RegExp(values.only).test(title));
 const ways = [
   { name: "straight", url: apiServerUrl },
+  await startForwarder(),
   await startGateway("gateway", here("../dist/src/main.js")),
   ...(values.against ? [await startGateway("the other build", values.against)] : []),
 ];
@@ -120,7 +136,7 @@ const rows = WORKLOADS.flatMap(({ title }) =>
 const { cpus, model, node } = machine();
 const page = `# Requests forwarded to the API server
 
-A request for a pod takes ${ratioOf(WORKLOADS[0].title, "gateway").toFixed(1)}x of its time straight, a list of 5,000 pods ${ratioOf(WORKLOADS[2].title, "gateway").toFixed(1)}x.
+Of the time straight: ${WORKLOADS.map(({ title }) => `${title}, ${ratioOf(title, "gateway").toFixed(1)}x`).join("; ")}.
 
 \`node bench/api-requests.mjs --seconds ${seconds} --repeat ${repeat} --write\`, ${new Date().toISOString().slice(0, 10)}; ${cpus} x ${model}, Node.js ${node}, a load average of ${loadavg()[0].toFixed(1)} at the
 end. Where that is above the number of cores other programs took part, and only the ratios of one run hold. One HTTP/2 connection over TLS to a server that

@@ -31,7 +31,12 @@ const request = (session) => {
   stream.end(payload);
 };
 for (let count = 0; count < connections; count++) {
-  const session = connect(url, { rejectUnauthorized: false });
+  // Windows of Go's client, and so kubectl's. Node's own of 64 KiB would stop a list at every turn.
+  const session = connect(url, {
+    rejectUnauthorized: false,
+    settings: { initialWindowSize: 4 * 1024 * 1024 },
+  });
+  session.once("connect", () => session.setLocalWindowSize(1024 * 1024 * 1024));
   session.once("remoteSettings", () => {
     for (let stream = 0; stream < streams; stream++) request(session);
   });

@@ -34,18 +34,18 @@ export interface IncomingUpgrade extends RequestOrigin {
 
 /**
  * Forwards a request to switch protocols over HTTP/1.1, also for a WebSocket on an HTTP/2 stream.
- * Leaves the bytes unchanged. Never rejects.
+ * Leaves the bytes unchanged. Resolves with the status sent, if any was. Never rejects.
  */
 export async function forwardUpgradeRequest(
   { request, client: socket, early, protocol, ...origin }: IncomingUpgrade,
   context: IngressContext,
-): Promise<void> {
+): Promise<number | undefined> {
   const { method, target, headers } = request;
   const facts = { ...origin, startedMs: performance.now(), protocol, method, target, headers };
   const log = (end: LoggedEnd): void => context.accessLog?.write({ ...facts, ...end, trace });
   let route: RouteNames | undefined;
   let trace: RequestTrace | undefined;
-  const refuse = (answer: IngressAnswer): void => {
+  const refuse = (answer: IngressAnswer): number => {
     context.metrics.requestEnded(protocol, answer.status, route, undefined);
     trace?.end(answer.status);
     log({ route, status: answer.status, responseBytes: answer.body.byteLength });
@@ -54,6 +54,7 @@ export async function forwardUpgradeRequest(
       clock: context.clock,
       lingerTimes: context.timeouts,
     });
+    return answer.status;
   };
   // Without a listener an ECONNRESET would end the process.
   socket.on("error", () => socket.destroy());
@@ -94,6 +95,7 @@ export async function forwardUpgradeRequest(
     trace?.end(answered);
     context.metrics.requestEnded(protocol, answered, route, undefined);
     if (status !== 101) log({ route, status, responseBytes: 0 });
+    return answered;
   } catch (error) {
     client.release();
     if (error instanceof UpstreamError) context.problems.judgeError(chosen, error);
@@ -101,7 +103,9 @@ export async function forwardUpgradeRequest(
       trace?.end(0);
       log({ route, status: 0, responseBytes: 0 });
       abortSocket(socket);
-    } else refuse(answerFor(error, headers));
+      return undefined;
+    }
+    return refuse(answerFor(error, headers));
   }
 }
 

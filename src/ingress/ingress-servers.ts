@@ -156,7 +156,14 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
       onExpectContinue: (request, response) => forward(request, response, true),
       onUpgrade: (request, socket, early) => {
         if (isIgnored(request)) ignoreUpgrade(request, socket, early, server);
-        else beginUpgrade(http1Upgrade(request, socket, early), context);
+        else {
+          const upgrade = http1Upgrade(request, socket, early);
+          turns.takeUpgrade(
+            socket,
+            () => answerUpgrade(upgrade, context),
+            () => abortSocket(socket),
+          );
+        }
       },
       // Without a listener Node would close the connection unanswered.
       onConnect: (socket) =>
@@ -186,10 +193,10 @@ function logUnknownMethod(request: UnknownMethod, socket: Socket, context: Ingre
   });
 }
 
-function beginUpgrade(upgrade: IncomingUpgrade, context: IngressContext): void {
-  const abort = (): void => abortSocket(upgrade.client);
-  containEvents(upgrade.client, "listener", abort);
-  containAsync("listener", forwardUpgradeRequest(upgrade, context), abort);
+/** Resolves with the status sent, if any was. */
+async function answerUpgrade(upgrade: IncomingUpgrade, context: IngressContext): Promise<number | undefined> {
+  containEvents(upgrade.client, "listener", () => abortSocket(upgrade.client));
+  return await forwardUpgradeRequest(upgrade, context);
 }
 
 function http1Upgrade(request: IncomingMessage, client: Duplex, early: Buffer): IncomingUpgrade {
@@ -226,10 +233,14 @@ function http2For(context: IngressContext, turns: RequestTurns): Http2Connection
       }
       const { stream, socket } = request;
       const early = Buffer.alloc(0);
-      beginUpgrade(
-        { ...originOf(socket), request: webSocket, client: stream, early, protocol: "h2" },
-        context,
-      );
+      const upgrade: IncomingUpgrade = {
+        ...originOf(socket),
+        request: webSocket,
+        client: stream,
+        early,
+        protocol: "h2",
+      };
+      containAsync("listener", answerUpgrade(upgrade, context), () => abortSocket(stream));
     },
   };
   const { keepAliveMs, streamIdleMs } = context.timeouts;

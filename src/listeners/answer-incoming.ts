@@ -117,14 +117,17 @@ async function refuse(
   if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
 }
 
-/** Answers an upgrade request. Rejects only for the gateway's own faults. */
+/**
+ * Answers an upgrade request. Resolves with the status sent; undefined if the client left. Rejects only
+ * for the gateway's own faults.
+ */
 export async function answerUpgrade(
   request: RequestHead,
   socket: Duplex,
   early: Buffer,
   gateway: ListenerContext,
   routes: ListenerRoutes,
-): Promise<void> {
+): Promise<number | undefined> {
   const client = new PendingClient(socket, early);
   const answerContext = { clock: gateway.clock, lingerTimes: gateway.timeouts };
   let trail: AuditTrail | undefined;
@@ -134,24 +137,28 @@ export async function answerUpgrade(
     trail = incoming.trail;
     if (routes.takesAnyOrigin !== true) requireAllowedOrigin(incoming, request.socket, gateway);
     await routes.handleUpgrade(incoming, client);
+    return client.status;
   } catch (error) {
     client.release();
     if (error instanceof UpstreamError && error.code === "aborted") {
       incoming?.trace?.end(0);
       trail?.complete(CLIENT_LEFT);
       socket.destroy();
-    } else if (error instanceof HandshakeRefusal) {
+      return undefined;
+    }
+    if (error instanceof HandshakeRefusal) {
       incoming?.trace?.end(error.status);
       trail?.complete({ code: error.status });
       const headers = [...error.headers, ["Content-Type", "text/plain; charset=utf-8"] as const];
       answerAndClose(socket, error.status, headers, Buffer.from(error.message), answerContext);
-    } else {
-      const refusal = statusErrorOf(error);
-      logRefusal(incoming, refusal, gateway);
-      incoming?.trace?.end(refusal.code);
-      trail?.complete(refusal.status);
-      routes.refuseUpgrade(socket, refusal, answerContext);
+      return error.status;
     }
+    const refusal = statusErrorOf(error);
+    logRefusal(incoming, refusal, gateway);
+    incoming?.trace?.end(refusal.code);
+    trail?.complete(refusal.status);
+    routes.refuseUpgrade(socket, refusal, answerContext);
+    return refusal.code;
   }
 }
 

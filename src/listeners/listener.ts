@@ -10,7 +10,7 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
 import { headerListOf } from "@sluice/client/internal/http/header-list";
 import { abortSocket } from "@sluice/client/internal/net/abort-socket";
-import { contain, containEvents, settleFault } from "@sluice/client/internal/observability/faults";
+import { containEvents, settleFault } from "@sluice/client/internal/observability/faults";
 import { Http1Downstream } from "../http/downstream/http1-downstream.ts";
 import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
 import { boundsOfListener } from "../http/downstream/listener-bounds.ts";
@@ -47,9 +47,9 @@ export interface Listener {
   answerRequest(downstream: HttpDownstream, socket: Duplex): Promise<void>;
   /**
    * Answers an upgrade request on an HTTP/2 stream or on its connection, of which `early` bytes have
-   * been read. Never rejects.
+   * been read. Resolves with the status sent, if any was. Never rejects.
    */
-  answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<void>;
+  answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<number | undefined>;
   /** Connections accept no requests beyond their present ones. */
   drain(): void;
   /** Stops accepting, and closes idle connections. */
@@ -83,8 +83,11 @@ export function createListener(
       onUpgrade: (request, socket, early) => {
         const { method = "GET", url: target = "/" } = request;
         const head = { method, target, headers: headerListOf(request.rawHeaders), socket };
-        const begin = (): void => void listener.answerUpgrade(head, socket, early);
-        contain("listener", begin, () => socket.destroy());
+        turns.takeUpgrade(
+          socket,
+          () => listener.answerUpgrade(head, socket, early),
+          () => socket.destroy(),
+        );
       },
       onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, gateway),
     },
@@ -146,9 +149,10 @@ function answersOf(gateway: ListenerContext, routes: ListenerRoutes, plainReques
       const abort = (): void => abortSocket(client);
       try {
         containEvents(client, "request", abort);
-        await answerUpgrade(request, client, early, gateway, routes);
+        return await answerUpgrade(request, client, early, gateway, routes);
       } catch (error) {
         settleFault("request", error, abort);
+        return undefined;
       }
     },
   };
@@ -170,7 +174,7 @@ function http2For(
   turns: RequestTurns,
 ): Http2Connections {
   // After a 401 the client must use another connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
-  const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<void>): Promise<void> => {
+  const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<unknown>): Promise<void> => {
     const { session } = stream;
     await answered;
     if (stream.sentHeaders?.[":status"] === 401 && session?.closed === false) session.close();

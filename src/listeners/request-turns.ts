@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { contain } from "@sluice/client/internal/observability/faults";
+import type { Duplex } from "node:stream";
+import { contain, containAsync } from "@sluice/client/internal/observability/faults";
 import { networkOf } from "./connection-cap.ts";
 
 /**
@@ -84,6 +85,26 @@ export class RequestTurns {
     });
     this.take(socket, () => {
       if (!response.destroyed) contain("listener", begin, abort);
+    });
+  }
+
+  /**
+   * Begins an upgrade of HTTP/1.1 in its turn, unless its client has left by then, and notes its answer:
+   * the status that `begin` resolves with. Undefined: none.
+   */
+  takeUpgrade(
+    socket: Duplex & Lane,
+    begin: () => Promise<number | undefined>,
+    abort: (error: unknown) => void,
+  ): void {
+    // Node listens to it no more, and without a listener an ECONNRESET would end the process.
+    socket.on("error", () => socket.destroy());
+    const answered = async (): Promise<void> => {
+      const status = await begin();
+      if (status !== undefined) this.answered(socket, status);
+    };
+    this.take(socket, () => {
+      if (!socket.destroyed) containAsync("listener", answered(), abort);
     });
   }
 

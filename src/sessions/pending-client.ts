@@ -18,6 +18,7 @@ export class PendingClient implements Downstream {
   readonly #abort = new AbortController();
   readonly #early: Uint8Array[] = [];
   #earlyBytes = 0;
+  #status: number | undefined;
 
   /** `head`: bytes that the HTTP parser read beyond the request. */
   constructor(socket: Duplex, head: Uint8Array) {
@@ -37,19 +38,27 @@ export class PendingClient implements Downstream {
     return this.#abort.signal;
   }
 
+  /** The upstream's answer that was sent; undefined before it. */
+  get status(): number | undefined {
+    return this.#status;
+  }
+
   accept({ headers, statusMessage }: SwitchAnswer, begin: BeginSession): void {
     const connection = withReusedReads(this.release());
     const { socket } = connection;
+    const status = switchedStatusOf(socket);
+    this.#status = status;
     socket.cork();
     try {
       answerSwitched(socket, headers, statusMessage);
-      begin(connection, switchedStatusOf(socket));
+      begin(connection, status);
     } finally {
       socket.uncork();
     }
   }
 
   async refuse(answer: RefusedUpgrade): Promise<void> {
+    this.#status = answer.status;
     await copyRefusal(answer, this.release().socket);
   }
 

@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { Agent, createServer, get, type IncomingHttpHeaders, type Server } from "node:http";
 import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { get as getSecure, Agent as SecureAgent } from "node:https";
+import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FramePeer, openFrameClient } from "../../support/frame-peer.ts";
@@ -198,6 +201,90 @@ it("many HTTP/1.1 connections of one client leave another client its turn", asyn
   await Promise.all(again);
   expect(begun).toHaveLength(BURST + 1);
   expect(begun.indexOf("/other")).toBeLessThan(BURST / 2);
+});
+
+describe("a burst of upgrades leaves another client its turn", () => {
+  const EXEC = "/api/v1/namespaces/default/pods/web/exec?command=true&stdout=true";
+  const UPGRADE = [
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+  ];
+
+  /** Calls back with the status of each answer, which comes in one read. */
+  async function openClient(
+    start: { readonly port: number; readonly isSecure: boolean },
+    localAddress: string,
+    onStatus: (status: number) => void,
+  ): Promise<{ send(head: readonly string[]): void }> {
+    const options = { host: "127.0.0.1", port: start.port, localAddress };
+    const socket = start.isSecure
+      ? connectTls({ ...options, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] })
+      : connect(options);
+    onTestFinished(() => void socket.destroy());
+    await once(socket, start.isSecure ? "secureConnect" : "connect");
+    socket.on("error", () => {});
+    socket.on("data", (chunk: Buffer) => {
+      const status = /^HTTP\/1\.1 (\d+)/.exec(chunk.toString("latin1"))?.[1];
+      if (status !== undefined) onStatus(Number(status));
+    });
+    return { send: (head) => void socket.write(`${head.join("\r\n")}\r\n\r\n`) };
+  }
+
+  it.each([
+    // Without a Host both are refused at once, and neither waits for a backend.
+    ["the front door", doorPort, "GET /api HTTP/1.1", [], 400],
+    ["the API server's listener", gatewayPort, `GET ${EXEC} HTTP/1.1`, ["Host: x"], 401],
+  ] as const)("of %s, over HTTP/1.1", async (_what, start, line, lines, status) => {
+    const { headers, ...server } = await start();
+    const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const ask = "GET /api HTTP/1.1";
+    const answered: string[] = [];
+    const clientOf = async (name: string, address: string) => {
+      const client = await openClient(server, address, (one) => answered.push(`${name} ${one}`));
+      // A connection's first bytes come in a turn of their own.
+      client.send([ask, "Host: x", ...own]);
+      return client.send;
+    };
+    const burst = await Promise.all(Array.from({ length: BURST }, () => clientOf("burst", "127.0.0.1")));
+    const other = await clientOf("other", OTHER_ADDRESS);
+    const all = () => eventually("all are answered", () => answered.length === BURST + 1);
+    await all();
+    answered.length = 0;
+    for (const send of burst) send([line, ...lines, ...UPGRADE]);
+    other([ask, ...lines, ...own]);
+    await all();
+    expect(answered.filter((answer) => answer === `burst ${status}`)).toHaveLength(BURST);
+    expect(answered.findIndex((answer) => answer.startsWith("other"))).toBeLessThan(BURST / 2);
+  });
+
+  it("and of clients that were refused, few begin beside others", async () => {
+    const COUNT = 48;
+    const { headers, ...server } = await gatewayPort();
+    const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const answered: string[] = [];
+    const clientsOf = (name: string, address: string) =>
+      Promise.all(
+        Array.from({ length: COUNT }, () => openClient(server, address, () => answered.push(name))),
+      );
+    const exec = [`GET ${EXEC} HTTP/1.1`, "Host: x", ...UPGRADE];
+    const ask = ["GET /api HTTP/1.1", "Host: x", ...own];
+    const [first] = await clientsOf("stranger", "127.0.0.1");
+    first?.send(exec);
+    await eventually("the stranger is refused", () => answered.length === 1);
+    const strangers = await clientsOf("stranger", "127.0.0.1");
+    const honest = await clientsOf("honest", OTHER_ADDRESS);
+    answered.length = 0;
+    for (const { send } of strangers) send(exec);
+    for (const { send } of honest) send(ask);
+    await eventually(
+      () => `the answers: ${answered.length}`,
+      () => answered.filter((name) => name === "honest").length === COUNT,
+    );
+    const before = answered.slice(0, answered.lastIndexOf("honest"));
+    expect(before.filter((name) => name === "stranger").length).toBeLessThan(COUNT / 2);
+  });
 });
 
 it("streams that are reset while they wait are not begun, and the others are answered", async () => {
