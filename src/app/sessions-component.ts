@@ -21,6 +21,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { BuiltRecording } from "../recording/component.ts";
 import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
+import { Reauthorizer } from "../sessions/reauthorizer.ts";
 import { buildResumption, type Siblings } from "../sessions/resumable/component.ts";
 import type { ReplicaName } from "../sessions/resumable/replica-name.ts";
 import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
@@ -82,6 +83,11 @@ export async function buildSessions(
       nodes: buildKnownNodes(configuration, clock, metrics, logger),
       kubelet: await buildKubelet(configuration, parts.ownEndpoints, parts.upstreams, { metrics, logger }),
       clock,
+      reauthorizer: new Reauthorizer({
+        settings: configuration.sessions,
+        clock,
+        onResult: (result) => metrics.access.reauthorized(result),
+      }),
       beforeDial: parts.recording?.beforeDial,
       recordingRules: parts.recording?.rules,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),

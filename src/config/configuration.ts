@@ -26,6 +26,7 @@ import { policy } from "./sections/policy.ts";
 import { quotaStore } from "./sections/quota-store.ts";
 import { recording } from "./sections/recording.ts";
 import { resumption } from "./sections/resumption.ts";
+import { sessionAuthorization } from "./sections/session-authorization.ts";
 import { timeouts } from "./sections/timeouts.ts";
 import { tracing } from "./sections/tracing.ts";
 import { upstreamApiServer } from "./sections/upstream-api-server.ts";
@@ -79,6 +80,7 @@ export const gatewayConfiguration = table({
   limits: section("Sizes and counts.", limits),
   timeouts: section("Durations.", timeouts),
   resumption: section("Sessions between two Sluices survive lost connections.", resumption),
+  sessions: section("Whether running sessions may go on.", sessionAuthorization),
   workers,
   tracing: optionalSection(
     "OpenTelemetry traces, one for each request (docs/tracing.md). Absent: none.",

@@ -9,6 +9,7 @@ type ConnectionRefusal =
   | "proxy-header-malformed"
   | "proxy-header-late";
 
+const REAUTHORIZATIONS = ["allowed", "undecided", "refused", "expired"] as const;
 const BACKENDS = ["log", "webhook"] as const;
 
 export const ACCESS_FAMILIES = {
@@ -32,6 +33,11 @@ export const ACCESS_FAMILIES = {
     "Connections and upgrades refused before authentication, by reason.",
     ["reason"],
   ),
+  reauthorizations: counter(
+    "sluice_session_reauthorizations_total",
+    "Running sessions that were authorized again: allowed, undecided (the authorizer did not answer; the session goes on), refused, or their user's credentials had expired.",
+    { result: REAUTHORIZATIONS },
+  ),
 };
 
 /** Metrics of authentication, authorization, policy and audit. Label values are closed lists. */
@@ -52,6 +58,10 @@ export class AccessMetrics {
 
   auditFailed(backend: "log" | "webhook"): void {
     this.#metrics.auditFailures.inc({ backend });
+  }
+
+  reauthorized(result: (typeof REAUTHORIZATIONS)[number]): void {
+    this.#metrics.reauthorizations.inc({ result });
   }
 
   connectionRefused(reason: ConnectionRefusal): void {

@@ -3,6 +3,7 @@ import type { RequestUser } from "../access/authn/impersonation.ts";
 import type { GrantedSession } from "../access/policy/require-policy.ts";
 import type { Plan } from "./plan.ts";
 import type { SessionTimeouts } from "./session.ts";
+import type { SessionStanding } from "./standing.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** An admitted session and its plan. Each leg adds the fields that it needs to dial. */
@@ -17,6 +18,8 @@ export interface Admission {
   readonly isEphemeral?: boolean | undefined;
   readonly plan: Plan;
   readonly policy: AppliedPolicy;
+  /** Absent: its user's rights are not looked at again. */
+  readonly standing?: SessionStanding<RequestUser> | undefined;
   readonly trace?: RequestTrace | undefined;
 }
 

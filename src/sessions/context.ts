@@ -21,6 +21,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
 import type { Admission } from "./admission.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
+import type { Reauthorizer } from "./reauthorizer.ts";
 import type { OwnerConnection } from "./resumable/owner-connection.ts";
 import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
 import type { SessionInfo } from "./session-info.ts";
@@ -59,6 +60,8 @@ export interface SessionRunContext {
   readonly policy?: GatewayPolicy | undefined;
   /** Absent: no bandwidth limit. */
   readonly bandwidth?: Bandwidth | undefined;
+  /** Absent: a running session's user keeps it. */
+  readonly reauthorizer?: Pick<Reauthorizer, "follow"> | undefined;
   /**
    * Awaited before each dial; gives the session further observers, or refuses it by StatusError. Its plan
    * may still change.

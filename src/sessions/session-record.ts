@@ -136,7 +136,11 @@ export class SessionRecord implements SessionOwner {
     trace?.end(answered);
     logger.info({ session: this.#logFields() }, "session started");
     const times = timesOf(this.#admission.policy, timeouts);
-    new SessionLifecycle(this.#gateway, times, this, observers).carry(sockets, begin);
+    const life = new SessionLifecycle(this.#gateway, times, this, observers);
+    const { standing } = this.#admission;
+    const unfollow = standing && this.#gateway.reauthorizer?.follow(life, standing);
+    if (unfollow !== undefined) this.#releases.push(unfollow);
+    life.carry(sockets, begin);
   }
 
   onOver(): void {

@@ -222,6 +222,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   KEPT_SESSION_LIST_MS: "unit/session-api/session-pager.test.ts: no longer kept",
   MAX_CONTINUE_AGE_MS: "unit/session-api/session-pager.test.ts: answer 410",
   MAX_MODIFIED_AT_ONCE: "unit/session-api/session-feed.test.ts: past what one list may report",
+  MAX_REAUTHORIZATIONS_AT_ONCE: "unit/sessions/reauthorizer.test.ts: are checked so many at once",
   MAX_READ_PATCH_BYTES: "unit/legs/ephemeral-containers.test.ts: is marked, and passes unchanged",
   MAX_AGENT_CHARACTERS: "unit/sessions/session-info.test.ts: a long User-Agent cut",
   MAX_LIST_MS: "integration/app/silent-worker.test.ts: name a worker that does not answer",

@@ -16,6 +16,7 @@ import {
 import { FeatureGates } from "../../src/config/feature-gates.ts";
 import type { Limits } from "../../src/config/sections/limits.ts";
 import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
+import type { SessionAuthorization } from "../../src/config/sections/session-authorization.ts";
 import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules } from "../../src/listeners/edge-rules.ts";
@@ -24,6 +25,7 @@ import { Bandwidth } from "../../src/net/bandwidth.ts";
 import { KnownNodes } from "../../src/nodes/known-nodes.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
+import { Reauthorizer } from "../../src/sessions/reauthorizer.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
 import { defaultEdge, defaultLimits, defaultTimeouts } from "./default-configuration.ts";
 import { issueCertificate } from "./test-certificates.ts";
@@ -46,6 +48,8 @@ export interface HarnessOptions {
   readonly user?: Partial<UserInfo>;
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
+  /** Absent: running sessions are not authorized again. */
+  readonly sessions?: SessionAuthorization;
   /** TLS, with HTTP/2 for clients that want it. */
   readonly isHttp2?: boolean;
 }
@@ -98,6 +102,13 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
     }),
     clock,
     beforeDial: options.beforeDial,
+    reauthorizer:
+      options.sessions &&
+      new Reauthorizer({
+        settings: options.sessions,
+        clock,
+        onResult: (result) => metrics.access.reauthorized(result),
+      }),
     sessions: new Sessions(limits.maxConcurrentSessions),
     metrics,
     logger,

@@ -12,7 +12,10 @@ import {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
+import type { Authorizer } from "../../src/access/authz/authorizer.ts";
+import type { UserInfo } from "../../src/access/user-info.ts";
 import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
+import type { SessionAuthorization } from "../../src/config/sections/session-authorization.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type GatewayHarness, startGatewayHarness } from "./gateway-harness.ts";
@@ -309,6 +312,9 @@ export const HTTP2_PATHS: readonly Path[] = [...PATHS, ...BRIDGES]
 
 export interface StartOptions {
   readonly policy?: object;
+  readonly authorizer?: Authorizer;
+  readonly sessions?: SessionAuthorization;
+  readonly user?: Partial<UserInfo>;
   readonly idleMs?: number;
   readonly clock?: SettableClock;
   /** Where a cable can be pulled. */
@@ -330,7 +336,7 @@ export class SettableClock extends SessionClock {
 
 export async function start(
   path: Path,
-  { policy, idleMs = 600_000, clock = new SettableClock(), proxied }: StartOptions = {},
+  { policy, idleMs = 600_000, clock = new SettableClock(), proxied, ...access }: StartOptions = {},
 ): Promise<Ends> {
   const nodes: Socket[] = [];
   raw = await listenRaw((socket) => {
@@ -345,6 +351,7 @@ export async function start(
   const gateway = await startGatewayHarness({
     kubeletPort: proxied === "node" ? (await cableTo(raw.port)).port : raw.port,
     declaredFeatures: path.declaredFeatures ?? [],
+    ...access,
     timeouts: { lingerIdleMs: 10_000, idleMs },
     clock,
     ...(path.streaming !== undefined && { streaming: path.streaming }),

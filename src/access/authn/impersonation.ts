@@ -67,6 +67,8 @@ export interface Impersonated {
 export interface RequestUser extends UserInfo {
   /** The impersonating user's name; absent without impersonation. */
   readonly requestedBy?: string;
+  /** The impersonating user. */
+  readonly requester?: UserInfo;
 }
 
 /** Authorizes Impersonate-* headers as in KEP-5284: one mode must allow every part of the user. */
@@ -93,6 +95,7 @@ export class Impersonation {
     caller: UserInfo,
     headers: readonly (readonly [string, string])[],
     attributesOf: (user: UserInfo) => Attributes,
+    authorizer: Pick<Authorizer, "authorize"> = this.#authorizer,
   ): Promise<Impersonated | undefined> {
     const wanted = wantedUserOf(headers);
     if (wanted === undefined) return undefined;
@@ -103,7 +106,7 @@ export class Impersonation {
     for (const mode of last === undefined ? others : [last, ...others]) {
       if (!mode.appliesTo(wanted, caller)) continue;
       try {
-        await requireMode(mode, this.#authorizer, wanted, request);
+        await requireMode(mode, authorizer, wanted, request);
         this.#lastModes.set(caller.name, mode, Number.POSITIVE_INFINITY);
         return impersonated(wanted, mode);
       } catch (error) {

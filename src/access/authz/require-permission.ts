@@ -7,7 +7,10 @@ import type { Attributes, Authorizer } from "./authorizer.ts";
  * Throws StatusError 403 in the API server's words unless the authorizer allows the request. Passes
  * an authorizer's error on.
  */
-export async function requirePermission(authorizer: Authorizer, attributes: Attributes): Promise<void> {
+export async function requirePermission(
+  authorizer: Pick<Authorizer, "authorize">,
+  attributes: Attributes,
+): Promise<void> {
   const { decision, reason } = await authorizer.authorize(attributes);
   if (decision !== "allow") throw forbiddenTo(attributes, reason);
 }
@@ -40,7 +43,7 @@ function refusalOf(attributes: Attributes): string {
  * authorizer's bare reason.
  */
 export async function requireCreatePermission(
-  authorizer: Authorizer,
+  authorizer: Pick<Authorizer, "authorize">,
   attributes: Attributes,
   isGateEnabled: boolean,
 ): Promise<void> {

@@ -1,5 +1,6 @@
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
+import type { Attributes } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
@@ -11,7 +12,8 @@ import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
-import { identify } from "./admit-streaming.ts";
+import { SessionStanding } from "../../sessions/standing.ts";
+import { identify, requireRequester } from "./admit-streaming.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
 /** The decisions about a session through a proxy subresource. */
@@ -20,6 +22,7 @@ export interface AdmittedProxied {
   /** `pod`: or a Service; "" with only `node` if the URL does not name the pod. */
   readonly target: Pick<ListedSession, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;
+  readonly standing: SessionStanding;
   /** Releases its seats. */
   release(): void;
 }
@@ -49,32 +52,27 @@ async function admit(
   const { method, url, headers } = incoming;
   const user = await identify(incoming, gateway);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
-  const attributes = requestAttributes(user, { method, path: url.pathname, query: url.searchParams });
+  const line = { method, path: url.pathname, query: url.searchParams };
+  const attributes = requestAttributes(user, line);
   await requirePermission(authorizer, attributes);
+  const podAttributes = podAttributesOf(target, attributes);
+  const standing = new SessionStanding(user, gateway.authorizer, async (current, again) => {
+    await requireRequester(current, incoming, gateway, again);
+    await requirePermission(again, { ...attributes, user: current });
+    if (podAttributes !== undefined) await requirePermission(again, { ...podAttributes, user: current });
+  });
   const { policy, recordingRules, timeouts } = gateway;
   const rules = policy?.rules ?? [];
   if ("unseen" in target) {
     const { name: node } = attributes;
     const shown = { subresource: target.subresource, namespace: "", pod: "", node };
     const records = recordingRules?.recordAny === true;
-    if (rules.length === 0 && !records) return { user, target: shown, timeouts, release: () => {} };
+    if (rules.length === 0 && !records) return { user, target: shown, timeouts, standing, release: () => {} };
     const blind = rules.length > 0 ? "policy-blind" : "recording-blind";
     throw WIRE_ERRORS[blind].forwarding({ ...attributes, place: target.unseen });
   }
   const { namespace, subresource } = target;
-  // A session through the node needs no permission for its pod, so the pod's own permission is
-  // checked as well.
-  if (attributes.resource === "nodes" && "pod" in target.to) {
-    const name = target.to.pod;
-    await requirePermission(authorizer, {
-      ...attributes,
-      verb: "create",
-      namespace,
-      resource: "pods",
-      subresource,
-      name,
-    });
-  }
+  if (podAttributes !== undefined) await requirePermission(authorizer, podAttributes);
   const reason = reasonOf(headerValue(headers, REASON_HEADER), url.searchParams.get(REASON_QUERY));
   const wanted = { ...target, user: user.name, groups: user.groups, reason };
   const isJudged = rules.length > 0 || recordingRules?.recordAny === true;
@@ -95,8 +93,19 @@ async function admit(
       (times, { rule }) => timesOf({ rule }, times),
       gateway.timeouts as SessionTimeouts,
     ),
+    standing,
     release: release ?? (() => {}),
   };
+}
+
+/**
+ * A session through the node needs no permission for its pod, so the pod's own permission is checked
+ * as well; undefined for every other session.
+ */
+function podAttributesOf(target: ProxiedTarget, attributes: Attributes): Attributes | undefined {
+  if ("unseen" in target || attributes.resource !== "nodes" || !("pod" in target.to)) return undefined;
+  const { namespace, subresource } = target;
+  return { ...attributes, verb: "create", namespace, resource: "pods", subresource, name: target.to.pod };
 }
 
 function nameOf({ to }: ProxiedSession): string {

@@ -2,6 +2,7 @@ import { traced } from "@sluice/client/internal/observability/trace";
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
+import type { Authorizer } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
@@ -22,6 +23,7 @@ import type {
 } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
+import { SessionStanding } from "../../sessions/standing.ts";
 import {
   parseStreamingRequest,
   type StreamingPath,
@@ -67,7 +69,13 @@ export async function admitStreaming(
   const plan = verdict ? planThroughApiServer(verdict.reason) : planToNode(request, target, gateway);
   const policy = traced(trace, "policy", () => applyPolicy(user, request, target, plan, gateway));
   const { node, container, isEphemeral } = target;
-  return { user, request, node: node.name, container, isEphemeral, target, plan, policy, trace };
+  const standing = new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {
+    await requireRequester(current, incoming, gateway, authorizer);
+    const again = authorizing(path, incoming, current, authorizer, gateway);
+    await again.requireVerb();
+    await again.requireCreate();
+  });
+  return { user, request, node: node.name, container, isEphemeral, target, plan, policy, standing, trace };
 }
 
 function planToNode(
@@ -95,7 +103,19 @@ export async function admitUser(
     throw WIRE_ERRORS["method-not-allowed"].streaming({ method: incoming.method });
   const user = await identify(incoming, gateway);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const { requireVerb, requireCreate } = authorizing(path, incoming, user, authorizer, gateway);
+  await traced(incoming.trace, "authorize", requireVerb);
+  return { user, requireCreate: () => traced(incoming.trace, "authorize", requireCreate) };
+}
 
+/** The permissions for a session at this path: for the method's verb, and the synthetic check of a GET. */
+function authorizing(
+  path: StreamingPath,
+  incoming: Pick<IncomingStreaming, "method" | "url">,
+  user: UserInfo,
+  authorizer: Pick<Authorizer, "authorize">,
+  { gates }: Pick<ClusterContext, "gates">,
+): { requireVerb(): Promise<void>; requireCreate(): Promise<void> } {
   const verb = incoming.method === "GET" ? "get" : "create";
   const attributes = {
     user,
@@ -109,13 +129,23 @@ export async function admitUser(
     isResourceRequest: true,
     path: incoming.url.pathname,
   };
-  await traced(incoming.trace, "authorize", () => requirePermission(authorizer, attributes));
-  const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
+  const isGateOn = gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
   return {
-    user,
-    requireCreate: () =>
-      traced(incoming.trace, "authorize", () => requireCreatePermission(authorizer, attributes, isGateOn)),
+    requireVerb: () => requirePermission(authorizer, attributes),
+    requireCreate: () => requireCreatePermission(authorizer, attributes, isGateOn),
   };
+}
+
+/** Throws StatusError if the session's user is impersonated, and its requester may no longer do so. */
+export async function requireRequester(
+  { requester }: RequestUser,
+  { headers, method, url }: IncomingStreaming,
+  { impersonation }: Pick<AccessContext, "impersonation">,
+  authorizer: Pick<Authorizer, "authorize">,
+): Promise<void> {
+  if (requester === undefined) return;
+  const line = { method, path: url.pathname, query: url.searchParams };
+  await impersonation.decide(requester, headers, (user) => requestAttributes(user, line), authorizer);
 }
 
 /**
@@ -143,7 +173,7 @@ export async function identify(incoming: IncomingStreaming, gateway: AccessConte
   }
   trail?.impersonating(impersonated);
   // The session lives by the credentials that came with it.
-  return { ...user, requestedBy: caller.name, expiresAtMs: caller.expiresAtMs };
+  return { ...user, requestedBy: caller.name, requester: caller, expiresAtMs: caller.expiresAtMs };
 }
 
 /**

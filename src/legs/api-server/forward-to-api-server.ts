@@ -169,7 +169,9 @@ class ApiServerForwarder implements OtherRequests {
           record?.start();
           const times = { ...timeouts, ...admitted?.timeouts };
           const owner = record ?? { onOver: giveBack };
-          carryForwarded(downstream, answered, { ...gateway, timeouts: times }, owner);
+          carryForwarded(downstream, answered, { ...gateway, timeouts: times }, owner, (life) => {
+            if (admitted !== undefined) places.push(gateway.reauthorizer?.follow(life, admitted.standing));
+          });
         },
       });
       if (!isCarried) record?.refused(status);

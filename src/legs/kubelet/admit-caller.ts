@@ -1,6 +1,8 @@
+import type { Authorizer } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { SessionStanding } from "../../sessions/standing.ts";
 import {
   kubeletAttributes,
   requireCreateForUpgrade,
@@ -27,4 +29,21 @@ export async function admitCaller(
   await requireNodePermission(authorizer, attributes);
   if (opensSession && requiresCreateForUpgrades) await requireCreateForUpgrade(authorizer, attributes);
   return user;
+}
+
+/**
+ * The caller's standing while its session runs. Its credentials are a machine's, which replaces
+ * them: their expiry ends no session.
+ */
+export function callerStanding(
+  user: UserInfo,
+  { method, url }: IncomingStreaming,
+  { gateway, nodeName, requiresCreateForUpgrades }: NodeContext,
+): SessionStanding {
+  const require = async (current: UserInfo, authorizer: Pick<Authorizer, "authorize">): Promise<void> => {
+    const attributes = kubeletAttributes(current, nodeName, method, url.pathname);
+    await requireNodePermission(authorizer, attributes);
+    if (requiresCreateForUpgrades) await requireCreateForUpgrade(authorizer, attributes);
+  };
+  return new SessionStanding(user, gateway.authorizer, require, { expires: false });
 }

@@ -15,7 +15,7 @@ import { requestSession } from "../../sessions/request-session.ts";
 import { type ResumableLeg, resumableClient } from "../../sessions/resumption/run-resumable.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import { admitCaller } from "./admit-caller.ts";
+import { admitCaller, callerStanding } from "./admit-caller.ts";
 import type { NodeContext } from "./node-context.ts";
 import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-request.ts";
 import { streamingRouteOf } from "./streaming-url.ts";
@@ -83,6 +83,7 @@ async function admit(
     node: nodeName,
     plan,
     policy: { rule: undefined, reason: "" },
+    standing: callerStanding(user, incoming, node),
     mintUrl,
     trace: incoming.trace,
   };

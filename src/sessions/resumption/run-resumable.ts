@@ -43,7 +43,10 @@ export function resumableClient(
     signal: client.signal,
     refuse: (answer) => client.refuse(answer),
     accept: (answer, begin) => {
-      const agreed = resumable.agree(admission, answer.headers, reauthorize);
+      const agreed = resumable.agree(admission, answer.headers, (user) => {
+        reauthorize?.(user);
+        admission.standing?.renew(user);
+      });
       if (agreed === undefined) client.accept(answer, begin);
       else
         client.accept({ ...answer, headers: agreed.headers }, (connection, status) =>

@@ -83,6 +83,7 @@ describe("the configuration", () => {
         maxSessions: 1_000,
         maxTotalBytes: 1024 * 1024 * 1024,
       },
+      sessions: { reauthorizeIntervalMs: 30_000, credentialExpiry: "end" },
       workers: 1,
       upstreamProbes: { nodes: undefined, gateways: undefined },
       podProbes: {

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Decision } from "../../../../src/access/authz/authorizer.ts";
 import { endSession } from "../../../../src/sessions/session-actions.ts";
 import { eventually } from "../../../support/eventually.ts";
 import type { GatewayHarness } from "../../../support/gateway-harness.ts";
 import {
+  BRIDGES,
   CLIENT,
   COMPLETED,
   closeEnds,
@@ -148,6 +150,61 @@ describe.each(PATHS)("$name that a moderator ends", (path) => {
     expect(seen.slice(seen.length - end.length)).toEqual(end);
   });
 });
+
+describe.each([...PATHS, ...BRIDGES])("$name whose user may no longer have it", (path) => {
+  it("ends with a Status that says so, and not while no authorizer decides", async () => {
+    let decision: Decision = { decision: "allow", reason: "" };
+    const clock = new SettableClock();
+    const { client, node } = await start(path, {
+      clock,
+      authorizer: { authorize: async () => decision },
+      sessions: { reauthorizeIntervalMs: 5_000, credentialExpiry: "end" },
+    });
+    const received: Buffer[] = [];
+    client.on("data", (chunk: Buffer) => received.push(chunk));
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    for (const end of [client, node]) endsWithPeer(end);
+    const results = async () => (await opened.gateway?.metric("sluice_session_reauthorizations_total")) ?? [];
+    const checked = (result: string) =>
+      eventually(`it was ${result}`, async () =>
+        (await results()).some((line) => line.includes(`"${result}"`) && !line.endsWith(" 0")),
+      );
+    clock.aheadMs += 5_000;
+    await checked("allowed");
+    decision = { decision: "no-opinion", reason: "", error: "the webhook gave no answer" };
+    clock.aheadMs += 5_000;
+    await checked("undecided");
+    expect(opened.gateway?.context.sessions.list()).toHaveLength(1);
+    decision = { decision: "no-opinion", reason: "the binding is gone" };
+    clock.aheadMs += 5_000;
+    expect(await report()).toEqual({ endedBy: "gateway", cause: "authorization-revoked", code: 403 });
+    await closed;
+    const text = readBy(path, Buffer.concat(received)).join("\n");
+    const plain = /base64/.test(path.clientHead.join()) ? fromBase64(text) : text;
+    // A bridged SPDY port-forward has no error stream before its client connects.
+    if (path.subresource === "portforward" && path.plan === "bridge" && text.startsWith("0:")) return;
+    // A Close frame has room for the beginning alone.
+    expect(plain).toContain("the session was ended: pods");
+  });
+
+  it("ends when the user's credentials expire", async () => {
+    const { client, node } = await start(path, {
+      user: { expiresAtMs: Date.now() + 1_000 },
+      sessions: { reauthorizeIntervalMs: 0, credentialExpiry: "end" },
+    });
+    for (const end of [client, node]) endsWithPeer(end);
+    expect(await report()).toEqual({ endedBy: "gateway", cause: "authorization-revoked", code: 403 });
+    expect(await opened.gateway?.metric('sluice_session_reauthorizations_total{result="expired"}')).toEqual([
+      'sluice_session_reauthorizations_total{result="expired"} 1',
+    ]);
+  });
+});
+
+/** Of a message on the error channel. */
+function fromBase64(text: string): string {
+  const encoded = text.split("\n").find((line) => line.startsWith("3")) ?? "";
+  return Buffer.from(encoded.slice(1), "base64").toString();
+}
 
 describe.each(PATHS)("the client of $name", (path) => {
   it.each(FAILURES)("is told, and has no clean end, where %s", async (what, closeCode, act) => {

@@ -1,0 +1,113 @@
+import type { SessionClock, Ticking } from "@sluice/client/internal/net/session-clock";
+import type { CommandStatus } from "@sluice/protocols/remotecommand";
+import type { SessionAuthorization } from "../config/sections/session-authorization.ts";
+import type { RunningSession } from "./sessions.ts";
+import type { SessionStanding } from "./standing.ts";
+
+/** Running sessions that are authorized again at the same time. Past it they wait, the longest due first. */
+export const MAX_REAUTHORIZATIONS_AT_ONCE = 16;
+
+/** A closed list: it is a metric label. */
+type Result = "allowed" | "undecided" | "refused" | "expired";
+
+interface ReauthorizerParts {
+  readonly settings: SessionAuthorization;
+  readonly clock: SessionClock;
+  readonly onResult: (result: Result) => void;
+  /** Milliseconds since 1970. */
+  readonly dateMs?: () => number;
+  /** From 0 to 1. */
+  readonly random?: () => number;
+}
+
+interface Followed {
+  readonly session: Pick<RunningSession, "cut">;
+  readonly standing: Pick<SessionStanding, "expiresAtMs" | "check">;
+  nextMs: number;
+  isDue: boolean;
+}
+
+/**
+ * Authorizes running sessions again, and ends those whose users may no longer have them or whose
+ * credentials have expired. An authorizer that cannot decide ends none.
+ */
+export class Reauthorizer implements Ticking {
+  readonly #parts: ReauthorizerParts;
+  readonly #dateMs: () => number;
+  readonly #followed = new Set<Followed>();
+  readonly #due = new Set<Followed>();
+  #asked = 0;
+
+  constructor(parts: ReauthorizerParts) {
+    this.#parts = parts;
+    this.#dateMs = parts.dateMs ?? Date.now;
+  }
+
+  /** Until the returned function is called. Sessions that begin together are checked at random times. */
+  follow(session: Followed["session"], standing: Followed["standing"]): () => void {
+    const { settings, clock, random = Math.random } = this.#parts;
+    const nextMs = clock.now() + random() * settings.reauthorizeIntervalMs;
+    const followed = { session, standing, nextMs, isDue: false };
+    if (this.#followed.size === 0) clock.add(this);
+    this.#followed.add(followed);
+    return () => this.#forget(followed);
+  }
+
+  tick(nowMs: number): void {
+    // All deadlines of connections expire at the end of the process: it is no time.
+    if (!Number.isFinite(nowMs)) return;
+    const { reauthorizeIntervalMs, credentialExpiry } = this.#parts.settings;
+    const dateMs = this.#dateMs();
+    for (const followed of this.#followed) {
+      const { expiresAtMs = Number.POSITIVE_INFINITY } = followed.standing;
+      if (credentialExpiry === "end" && dateMs >= expiresAtMs) {
+        this.#end(followed, "expired", "its user's credentials have expired");
+      } else if (reauthorizeIntervalMs > 0 && !followed.isDue && nowMs >= followed.nextMs) {
+        followed.isDue = true;
+        this.#due.add(followed);
+      }
+    }
+    this.#askNext();
+  }
+
+  #askNext(): void {
+    for (const followed of this.#due) {
+      if (this.#asked >= MAX_REAUTHORIZATIONS_AT_ONCE) return;
+      this.#due.delete(followed);
+      this.#asked += 1;
+      void this.#ask(followed).then(() => {
+        this.#asked -= 1;
+        this.#askNext();
+      });
+    }
+  }
+
+  async #ask(followed: Followed): Promise<void> {
+    const { settings, clock, onResult } = this.#parts;
+    const standing = await followed.standing.check();
+    if (!this.#followed.has(followed)) return;
+    // Keeps its place among the others, unless it waited for longer than an interval.
+    followed.nextMs = Math.max(followed.nextMs, clock.now() - settings.reauthorizeIntervalMs);
+    followed.nextMs += settings.reauthorizeIntervalMs;
+    followed.isDue = false;
+    if (standing.result === "refused") this.#end(followed, "refused", standing.message);
+    else onResult(standing.result);
+  }
+
+  #end(followed: Followed, result: "refused" | "expired", problem: string): void {
+    this.#forget(followed);
+    this.#parts.onResult(result);
+    const message = `the session was ended: ${problem}`;
+    followed.session.cut("authorization-revoked", message, statusOfRevoked(message));
+  }
+
+  #forget(followed: Followed): void {
+    this.#due.delete(followed);
+    if (this.#followed.delete(followed) && this.#followed.size === 0) this.#parts.clock.delete(this);
+  }
+}
+
+function statusOfRevoked(message: string): CommandStatus {
+  const causes = [{ reason: "sluice.dev/SessionEnded", message: "authorization-revoked" }];
+  return { metadata: {}, status: "Failure", reason: "Forbidden", code: 403, message, details: { causes } };
+}
