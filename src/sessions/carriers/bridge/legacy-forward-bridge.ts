@@ -27,6 +27,7 @@ import { feed } from "../../../net/feed.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { legacyStreams, type SessionStream, type Side } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
+import { leaveBehindInput } from "../input-grace.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 
 interface LegacyForwardOptions {
@@ -50,6 +51,8 @@ export class LegacyForwardBridge implements StreamingSession {
   readonly #life: SessionLifecycle;
   readonly #streams: readonly SessionStream[];
   #unsent: Uint8Array[] = [];
+  /** The client has closed properly, and the node still delivers what it sent. */
+  #isAwaitingPorts = false;
 
   constructor(
     downstream: UpgradedConnection,
@@ -113,8 +116,9 @@ export class LegacyForwardBridge implements StreamingSession {
 
   #open(port: number, index: number): ForwardedPort {
     const { observers } = this.#life;
-    const send = (channel: number, payload: Uint8Array): void =>
-      sendChannelMessage(this.#client, this.#framing, channel, payload);
+    const send = (channel: number, payload: Uint8Array): void => {
+      if (!this.#life.isOver) sendChannelMessage(this.#client, this.#framing, channel, payload);
+    };
     const dataChannel = dataChannelOf(index);
     const errorChannel = errorChannelOf(index);
     const [dataStream, errorStream] = [dataChannel, errorChannel].map(
@@ -126,11 +130,13 @@ export class LegacyForwardBridge implements StreamingSession {
     send(errorChannel, encodePortPrefix(port));
     const forwarded = new ForwardedPort(port, {
       sendData: (part) => {
-        this.#life.downstreamBytes += part.byteLength;
+        if (!this.#life.isOver) this.#life.downstreamBytes += part.byteLength;
         send(dataChannel, part);
       },
       isRefused: (type, part) => this.#isRefused(type === "data" ? dataStream : errorStream, "node", part),
-      observeEnd: (type) => observers.streamEnd(type === "data" ? dataStream : errorStream, "node"),
+      observeEnd: (type) => {
+        if (!this.#life.isOver) observers.streamEnd(type === "data" ? dataStream : errorStream, "node");
+      },
       sendError: (text) => send(errorChannel, text),
       now: () => this.#life.clock.now(),
     });
@@ -155,6 +161,7 @@ export class LegacyForwardBridge implements StreamingSession {
 
   /** True if an observer refused the part, which ends the session. */
   #isRefused(stream: SessionStream, from: Side, part: Uint8Array): boolean {
+    if (this.#life.isOver) return false;
     const refusal = this.#life.observers.data(stream, from, part);
     if (refusal !== undefined) this.#breakOff(refusal, closeCodeFor(refusal));
     return refusal !== undefined;
@@ -162,9 +169,13 @@ export class LegacyForwardBridge implements StreamingSession {
 
   #fromUpstream(part: Uint8Array, isText: boolean): void {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
-    if (this.#life.isOver) return;
+    if (this.#life.isOver && !this.#isAwaitingPorts) return;
     this.#spdy.receive(part);
     this.#flush();
+    if (this.#isAwaitingPorts) {
+      if (this.#spdy.isOver || this.#ports.every(({ isOver }) => isOver)) this.#leaveTunnel();
+      return;
+    }
     this.#endIfAllOver();
     if (this.#spdy.isOver)
       this.#breakOff(endOf("upstream-lost", "the node ended the session"), CLOSE.INTERNAL_ERROR);
@@ -188,12 +199,22 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#tunnel.close(CLOSE.NORMAL, "");
   }
 
-  /** Delivers the accepted data, then ends every port. */
+  /**
+   * Delivers the accepted data, then ends every port. A proper Close is the only end of input that the
+   * client has: the node may deliver all of it before the tunnel ends.
+   */
   #clientEnded(end: WebSocketEnd): void {
     if (this.#life.isOver) return;
     this.#over(clientEnd(end));
     for (const port of this.#ports) port.finish();
     this.#flush();
+    this.#isAwaitingPorts = end.isClean;
+    if (end.isClean) leaveBehindInput(this.#tunnel.socket, this.#life.clock, () => this.#leaveTunnel());
+    else this.#leaveTunnel();
+  }
+
+  #leaveTunnel(): void {
+    this.#isAwaitingPorts = false;
     this.#tunnel.close(CLOSE.NORMAL, "");
   }
 

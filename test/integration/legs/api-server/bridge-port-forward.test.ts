@@ -4,6 +4,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { SpdySession, type SpdyStream, type StreamEnd } from "../../../../protocols/spdy/index.ts";
+import { INPUT_GRACE_MS } from "../../../../src/sessions/carriers/input-grace.ts";
 import { ChannelClient } from "../../../support/channel-client.ts";
 import { eventually } from "../../../support/eventually.ts";
 import {
@@ -288,6 +289,38 @@ describe.each(LEGACY)("bridge of the legacy port-forward: %s", (protocol) => {
     expect(session?.fins).toContain("data0");
   });
 
+  it("a client's Close ends every port's input, and the node may deliver it before the tunnel ends", async () => {
+    const ends: (() => void)[] = [];
+    const authority = await start({
+      onData: (name, _part, fin, { streams }) => {
+        if (!fin || !name.startsWith("data")) return;
+        ends.push(() => {
+          streams.get(name)?.write(Buffer.from("an answer that has no reader"));
+          for (const type of ["data", "error"]) streams.get(`${type}${name.slice(4)}`)?.finish();
+        });
+      },
+    });
+    const client = forward(authority);
+    await client.opened;
+    const data = randomBytes(200_000);
+    for (let at = 0; at < data.length; at += 7_777) client.send(0, data.subarray(at, at + 7_777));
+    client.send(2, "to 443");
+    client.socket.close(1000);
+    await client.closed;
+    await eventually("both inputs have ended", () => ends.length === 2);
+    const received = node?.sessions[0]?.received;
+    expect(Buffer.concat(received?.get("data0") ?? []).equals(data)).toBe(true);
+    expect(Buffer.concat(received?.get("data1") ?? []).toString()).toBe("to 443");
+    // A kubelet drops at a Close what the pod has not taken yet.
+    expect(node?.closeCodes).toEqual([]);
+    ends[0]?.();
+    await expect.poll(endCauses).toHaveLength(1);
+    expect(node?.closeCodes).toEqual([]);
+    ends[1]?.();
+    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
+    expect(node?.closeCodes).toEqual([1000]);
+  });
+
   it("ends with 1000 when the node has ended every connection", async () => {
     const authority = await start({
       onStream: (name, stream, { streams }) => {
@@ -393,6 +426,32 @@ describe("bridge of the legacy port-forward", () => {
       return hasClosed;
     });
     expect(await client.closed).toBe(1000);
+  });
+
+  it("a node has INPUT_GRACE_MS to deliver what a client sent before its Close", async () => {
+    const clock = new ManualClock();
+    const authority = await start({}, { clock });
+    const client = v4(authority, "ports=80");
+    await client.opened;
+    client.send(0, "input");
+    client.socket.close(1000);
+    await eventually("the input has ended", () => node?.sessions[0]?.fins.includes("data0") === true);
+    clock.advance(INPUT_GRACE_MS - 1);
+    await client.closed;
+    expect(node?.closeCodes).toEqual([]);
+    clock.advance(1);
+    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
+    expect(node?.closeCodes).toEqual([1000]);
+  });
+
+  it("a client that is lost ends the tunnel at once", async () => {
+    const authority = await start({});
+    const client = v4(authority, "ports=80");
+    await client.opened;
+    client.send(0, "input");
+    await eventually("it is there", () => node?.sessions[0]?.received.get("data0")?.length === 1);
+    client.socket.terminate();
+    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
   });
 
   it("a port that policy forbids is refused before the node is asked", async () => {
