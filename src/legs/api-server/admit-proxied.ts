@@ -13,7 +13,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 import { SessionStanding } from "../../sessions/standing.ts";
-import { identify, requireRequester } from "./admit-streaming.ts";
+import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
 /** The decisions about a session through a proxy subresource. */
@@ -22,7 +22,7 @@ export interface AdmittedProxied {
   /** `pod`: or a Service; "" with only `node` if the URL does not name the pod. */
   readonly target: Pick<ListedSession, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;
-  readonly standing: SessionStanding;
+  readonly standing: SessionStanding<RequestUser>;
   /** Releases its seats. */
   release(): void;
 }
@@ -56,11 +56,7 @@ async function admit(
   const attributes = requestAttributes(user, line);
   await requirePermission(authorizer, attributes);
   const podAttributes = podAttributesOf(target, attributes);
-  const standing = new SessionStanding(user, gateway.authorizer, async (current, again) => {
-    await requireRequester(current, incoming, gateway, again);
-    await requirePermission(again, { ...attributes, user: current });
-    if (podAttributes !== undefined) await requirePermission(again, { ...podAttributes, user: current });
-  });
+  const standing = standingOf(attributes, podAttributes, incoming, user, gateway);
   const { policy, recordingRules, timeouts } = gateway;
   const rules = policy?.rules ?? [];
   if ("unseen" in target) {
@@ -96,6 +92,21 @@ async function admit(
     standing,
     release: release ?? (() => {}),
   };
+}
+
+function standingOf(
+  attributes: Attributes,
+  podAttributes: Attributes | undefined,
+  incoming: IncomingStreaming,
+  user: RequestUser,
+  gateway: GatewayContext,
+): SessionStanding<RequestUser> {
+  const requireRequester = requesterCheckOf(incoming, user, gateway);
+  return new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {
+    await requireRequester(current, authorizer);
+    await requirePermission(authorizer, { ...attributes, user: current });
+    if (podAttributes !== undefined) await requirePermission(authorizer, { ...podAttributes, user: current });
+  });
 }
 
 /**

@@ -69,13 +69,25 @@ export async function admitStreaming(
   const plan = verdict ? planThroughApiServer(verdict.reason) : planToNode(request, target, gateway);
   const policy = traced(trace, "policy", () => applyPolicy(user, request, target, plan, gateway));
   const { node, container, isEphemeral } = target;
-  const standing = new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {
-    await requireRequester(current, incoming, gateway, authorizer);
-    const again = authorizing(path, incoming, current, authorizer, gateway);
+  const standing = standingOf(path, incoming, user, gateway);
+  return { user, request, node: node.name, container, isEphemeral, target, plan, policy, standing, trace };
+}
+
+/** A function of its own, so that a session keeps no more of its request than the checks need. */
+function standingOf(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  user: RequestUser,
+  gateway: AccessContext & ClusterContext,
+): SessionStanding<RequestUser> {
+  const line = { method: incoming.method, path: incoming.url.pathname };
+  const requireRequester = requesterCheckOf(incoming, user, gateway);
+  return new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {
+    await requireRequester(current, authorizer);
+    const again = authorizing(path, line, current, authorizer, gateway);
     await again.requireVerb();
     await again.requireCreate();
   });
-  return { user, request, node: node.name, container, isEphemeral, target, plan, policy, standing, trace };
 }
 
 function planToNode(
@@ -103,7 +115,8 @@ export async function admitUser(
     throw WIRE_ERRORS["method-not-allowed"].streaming({ method: incoming.method });
   const user = await identify(incoming, gateway);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
-  const { requireVerb, requireCreate } = authorizing(path, incoming, user, authorizer, gateway);
+  const line = { method: incoming.method, path: incoming.url.pathname };
+  const { requireVerb, requireCreate } = authorizing(path, line, user, authorizer, gateway);
   await traced(incoming.trace, "authorize", requireVerb);
   return { user, requireCreate: () => traced(incoming.trace, "authorize", requireCreate) };
 }
@@ -111,12 +124,12 @@ export async function admitUser(
 /** The permissions for a session at this path: for the method's verb, and the synthetic check of a GET. */
 function authorizing(
   path: StreamingPath,
-  incoming: Pick<IncomingStreaming, "method" | "url">,
+  line: { readonly method: string; readonly path: string },
   user: UserInfo,
   authorizer: Pick<Authorizer, "authorize">,
   { gates }: Pick<ClusterContext, "gates">,
 ): { requireVerb(): Promise<void>; requireCreate(): Promise<void> } {
-  const verb = incoming.method === "GET" ? "get" : "create";
+  const verb = line.method === "GET" ? "get" : "create";
   const attributes = {
     user,
     verb,
@@ -127,7 +140,7 @@ function authorizing(
     subresource: path.subresource,
     name: path.pod,
     isResourceRequest: true,
-    path: incoming.url.pathname,
+    path: line.path,
   };
   const isGateOn = gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
   return {
@@ -136,16 +149,17 @@ function authorizing(
   };
 }
 
-/** Throws StatusError if the session's user is impersonated, and its requester may no longer do so. */
-export async function requireRequester(
-  { requester }: RequestUser,
+/** Checks that an impersonated user's requester may still impersonate; throws StatusError. */
+export function requesterCheckOf(
   { headers, method, url }: IncomingStreaming,
+  { requester }: RequestUser,
   { impersonation }: Pick<AccessContext, "impersonation">,
-  authorizer: Pick<Authorizer, "authorize">,
-): Promise<void> {
-  if (requester === undefined) return;
+): (user: RequestUser, authorizer: Pick<Authorizer, "authorize">) => Promise<void> {
+  if (requester === undefined) return async () => {};
   const line = { method, path: url.pathname, query: url.searchParams };
-  await impersonation.decide(requester, headers, (user) => requestAttributes(user, line), authorizer);
+  return async ({ requester: now = requester }, authorizer) => {
+    await impersonation.decide(now, headers, (user) => requestAttributes(user, line), authorizer);
+  };
 }
 
 /**
