@@ -1,11 +1,13 @@
 import type { SessionLists } from "../admin/admin-server.ts";
 import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
+import { factsIn, type SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
 /** The sessions of all processes of this replica, by way of the primary. */
 export interface ReplicaSessions {
   list(): Promise<SessionLists>;
+  facts(id: string): Promise<SessionFacts | undefined>;
   end(request: EndRequest): Promise<EndResult>;
 }
 
@@ -14,6 +16,7 @@ interface PeerSessions {
   /** The given sessions, followed by those of the others; names the processes that did not answer. */
   listSessions(own: SessionLists): Promise<SessionLists>;
   endSession(replica: string, request: EndRequest): Promise<EndResult>;
+  sessionFacts(replica: string, id: string): Promise<SessionFacts | undefined>;
 }
 
 interface DirectoryParts {
@@ -60,6 +63,26 @@ export class SessionDirectory {
   /** Those of all replicas, for the API. */
   async listEverywhere(): Promise<SessionLists> {
     return this.listAll(await this.listReplica());
+  }
+
+  factsHere(id: string): SessionFacts | undefined {
+    return factsIn(this.#parts.registries(), id);
+  }
+
+  /** Of a session of this replica. Never rejects. */
+  async factsInReplica(id: string): Promise<SessionFacts | undefined> {
+    return this.factsHere(id) ?? (await this.#parts.processes?.facts(id));
+  }
+
+  /**
+   * Of a session of any replica. Undefined if it does not run, or its process gives no answer within
+   * some seconds. Never rejects.
+   */
+  async facts(id: string): Promise<SessionFacts | undefined> {
+    const { peers, replicaId } = this.#parts;
+    const replica = replicaOfSession(id);
+    if (replica === undefined || replica === replicaId) return this.factsInReplica(id);
+    return peers()?.sessionFacts(replica, id);
   }
 
   /** Ends a session of this process. */

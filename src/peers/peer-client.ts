@@ -11,10 +11,12 @@ import {
   MAX_END_MS,
   readEndResult,
 } from "../sessions/session-actions.ts";
+import { readFacts, type SessionFacts } from "../sessions/session-facts.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,
   endPathOf,
+  factsPathOf,
   HELLO_PATH,
   PEER_PAGE_SESSIONS,
   type PeerHello,
@@ -80,6 +82,14 @@ export class PeerClient {
       after = page.next;
     }
     throw new Error(`it has more than ${MAX_PEER_PAGES} pages of sessions`);
+  }
+
+  /** Undefined if it runs no such session. Throws Error with a message for operators, and UpstreamError. */
+  async sessionFacts(peer: PeerAddress, id: string): Promise<SessionFacts | undefined> {
+    const { peerListMs } = this.#times;
+    const answer = await this.#get(peer, factsPathOf(id), peerListMs, MAX_PEER_LIST_BYTES);
+    readHello(answer);
+    return readFacts((answer as { readonly facts?: unknown }).facts);
   }
 
   /** Ends a session of this peer. Throws Error with a message for operators, and UpstreamError. */

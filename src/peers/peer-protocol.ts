@@ -11,10 +11,17 @@ export function endPathOf(session: string): string {
   return `${SESSIONS_PATH}/${encodeURIComponent(session)}/end`;
 }
 
-/** The session in the path of such a request. */
-export function sessionToEnd(url: string): string | undefined {
-  return /^\/peer\/sessions\/([0-9a-f-]{36})\/end$/.exec(url)?.[1];
+/** Answers a GET with the session's facts, which are absent if it does not run. */
+export function factsPathOf(session: string): string {
+  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/facts`;
 }
+
+/** The session in the path of such a request. */
+export function sessionIn(url: string, action: "end" | "facts"): string | undefined {
+  const [, session, found] = /^\/peer\/sessions\/([0-9a-f-]{36})\/(\w+)$/.exec(url) ?? [];
+  return found === action ? session : undefined;
+}
+
 /** Asks for a page of sessions: those behind this id, "" for the first. Older releases answer with all. */
 export const AFTER_HEADER = "Sluice-After";
 /**

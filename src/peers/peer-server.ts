@@ -18,6 +18,7 @@ import {
   MAX_END_REQUEST_BYTES,
   readEndRequest,
 } from "../sessions/session-actions.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import {
   AFTER_HEADER,
   HELLO_PATH,
@@ -25,7 +26,7 @@ import {
   PEER_PAGE_SESSIONS,
   type PeerSessions,
   SESSIONS_PATH,
-  sessionToEnd,
+  sessionIn,
 } from "./peer-protocol.ts";
 
 /** How long a list waits for the request of its next page. Past it that page is of a new list. */
@@ -114,6 +115,7 @@ export interface PeerServerParts {
   readonly sessions: {
     listReplica(): Promise<SessionLists>;
     endInReplica(request: EndRequest): Promise<EndResult>;
+    factsInReplica(id: string): Promise<SessionFacts | undefined>;
   };
   readonly gateway: Pick<
     ResumableRunContext,
@@ -216,15 +218,18 @@ async function answer(
     const page = after === undefined ? await sessions.listReplica() : await pages.pageBehind(String(after));
     return sendJson(response, { ...hello, ...page });
   }
-  const ended = method === "POST" ? sessionToEnd(url) : undefined;
+  const asked = method === "GET" ? sessionIn(url, "facts") : undefined;
+  if (asked !== undefined)
+    return sendJson(response, { ...hello, facts: await sessions.factsInReplica(asked) });
+  const ended = method === "POST" ? sessionIn(url, "end") : undefined;
   if (ended === undefined) return void response.writeHead(404).end();
-  let asked: EndRequest;
+  let ending: EndRequest;
   try {
-    asked = readEndRequest(ended, String(await wholeBody(request, MAX_END_REQUEST_BYTES)));
+    ending = readEndRequest(ended, String(await wholeBody(request, MAX_END_REQUEST_BYTES)));
   } catch {
     return void response.writeHead(400, { Connection: "close" }).end();
   }
-  sendJson(response, { ...hello, result: await sessions.endInReplica(asked) });
+  sendJson(response, { ...hello, result: await sessions.endInReplica(ending) });
 }
 
 function sendJson(response: ServerResponse, value: object): void {

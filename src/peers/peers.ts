@@ -5,6 +5,7 @@ import type { SessionLists } from "../admin/admin-server.ts";
 import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
 import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 
@@ -13,7 +14,7 @@ const PEERS_AT_ONCE = 16;
 
 interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
-  readonly client: Pick<PeerClient, "hello" | "sessions" | "connect" | "endSession">;
+  readonly client: Pick<PeerClient, "hello" | "sessions" | "connect" | "endSession" | "sessionFacts">;
   /** This replica's id. */
   readonly id: string;
   readonly maxRelays: number;
@@ -96,6 +97,15 @@ export class Peers implements SessionPeers {
       }
     });
     return { sessions: [...own.sessions, ...lists.flat()], partial };
+  }
+
+  /** Undefined if the replica with this id has no such session, or does not answer. Never rejects. */
+  async sessionFacts(replica: string, id: string): Promise<SessionFacts | undefined> {
+    try {
+      return await this.#options.client.sessionFacts(await this.#find(replica), id);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Ends a session of the replica with this id. Never rejects. */

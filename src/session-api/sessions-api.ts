@@ -7,17 +7,24 @@ import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
 import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
 import { SessionFeed } from "./session-feed.ts";
 import { SessionPager } from "./session-pager.ts";
-import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
+import {
+  SESSIONS_GROUP,
+  SESSIONS_VERSION,
+  STREAMING_SESSIONS,
+  type StreamingSession,
+} from "./streaming-session.ts";
 
 /** The gateway's sessions, in any of its processes and replicas. */
 export interface GatewaySessions {
   listEverywhere(): Promise<SessionLists>;
   end(request: EndRequest): Promise<EndResult>;
+  facts(id: string): Promise<SessionFacts | undefined>;
 }
 
 /** A request below /apis/sluice.dev of an authorized user. */
@@ -96,7 +103,7 @@ export class SessionsApi {
       };
       return answerWatch(watch);
     }
-    if (path.name !== undefined) return jsonAnswer(present.one(await this.#require(path)));
+    if (path.name !== undefined) return jsonAnswer(present.one(await this.#describe(path)));
     const selects = query.get("labelSelector") || query.get("fieldSelector");
     const { objects, metadata } = await this.#pager.page(
       query,
@@ -104,6 +111,17 @@ export class SessionsApi {
       selects ? isWatched : undefined,
     );
     return this.#warning(jsonAnswer(present.list(objects, metadata)));
+  }
+
+  /** With what no list has: a command line may contain secrets. */
+  async #describe(path: SessionsPath): Promise<StreamingSession> {
+    const session = await this.#require(path);
+    const facts = await this.#sessions.facts(session.metadata.name);
+    if (facts === undefined) return session;
+    const { spec } = session;
+    const { command, groups } = facts;
+    const user = { ...spec.user, groups };
+    return { ...session, spec: { ...spec, user, ...(command.length > 0 && { command }) } };
   }
 
   async #require({ namespace = "", name = "" }: SessionsPath) {

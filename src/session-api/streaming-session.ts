@@ -20,7 +20,14 @@ interface SessionSpec {
   readonly tty?: boolean | undefined;
   readonly stdin?: boolean | undefined;
   readonly node: string;
-  readonly user: { readonly username: string; readonly requestedBy?: string | undefined };
+  readonly user: {
+    readonly username: string;
+    readonly requestedBy?: string | undefined;
+    /** Only if the session was asked for by its name, as `command`. */
+    readonly groups?: readonly string[] | undefined;
+  };
+  /** Of an exec. */
+  readonly command?: readonly string[] | undefined;
   readonly client?: { readonly address: string; readonly userAgent: string } | undefined;
   readonly protocol?: string | undefined;
   readonly plan: string;
@@ -36,7 +43,10 @@ interface SessionStatus {
   readonly worker?: number | undefined;
 }
 
-/** A running session as an API object. Its command line is in no list: it may contain secrets. */
+/**
+ * A running session as an API object. Only an answer to its name has its command line, no list or
+ * watch: it may contain secrets.
+ */
 export interface StreamingSession extends ApiObject {
   readonly spec: SessionSpec & Readonly<Record<string, unknown>>;
   readonly status: SessionStatus & Readonly<Record<string, unknown>>;

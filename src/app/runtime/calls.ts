@@ -2,6 +2,7 @@ import type { NamedText } from "@sluice/client/internal/config/named-file-text";
 import type { SessionLists } from "../../admin/admin-server.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
+import type { SessionFacts } from "../../sessions/session-facts.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 import type { KeptKind } from "./kept-files.ts";
 
@@ -58,6 +59,8 @@ export type PrimaryCalls = {
   readonly replicaSessions: { readonly body: undefined; readonly answer: SessionLists };
   /** Ends a session of any worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
+  /** What the worker that carries the session knows of it. */
+  readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
   /** Sent by the worker that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
@@ -101,6 +104,8 @@ export type WorkerCalls = {
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** The given sessions of this replica, followed by those of the others. */
   readonly allSessions: { readonly body: SessionLists; readonly answer: SessionLists };
+  /** The same of a session of this worker. */
+  readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
   /** Ends a session of this worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** Ends a session of another replica. */

@@ -1,11 +1,24 @@
 import { END_HOP_MS, type EndResult, MAX_END_MS } from "../../sessions/session-actions.ts";
+import type { SessionFacts } from "../../sessions/session-facts.ts";
+
+/** Facts from a process, `hops` processes away; undefined if they do not come in time. */
+export function factsWithin(
+  hops: number,
+  asked: Promise<SessionFacts | undefined>,
+): Promise<SessionFacts | undefined> {
+  return answerWithin(hops * END_HOP_MS, asked, undefined);
+}
 
 /** The answer of a process, `hops` processes before the session's; `unreachable` if it does not come in time. */
 export function endWithin(hops: number, asked: Promise<EndResult>): Promise<EndResult> {
+  return answerWithin<EndResult>(MAX_END_MS + hops * END_HOP_MS, asked, "unreachable");
+}
+
+function answerWithin<T>(ms: number, asked: Promise<T>, otherwise: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<EndResult>((resolve) => {
-    timer = setTimeout(() => resolve("unreachable"), MAX_END_MS + hops * END_HOP_MS);
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), ms);
   });
-  const gone = asked.catch((): EndResult => "unreachable");
+  const gone = asked.catch(() => otherwise);
   return Promise.race([gone, late]).finally(() => clearTimeout(timer));
 }

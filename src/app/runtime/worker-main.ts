@@ -24,6 +24,7 @@ const primary = new PrimaryClient(process, {
   metrics: async () => (await gateway?.metrics()) ?? [],
   sessions: () => gateway?.sessions.list() ?? [],
   allSessions: async (own) => (await gateway?.sessions.listAll(own)) ?? own,
+  sessionFacts: (id) => gateway?.sessions.factsHere(id),
   endSession: async (request) => (await gateway?.sessions.endHere(request)) ?? "unknown",
   endElsewhere: async (request) => (await gateway?.sessions.end(request)) ?? "unknown",
   nodes: (name) => gateway?.nodes(name) ?? [],

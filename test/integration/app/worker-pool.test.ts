@@ -65,6 +65,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       sessionBegan: () => {},
       sessionOver: () => {},
       audit: () => {},
+      sessionFacts: () => undefined,
       replicaSessions: () => ({ sessions: [], partial: [] }),
       found: () => {},
     }),

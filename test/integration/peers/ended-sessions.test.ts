@@ -92,7 +92,10 @@ describe("a session of a worker of a replica", () => {
     expect(paged).toEqual(all);
     for (const name of all) {
       const url = `${collection}/${name}`;
-      expect(await ask(url)).toMatchObject({ status: { replica: replicaOfSession(name) } });
+      expect(await ask(url)).toMatchObject({
+        spec: { command: ["cat"], user: { groups: expect.arrayContaining(["dev"]) } },
+        status: { replica: replicaOfSession(name) },
+      });
       expect(await ask(`${url}?reason=freeze`, { method: "DELETE" })).toMatchObject({ status: "Success" });
       expect(await ask(url)).toMatchObject({ code: 404 });
     }

@@ -43,6 +43,7 @@ it("connections of replicas whose authority was taken away end, and those of oth
     sessions: {
       listReplica: async () => ({ sessions: [], partial: [] }),
       endInReplica: async () => "unknown",
+      factsInReplica: async () => undefined,
     },
     gateway: { limits: defaultLimits, timeouts: defaultTimeouts, logger: { warn: () => {} } } as never,
   });
@@ -73,6 +74,7 @@ it("connections of replicas whose authority was taken away end, and those of oth
   expect(await connectAs(newer)).toBeDefined();
 });
 
+const FACTS = { command: ["sh", "-c", "true"], groups: ["sre"] };
 const sessionOf = (number: number): AdminSession => ({
   id: String(number).padStart(8, "0"),
   subresource: "exec",
@@ -98,7 +100,11 @@ async function replicaWith(
     tls: { cert, key, clientAuthorities: [authority.cert] },
     name: NAME,
     replica: "0a1b2c3d",
-    sessions: { listReplica: async () => ({ sessions: listSessions(), partial }), endInReplica },
+    sessions: {
+      listReplica: async () => ({ sessions: listSessions(), partial }),
+      endInReplica,
+      factsInReplica: async () => FACTS,
+    },
     gateway: {
       limits: defaultLimits,
       timeouts: defaultTimeouts,
@@ -136,6 +142,12 @@ it("more sessions than one answer may have bytes for are listed page by page, ea
   expect(replica).toBe("0a1b2c3d");
   expect(sessions.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
   expect(collected).toBe(1);
+});
+
+it("a session's facts are asked for by its id, and of an older release there are none", async () => {
+  const { client, address } = await replicaWith(() => []);
+  expect(await client.sessionFacts(address, newSessionId("0a1b2c3d"))).toEqual(FACTS);
+  await expect(client.sessionFacts(address, "x")).rejects.toThrow("it answered with status 404");
 });
 
 it("each page names the workers whose sessions are missing", async () => {

@@ -31,6 +31,7 @@ async function start(answer: (request: IncomingMessage, response: ServerResponse
   const api = new SessionsApi({
     listEverywhere: async () => ({ sessions: [], partial: [] }),
     end: async () => "unknown",
+    facts: async () => undefined,
   });
   const others = forwardToApiServer(harness.context, { upstream, impersonates: false });
   const { server } = createApiServer(harness.context, withSessionsApi(others, api, harness.context), {});
