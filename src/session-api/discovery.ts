@@ -1,7 +1,9 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
 import { aggregatedResource, resourceEntries } from "../api/read-only-server/resource-entries.ts";
+import { RECORDINGS } from "./recording-object.ts";
 import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
 
+const RESOURCES = [STREAMING_SESSIONS, RECORDINGS];
 const GROUP_VERSION = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
 const VERSION = { groupVersion: GROUP_VERSION, version: SESSIONS_VERSION };
 const GROUP = { name: SESSIONS_GROUP, versions: [VERSION], preferredVersion: VERSION };
@@ -9,7 +11,7 @@ const GROUP = { name: SESSIONS_GROUP, versions: [VERSION], preferredVersion: VER
 const AGGREGATED_GROUP = {
   metadata: { name: SESSIONS_GROUP, creationTimestamp: null },
   versions: [
-    { version: SESSIONS_VERSION, resources: [aggregatedResource(STREAMING_SESSIONS)], freshness: "Current" },
+    { version: SESSIONS_VERSION, resources: RESOURCES.map(aggregatedResource), freshness: "Current" },
   ],
 };
 
@@ -21,7 +23,7 @@ export const API_RESOURCES: object = {
   kind: "APIResourceList",
   apiVersion: "v1",
   groupVersion: GROUP_VERSION,
-  resources: resourceEntries(STREAMING_SESSIONS),
+  resources: RESOURCES.flatMap(resourceEntries),
 };
 
 /**

@@ -11,6 +11,8 @@ import type { SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
 import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
+import { RECORDINGS } from "./recording-object.ts";
+import { RecordingsApi, type RecordingsPath } from "./recordings-api.ts";
 import { SessionFeed } from "./session-feed.ts";
 import { SessionPager } from "./session-pager.ts";
 import {
@@ -39,6 +41,8 @@ export interface SessionsApiRequest {
   readonly reason: string;
   /** The body of a DELETE; undefined without one. */
   readonly body: unknown;
+  /** The Range header; empty if absent. */
+  readonly range: string;
 }
 
 interface SessionsPath {
@@ -61,8 +65,11 @@ export class SessionsApi {
   readonly #sessions: GatewaySessions;
   readonly #feed: SessionFeed;
   readonly #pager: SessionPager;
+  readonly #recordings: RecordingsApi;
 
-  constructor(sessions: GatewaySessions) {
+  /** `recordingFolder`: absent if nothing is recorded. */
+  constructor(sessions: GatewaySessions, recordingFolder?: string) {
+    this.#recordings = new RecordingsApi(recordingFolder);
     this.#sessions = sessions;
     this.#feed = new SessionFeed(() => sessions.listEverywhere());
     this.#pager = new SessionPager(this.#feed);
@@ -77,6 +84,8 @@ export class SessionsApi {
       negotiate(accept);
       return jsonAnswer(path === GROUP_PATH ? API_GROUP : API_RESOURCES);
     }
+    const recordings = recordingsPathOf(path);
+    if (recordings !== undefined) return await this.#recordings.answer(recordings, request);
     const wanted = sessionsPathOf(path);
     if (method === "GET") return await this.#read(wanted, request);
     if (method === "DELETE" && wanted.name !== undefined) return await this.#end(wanted, request);
@@ -197,6 +206,18 @@ function sessionsPathOf(path: string): SessionsPath {
   if (first !== "namespaces" || third !== resource.name || more.length > 0)
     throw WIRE_ERRORS["path-unknown"].streaming();
   return { resource, namespace: second, name: fourth };
+}
+
+/** Undefined for the path of another resource. */
+function recordingsPathOf(path: string): RecordingsPath | undefined {
+  if (!path.startsWith(`${VERSION_PATH}/`)) return undefined;
+  const resource = RECORDINGS;
+  const [first, second, third, name, subresource, ...more] = segmentsOf(path.slice(VERSION_PATH.length + 1));
+  if (first === resource.name && second === undefined)
+    return { resource, namespace: undefined, name: undefined, subresource: undefined };
+  if (first !== "namespaces" || third !== resource.name || more.length > 0) return undefined;
+  if (subresource !== undefined && subresource !== "content") return undefined;
+  return { resource, namespace: second, name, subresource };
 }
 
 function segmentsOf(path: string): readonly string[] {

@@ -250,7 +250,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/observability",
     "src/sessions",
   ],
-  "src/session-api": ["packages/client/api", "src/admin", "src/api", "src/sessions"],
+  "src/session-api": ["packages/client/api", "src/admin", "src/api", "src/recording", "src/sessions"],
   "src/probes": [
     "packages/client/api",
     "packages/client/config",

@@ -58,7 +58,8 @@ async function answerSessions(
   const reason = reasonOf(headerValue(headers, REASON_HEADER), given);
   if (reason !== "") trail?.annotate("sluice.dev/reason", reason);
   const accept = headerValue(headers, "accept") ?? "";
-  return await api.answer({ method, path, query, accept, userName, reason, body });
+  const range = headerValue(headers, "range") ?? "";
+  return await api.answer({ method, path, query, accept, userName, reason, body, range });
 }
 
 /** The user, if allowed to do what the request says. Throws StatusError. */

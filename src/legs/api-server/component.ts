@@ -57,7 +57,7 @@ export async function buildApiServerLeg(
       ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, upstream);
   const route = judgeConnect && upstream && { judge: judgeConnect, apiServer: upstream };
-  const sessionsApi = new SessionsApi(parts.sessions);
+  const sessionsApi = new SessionsApi(parts.sessions, configuration.recording?.folder);
   const all = withSessionsApi(other, sessionsApi, gateway);
   const listener = createApiServer(gateway, all, { tls, http2, proxyProtocol }, route);
   const watched =

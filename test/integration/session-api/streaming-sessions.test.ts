@@ -82,6 +82,8 @@ describe("the API group of sessions", () => {
       groupVersion: "sluice.dev/v1alpha1",
       resources: [
         { name: "streamingsessions", kind: "StreamingSession", verbs: ["delete", "get", "list", "watch"] },
+        { name: "recordings", kind: "Recording", verbs: ["delete", "get", "list"] },
+        { name: "recordings/content", kind: "Recording", verbs: ["get"] },
       ],
     });
     const plain = (await ask("/apis")).body as { groups: { name: string }[] };
