@@ -43,6 +43,18 @@ describeReal("helm", "the rights that the chart gives", () => {
     expect(on(rendered("gateway.config.cluster.impersonation=legacy"), /^impersonate:/)).toEqual([]);
   });
 
+  it("over running sessions are roles that are bound to nobody, and only if they are wanted", () => {
+    expect(on(renderChart("--set", "image.tag=x"), /sluice\.dev\/streamingsessions$/)).toEqual([]);
+    const roles = renderChart("--set", "gateway.rbac.sessionRoles=true")
+      .filter(({ metadata }) => metadata.name.includes("-session-"))
+      .map((role) => [role.kind, role.metadata.name.split("-session-")[1], on([role], /./)]);
+    const may = (...verbs: string[]) => verbs.map((verb) => `${verb} sluice.dev/streamingsessions`);
+    expect(roles.toSorted()).toEqual([
+      ["ClusterRole", "moderator", may("get", "list", "watch", "delete")],
+      ["ClusterRole", "viewer", may("list", "watch")],
+    ]);
+  });
+
   it("name what an API server without the constrained verbs needs", () => {
     const older = (...set: string[]) => helm("template", "s", CHART, "--kube-version", "1.35.2", ...set);
     expect(older().stderr).toContain(

@@ -218,3 +218,20 @@ subjects:
 # cluster.nameRequester.
 - userextras/sluice.dev/requested-by
 {{- end }}
+
+{{- /* Bound to nobody: a release's users differ. */ -}}
+{{- define "sluice.gateway.sessionRoles" -}}
+{{- $roles := dict "viewer" (list "list" "watch") "moderator" (list "get" "list" "watch" "delete") }}
+{{- $name := printf "%s-%s" .root.Release.Namespace (include "sluice.componentName" .) }}
+{{- $labels := include "sluice.labels" . }}
+{{- range $role, $verbs := $roles }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $name }}-session-{{ $role }}
+  labels: {{- $labels | nindent 4 }}
+rules:
+  - { apiGroups: [sluice.dev], resources: [streamingsessions], verbs: {{ toJson $verbs }} }
+{{- end }}
+{{- end }}
