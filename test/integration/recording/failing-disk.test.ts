@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { play } from "../../support/recording/played.ts";
 import { filesIn, RecordedGateway } from "../../support/recording/recorded-gateway.ts";
 import { endExec, type KubeletSession, ScriptedKubelet, SUCCESS } from "../../support/scripted-kubelet.ts";
@@ -39,6 +40,9 @@ async function start(recording: object): Promise<{ client: V5Client; node: Kubel
     },
   });
   gateway = await RecordedGateway.start({ kubeletPort: await kubelet.listen(), program, recording });
+  // On a busy machine the thread's start alone may take longer than a session is held.
+  const { folder } = gateway;
+  await eventually("the recorder's thread runs", () => filesIn(folder, ".json").length > 0);
   const client = new V5Client(gateway.authority, "stdout=true&command=x");
   const node = await session;
   node.streams.get("stdout")?.write(Buffer.from("before "));

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
 import { play } from "../../support/recording/played.ts";
@@ -78,6 +79,43 @@ const WAYS = [
   { record: "all", declaresWebSockets: false },
   { record: "all", declaresWebSockets: true },
 ] as const;
+
+/** Programs of the system. Their second question gets another answer, or none: so they change nothing. */
+const SYSTEM_PROGRAMS = [
+  { program: "passwd", line: "passwd", prompt: "ew password: ", last: `${SECRET}-other\r` },
+  {
+    program: "sudo",
+    line: "runuser -u nobody -- sudo -k true",
+    prompt: "assword for nobody: ",
+    last: "\u0003",
+  },
+];
+const isRoot = process.getuid?.() === 0;
+const isInstalled = (program: string): boolean => spawnSync("which", [program]).status === 0;
+
+describe.each(SYSTEM_PROGRAMS)("$program itself", ({ program, line, prompt, last }) => {
+  const obstacle = isRoot ? (isInstalled(program) ? "" : `${program} is not installed`) : "not root";
+  const name = `leaves no password in the recording${obstacle && ` (${obstacle})`}`;
+  it.skipIf(obstacle !== "").each(WAYS)(`${name}: $record, $declaresWebSockets`, async (options) => {
+    const text = await record(options, async function* (screen) {
+      await screen.shows("ready> ");
+      yield `${line}\r`;
+      await screen.shows(prompt);
+      for (const key of SECRET) yield key;
+      yield "\r";
+      await screen.shows(prompt);
+      for (const key of last) yield key;
+      await screen.shows("ready> ");
+      yield "echo se''en\r";
+      await screen.shows("seen");
+      yield "exit\r";
+    });
+    expect(text).toContain(prompt);
+    expect(text).not.toContain(SECRET);
+    expect(play(text).stdout.includes(SECRET)).toBe(false);
+    if (options.record === "all") expect(play(text).of("i").join("")).toContain("echo se''en");
+  });
+});
 
 describe.each(WAYS)("record: $record, node with WebSockets: $declaresWebSockets", (options) => {
   it("no password of a prompt is in the recording", async () => {

@@ -94,7 +94,12 @@ describe("the discovery of an API server behind the gateway", () => {
         { metadata: { name: "apps" } },
         {
           metadata: { name: "sluice.dev" },
-          versions: [{ version: "v1alpha1", resources: [{ resource: "streamingsessions" }, { resource: "recordings" }] }],
+          versions: [
+            {
+              version: "v1alpha1",
+              resources: [{ resource: "streamingsessions" }, { resource: "recordings" }],
+            },
+          ],
         },
       ],
     });
