@@ -20,6 +20,7 @@ export const LONG_TESTS: readonly string[] = [
   "test/integration/cli/serve/replace-program.test.ts",
   "test/integration/cli/stalled-terminal.test.ts",
   "test/integration/conformance/defects.test.ts",
+  "test/integration/deploy/how-to.test.ts",
   "test/integration/ingress/own-bytes.test.ts",
   "test/integration/kubernetes/api-server/kubectl.test.ts",
   "test/integration/kubernetes/api-server/kubectl-validation.test.ts",

@@ -1,0 +1,92 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { sluiceCommand } from "./built-program.ts";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const BLOCK = /^```(sh|text)\n([\s\S]*?)^```$/gm;
+/** Past it the page's shell is ended, and fails. */
+const MOST_MS = 100_000;
+const BETWEEN = "=== the next block ===";
+
+/** A block of a page's commands, with what the page says that they print; `...` in it is anything. */
+export interface TypedBlock {
+  readonly commands: string;
+  readonly printed: string;
+  /** Lines of the page that were not printed. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * Types every `sh` block of a page into one shell, as a newcomer does: in an empty folder with an empty home, in which `deploy` is the checkout's. What the
+ * shell started ends with it. A command that fails ends the shell, and the last block has its output.
+ */
+export async function typePage(page: string): Promise<{ status: number; blocks: readonly TypedBlock[] }> {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-typed-"));
+  try {
+    const found = [...readFileSync(path.join(root, "docs", page), "utf8").matchAll(BLOCK)];
+    const steps = found.flatMap(([, kind, commands = ""], index) => {
+      if (kind !== "sh") return [];
+      const [, next, lines = ""] = found[index + 1] ?? [];
+      return [{ commands, expected: next === "text" ? lines.trimEnd().split("\n") : [] }];
+    });
+    for (const name of ["bin", "home"]) mkdirSync(path.join(folder, name));
+    symlinkSync(path.join(root, "deploy"), path.join(folder, "deploy"));
+    const [file, args] = sluiceCommand();
+    const line = [file, ...args].map((word) => `'${word}'`).join(" ");
+    writeFileSync(path.join(folder, "bin/sluice"), `#!/bin/sh\nexec ${line} "$@"\n`);
+    chmodSync(path.join(folder, "bin/sluice"), 0o755);
+    const script = steps.map(({ commands }) => commands).join(`\necho '${BETWEEN}'\n`);
+    const shell = spawn("bash", ["-e", "-c", `trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n${script}`], {
+      cwd: folder,
+      env: { PATH: `${folder}/bin:${process.env.PATH}`, HOME: path.join(folder, "home") },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    const end = () => endGroup(shell.pid);
+    const timer = setTimeout(end, MOST_MS);
+    shell.once("exit", end);
+    const [printed, problems, [status]] = await Promise.all([
+      text(shell.stdout),
+      text(shell.stderr),
+      once(shell, "exit"),
+    ]);
+    clearTimeout(timer);
+    const outputs = printed.split(`${BETWEEN}\n`);
+    const blocks = steps.slice(0, outputs.length).map(({ commands, expected }, index) => {
+      const isLast = index === outputs.length - 1;
+      const output = `${outputs[index]}${isLast && status !== 0 ? problems : ""}`;
+      return { commands, printed: output, missing: missingLines(expected, output) };
+    });
+    return { status: (status as number | null) ?? -1, blocks };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Also programs that outlive the one that started them, as a successor of a gateway does. */
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGTERM");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Lines are looked for in order. */
+function missingLines(expected: readonly string[], printed: string): string[] {
+  const lines = printed.split("\n").map((line) => line.trim().replace(/ {2,}/g, " "));
+  let from = 0;
+  return expected.filter((wanted) => {
+    const parts = wanted.trim().replace(/ {2,}/g, " ").split("...");
+    const pattern = new RegExp(
+      `^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`,
+    );
+    const at = lines.findIndex((line, index) => index >= from && pattern.test(line));
+    if (at !== -1) from = at + 1;
+    return at === -1;
+  });
+}
