@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { AddressList } from "@sluice/client/internal/config/address-list";
-import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
-import { embeddedAddresses, isTranslated } from "./translated-address.ts";
+import { canonicalAddress, ipv4Of, ipv6Groups } from "@sluice/client/internal/config/canonical-address";
 
 /** Addresses that are never a node's: this machine, link-local, cloud metadata, broadcast, multicast. */
 const NEVER_A_NODE = new AddressList([
@@ -42,4 +41,55 @@ export class AddressRules {
       return true;
     return !this.#allowed.has(plain) && (NEVER_A_NODE.has(plain) || isTranslated(plain));
   }
+}
+
+/**
+ * Prefixes whose packets a translator may forward to an IPv4 address: NAT64, 6to4, IPv4-compatible,
+ * IPv4-translated, Teredo.
+ */
+const TRANSLATED = new AddressList([
+  "64:ff9b::/96",
+  "64:ff9b:1::/48",
+  "2002::/16",
+  "::/96",
+  "::ffff:0:0:0/96",
+  "2001::/32",
+]);
+const LOCAL_NAT64 = new AddressList(["64:ff9b:1::/48"]);
+
+function isTranslated(address: string): boolean {
+  return TRANSLATED.has(address);
+}
+
+/**
+ * The IPv4 addresses that a translated address may lead to; none for other addresses. If a NAT64
+ * prefix's length is unknown (RFC 8215), one for each length in RFC 6052.
+ */
+export function embeddedAddresses(address: string): string[] {
+  if (!isTranslated(address)) return [];
+  const groups = ipv6Groups(canonicalAddress(address));
+  if (groups[0] === 0x2002) return [ipv4Of(groups, 1)];
+  // Teredo: the server's address, and the client's with all bits inverted (RFC 4380).
+  if (groups[0] === 0x2001)
+    return [
+      ipv4Of(groups, 2),
+      ipv4Of(
+        groups.map((group) => group ^ 0xffff),
+        6,
+      ),
+    ];
+  const last = ipv4Of(groups, 6);
+  return LOCAL_NAT64.has(address) ? [last, ...nat64Forms(groups)] : [last];
+}
+
+/**
+ * RFC 6052 prefixes of 48, 56 and 64 bits: the IPv4 address skips the eight bits after the 64th. A
+ * result that begins with zero belongs to another length.
+ */
+function nat64Forms(groups: readonly number[]): string[] {
+  const bytes = groups.flatMap((group) => [group >>> 8, group & 0xff]);
+  const withoutReserved = [...bytes.slice(0, 8), ...bytes.slice(9)];
+  return [6, 7, 8]
+    .filter((start) => withoutReserved[start] !== 0)
+    .map((start) => withoutReserved.slice(start, start + 4).join("."));
 }

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
 import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
-import { embeddedAddresses } from "./translated-address.ts";
+import { embeddedAddresses } from "./address-rules.ts";
 
 /** Resolves a name to its addresses. */
 export type Resolve = (host: string) => Promise<readonly string[]>;

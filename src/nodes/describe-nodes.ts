@@ -5,7 +5,7 @@ import { type LocateOptions, type NodeEndpoint, nodeEndpointOf } from "../cluste
 import type { NodeStreaming } from "../config/sections/node-streaming.ts";
 import type { KnownNodes, LearnedNode } from "./known-nodes.ts";
 import type { NodeCapability } from "./node-capability.ts";
-import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
+import { declaresWebSocket, modeOf } from "./node-capability.ts";
 
 /**
  * Everything that decides how sessions reach a node, for `/debug/nodes` and `sluice explain

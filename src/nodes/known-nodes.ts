@@ -7,13 +7,14 @@ import type { NodeMetrics } from "../observability/node-metrics.ts";
 import { CircuitBreaker, type CircuitState } from "./circuit-breaker.ts";
 import { CircuitOpenError } from "./circuit-open-error.ts";
 import {
+  declaresWebSocket,
+  modeOf,
   type NodeCapability,
   type PathFailure,
+  PathMemory,
   WEBSOCKET_PATHS,
   type WebSocketPath,
 } from "./node-capability.ts";
-import { PathMemory } from "./path-memory.ts";
-import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
 
 interface KnownNodesOptions {
   readonly streaming: NodeStreaming;

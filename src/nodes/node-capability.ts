@@ -1,4 +1,10 @@
-import type { StreamingMode } from "../config/sections/node-streaming.ts";
+import type { NodeEndpoint } from "../cluster/locate.ts";
+import {
+  isStreamingMode,
+  type NodeStreaming,
+  STREAMING_ANNOTATION,
+  type StreamingMode,
+} from "../config/sections/node-streaming.ts";
 
 /** A kubelet with this feature speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
 export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
@@ -32,3 +38,71 @@ const PATH_FAILURES = [
   "failed-after-upgrade",
 ] as const;
 export type PathFailure = (typeof PATH_FAILURES)[number];
+
+/** A node's mode and its source. */
+interface ChosenMode {
+  readonly mode: StreamingMode;
+  readonly source: string;
+}
+
+/**
+ * Precedence: the configuration for this node, the node's annotation, the configuration for all
+ * nodes.
+ */
+export function modeOf({ name, streaming }: NodeEndpoint, { mode, nodes }: NodeStreaming): ChosenMode {
+  const configured = nodes.get(name);
+  if (configured !== undefined) return { mode: configured, source: "configuration of this node" };
+  if (isStreamingMode(streaming)) return { mode: streaming, source: `annotation ${STREAMING_ANNOTATION}` };
+  // A wrong annotation must not end a node's sessions.
+  const ignored = streaming === undefined ? "" : `, annotation ${STREAMING_ANNOTATION} has no known value`;
+  return { mode, source: `configuration of all nodes${ignored}` };
+}
+
+export function declaresWebSocket({ declaredFeatures }: NodeEndpoint): boolean {
+  return declaredFeatures.includes(EXTEND_WEBSOCKETS_TO_KUBELET);
+}
+
+type PathPauses = Pick<NodeStreaming, "retryFailedPathMs" | "maxRetryFailedPathMs">;
+
+/** The record of one path to one node. Times are milliseconds of one monotonic clock. */
+export class PathMemory {
+  readonly #pauses: PathPauses;
+  successes = 0;
+  failures = 0;
+  lastFailure: PathFailure | undefined;
+  #pauseMs = 0;
+  #avoidedUntilMs = 0;
+
+  constructor(pauses: PathPauses) {
+    this.#pauses = pauses;
+  }
+
+  succeeded(): void {
+    this.successes += 1;
+    this.#pauseMs = 0;
+    this.#avoidedUntilMs = 0;
+  }
+
+  /**
+   * Concurrent sessions that fail together count as one failure: the pause grows only after it has
+   * ended.
+   */
+  failed(nowMs: number, how: PathFailure): void {
+    this.failures += 1;
+    this.lastFailure = how;
+    if (this.isAvoided(nowMs)) return;
+    const { retryFailedPathMs, maxRetryFailedPathMs } = this.#pauses;
+    this.#pauseMs =
+      this.#pauseMs === 0 ? retryFailedPathMs : Math.min(this.#pauseMs * 2, maxRetryFailedPathMs);
+    this.#avoidedUntilMs = nowMs + this.#pauseMs;
+  }
+
+  isAvoided(nowMs: number): boolean {
+    return nowMs < this.#avoidedUntilMs;
+  }
+
+  /** 0 if the path may be used. */
+  retryInMs(nowMs: number): number {
+    return Math.max(0, this.#avoidedUntilMs - nowMs);
+  }
+}

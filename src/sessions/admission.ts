@@ -2,8 +2,8 @@ import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { RequestUser } from "../access/authn/impersonation.ts";
 import type { GrantedSession } from "../access/policy/require-policy.ts";
 import type { Plan } from "./plan.ts";
+import type { SessionStanding } from "./reauthorizer.ts";
 import type { SessionTimeouts } from "./session.ts";
-import type { SessionStanding } from "./standing.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** An admitted session and its plan. Each leg adds the fields that it needs to dial. */

@@ -6,7 +6,7 @@ import { locate } from "../../cluster/locate.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { type ClusterSnapshot, snapshotCluster } from "../../kubernetes/component.ts";
-import { declaresWebSocket, modeOf } from "../../nodes/streaming-mode.ts";
+import { declaresWebSocket, modeOf } from "../../nodes/node-capability.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 import type { Invocation } from "../command.ts";
 import type { explainFlags } from "../commands/explain.ts";

@@ -10,9 +10,9 @@ import { timesOf } from "../../sessions/admission.ts";
 import type { ClusterContext, GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import type { SessionTimeouts } from "../../sessions/session.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
-import { SessionStanding } from "../../sessions/standing.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 

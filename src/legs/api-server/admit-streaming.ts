@@ -23,7 +23,7 @@ import type {
 } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
-import { SessionStanding } from "../../sessions/standing.ts";
+import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import {
   parseStreamingRequest,
   type StreamingPath,

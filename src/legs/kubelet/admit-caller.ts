@@ -2,7 +2,7 @@ import type { Authorizer } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import { SessionStanding } from "../../sessions/standing.ts";
+import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import {
   kubeletAttributes,
   requireCreateForUpgrade,
