@@ -1,6 +1,6 @@
 // `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --only PATTERN --write]`: what a forwarded request to the API server costs, beside the same request straight:
 // a pod and a list of 5,000 over HTTP/2, one at a time and eight. Straight and through in turns. `--write` writes docs/evidence/api-requests.md.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -147,7 +147,12 @@ answers from memory, straight and through a gateway that authenticates by token 
 ${rows.join("\n")}
 `;
 console.log(page);
-if (values.write) writeFileSync(new URL("../docs/evidence/api-requests.md", import.meta.url), page);
+if (values.write) {
+  const file = new URL("../docs/evidence/api-requests.md", import.meta.url);
+  // Other runs write the sections.
+  const [, ...sections] = readFileSync(file, "utf8").split(/^(?=## )/m);
+  writeFileSync(file, [page, ...sections].join("\n"));
+}
 process.exit();
 
 /** Of the time straight, round by round. */

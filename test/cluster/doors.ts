@@ -39,6 +39,8 @@ export interface Door {
   access(user: User): Promise<Access>;
   /** What Sluice logged so far. */
   log(): string;
+  /** Sluice's process; absent where it is not one alone. */
+  readonly pid?: number | undefined;
 }
 
 export interface Doors {
@@ -65,8 +67,8 @@ export async function openDoors(cluster: ClusterAddresses, names: readonly DoorN
       const { log } = await serve(name, nodeConfiguration(cluster));
       return { ...apiServerDoor(name, cluster.throughSluiceUrl, cluster, folder), log };
     }
-    const { authority, log } = await serve(name, gatewayConfiguration(cluster, name));
-    return { ...apiServerDoor(name, `https://${authority}`, cluster, folder), log };
+    const { authority, log, child } = await serve(name, gatewayConfiguration(cluster, name));
+    return { ...apiServerDoor(name, `https://${authority}`, cluster, folder), log, pid: child.pid };
   };
   const stop = async (): Promise<void> => {
     for (const agent of agents.values()) await (await agent).stop();

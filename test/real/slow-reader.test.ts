@@ -23,7 +23,6 @@ import { describeReal, isFullRun } from "../support/real-parts.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
 
 const RUN_MS = isFullRun ? 3_600_000 : 600_000;
-const RUN = "--project real test/real/slow-reader.test.ts";
 
 describeReal("containerd", "slow readers of containers' output", () => {
   describeEachContainerd((running, { version, isInstalled }) => {
@@ -48,7 +47,7 @@ describeReal("containerd", "slow readers of containers' output", () => {
       const read = await readSlowly({ server, endpoint, runs });
       rows.push(...read);
       // After each server: a run of an hour that is broken off keeps the rows that it finished.
-      publishSlowRows(`Before containerd ${version}`, RUN, rows);
+      publishSlowRows(`Before containerd ${version}`, version, rows);
       return read;
     }
 

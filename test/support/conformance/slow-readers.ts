@@ -24,8 +24,8 @@ const COLUMNS = {
 } as const;
 type Path = keyof typeof COLUMNS;
 const PATHS = Object.keys(COLUMNS) as readonly Path[];
-/** Sessions of each path at a time: more hide losses, because the machine then reads no more than it writes. */
-const EACH_AT_ONCE = 2;
+/** Sessions of each path at a time: more hide losses, if the machine then reads no more than it writes. */
+const EACH_AT_ONCE = Number(process.env.SLUICE_SESSIONS_AT_ONCE ?? 2);
 
 /** Of each path of a server in full runs; a whole table takes an hour on two idle cores. */
 export const SESSIONS = Number(process.env.SLUICE_SESSIONS ?? 100);
@@ -101,10 +101,14 @@ export function refusedPaths(rows: readonly SlowRow[]): Path[] {
   return PATHS.filter((path) => rows.every(({ cells }) => cells.get(path)?.tried === 0));
 }
 
-/** With SLUICE_WRITE_DOCS=1: a section of docs/evidence/no-truncation.md. `run` is what follows `vitest run`. */
+/** Prints the table of a full run. With SLUICE_WRITE_DOCS=1: a section of docs/evidence/no-truncation.md. */
 export function publishSlowRows(heading: string, run: string, rows: readonly SlowRow[]): void {
-  const sessions = `SLUICE_SESSIONS=${SESSIONS} SLUICE_PEER_SESSIONS=${PEER_SESSIONS}`;
-  const command = `SLUICE_WRITE_DOCS=1 ${sessions} npx vitest run ${run}`;
+  const numbers = [
+    ["sessions", SESSIONS],
+    ["peer-sessions", PEER_SESSIONS],
+    ["at-once", EACH_AT_ONCE],
+  ].map(([flag, count]) => `--${flag} ${count}`);
+  const command = `node bench/slow-readers.mjs ${numbers.join(" ")} --only ${run} --write`;
   const servers = [...new Set(rows.map(({ server }) => server))];
   const summary = servers.map((server) => {
     const cells = rows.filter((row) => row.server === server).flatMap((row) => [...row.cells.values()]);
@@ -118,6 +122,7 @@ export function publishSlowRows(heading: string, run: string, rows: readonly Slo
       .flatMap((server) => foldedUnlessLost(rows.filter((row) => row.server === server)))
       .map(({ server, what, cells }) => [server, what, ...PATHS.map((path) => textOf(cells.get(path)))]),
   );
+  if (isFullRun) console.log(`${heading}\n\n${summary.join("\n")}\n\n${table}\n`);
   publishSection(
     "no-truncation.md",
     heading,
