@@ -6,7 +6,7 @@ import { filesBelow } from "../reading/find-recordings.ts";
 import { firstLineOf } from "../reading/recording-lines.ts";
 import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
-import { isWriterAlive, removeLease } from "./writer-lease.ts";
+import { isWriterAlive, removeLeftLeases } from "./writer-lease.ts";
 
 /** Finishes the recordings of writers that are gone. `onOutcome` gets each; one that fails is left. */
 export async function finishLeftParts(
@@ -16,7 +16,6 @@ export async function finishLeftParts(
   onOutcome: (outcome: PartOutcome, file: string) => void,
 ): Promise<void> {
   const names = (await filesBelow(folder)).map((file) => path.relative(folder, file));
-  const gone = new Set<string>();
   for (const name of names) {
     const { file, writer: owner } = writerOf(name) ?? {};
     if (file === undefined || owner === undefined || owner === writer || isWriterAlive(folder, owner))
@@ -26,7 +25,6 @@ export async function finishLeftParts(
     try {
       // A newer version finishes what it began.
       if (formatOf(await firstLineOf(path.join(folder, name))) > FORMAT) continue;
-      gone.add(owner);
       // Of several processes that look, one succeeds.
       await rename(path.join(folder, name), claimed);
       onOutcome(await finishPart(claimed, target, key), file);
@@ -34,5 +32,5 @@ export async function finishLeftParts(
       // Tried again at the next start, if this process goes, too.
     }
   }
-  for (const owner of gone) removeLease(folder, owner);
+  removeLeftLeases(folder);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import { ownProgram } from "@sluice/client/internal/config/own-files";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
@@ -6,6 +7,7 @@ import type { PartOutcome } from "./finish-part.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
 import { type PartKind, Slab } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
+import { removeLease } from "./writer-lease.ts";
 
 const PROGRAM = ownProgram("recorder-thread", import.meta.url);
 
@@ -42,6 +44,7 @@ export class Recorder {
   readonly #queues = new Map<number, RecordingQueue>();
   readonly #waiting = new Set<RecordingQueue>();
   readonly #slabs: ArrayBuffer[] = [];
+  #writer: string;
   #signingKey: string;
   #retention: Retention;
   #worker: Worker | undefined;
@@ -53,6 +56,7 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options;
+    this.#writer = options.writer;
     this.#signingKey = options.signingKey;
     this.#retention = options.retention;
   }
@@ -180,9 +184,9 @@ export class Recorder {
 
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const { program = PROGRAM, folder, writer, store } = this.#options;
+    const { program = PROGRAM, folder, store } = this.#options;
     const [signingKey, retention] = [this.#signingKey, this.#retention];
-    const workerData: ThreadInput = { folder, writer, signingKey, retention, store };
+    const workerData: ThreadInput = { folder, writer: this.#writer, signingKey, retention, store };
     const worker = new Worker(program, { workerData });
     this.#worker = worker;
     // Running sessions keep the process alive, not the thread that records them.
@@ -201,6 +205,9 @@ export class Recorder {
 
   #ended(): void {
     this.#worker = undefined;
+    // The next thread finishes what this one left, so it has another name.
+    removeLease(this.#options.folder, this.#writer);
+    this.#writer = randomUUID();
     this.#slab = new Slab();
     this.#slabsAway = 0;
     this.#queuedBytes = 0;

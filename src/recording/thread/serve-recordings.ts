@@ -1,4 +1,3 @@
-import path from "node:path";
 import type { MessagePort } from "node:worker_threads";
 import type { RecordingStore } from "../../config/sections/recording.ts";
 import { applyRetention } from "../storage/apply-retention.ts";
@@ -8,7 +7,7 @@ import { finishLeftParts } from "./finish-left-parts.ts";
 import { codeOf, RecordingService, SYNC_MS } from "./recording-service.ts";
 import { ReserveFile } from "./reserve-file.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
-import { isFirstWriter, WriterLease } from "./writer-lease.ts";
+import { isFirstWriter, reserveOf, WriterLease } from "./writer-lease.ts";
 
 /** How often recordings of writers that are gone, or that are too old, are looked for after the start. */
 const SEARCH_MS = 60_000;
@@ -17,11 +16,12 @@ const UPLOAD_MS = 5_000;
 
 /** Writes recordings for the recorder at the port's other end, until it says stop. */
 export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Disk = systemDisk): void {
-  const reserve = new ReserveFile(path.join(input.folder, `reserve-${input.writer}`));
+  // The lease comes first: space that is reserved without one is taken for left.
+  const lease = new WriterLease(input.folder, input.writer);
+  const reserve = new ReserveFile(reserveOf(input.folder, input.writer));
   const answer = (message: FromThread, transfer: readonly ArrayBuffer[] = []): void =>
     port.postMessage(message, [...transfer]);
   const service = new RecordingService(input, answer, reserve, disk);
-  const lease = new WriterLease(input.folder, input.writer);
   const timer = setInterval(() => {
     lease.renew();
     service.tick();

@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
 
@@ -51,15 +60,46 @@ export function isWriterAlive(folder: string, writer: string): boolean {
 
 /** Of the writers that live, one is the first: it does what is done once for the folder. */
 export function isFirstWriter(folder: string, writer: string): boolean {
-  return readdirSync(path.join(folder, "writers"))
-    .map((name) => path.basename(name, ".json"))
+  return writersIn(folder)
     .filter((other) => other === writer || isWriterAlive(folder, other))
     .every((other) => writer <= other);
 }
 
-/** Removes the lease of a writer whose recordings are finished. */
+/** For a thread of this process that ended: its recordings may be finished from now on. */
 export function removeLease(folder: string, writer: string): void {
   rmSync(fileOf(folder, writer), { force: true });
+}
+
+/** Removes the leases and the reserved space of writers that are gone. */
+export function removeLeftLeases(folder: string): void {
+  for (const writer of writersIn(folder))
+    if (isWritten(folder, writer) && !isWriterAlive(folder, writer)) removeLease(folder, writer);
+  const writers = new Set(writersIn(folder));
+  for (const name of readdirSync(folder))
+    if (name.startsWith(RESERVE) && !writers.has(name.slice(RESERVE.length)))
+      rmSync(path.join(folder, name), { force: true });
+}
+
+/** Where a writer reserves space, within the folder. */
+export function reserveOf(folder: string, writer: string): string {
+  return path.join(folder, `${RESERVE}${writer}`);
+}
+
+const RESERVE = "reserve-";
+
+function writersIn(folder: string): string[] {
+  const leases = path.join(folder, "writers");
+  return existsSync(leases) ? readdirSync(leases).map((name) => path.basename(name, ".json")) : [];
+}
+
+/** False while the lease is being written. */
+function isWritten(folder: string, writer: string): boolean {
+  try {
+    JSON.parse(readFileSync(fileOf(folder, writer), "utf8"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function fileOf(folder: string, writer: string): string {

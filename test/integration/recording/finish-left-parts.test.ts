@@ -64,6 +64,21 @@ describe("a recording that its writer left", () => {
     }
   });
 
+  it("leaves neither a lease nor reserved space, unlike writers that live or begin", async () => {
+    leave();
+    const leaseOf = (writer: string): string => path.join(folder, "writers", `${writer}.json`);
+    const lease = new WriterLease(folder, "living");
+    writeFileSync(leaseOf("old"), JSON.stringify({ host: hostname(), pid: 2 ** 22 + 1, started: "1" }));
+    writeFileSync(leaseOf("beginning"), "");
+    const writers = ["old", "living", "beginning", "older"];
+    for (const writer of writers) writeFileSync(path.join(folder, `reserve-${writer}`), "space");
+    expect(await look()).toEqual(["finished"]);
+    const isThere = (name: string): boolean => existsSync(path.join(folder, name));
+    expect(writers.map((writer) => isThere(`reserve-${writer}`))).toEqual([false, true, true, false]);
+    expect(writers.map((writer) => existsSync(leaseOf(writer)))).toEqual([false, true, true, false]);
+    lease.end();
+  });
+
   it("is set aside if it was changed meanwhile", async () => {
     const part = leave();
     writeFileSync(part, readFileSync(part, "utf8").replace("line 2", "lime 2"));

@@ -1,6 +1,6 @@
 // The recorder's thread on a disk with faults: while the file `fault` in the folder says `full`, writes fail;
-// while it says `hang`, they do not return.
-import { readFileSync } from "node:fs";
+// while it says `hang`, they do not return; `die` ends the thread at its next write, once.
+import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemDisk } from "../../../dist/src/recording/thread/disk.js";
@@ -20,6 +20,10 @@ serveRecordings(parentPort, workerData, {
   ...systemDisk,
   write: (handle, bytes, position) => {
     while (fault() === "hang") Atomics.wait(pause, 0, 0, 10);
+    if (fault() === "die") {
+      rmSync(path.join(workerData.folder, "fault"));
+      process.exit(1);
+    }
     if (fault() === "full") throw Object.assign(new Error("no space"), { code: "ENOSPC" });
     systemDisk.write(handle, bytes, position);
   },
