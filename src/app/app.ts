@@ -233,6 +233,7 @@ export async function startGateway(
     processes: runtime.replicaSessions,
     peers: () => peers?.ifStarted?.peers,
   });
+  metrics.access.observeViewers(() => directory.viewers);
   const listNodes = (name?: string) =>
     nodesForOperators(configuration, cluster.started.store, sessions.started.context.nodes)(name);
 

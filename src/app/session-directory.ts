@@ -2,12 +2,14 @@ import type { SessionLists } from "../admin/admin-server.ts";
 import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
 import { factsIn, type SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
+import { type OutputAnswer, type OutputRead, SessionOutputs } from "../sessions/session-outputs.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
 /** The sessions of all processes of this replica, by way of the primary. */
 export interface ReplicaSessions {
   list(): Promise<SessionLists>;
   facts(id: string): Promise<SessionFacts | undefined>;
+  output(read: OutputRead): Promise<OutputAnswer>;
   end(request: EndRequest): Promise<EndResult>;
 }
 
@@ -17,6 +19,7 @@ interface PeerSessions {
   listSessions(own: SessionLists): Promise<SessionLists>;
   endSession(replica: string, request: EndRequest): Promise<EndResult>;
   sessionFacts(replica: string, id: string): Promise<SessionFacts | undefined>;
+  sessionOutput(replica: string, read: OutputRead): Promise<OutputAnswer>;
 }
 
 interface DirectoryParts {
@@ -35,9 +38,11 @@ interface DirectoryParts {
  */
 export class SessionDirectory {
   readonly #parts: DirectoryParts;
+  readonly #outputs: SessionOutputs;
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
+    this.#outputs = new SessionOutputs(parts.registries);
   }
 
   /** Those of this process. */
@@ -63,6 +68,30 @@ export class SessionDirectory {
   /** Those of all replicas, for the API. */
   async listEverywhere(): Promise<SessionLists> {
     return this.listAll(await this.listReplica());
+  }
+
+  /** Of this process's sessions. */
+  get viewers(): number {
+    return this.#outputs.viewers;
+  }
+
+  /** Of a session of this process. */
+  outputHere(read: OutputRead): Promise<OutputAnswer> {
+    return this.#outputs.read(read);
+  }
+
+  /** Of a session of this replica. Never rejects. */
+  async outputInReplica(read: OutputRead): Promise<OutputAnswer> {
+    const answer = await this.outputHere(read);
+    return answer === "unknown" ? ((await this.#parts.processes?.output(read)) ?? answer) : answer;
+  }
+
+  /** Of a session of any replica. Never rejects. */
+  async output(read: OutputRead): Promise<OutputAnswer> {
+    const { peers, replicaId } = this.#parts;
+    const replica = replicaOfSession(read.id);
+    if (replica === undefined || replica === replicaId) return this.outputInReplica(read);
+    return (await peers()?.sessionOutput(replica, read)) ?? "unknown";
   }
 
   factsHere(id: string): SessionFacts | undefined {

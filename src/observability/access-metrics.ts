@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import { counter, type MetricsOf, register } from "./metric-table.ts";
+import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 
 type ConnectionRefusal =
   | "too-many-of-address"
@@ -38,14 +38,19 @@ export const ACCESS_FAMILIES = {
     "Running sessions that were authorized again: allowed, undecided (the authorizer did not answer; the session goes on), refused, or their user's credentials had expired.",
     { result: REAUTHORIZATIONS },
   ),
+  viewers: gauge("sluice_session_viewers", "Viewers of running sessions of this process."),
 };
 
 /** Metrics of authentication, authorization, policy and audit. Label values are closed lists. */
 export class AccessMetrics {
   readonly #metrics: MetricsOf<typeof ACCESS_FAMILIES>;
 
+  #viewers: () => number = () => 0;
+
   constructor(registry: Registry) {
-    this.#metrics = register(registry, ACCESS_FAMILIES);
+    this.#metrics = register(registry, ACCESS_FAMILIES, {
+      viewers: (metric) => metric.set(this.#viewers()),
+    });
   }
 
   authenticationAttempted(result: string): void {
@@ -58,6 +63,11 @@ export class AccessMetrics {
 
   auditFailed(backend: "log" | "webhook"): void {
     this.#metrics.auditFailures.inc({ backend });
+  }
+
+  /** Called at every scrape. */
+  observeViewers(viewers: () => number): void {
+    this.#viewers = viewers;
   }
 
   reauthorized(result: (typeof REAUTHORIZATIONS)[number]): void {

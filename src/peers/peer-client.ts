@@ -12,18 +12,26 @@ import {
   readEndResult,
 } from "../sessions/session-actions.ts";
 import { readFacts, type SessionFacts } from "../sessions/session-facts.ts";
+import {
+  OUTPUT_WAIT_MS,
+  type OutputAnswer,
+  type OutputRead,
+  readOutputAnswer,
+} from "../sessions/session-outputs.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,
   endPathOf,
   factsPathOf,
   HELLO_PATH,
+  outputPathOf,
   PEER_PAGE_SESSIONS,
   type PeerHello,
   type PeerSessions,
   readHello,
   readPeerSessions,
   SESSIONS_PATH,
+  VIEWER_HEADER,
 } from "./peer-protocol.ts";
 
 /**
@@ -90,6 +98,15 @@ export class PeerClient {
     const answer = await this.#get(peer, factsPathOf(id), peerListMs, MAX_PEER_LIST_BYTES);
     readHello(answer);
     return readFacts((answer as { readonly facts?: unknown }).facts);
+  }
+
+  /** Throws Error with a message for operators, and UpstreamError. */
+  async sessionOutput(peer: PeerAddress, { id, viewer, after }: OutputRead): Promise<OutputAnswer> {
+    const headers = [[VIEWER_HEADER, viewer] as const, [AFTER_HEADER, String(after)] as const];
+    const timeoutMs = OUTPUT_WAIT_MS + this.#times.peerListMs;
+    const answer = await this.#get(peer, outputPathOf(id), timeoutMs, MAX_PEER_LIST_BYTES, headers);
+    readHello(answer);
+    return readOutputAnswer((answer as { readonly output?: unknown }).output);
   }
 
   /** Ends a session of this peer. Throws Error with a message for operators, and UpstreamError. */

@@ -16,8 +16,14 @@ export function factsPathOf(session: string): string {
   return `${SESSIONS_PATH}/${encodeURIComponent(session)}/facts`;
 }
 
+/** Answers a GET of a viewer with what followed, as `output`. */
+export function outputPathOf(session: string): string {
+  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/output`;
+}
+export const VIEWER_HEADER = "Sluice-Viewer";
+
 /** The session in the path of such a request. */
-export function sessionIn(url: string, action: "end" | "facts"): string | undefined {
+export function sessionIn(url: string, action: "end" | "facts" | "output"): string | undefined {
   const [, session, found] = /^\/peer\/sessions\/([0-9a-f-]{36})\/(\w+)$/.exec(url) ?? [];
   return found === action ? session : undefined;
 }

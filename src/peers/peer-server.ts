@@ -19,6 +19,7 @@ import {
   readEndRequest,
 } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
+import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
 import {
   AFTER_HEADER,
   HELLO_PATH,
@@ -27,6 +28,7 @@ import {
   type PeerSessions,
   SESSIONS_PATH,
   sessionIn,
+  VIEWER_HEADER,
 } from "./peer-protocol.ts";
 
 /** How long a list waits for the request of its next page. Past it that page is of a new list. */
@@ -115,6 +117,7 @@ export interface PeerServerParts {
   readonly sessions: {
     listReplica(): Promise<SessionLists>;
     endInReplica(request: EndRequest): Promise<EndResult>;
+    outputInReplica(read: OutputRead): Promise<OutputAnswer>;
     factsInReplica(id: string): Promise<SessionFacts | undefined>;
   };
   readonly gateway: Pick<
@@ -221,6 +224,13 @@ async function answer(
   const asked = method === "GET" ? sessionIn(url, "facts") : undefined;
   if (asked !== undefined)
     return sendJson(response, { ...hello, facts: await sessions.factsInReplica(asked) });
+  const viewed = method === "GET" ? sessionIn(url, "output") : undefined;
+  if (viewed !== undefined) {
+    const viewer = String(headers[VIEWER_HEADER.toLowerCase()] ?? "");
+    const after = Number(headers[AFTER_HEADER.toLowerCase()] ?? -1);
+    const output = await sessions.outputInReplica({ id: viewed, viewer, after });
+    return sendJson(response, { ...hello, output });
+  }
   const ended = method === "POST" ? sessionIn(url, "end") : undefined;
   if (ended === undefined) return void response.writeHead(404).end();
   let ending: EndRequest;

@@ -6,6 +6,7 @@ import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
 import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
+import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 
@@ -14,7 +15,10 @@ const PEERS_AT_ONCE = 16;
 
 interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
-  readonly client: Pick<PeerClient, "hello" | "sessions" | "connect" | "endSession" | "sessionFacts">;
+  readonly client: Pick<
+    PeerClient,
+    "hello" | "sessions" | "connect" | "endSession" | "sessionFacts" | "sessionOutput"
+  >;
   /** This replica's id. */
   readonly id: string;
   readonly maxRelays: number;
@@ -105,6 +109,15 @@ export class Peers implements SessionPeers {
       return await this.#options.client.sessionFacts(await this.#find(replica), id);
     } catch {
       return undefined;
+    }
+  }
+
+  /** Of a session of the replica with this id. Never rejects. */
+  async sessionOutput(replica: string, read: OutputRead): Promise<OutputAnswer> {
+    try {
+      return await this.#options.client.sessionOutput(await this.#find(replica), read);
+    } catch (error) {
+      return error instanceof OwnerGoneError ? "unknown" : "unreachable";
     }
   }
 

@@ -1,5 +1,7 @@
 // src/session-api: running sessions as objects of the API group sluice.dev: list, watch, get, end
 
+import { randomUUID } from "node:crypto";
+import { NEVER_CACHED } from "@sluice/client/internal/api/status";
 import { partialWarningOf, type SessionLists } from "../admin/admin-server.ts";
 import { answerWatch, isTrue, matcherOf, presenterOf } from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
@@ -9,8 +11,10 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
+import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
 import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
+import { outputStream } from "./output-stream.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { RecordingsApi, type RecordingsPath } from "./recordings-api.ts";
 import { SessionFeed } from "./session-feed.ts";
@@ -27,6 +31,7 @@ export interface GatewaySessions {
   listEverywhere(): Promise<SessionLists>;
   end(request: EndRequest): Promise<EndResult>;
   facts(id: string): Promise<SessionFacts | undefined>;
+  output(read: OutputRead): Promise<OutputAnswer>;
 }
 
 /** A request below /apis/sluice.dev of an authorized user. */
@@ -43,12 +48,15 @@ export interface SessionsApiRequest {
   readonly body: unknown;
   /** The Range header; empty if absent. */
   readonly range: string;
+  /** Asks again whether the user may do this. */
+  isAllowed(): Promise<boolean>;
 }
 
 interface SessionsPath {
   readonly resource: typeof STREAMING_SESSIONS;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
+  readonly subresource: "output" | undefined;
 }
 
 const GROUP_PATH = `/apis/${SESSIONS_GROUP}`;
@@ -58,6 +66,11 @@ const RESOURCE = qualifiedNameOf(STREAMING_SESSIONS);
 /** True for the paths that this API answers. */
 export function isSessionsPath(path: string): boolean {
   return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`);
+}
+
+/** True for a viewer's request, which lasts as long as its session. */
+export function isOutputPath(path: string): boolean {
+  return isSessionsPath(path) && path.includes(`/${STREAMING_SESSIONS.name}/`) && path.endsWith("/output");
 }
 
 /** Answers the API group of sessions: discovery, list, watch, get, and delete, which ends a session. */
@@ -87,6 +100,8 @@ export class SessionsApi {
     const recordings = recordingsPathOf(path);
     if (recordings !== undefined) return await this.#recordings.answer(recordings, request);
     const wanted = sessionsPathOf(path);
+    if (wanted.subresource === "output" && method === "GET") return await this.#output(wanted, request);
+    if (wanted.subresource !== undefined) throw WIRE_ERRORS["method-not-allowed"].streaming({ method });
     if (method === "GET") return await this.#read(wanted, request);
     if (method === "DELETE" && wanted.name !== undefined) return await this.#end(wanted, request);
     throw WIRE_ERRORS["verb-not-allowed"].streaming({ method, resource: RESOURCE, name: wanted.name ?? "" });
@@ -131,6 +146,21 @@ export class SessionsApi {
     const { command, groups } = facts;
     const user = { ...spec.user, groups };
     return { ...session, spec: { ...spec, user, ...(command.length > 0 && { command }) } };
+  }
+
+  /** What a viewer sees, as asciicast v3. */
+  async #output(path: SessionsPath, { isAllowed }: SessionsApiRequest): Promise<ApiAnswer> {
+    const session = await this.#require(path);
+    const { name } = session.metadata;
+    const viewer = randomUUID();
+    const read = (after: number): Promise<OutputAnswer> => this.#sessions.output({ id: name, viewer, after });
+    const first = await read(-1);
+    if (first === "unknown") throw unknown(name);
+    if (first === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
+    if (first === "too-many") throw WIRE_ERRORS["too-many-viewers"].streaming({ name });
+    if (first === "no-output") throw WIRE_ERRORS["session-undecoded"].streaming({ name });
+    const headers = { ...NEVER_CACHED, "Content-Type": "application/x-asciicast" };
+    return { status: 200, headers, body: outputStream(session, first, { read, isAllowed }) };
   }
 
   async #require({ namespace = "", name = "" }: SessionsPath) {
@@ -199,13 +229,14 @@ function unknown(name: string): Error {
 /** Throws StatusError 404 for every path except those of collections and objects. */
 function sessionsPathOf(path: string): SessionsPath {
   if (!path.startsWith(`${VERSION_PATH}/`)) throw WIRE_ERRORS["path-unknown"].streaming();
-  const [first, second, third, fourth, ...more] = segmentsOf(path.slice(VERSION_PATH.length + 1));
+  const [first, second, third, name, subresource, ...more] = segmentsOf(path.slice(VERSION_PATH.length + 1));
   const resource = STREAMING_SESSIONS;
   if (first === resource.name && second === undefined)
-    return { resource, namespace: undefined, name: undefined };
+    return { resource, namespace: undefined, name: undefined, subresource: undefined };
   if (first !== "namespaces" || third !== resource.name || more.length > 0)
     throw WIRE_ERRORS["path-unknown"].streaming();
-  return { resource, namespace: second, name: fourth };
+  if (subresource !== undefined && subresource !== "output") throw WIRE_ERRORS["path-unknown"].streaming();
+  return { resource, namespace: second, name, subresource };
 }
 
 /** Undefined for the path of another resource. */

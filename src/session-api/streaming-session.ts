@@ -100,7 +100,7 @@ export const STREAMING_SESSIONS: Resource = {
   verbs: ["delete", ...READ_VERBS],
   printer,
   shortNames: ["sess"],
-  subresources: [],
+  subresources: [{ name: "output", kind: KIND, verbs: ["get"] }],
   selectableFields: {
     "spec.pod": (object) => specOf(object).pod,
     "spec.container": (object) => specOf(object).container,

@@ -50,7 +50,11 @@ describeReal("helm", "the rights that the chart gives", () => {
       .map((role) => [role.kind, role.metadata.name.split("-session-")[1], on([role], /./)]);
     const may = (...verbs: string[]) => verbs.map((verb) => `${verb} sluice.dev/streamingsessions`);
     expect(roles.toSorted()).toEqual([
-      ["ClusterRole", "moderator", may("get", "list", "watch", "delete")],
+      [
+        "ClusterRole",
+        "moderator",
+        [...may("get", "list", "watch", "delete"), "get sluice.dev/streamingsessions/output"],
+      ],
       ["ClusterRole", "viewer", may("list", "watch")],
     ]);
   });

@@ -233,5 +233,8 @@ metadata:
   labels: {{- $labels | nindent 4 }}
 rules:
   - { apiGroups: [sluice.dev], resources: [streamingsessions], verbs: {{ toJson $verbs }} }
+  {{- if eq $role "moderator" }}
+  - { apiGroups: [sluice.dev], resources: [streamingsessions/output], verbs: [get] }
+  {{- end }}
 {{- end }}
 {{- end }}

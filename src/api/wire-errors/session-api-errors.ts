@@ -7,6 +7,7 @@ import {
   type Status,
   StatusError,
   serviceUnavailable,
+  tooManyRequests,
 } from "@sluice/client/internal/api/status";
 
 type Named = {
@@ -48,6 +49,15 @@ export const SESSION_API_ERRORS = {
         { resource, name },
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${name}`,
       ),
+  },
+  "too-many-viewers": {
+    cause: "A viewer of a session that has as many as it may, or of one session too many",
+    streaming: ({ name }: Pick<Named, "name">) =>
+      tooManyRequests(`session ${name} has too many viewers, or too many sessions are viewed`, 5),
+  },
+  "session-undecoded": {
+    cause: "A viewer of a port-forward, or of a session through a proxy subresource",
+    streaming: ({ name }: Pick<Named, "name">) => badRequest(`session ${name} has no output to view`),
   },
   "session-unreachable": {
     cause: "A session whose worker or replica does not answer",

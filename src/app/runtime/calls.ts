@@ -4,6 +4,7 @@ import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { SessionFacts } from "../../sessions/session-facts.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
+import type { OutputAnswer, OutputRead } from "../../sessions/session-outputs.ts";
 import type { KeptKind } from "./kept-files.ts";
 
 /** A listener's name in the configuration, and its address. */
@@ -61,6 +62,8 @@ export type PrimaryCalls = {
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** What the worker that carries the session knows of it. */
   readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
+  /** Output of a session of any worker. */
+  readonly sessionOutput: { readonly body: OutputRead; readonly answer: OutputAnswer };
   /** Sent by the worker that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
@@ -106,6 +109,8 @@ export type WorkerCalls = {
   readonly allSessions: { readonly body: SessionLists; readonly answer: SessionLists };
   /** The same of a session of this worker. */
   readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
+  /** Output of a session of this worker. */
+  readonly sessionOutput: { readonly body: OutputRead; readonly answer: OutputAnswer };
   /** Ends a session of this worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** Ends a session of another replica. */

@@ -1,5 +1,6 @@
 import { END_HOP_MS, type EndResult, MAX_END_MS } from "../../sessions/session-actions.ts";
 import type { SessionFacts } from "../../sessions/session-facts.ts";
+import { OUTPUT_WAIT_MS, type OutputAnswer } from "../../sessions/session-outputs.ts";
 
 /** Facts from a process, `hops` processes away; undefined if they do not come in time. */
 export function factsWithin(
@@ -7,6 +8,11 @@ export function factsWithin(
   asked: Promise<SessionFacts | undefined>,
 ): Promise<SessionFacts | undefined> {
   return answerWithin(hops * END_HOP_MS, asked, undefined);
+}
+
+/** Output from a process, `hops` processes away; `unreachable` if it does not come in time. */
+export function outputWithin(hops: number, asked: Promise<OutputAnswer>): Promise<OutputAnswer> {
+  return answerWithin<OutputAnswer>(OUTPUT_WAIT_MS + hops * END_HOP_MS, asked, "unreachable");
 }
 
 /** The answer of a process, `hops` processes before the session's; `unreachable` if it does not come in time. */

@@ -37,16 +37,19 @@ const MAX_LOST_WATCHES = 5;
 /** The pause before it lists again. */
 const AGAIN_MS = 1_000;
 
-/** `sluice sessions list|end`. */
+/** `sluice sessions list|watch|end`. */
 export async function run(invocation: SessionsInvocation): Promise<number> {
   const { values, operands } = invocation;
   const [action, ...names] = operands;
-  if (action !== "list" && action !== "end") throw new UsageError("list or end must be specified");
+  if (action !== "list" && action !== "watch" && action !== "end")
+    throw new UsageError("list, watch or end must be specified");
   if (action === "list" && names.length > 0) throw new UsageError("list takes no name");
   if (action === "end" && names.length === 0) throw new UsageError("end needs the name of a session");
+  if (action === "watch" && names.length !== 1) throw new UsageError("watch needs the name of one session");
   const connection = await openConnection(values);
   try {
     if (action === "list") return await list(connection, values);
+    if (action === "watch") return await view(connection, names[0] ?? "", values);
     for (const name of names) await end(connection, name, values);
     return 0;
   } catch (error) {
@@ -140,6 +143,24 @@ function isLost(error: unknown): boolean {
   return error instanceof ConnectError
     ? error.leg !== "http" || error.apiStatus?.code === 410
     : error instanceof UpstreamError;
+}
+
+/** Prints a session's output as its client gets it, until it ends. `-o json`: the recording's lines. */
+async function view(connection: ClientConnection, name: string, values: SessionsValues): Promise<number> {
+  const { target, requestTimeoutMs: timeoutMs } = connection;
+  const namespace = values["all-namespaces"] ? await namespaceOf(connection, name) : connection.namespace;
+  const path = `${collectionIn(namespace)}/${encodeURIComponent(name)}/output`;
+  const body = await getBody(target, path, { signal: new AbortController().signal, timeoutMs });
+  for await (const line of createInterface({ input: body })) {
+    if (values.output === "json") write(line);
+    else if (line.startsWith("[")) {
+      const [, code, text] = JSON.parse(line) as [number, string, string];
+      if (code === "o") process.stdout.write(text);
+      if (code === "m") process.stderr.write(`sluice: ${text}\n`);
+    }
+  }
+  process.stderr.write(`session ${maskControls(name)} is over\n`);
+  return 0;
 }
 
 async function end(connection: ClientConnection, name: string, values: SessionsValues): Promise<void> {

@@ -2,11 +2,14 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { connectionFlags } from "./connection-flags.ts";
 
-const ACTIONS = ["list", "end"] as const;
+const ACTIONS = ["list", "watch", "end"] as const;
 const LIST = "For list";
 
 export const sessionsFlags = {
-  "all-namespaces": { short: "A", help: "sessions of all namespaces; end finds the session in any of them" },
+  "all-namespaces": {
+    short: "A",
+    help: "sessions of all namespaces; watch and end find the session in any of them",
+  },
   selector: {
     short: "l",
     value: "LABELS",
@@ -32,9 +35,9 @@ export const sessionsFlags = {
 } as const satisfies FlagTable;
 
 export const command = defineCommand({
-  usage: ["list [flags]", "end NAME... [--reason TEXT] [flags]"],
+  usage: ["list [flags]", "watch NAME [flags]", "end NAME... [--reason TEXT] [flags]"],
   description:
-    "Shows the running sessions of a gateway, in all of its workers and replicas, and ends them. A session's name is its id in logs, audit and recordings. The user needs list, watch, get and delete of streamingsessions.sluice.dev.",
+    "Lists the running sessions of a gateway, in all of its workers and replicas, shows the output of one as it comes, and ends them. A session's name is its id in logs, audit and recordings. The user needs list, watch, get and delete of streamingsessions.sluice.dev, and get of streamingsessions/output.",
   operands: [
     { name: "ACTION", help: "what to do", choices: ACTIONS },
     { name: "NAME", help: "a session" },
@@ -45,6 +48,10 @@ export const command = defineCommand({
     {
       title: "One user's sessions, as they come and go",
       line: "sluice sessions list -A -w --field-selector spec.user.username=ana",
+    },
+    {
+      title: "See what a session prints, until it ends or Ctrl-C",
+      line: "sluice sessions watch e2a239c2-35d1-8de3-8d3c-911eeff0f9e2",
     },
     {
       title: "End a session",

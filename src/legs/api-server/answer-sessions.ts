@@ -6,9 +6,10 @@ import { REASON_HEADER, REASON_QUERY, reasonOf } from "../../access/policy/requi
 import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { readJson } from "../../listeners/request-body.ts";
-import { isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
+import { isOutputPath, isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import { identify } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
@@ -26,6 +27,7 @@ export function withSessionsApi(
       if (isSessionsPath(url.pathname)) {
         const answer = await answerSessions(incoming, downstream, api, gateway);
         recordAnswer(answer, incoming);
+        if (isOutputPath(url.pathname)) incoming.trail?.started({ code: answer.status });
         return await sendAnswer(answer, downstream);
       }
       const accept = headerValue(incoming.headers, "accept") ?? "";
@@ -48,7 +50,8 @@ async function answerSessions(
   api: SessionsApi,
   gateway: GatewayContext,
 ): Promise<ApiAnswer> {
-  const { name: userName } = await admit(incoming, gateway);
+  const { user, attributes } = await admit(incoming, gateway);
+  const { name: userName } = user;
   const { method, url, headers, trail } = incoming;
   const { searchParams: query, pathname: path } = url;
   const body =
@@ -59,7 +62,12 @@ async function answerSessions(
   if (reason !== "") trail?.annotate("sluice.dev/reason", reason);
   const accept = headerValue(headers, "accept") ?? "";
   const range = headerValue(headers, "range") ?? "";
-  return await api.answer({ method, path, query, accept, userName, reason, body, range });
+  const standing = new SessionStanding(user, gateway.authorizer, (current, authorizer) =>
+    requirePermission(authorizer, { ...attributes, user: current }),
+  );
+  const isAllowed = async (): Promise<boolean> => (await standing.check()).result !== "refused";
+  const asked = { method, path, query, accept, userName, reason, body, range, isAllowed };
+  return await api.answer(asked);
 }
 
 /** The user, if allowed to do what the request says. Throws StatusError. */
@@ -69,7 +77,7 @@ async function admit(incoming: IncomingStreaming, gateway: GatewayContext) {
   const authorizer = trail?.watching(gateway.authorizer) ?? gateway.authorizer;
   const attributes = requestAttributes(user, { method, path: url.pathname, query: url.searchParams });
   await requirePermission(authorizer, attributes);
-  return user;
+  return { user, attributes };
 }
 
 function ignored(downstream: HttpDownstream): undefined {

@@ -6,6 +6,7 @@ import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";
+import { isOutputPath } from "../../session-api/sessions-api.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
@@ -51,7 +52,7 @@ export function createApiServer(
       refuseUpgrade,
       attributesOf: (user, { method, url }) =>
         requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
-      isLongRunning: (url) => matchStreamingPath(url.pathname) !== undefined,
+      isLongRunning: ({ pathname }) => matchStreamingPath(pathname) !== undefined || isOutputPath(pathname),
     },
     options,
   );

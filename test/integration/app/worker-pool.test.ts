@@ -65,6 +65,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       sessionBegan: () => {},
       sessionOver: () => {},
       audit: () => {},
+      sessionOutput: () => "unknown" as const,
       sessionFacts: () => undefined,
       replicaSessions: () => ({ sessions: [], partial: [] }),
       found: () => {},

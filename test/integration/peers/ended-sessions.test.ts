@@ -96,8 +96,11 @@ describe("a session of a worker of a replica", () => {
         spec: { command: ["cat"], user: { groups: expect.arrayContaining(["dev"]) } },
         status: { replica: replicaOfSession(name) },
       });
+      const view = fetch(`${url}/output`, { headers: HEADERS });
+      expect((await view).status).toBe(200);
       expect(await ask(`${url}?reason=freeze`, { method: "DELETE" })).toMatchObject({ status: "Success" });
       expect(await ask(url)).toMatchObject({ code: 404 });
+      expect((await (await view).text()).split("\n")[0]).toContain(`"title":"default/web/`);
     }
     for (const { done } of clients)
       expect(JSON.parse((await done).status)).toMatchObject({

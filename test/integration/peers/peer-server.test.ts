@@ -23,6 +23,7 @@ import {
 } from "../../../src/peers/peer-server.ts";
 import { type EndRequest, MAX_END_REQUEST_BYTES } from "../../../src/sessions/session-actions.ts";
 import { newSessionId } from "../../../src/sessions/session-id.ts";
+import type { OutputPage, OutputRead } from "../../../src/sessions/session-outputs.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
@@ -44,6 +45,7 @@ it("connections of replicas whose authority was taken away end, and those of oth
       listReplica: async () => ({ sessions: [], partial: [] }),
       endInReplica: async () => "unknown",
       factsInReplica: async () => undefined,
+      outputInReplica: async () => "unknown",
     },
     gateway: { limits: defaultLimits, timeouts: defaultTimeouts, logger: { warn: () => {} } } as never,
   });
@@ -74,6 +76,13 @@ it("connections of replicas whose authority was taken away end, and those of oth
   expect(await connectAs(newer)).toBeDefined();
 });
 
+/** What a viewer asked for, as output. */
+const pageOf = ({ viewer, after }: OutputRead): OutputPage => ({
+  from: after,
+  next: after + 1,
+  events: [[5, "o", viewer]],
+  isOver: false,
+});
 const FACTS = { command: ["sh", "-c", "true"], groups: ["sre"] };
 const sessionOf = (number: number): AdminSession => ({
   id: String(number).padStart(8, "0"),
@@ -104,6 +113,7 @@ async function replicaWith(
       listReplica: async () => ({ sessions: listSessions(), partial }),
       endInReplica,
       factsInReplica: async () => FACTS,
+      outputInReplica: async (read) => pageOf(read),
     },
     gateway: {
       limits: defaultLimits,
@@ -142,6 +152,12 @@ it("more sessions than one answer may have bytes for are listed page by page, ea
   expect(replica).toBe("0a1b2c3d");
   expect(sessions.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
   expect(collected).toBe(1);
+});
+
+it("a session's output is asked for by its id, for a viewer, behind what it has", async () => {
+  const { client, address } = await replicaWith(() => []);
+  const read = { id: newSessionId("0a1b2c3d"), viewer: "v", after: 7 };
+  expect(await client.sessionOutput(address, read)).toEqual(pageOf(read));
 });
 
 it("a session's facts are asked for by its id, and of an older release there are none", async () => {

@@ -13,6 +13,8 @@ const MANIFESTS = [
   clusterRole("lister", resourceRule("list,watch,get|sluice.dev|streamingsessions")),
   clusterRoleBinding("lister", "ClusterRole/lister", "User:lister"),
   clusterRole("ender", resourceRule("delete|sluice.dev|streamingsessions")),
+  clusterRole("viewer", resourceRule("get|sluice.dev|streamingsessions/output")),
+  clusterRoleBinding("viewer", "ClusterRole/viewer", "User:viewer"),
   clusterRoleBinding("ender", "ClusterRole/ender", "User:ender"),
 ];
 
@@ -28,7 +30,12 @@ beforeAll(async () => {
     scheme: "http",
     fakeNodes: [{}],
     manifests: MANIFESTS,
-    users: ["admin-token,admin,1,system:masters", "lister-token,lister,2", "ender-token,ender,3"],
+    users: [
+      "admin-token,admin,1,system:masters",
+      "lister-token,lister,2",
+      "ender-token,ender,3",
+      "viewer-token,viewer,4",
+    ],
     configuration: {
       authorization: { mode: ["RBAC"] },
       audit: { log: { path: "audit.log" } },
@@ -82,6 +89,7 @@ describe("the API group of sessions", () => {
       groupVersion: "sluice.dev/v1alpha1",
       resources: [
         { name: "streamingsessions", kind: "StreamingSession", verbs: ["delete", "get", "list", "watch"] },
+        { name: "streamingsessions/output", kind: "StreamingSession", verbs: ["get"] },
         { name: "recordings", kind: "Recording", verbs: ["delete", "get", "list"] },
         { name: "recordings/content", kind: "Recording", verbs: ["get"] },
       ],
@@ -190,6 +198,61 @@ describe("the API group of sessions", () => {
     await read;
     const tooOld = await fetch(`${gateway.apiServerUrl}${IN_DEFAULT}?watch=1&resourceVersion=1`, { headers });
     expect([tooOld.status, await tooOld.json()]).toMatchObject([410, { reason: "Expired" }]);
+    await leave(clients);
+  });
+});
+
+describe("a viewer", () => {
+  it("sees what the session prints, until it ends, and is audited", async () => {
+    const [client] = await execs(1);
+    const [name = ""] = namesOf((await ask(IN_DEFAULT)).body);
+    const headers = { Authorization: "Bearer viewer-token" };
+    const url = `${gateway.apiServerUrl}${IN_DEFAULT}/${name}/output`;
+    const view = await fetch(url, { headers });
+    expect([view.status, view.headers.get("content-type")]).toEqual([200, "application/x-asciicast"]);
+    const metric = async () => (await gateway.readMetrics()).get("sluice_session_viewers");
+    expect(await metric()).toBe(1);
+    client?.socket.send(Buffer.from("\u0000hello\n"));
+    let text = "";
+    const reading = (async () => {
+      for await (const part of view.body ?? []) text += Buffer.from(part).toString();
+    })();
+    await eventually("the viewer sees it", () => text.includes("hello"));
+    // A later one sees what was kept.
+    const late = await fetch(url, { headers });
+    client?.socket.terminate();
+    await reading;
+    const [header, ...events] = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown);
+    expect(header).toMatchObject({ version: 3, title: "default/web/main by admin" });
+    expect((events as string[][]).map(([, code, output]) => `${code} ${output}`)).toContain("o hello\n");
+    expect(await late.text()).toContain("hello");
+    await eventually("the view is audited", () => {
+      const lines = gateway.files.read("audit.log").trim().split("\n");
+      const events = lines.map((line) => JSON.parse(line) as Record<string, never>);
+      const stages = events.flatMap(({ stage, user, objectRef }) => {
+        const { username } = user as unknown as { username: string };
+        const { subresource } = (objectRef ?? {}) as { subresource?: string };
+        return username === "viewer" && subresource === "output" ? [String(stage)] : [];
+      });
+      return stages.includes("ResponseStarted") && stages.includes("ResponseComplete");
+    });
+    await eventually("no viewer is left", async () => (await metric()) === 0);
+    await leave([]);
+  });
+
+  it("needs the right to see output, and a session that has some", async () => {
+    const clients = await execs(1);
+    const [name = ""] = namesOf((await ask(IN_DEFAULT)).body);
+    const path = `${IN_DEFAULT}/${name}/output`;
+    expect(await ask(path, { token: "lister-token" })).toMatchObject({
+      status: 403,
+      body: { message: expect.stringContaining('cannot get resource "streamingsessions/output"') },
+    });
+    expect(await ask(path, { method: "POST" })).toMatchObject({ status: 405 });
+    expect(await ask(`${IN_DEFAULT}/x/output`)).toMatchObject({ status: 404 });
     await leave(clients);
   });
 });

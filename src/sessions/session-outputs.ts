@@ -1,0 +1,191 @@
+import { ResizeDecoder } from "@sluice/protocols/remotecommand";
+import { RESIZE, type SessionObserver, type SessionStream, type Side } from "./observers/session-observer.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** Viewers of one session. Past it: 429. */
+export const MAX_VIEWERS_PER_SESSION = 10;
+/** Sessions of one process that are viewed. Past it: 429. */
+export const MAX_VIEWED_SESSIONS = 100;
+/** Output that is kept of a viewed session, in characters. Past it a slow viewer misses the oldest, and is told. */
+export const MAX_KEPT_OUTPUT: number = 256 * 1024;
+/** Output in one answer, in characters. Past it the rest is in the next one. */
+export const MAX_OUTPUT_PAGE: number = 64 * 1024;
+/** How long a read waits for output. Past it the answer has none. */
+export const OUTPUT_WAIT_MS = 400;
+/** How long a viewer may not read. Past it, it is gone; without viewers nothing of a session is kept. */
+export const MAX_VIEWER_SILENCE_MS = 5_000;
+/** What an event counts besides its text. */
+const EVENT_COST = 32;
+
+/** A viewer's request for what followed. */
+export interface OutputRead {
+  readonly id: string;
+  readonly viewer: string;
+  /** The `next` of the page before; -1: the oldest that is kept. */
+  readonly after: number;
+}
+
+/** Output, or a size as "COLSxROWS". Times are milliseconds since 1970. */
+export type OutputEvent = readonly [atMs: number, code: "o" | "r", text: string];
+
+export interface OutputPage {
+  /** Beyond `after`: the viewer missed what is between. */
+  readonly from: number;
+  readonly next: number;
+  readonly events: readonly OutputEvent[];
+  /** Nothing follows. */
+  readonly isOver: boolean;
+}
+
+/** `no-output`: a port-forward, or a session whose bytes are not decoded. `unreachable`: its process does not answer. */
+export type OutputAnswer = OutputPage | "unknown" | "unreachable" | "too-many" | "no-output";
+
+/**
+ * The output of this process's sessions. Each viewer asks for what followed what it has. A session is
+ * observed while it has viewers, and never waits for one.
+ */
+export class SessionOutputs {
+  readonly #registries: () => readonly Pick<Sessions, "find">[];
+  readonly #viewed = new Map<string, ViewedSession>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(registries: () => readonly Pick<Sessions, "find">[]) {
+    this.#registries = registries;
+  }
+
+  get viewers(): number {
+    let viewers = 0;
+    for (const viewed of this.#viewed.values()) viewers += viewed.viewers.size;
+    return viewers;
+  }
+
+  async read({ id, viewer, after }: OutputRead): Promise<OutputAnswer> {
+    const viewed = this.#viewed.get(id) ?? this.#observe(id);
+    if (typeof viewed === "string") return viewed;
+    if (!viewed.viewers.has(viewer) && viewed.viewers.size >= MAX_VIEWERS_PER_SESSION) return "too-many";
+    viewed.viewers.set(viewer, performance.now());
+    return viewed.pageAfter(after);
+  }
+
+  #observe(id: string): ViewedSession | "unknown" | "too-many" | "no-output" {
+    const session = this.#registries()
+      .map((sessions) => sessions.find(id))
+      .find((found) => found !== undefined);
+    if (session === undefined || session.isOver) return "unknown";
+    if (session.info?.details === undefined || session.info.subresource === "portforward") return "no-output";
+    if (this.#viewed.size >= MAX_VIEWED_SESSIONS) return "too-many";
+    const viewed = new ViewedSession();
+    viewed.stop = session.observe(viewed);
+    this.#viewed.set(id, viewed);
+    this.#timer ??= setInterval(() => this.#sweep(), MAX_VIEWER_SILENCE_MS / 5).unref();
+    return viewed;
+  }
+
+  #sweep(): void {
+    const oldestMs = performance.now() - MAX_VIEWER_SILENCE_MS;
+    for (const [id, viewed] of this.#viewed) {
+      for (const [viewer, readMs] of viewed.viewers) if (readMs < oldestMs) viewed.viewers.delete(viewer);
+      if (viewed.viewers.size > 0) continue;
+      viewed.stop();
+      this.#viewed.delete(id);
+    }
+    if (this.#viewed.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** The latest output of one session. Each event has a number; those of a later observation are higher. */
+class ViewedSession implements SessionObserver {
+  readonly isRequired = false;
+  readonly payload = { node: true, sizes: true };
+  /** When each last read. */
+  readonly viewers = new Map<string, number>();
+  stop: () => void = () => {};
+  readonly #decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  readonly #sizes = new ResizeDecoder();
+  #events: OutputEvent[] = [];
+  /** The number of the first event, and where it is. */
+  #from = Date.now() * 1_000;
+  #head = 0;
+  #kept = 0;
+  #isOver = false;
+  #wake: (() => void)[] = [];
+
+  onData(stream: SessionStream, from: Side, part: Uint8Array): undefined {
+    if (stream === RESIZE) {
+      for (const { width, height } of this.#sizes.push(part)) this.#push("r", `${width}x${height}`);
+    } else if (from === "node" && (stream.type === "stdout" || stream.type === "stderr")) {
+      this.#push("o", this.#decoders[stream.type].decode(part, { stream: true }));
+    }
+  }
+
+  onEnd(): void {
+    this.#push("o", this.#decoders.stdout.decode() + this.#decoders.stderr.decode());
+    this.#isOver = true;
+    this.#wakeAll();
+  }
+
+  /** Waits for a while if nothing followed. */
+  async pageAfter(after: number): Promise<OutputPage> {
+    if (after >= this.#next && !this.#isOver) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake.push(resolve);
+        timer = setTimeout(resolve, OUTPUT_WAIT_MS);
+      });
+      clearTimeout(timer);
+    }
+    const from = Math.min(Math.max(after, this.#from), this.#next);
+    const events: OutputEvent[] = [];
+    let characters = 0;
+    for (let at = from; at < this.#next && characters < MAX_OUTPUT_PAGE; at += 1) {
+      const event = this.#events[this.#head + at - this.#from] as OutputEvent;
+      characters += event[2].length + EVENT_COST;
+      events.push(event);
+    }
+    const next = from + events.length;
+    return { from, next, events, isOver: this.#isOver && next === this.#next };
+  }
+
+  get #next(): number {
+    return this.#from + this.#events.length - this.#head;
+  }
+
+  #push(code: OutputEvent[1], text: string): void {
+    if (text === "") return;
+    this.#events.push([Date.now(), code, text]);
+    this.#kept += text.length + EVENT_COST;
+    while (this.#kept > MAX_KEPT_OUTPUT && this.#head < this.#events.length - 1) {
+      this.#kept -= (this.#events[this.#head] as OutputEvent)[2].length + EVENT_COST;
+      this.#head += 1;
+      this.#from += 1;
+    }
+    if (this.#head > this.#events.length / 2) {
+      this.#events = this.#events.slice(this.#head);
+      this.#head = 0;
+    }
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+}
+
+const REFUSALS: ReadonlySet<unknown> = new Set(["unknown", "unreachable", "too-many", "no-output"]);
+
+/** Another process's answer. Throws TypeError for any other value. */
+export function readOutputAnswer(value: unknown): OutputAnswer {
+  if (REFUSALS.has(value)) return value as OutputAnswer;
+  const { from, next, events, isOver } = (value ?? {}) as Partial<OutputPage>;
+  const isPage = typeof from === "number" && typeof next === "number" && Array.isArray(events);
+  if (!isPage || !events.every(isEvent)) throw new TypeError("the answer is not a page of output");
+  return { from, next, events, isOver: isOver === true };
+}
+
+function isEvent(value: unknown): value is OutputEvent {
+  if (!Array.isArray(value)) return false;
+  const [atMs, code, text] = value;
+  return typeof atMs === "number" && (code === "o" || code === "r") && typeof text === "string";
+}

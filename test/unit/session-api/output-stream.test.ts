@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { MAX_UNANSWERED_MS, outputStream } from "../../../src/session-api/output-stream.ts";
+import { streamingSessionOf } from "../../../src/session-api/streaming-session.ts";
+import type { OutputAnswer, OutputPage } from "../../../src/sessions/session-outputs.ts";
+import { listedSession } from "../../support/listed-session.ts";
+
+const SESSION = streamingSessionOf({ ...listedSession(1), container: "main" }, 1);
+const T = 1_795_464_000_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: T });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const pageOf = (from: number, events: OutputPage["events"], isOver = false): OutputPage => ({
+  from,
+  next: from + events.length,
+  events,
+  isOver,
+});
+
+async function linesOf(first: OutputPage, answers: OutputAnswer[], isAllowed = async () => true) {
+  const asked: number[] = [];
+  const read = async (after: number): Promise<OutputAnswer> => {
+    asked.push(after);
+    return answers.shift() ?? "unreachable";
+  };
+  const lines: unknown[] = [];
+  const reading = (async () => {
+    for await (const part of outputStream(SESSION, first, { read, isAllowed })) {
+      const texts = Buffer.from(part).toString().trimEnd().split("\n");
+      lines.push(...texts.map((text) => JSON.parse(text) as unknown));
+    }
+  })();
+  await vi.advanceTimersByTimeAsync(2 * MAX_UNANSWERED_MS);
+  await reading;
+  return { lines, asked };
+}
+
+it("is an asciicast with the size, times between events, and a mark where output is missing", async () => {
+  const first = pageOf(100, [
+    [T, "r", "132x43"],
+    [T + 20, "o", "$ "],
+  ]);
+  const { lines, asked } = await linesOf(first, [
+    pageOf(102, []),
+    pageOf(110, [[T + 1_520, "o", "ls\r\n"]]),
+    pageOf(111, [], true),
+  ]);
+  expect(lines).toEqual([
+    {
+      version: 3,
+      term: { cols: 132, rows: 43 },
+      timestamp: T / 1_000,
+      title: "default/pod-1/main by ana",
+    },
+    [0, "r", "132x43"],
+    [0.02, "o", "$ "],
+    [1.5, "m", "output is missing here"],
+    [0, "o", "ls\r\n"],
+  ]);
+  expect(asked).toEqual([102, 102, 111]);
+});
+
+it("goes on behind a pause of the session's process, and ends if it gives no answer for too long", async () => {
+  const { lines } = await linesOf(pageOf(1, []), [
+    "unreachable",
+    "unreachable",
+    pageOf(1, [[T + 1_000, "o", "again"]]),
+  ]);
+  expect(lines.slice(1)).toEqual([
+    [1, "o", "again"],
+    [expect.any(Number), "m", "the session's process does not answer"],
+  ]);
+});
+
+it("ends with the session", async () => {
+  const { lines } = await linesOf(pageOf(1, []), ["unknown"]);
+  expect(lines.at(-1)).toEqual([0, "m", "the session is over"]);
+});
+
+it("ends when the viewer may no longer see it", async () => {
+  let asked = 0;
+  const endless = Array.from({ length: 200 }, () => pageOf(1, []));
+  const read = async (): Promise<OutputAnswer> => {
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    return endless.pop() ?? "unknown";
+  };
+  const isAllowed = async (): Promise<boolean> => {
+    asked += 1;
+    return false;
+  };
+  let last = "";
+  const reading = (async () => {
+    for await (const part of outputStream(SESSION, pageOf(1, []), { read, isAllowed }))
+      last = String(Buffer.from(part));
+  })();
+  await vi.advanceTimersByTimeAsync(31_000);
+  await reading;
+  expect([asked, last.includes("the view is no longer allowed")]).toEqual([1, true]);
+});

@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  RESIZE,
+  type SessionObserver,
+  STDERR,
+  STDOUT,
+} from "../../../src/sessions/observers/session-observer.ts";
+import {
+  MAX_KEPT_OUTPUT,
+  MAX_OUTPUT_PAGE,
+  MAX_VIEWED_SESSIONS,
+  MAX_VIEWER_SILENCE_MS,
+  MAX_VIEWERS_PER_SESSION,
+  OUTPUT_WAIT_MS,
+  type OutputPage,
+  readOutputAnswer,
+  SessionOutputs,
+} from "../../../src/sessions/session-outputs.ts";
+import type { RunningSession } from "../../../src/sessions/sessions.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A session that a test prints through. */
+class PrintingSession {
+  readonly observers = new Set<SessionObserver>();
+  readonly running: RunningSession;
+
+  constructor(subresource = "exec", details: object | undefined = {}) {
+    this.running = {
+      isOver: false,
+      info: { subresource, details },
+      observe: (observer: SessionObserver) => {
+        this.observers.add(observer);
+        return () => this.observers.delete(observer);
+      },
+    } as unknown as RunningSession;
+  }
+
+  print(text: string | Uint8Array, stream = STDOUT): void {
+    for (const observer of this.observers) observer.onData?.(stream, "node", Buffer.from(text));
+  }
+
+  resize(text: string): void {
+    for (const observer of this.observers) observer.onData?.(RESIZE, "client", Buffer.from(text));
+  }
+
+  end(): void {
+    for (const observer of this.observers) void observer.onEnd?.({} as never);
+  }
+}
+
+function outputsOf(sessions: Record<string, PrintingSession>): SessionOutputs {
+  return new SessionOutputs(() => [{ find: (id: string) => sessions[id]?.running }]);
+}
+
+const textOf = ({ events }: OutputPage): string => events.map(([, , text]) => text).join("");
+
+async function page(outputs: SessionOutputs, after = -1, viewer = "v", id = "a"): Promise<OutputPage> {
+  const reading = outputs.read({ id, viewer, after });
+  await vi.advanceTimersByTimeAsync(OUTPUT_WAIT_MS);
+  const answer = await reading;
+  if (typeof answer === "string") throw new Error(answer);
+  return answer;
+}
+
+describe("a viewed session", () => {
+  it("is observed only while it has viewers: one that does not read is gone", async () => {
+    const session = new PrintingSession();
+    const outputs = outputsOf({ a: session });
+    expect(session.observers.size).toBe(0);
+    const first = await page(outputs);
+    expect([session.observers.size, outputs.viewers]).toEqual([1, 1]);
+    await vi.advanceTimersByTimeAsync(MAX_VIEWER_SILENCE_MS - OUTPUT_WAIT_MS - 1_500);
+    await page(outputs, first.next);
+    expect(outputs.viewers).toBe(1);
+    await vi.advanceTimersByTimeAsync(2 * MAX_VIEWER_SILENCE_MS);
+    expect([session.observers.size, outputs.viewers, vi.getTimerCount()]).toEqual([0, 0, 0]);
+    // Another observation counts on, so that the viewer hears that output is missing.
+    expect((await page(outputs, first.next)).from).toBeGreaterThan(first.next);
+  });
+
+  it("shows output of both streams and sizes, with characters that parts cut", async () => {
+    const session = new PrintingSession();
+    const outputs = outputsOf({ a: session });
+    const { next } = await page(outputs);
+    const [before, behind] = [Buffer.from("é").subarray(0, 1), Buffer.from("é").subarray(1)];
+    session.print(before);
+    session.print("err", STDERR);
+    session.print(behind);
+    session.resize('{"Width":120,"Height":40}');
+    session.print("input", { type: "stdin" });
+    const seen = await page(outputs, next);
+    expect(seen.events.map(([, code, text]) => [code, text])).toEqual([
+      ["o", "err"],
+      ["o", "é"],
+      ["r", "120x40"],
+    ]);
+    session.end();
+    expect(await page(outputs, seen.next)).toMatchObject({ events: [], isOver: true });
+  });
+
+  it("waits for a while for output, and answers at once when it comes", async () => {
+    const session = new PrintingSession();
+    const outputs = outputsOf({ a: session });
+    const { next } = await page(outputs);
+    let isAnswered = false;
+    const reading = outputs.read({ id: "a", viewer: "v", after: next }).then((answer) => {
+      isAnswered = true;
+      return answer as OutputPage;
+    });
+    await vi.advanceTimersByTimeAsync(OUTPUT_WAIT_MS - 1);
+    expect(isAnswered).toBe(false);
+    session.print("now");
+    expect(textOf(await reading)).toBe("now");
+  });
+
+  it("gives a slow viewer what is kept: it misses the oldest, and the owner waits for nothing", async () => {
+    const session = new PrintingSession();
+    const outputs = outputsOf({ a: session });
+    const { next } = await page(outputs);
+    const line = "x".repeat(1_000);
+    for (let count = 0; count < 1_000; count += 1) session.print(line);
+    const seen = await page(outputs, next);
+    expect(seen.from).toBeGreaterThan(next);
+    let kept = 0;
+    for (let after = seen.from; ; ) {
+      const { events, next: last } = await page(outputs, after);
+      if (events.length === 0) break;
+      kept += events.length * 1_032;
+      after = last;
+    }
+    expect(kept).toBeLessThanOrEqual(MAX_KEPT_OUTPUT);
+    expect(kept).toBeGreaterThan(MAX_KEPT_OUTPUT / 2);
+  });
+
+  it("comes in pages, each event once and in order", async () => {
+    const session = new PrintingSession();
+    const outputs = outputsOf({ a: session });
+    const { next } = await page(outputs);
+    const printed = Array.from({ length: 3_000 }, (_, index) => `${index},`);
+    for (const each of printed) session.print(each);
+    const [first, second] = [await page(outputs, next), await page(outputs, next, "other")];
+    expect(first).toEqual(second);
+    let seen = "";
+    let pages = 0;
+    for (let after = next; ; pages += 1) {
+      const each = await page(outputs, after);
+      if (each.events.length === 0) break;
+      expect(JSON.stringify(each.events.map(([, , text]) => text)).length).toBeLessThan(2 * MAX_OUTPUT_PAGE);
+      seen += textOf(each);
+      after = each.next;
+    }
+    expect([seen, pages]).toEqual([printed.join(""), 2]);
+  });
+
+  it("has so many viewers, and no more", async () => {
+    const outputs = outputsOf({ a: new PrintingSession() });
+    for (let viewer = 0; viewer < MAX_VIEWERS_PER_SESSION; viewer += 1) await page(outputs, -1, `${viewer}`);
+    expect(await outputs.read({ id: "a", viewer: "more", after: -1 })).toBe("too-many");
+  });
+
+  it("is one of so many sessions", async () => {
+    const ids = Array.from({ length: MAX_VIEWED_SESSIONS + 1 }, (_, index) => `s${index}`);
+    const outputs = outputsOf(Object.fromEntries(ids.map((id) => [id, new PrintingSession()])));
+    const reads = ids.map((id) => outputs.read({ id, viewer: "v", after: -1 }));
+    await vi.advanceTimersByTimeAsync(OUTPUT_WAIT_MS);
+    const answers = await Promise.all(reads);
+    expect(answers.filter((answer) => answer === "too-many")).toHaveLength(1);
+  });
+
+  it("is none of a port-forward, of bytes that are not decoded, or of an unknown id", async () => {
+    const sessions = { a: new PrintingSession("portforward"), b: new PrintingSession("exec", undefined) };
+    (sessions.b.running as { info: object }).info = { subresource: "exec" };
+    const outputs = outputsOf(sessions);
+    const read = (id: string) => outputs.read({ id, viewer: "v", after: -1 });
+    expect([await read("a"), await read("b"), await read("c")]).toEqual([
+      "no-output",
+      "no-output",
+      "unknown",
+    ]);
+  });
+});
+
+it.each([
+  undefined,
+  {},
+  { from: 1, next: 2, events: [[1, "x", "y"]] },
+  "other",
+])("%j is no answer of another process", (value) => {
+  expect(() => readOutputAnswer(value)).toThrow("the answer is not a page of output");
+});
