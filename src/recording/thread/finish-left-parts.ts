@@ -15,6 +15,8 @@ export async function finishLeftParts(
   key: KeyObject,
   onOutcome: (outcome: PartOutcome, file: string) => void,
 ): Promise<void> {
+  // Space first: the disk may be full.
+  removeLeftLeases(folder);
   const names = (await filesBelow(folder)).map((file) => path.relative(folder, file));
   for (const name of names) {
     const { file, writer: owner } = writerOf(name) ?? {};
@@ -32,5 +34,4 @@ export async function finishLeftParts(
       // Tried again at the next start, if this process goes, too.
     }
   }
-  removeLeftLeases(folder);
 }
