@@ -1,5 +1,8 @@
 import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
+import { Http1Downstream } from "../../../src/http/downstream/http1-downstream.ts";
+import { Http2Downstream } from "../../../src/http/downstream/http2-downstream.ts";
+import { HttpExchange } from "../../../src/http/upstream/http-exchange.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type ProcessState, processTree, stateOf } from "./process-state.ts";
 import { closeClients, requestScenarios } from "./requests.ts";
@@ -9,6 +12,12 @@ import { type SoakWorld, startSoakWorld } from "./world.ts";
 
 /** SLUICE_SOAK_MINUTES=30 is the long run; without it a short one shows that it works. */
 const MINUTES = Number(process.env.SLUICE_SOAK_MINUTES ?? 0.25);
+/** Classes of which nothing is left without clients. */
+const EXCHANGES: readonly string[] = [
+  ...[HttpExchange, Http1Downstream, Http2Downstream].map(({ name }) => name),
+  "ServerHttp2Stream",
+  "ServerHttp2Session",
+];
 const SEED = Number(process.env.SLUICE_SOAK_SEED ?? 1);
 const LOOPS = 12;
 const SCENARIO_TIMEOUT_MS = 90_000;
@@ -77,6 +86,7 @@ describe.each([
       expect(internalErrors(world)).toEqual([]);
       expect(untrueEnds(world)).toEqual([]);
       expect(growthOf(before, after)).toEqual([]);
+      expect(exchangesOf(after)).toBe(0);
       // A worker that was killed may have started a session, or ended it, without a word to the primary.
       if (workers === 1) {
         expect(linesOf(world, "session ended").length).toBe(linesOf(world, "session started").length);
@@ -170,9 +180,16 @@ async function atRest(running: SoakWorld): Promise<ProcessState> {
   return stateOf(pid, running.folder);
 }
 
-function summaryOf({ residentBytes, descriptors, sockets, objects }: ProcessState) {
+function summaryOf(state: ProcessState) {
+  const { residentBytes, descriptors, sockets, objects } = state;
   const all = [...objects.values()].reduce((sum, count) => sum + count, 0);
-  return { "RSS MiB": Math.round(residentBytes / 2 ** 20), descriptors, sockets, objects: all };
+  const exchanges = exchangesOf(state);
+  return { "RSS MiB": Math.round(residentBytes / 2 ** 20), descriptors, sockets, exchanges, objects: all };
+}
+
+/** Requests, and HTTP/2 streams and connections of clients, that are on the heap. */
+function exchangesOf({ objects }: ProcessState): number {
+  return EXCHANGES.reduce((sum, name) => sum + (objects.get(name) ?? 0), 0);
 }
 
 /** What there is clearly more of than before, by name. */
