@@ -35,7 +35,7 @@ describe("sluice sessions, at a gateway", () => {
     });
     const { stdout: table } = await sluice.run(["sessions", "list", "-A", "-o", "wide"]);
     const [head = "", row = ""] = table.split("\n");
-    expect(head).toMatch(/^NAMESPACE +NAME +POD +CONTAINER +SUBRESOURCE +USER +AGE +NODE +PLAN /);
+    expect(head).toMatch(/^NAMESPACE +NAME +POD +CONTAINER +SUBRESOURCE +USER +AGE +NODE +CLIENT +PLAN /);
     expect(row).toMatch(new RegExp(`^default +${id} +web +main +exec +tester +\\d+s +node `));
     expect(row.indexOf("web")).toBe(head.indexOf("POD"));
     const { stdout: json } = await sluice.run(["sessions", "list", "-o", "json"]);
@@ -58,8 +58,36 @@ describe("sluice sessions, at a gateway", () => {
     });
   }, 60_000);
 
+  it("prints what a session prints until it ends, or its recording's lines", async () => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const watches = [[], ["-o", "json"]].map((more) => sluice.start(["sessions", "watch", id, ...more]));
+    const seen = watches.map(({ stdout }) => collect(stdout));
+    const [problem = () => ""] = watches.map(({ stderr }) => collect(stderr));
+    const closed = watches.map((child) => new Promise((resolve) => child.once("close", resolve)));
+    const viewers = async () => (await gateway.readMetrics()).get("sluice_session_viewers");
+    await eventually("both view it", async () => (await viewers()) === 2);
+    client.socket.send(Buffer.from("\u0000hello\n"));
+    await eventually("both have it", () => seen.every((text) => text().includes("hello")));
+    client.socket.terminate();
+    expect(await Promise.all(closed)).toEqual([0, 0]);
+    expect([seen[0]?.(), problem()]).toEqual(["hello\n", `session ${id} is over\n`]);
+    const [first = "", second = ""] = seen[1]?.().split("\n") ?? [];
+    expect([JSON.parse(first), JSON.parse(second)]).toMatchObject([
+      { version: 3 },
+      [expect.any(Number), "o", "hello\n"],
+    ]);
+    expect(await sluice.run(["sessions", "watch", id])).toMatchObject({
+      exitCode: 1,
+      stderr: `Error from server (NotFound): streamingsessions.sluice.dev "${id}" not found\n`,
+    });
+  }, 60_000);
+
   it.each([
-    [["sessions"], "list or end must be specified"],
+    [["sessions"], "list, watch or end must be specified"],
+    [["sessions", "watch"], "watch needs the name of one session"],
     [["sessions", "list", "x"], "list takes no name"],
     [["sessions", "end"], "end needs the name of a session"],
   ])("%j is a usage error", async (words, problem) => {
