@@ -55,22 +55,24 @@ function requireFolder({ folder }: Values): string {
 }
 
 async function list(values: Values): Promise<number> {
-  const rows: string[][] = [["STARTED", "SECONDS", "USER", "SESSION", "COMMAND", "END", "ID"]];
-  const objects: object[] = [];
+  const found: (readonly [file: string, summary: RecordingSummary])[] = [];
   for (const file of await findRecordings(requireFolder(values))) {
     try {
-      const summary = await readRecording(file);
-      rows.push(rowOf(summary));
-      objects.push(objectOf(file, summary));
+      found.push([file, await readRecording(file)]);
     } catch (error) {
       if (!(error instanceof RecordingFileError)) throw error;
       process.stderr.write(`${maskControls(error.message)}\n`);
     }
   }
-  if (values.output === "json") process.stdout.write(`${objects.map(quietJson).join("\n")}\n`);
-  else process.stdout.write(tableOf(rows));
+  const startOf = ({ header }: RecordingSummary): string => header.sluice?.startedAt ?? "";
+  found.sort(([, one], [, other]) => (startOf(one) < startOf(other) ? -1 : 1));
+  if (values.output === "json")
+    process.stdout.write(`${found.map((each) => quietJson(objectOf(...each))).join("\n")}\n`);
+  else process.stdout.write(tableOf([COLUMNS, ...found.map(([, summary]) => rowOf(summary))]));
   return 0;
 }
+
+const COLUMNS = ["STARTED", "SECONDS", "USER", "SESSION", "COMMAND", "END", "ID"];
 
 function rowOf({ header, seconds, exitCode, head }: RecordingSummary): string[] {
   const { sluice: facts } = header;

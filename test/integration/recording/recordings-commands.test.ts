@@ -34,6 +34,12 @@ describe("sluice recordings", () => {
     expect(list.stdout).toContain("exec default/web");
     expect(list.stdout).toContain("exit 4");
     expect(list.stdout).toContain(id);
+    // By their start, whatever their names.
+    const later = path.join(path.dirname(file), "0-later.cast");
+    writeFileSync(later, text.replace(/"startedAt":"\d+/, '"startedAt":"9999'));
+    const both = await sluice.run(["recordings", "list", "--folder", gateway.folder]);
+    rmSync(later);
+    expect(both.stdout.trim().split("\n").at(-1)).toContain("9999-");
     const show = await sluice.run(["recordings", "show", "--folder", gateway.folder, id, "-o", "json"]);
     expect(JSON.parse(show.stdout)).toMatchObject({ session: id, exitCode: "4", head: { gaps: 0 } });
   });

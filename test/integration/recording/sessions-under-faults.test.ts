@@ -159,6 +159,7 @@ it(
 /** Another start finishes what a thread left that died. */
 async function finishLeft(): Promise<void> {
   const later = await RecordedGateway.start({ folder });
-  await eventually("no part is left", () => filesIn(folder, ".part").length === 0);
+  const isFinished = (): boolean => filesIn(folder, ".part").length === 0;
+  await eventually("no part is left", isFinished, { timeoutMs: 30_000 + SESSIONS * 20 });
   await later.stop();
 }
