@@ -18,8 +18,12 @@ afterEach(async () => {
   }
 });
 
-async function start(): Promise<number> {
+async function start(upgrades: string[] = []): Promise<number> {
   const server = createHttp1Server(BOUNDS, {
+    onUpgrade: ({ httpVersion }, socket) => {
+      upgrades.push(httpVersion);
+      socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    },
     onRequest: (request, response) => {
       request.resume();
       response.end("hello");
@@ -87,6 +91,16 @@ it.each([
   "GET / HTTP/2.0\r\nHost: a\r\n\r\n",
 ])("%j is answered 505", async (bytes) => {
   expect((await exchange(await start(), [bytes])).answer).toMatch(/^HTTP\/1\.1 505 /);
+});
+
+it.each(["0.9", "2.0"])("an upgrade of HTTP/%s is answered 505, too", async (version) => {
+  const upgrades: string[] = [];
+  const lines = ["Host: a", "Connection: Upgrade", "Upgrade: websocket"];
+  const head = [`GET / HTTP/${version}`, ...lines, "", ""].join("\r\n");
+  const { answer, reset } = await exchange(await start(upgrades), [head]);
+  expect(answer).toMatch(/^HTTP\/1\.1 505 HTTP Version Not Supported\r\n/);
+  expect(answer.endsWith(": unsupported protocol version")).toBe(true);
+  expect([reset, upgrades]).toEqual([false, []]);
 });
 
 it("a client that neither reads on nor closes is let go", async () => {

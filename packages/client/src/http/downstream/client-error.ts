@@ -54,10 +54,15 @@ export function answerClientErrors(
     }
     if (unknown !== undefined) onUnknownMethod?.(unknown, socket);
     const [status, reason] = refusal;
-    const text = `${status} ${STATUS_CODES[status]}`;
-    const head = [`HTTP/1.1 ${text}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
-    lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}: ${reason}`);
+    refuseInText(socket, status, reason);
   });
+}
+
+/** Answers on a socket that has no response of Node's, closes, and lingers as Go's servers. */
+export function refuseInText(socket: Duplex, status: number, reason: string): void {
+  const text = `${status} ${STATUS_CODES[status]}`;
+  const head = [`HTTP/1.1 ${text}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
+  lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}: ${reason}`);
 }
 
 /** Undefined if the line has other faults or is not HTTP/1. */

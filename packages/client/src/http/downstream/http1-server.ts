@@ -8,7 +8,7 @@ import {
 import { createServer as createHttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
-import { answerClientErrors, type UnknownMethod } from "./client-error.ts";
+import { answerClientErrors, refuseInText, type UnknownMethod } from "./client-error.ts";
 import { answerPlainHttp } from "./plain-http.ts";
 
 /**
@@ -18,6 +18,7 @@ import { answerPlainHttp } from "./plain-http.ts";
 export const MAX_PIPELINED_REQUESTS = 32;
 
 const MAX_HEAD_CHECK_MS = 5_000;
+const UNSUPPORTED_VERSION = "unsupported protocol version";
 
 /** Limits for a server's HTTP/1.1 connections. */
 export interface Http1Bounds {
@@ -85,8 +86,9 @@ export function createHttp1Server(
   }
   if (onUpgrade !== undefined) {
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
-      if (turns.mayLeave(socket)) onUpgrade(request, socket, early);
-      else socket.destroy();
+      if (!turns.mayLeave(socket)) socket.destroy();
+      else if (request.httpVersionMajor === 1) onUpgrade(request, socket, early);
+      else refuseInText(socket, 505, UNSUPPORTED_VERSION);
     });
   }
   if (onConnect !== undefined) {
@@ -101,7 +103,7 @@ export function createHttp1Server(
 /** The parser also accepts HTTP/0.9 and HTTP/2.0 in a request line. */
 function refuseVersion(response: ServerResponse): void {
   response.writeHead(505, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
-  response.end("505 HTTP Version Not Supported: unsupported protocol version");
+  response.end(`505 HTTP Version Not Supported: ${UNSUPPORTED_VERSION}`);
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
