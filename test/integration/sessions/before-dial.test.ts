@@ -63,7 +63,7 @@ describe("the step before the dial", () => {
     expect(list.events.slice(0, 2)).toEqual(["begins for tester", "node stdout: out"]);
   });
 
-  it("tells observers the command line, the terminal and the client, which no list has", async () => {
+  it("tells observers the command line and groups, which no list has", async () => {
     const details: unknown[] = [];
     let listed = "";
     const observer: SessionObserver = {
@@ -89,6 +89,7 @@ describe("the step before the dial", () => {
       "",
       {
         container: "main",
+        isEphemeral: false,
         command: ["login", "--password=hunter2"],
         tty: false,
         stdin: false,
@@ -98,7 +99,7 @@ describe("the step before the dial", () => {
       },
     ]);
     expect(listed).toContain('"pod":"web"');
-    expect(listed).not.toMatch(/hunter2|kubectl|details|command/);
+    expect(listed).not.toMatch(/hunter2|details|command/);
     expect(harness?.logLines.join("")).not.toMatch(/hunter2/);
   });
 
