@@ -93,8 +93,9 @@ function answer(
   options: ReadOnlyApiOptions,
 ): ApiAnswer {
   const isRead = method === "GET";
-  const fixed = fixedAnswers[path];
-  if (fixed && Object.hasOwn(fixedAnswers, path)) {
+  const fixedPath = path.replace(SLASH_AT_END, "");
+  const fixed = fixedAnswers[fixedPath];
+  if (fixed && Object.hasOwn(fixedAnswers, fixedPath)) {
     if (!isRead && method !== "HEAD") throw methodNotAllowed(method);
     return fixed(accept, options);
   }
@@ -107,6 +108,9 @@ function answer(
   if (!isRead) throw methodNotAllowed(method, qualifiedNameOf(resourcePath.resource), resourcePath.name);
   return answerResource(resourcePath, { source, query, accept, now: options.now });
 }
+
+/** As in kube-apiserver, whose router ignores it; kr8s asks so. */
+const SLASH_AT_END = /(?<=^\/(?:version|api|api\/v1|apis))\/$/;
 
 const fixedAnswers: Readonly<Record<string, (accept: string, options: ReadOnlyApiOptions) => ApiAnswer>> = {
   "/": () =>

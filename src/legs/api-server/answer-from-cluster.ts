@@ -21,7 +21,7 @@ import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 import { recordAnswer, sendAnswer } from "./send-answer.ts";
 
 /** Kubernetes' role system:public-info-viewer lets everyone read these, authenticated or not. */
-const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version"];
+const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /** Without an API server, the gateway answers the read-only requests that kubectl makes before it streams. */
 export function answerFromCluster(gateway: GatewayContext, gitVersion: string): OtherRequests {

@@ -95,22 +95,13 @@ async function watch(port: number) {
 }
 
 describe("who may ask", () => {
-  for (const path of ["/version", "/healthz", "/livez", "/readyz"]) {
+  for (const path of ["/version", "/version/", "/healthz", "/livez", "/readyz"]) {
     it(`${path}: everybody`, async () => {
       expect((await get(await start(), path)).status).toBe(200);
     });
   }
 
-  for (const path of [
-    "/api",
-    "/apis",
-    "/api/v1",
-    "/api/v1/pods",
-    "/api/v1/nodes/node",
-    "/nowhere",
-    "/version/",
-    "/",
-  ]) {
+  for (const path of ["/api", "/apis", "/api/v1", "/api/v1/pods", "/api/v1/nodes/node", "/nowhere", "/"]) {
     it(`${path}: 401 without a token and with a wrong one`, async () => {
       const port = await start();
       for (const token of [undefined, "wrong", ""]) {
@@ -142,6 +133,8 @@ describe("what kubectl asks before it streams", () => {
     const port = await start();
     const ask = async (path: string): Promise<unknown> => JSON.parse((await get(port, path, TOKEN)).body);
     expect(await ask("/version")).toMatchObject({ major: "1", minor: "36", gitVersion: "v1.36.0+sluice" });
+    expect(await ask("/version/")).toEqual(await ask("/version"));
+    for (const path of ["/api", "/apis", "/api/v1"]) expect(await ask(`${path}/`)).toEqual(await ask(path));
     expect(await ask("/api")).toMatchObject({ kind: "APIVersions", versions: ["v1"] });
     expect(await ask("/apis")).toMatchObject({ kind: "APIGroupList" });
     expect(await ask("/api/v1")).toMatchObject({ kind: "APIResourceList", groupVersion: "v1" });
