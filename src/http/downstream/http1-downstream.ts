@@ -9,6 +9,7 @@ import {
 } from "@sluice/client/internal/http/header-list";
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
+import { MAX_FOLLOWERS } from "./listener-bounds.ts";
 
 /**
  * Beyond this the kernel gathers head and body more cheaply than joining them would; libuv's own stack
@@ -30,6 +31,8 @@ export class Http1Downstream implements HttpDownstream {
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
     this.#response = response;
+    request.setMaxListeners(MAX_FOLLOWERS);
+    response.setMaxListeners(MAX_FOLLOWERS);
     this.headers = headerListOf(request.rawHeaders);
   }
 

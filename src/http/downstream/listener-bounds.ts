@@ -14,3 +14,6 @@ export function boundsOfListener(
     bufferBytes: limits.socketBufferBytes,
   };
 }
+
+/** Parts of the gateway that follow one exchange to its end. Node warns of a leak past ten. */
+export const MAX_FOLLOWERS = 32;
