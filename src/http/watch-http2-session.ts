@@ -15,6 +15,8 @@ interface StreamHandle {
   readStart(): number;
   readStop(): number;
   readonly writeQueueSize: number;
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
   readonly _parent?: StreamHandle;
 }
 
@@ -38,25 +40,38 @@ function look(): void {
     clearInterval(timer);
     timer = undefined;
   }
-  const suspects = [...watched].filter(([, socket]) => isForsaken(socket));
+  const suspects = [...watched].flatMap(([session, socket]) => {
+    const bytes = bytesIfStill(socket);
+    return bytes === undefined ? [] : [{ session, socket, bytes }];
+  });
   if (suspects.length > 0) setTimeout(() => lookAgain(suspects), SECOND_LOOK_MS).unref();
 }
 
-function lookAgain(suspects: readonly [Http2Session, Duplex][]): void {
-  for (const [session, socket] of suspects) {
-    if (!watched.has(session) || !isForsaken(socket)) continue;
+interface Suspect {
+  readonly session: Http2Session;
+  readonly socket: Duplex;
+  readonly bytes: number;
+}
+
+function lookAgain(suspects: readonly Suspect[]): void {
+  for (const { session, socket, bytes } of suspects) {
+    if (!watched.has(session) || bytesIfStill(socket) !== bytes) continue;
     session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR);
     // A closing session waits for its socket's end, which a failed write never brings.
     socket.destroy();
   }
 }
 
-/** A live session reads, or waits for the kernel to take its writes. One that does neither is stuck. */
-function isForsaken(socket: Duplex): boolean {
+/**
+ * A live session reads, or waits for the kernel to take its writes. Of one that does neither: the bytes
+ * that its connection carried. A busy one does neither between two writes, but carries more.
+ */
+function bytesIfStill(socket: Duplex): number | undefined {
   const { _handle: handle } = socket as Duplex & { readonly _handle?: StreamHandle | null };
-  if (socket.destroyed || typeof handle?.readStart !== "function" || handle.readStart() !== 0) return false;
+  if (socket.destroyed || typeof handle?.readStart !== "function" || handle.readStart() !== 0)
+    return undefined;
   handle.readStop();
   let lowest = handle;
   while (lowest._parent !== undefined) lowest = lowest._parent;
-  return lowest.writeQueueSize === 0;
+  return lowest.writeQueueSize === 0 ? lowest.bytesRead + lowest.bytesWritten : undefined;
 }
