@@ -28,6 +28,9 @@ async function start(upgrades: string[] = []): Promise<number> {
       request.resume();
       response.end("hello");
     },
+    onExpectContinue: (_request, response) => {
+      response.end("hello");
+    },
   });
   servers.push(server);
   server.listen(0, "127.0.0.1");
@@ -91,6 +94,19 @@ it.each([
   "GET / HTTP/2.0\r\nHost: a\r\n\r\n",
 ])("%j is answered 505", async (bytes) => {
   expect((await exchange(await start(), [bytes])).answer).toMatch(/^HTTP\/1\.1 505 /);
+});
+
+it.each([
+  ["a request", []],
+  ["one that waits for 100", ["Expect: 100-continue", "Content-Length: 3"]],
+  ["an upgrade", ["Connection: Upgrade", "Upgrade: websocket"]],
+])("%s with two Hosts is answered 400, as Go's servers answer", async (_, more) => {
+  const upgrades: string[] = [];
+  const head = ["GET / HTTP/1.1", "Host: a", "hOST: a", ...more, "", ""].join("\r\n");
+  const { answer } = await exchange(await start(upgrades), [head]);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer).toContain("400 Bad Request: too many Host headers");
+  expect(upgrades).toEqual([]);
 });
 
 it.each(["0.9", "2.0"])("an upgrade of HTTP/%s is answered 505, too", async (version) => {

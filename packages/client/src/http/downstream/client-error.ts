@@ -54,15 +54,15 @@ export function answerClientErrors(
     }
     if (unknown !== undefined) onUnknownMethod?.(unknown, socket);
     const [status, reason] = refusal;
-    refuseInText(socket, status, reason);
+    refuseInText(socket, `${status} ${STATUS_CODES[status]}: ${reason}`);
   });
 }
 
-/** Answers on a socket that has no response of Node's, closes, and lingers as Go's servers. */
-export function refuseInText(socket: Duplex, status: number, reason: string): void {
-  const text = `${status} ${STATUS_CODES[status]}`;
-  const head = [`HTTP/1.1 ${text}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
-  lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}: ${reason}`);
+/** Answers `400 Bad Request: reason` on a socket that has no response of Node's, closes, and lingers as Go's servers. */
+export function refuseInText(socket: Duplex, text: string): void {
+  const [status = ""] = text.split(":");
+  const head = [`HTTP/1.1 ${status}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
+  lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}`);
 }
 
 /** Undefined if the line has other faults or is not HTTP/1. */

@@ -18,7 +18,12 @@ import { answerPlainHttp } from "./plain-http.ts";
 export const MAX_PIPELINED_REQUESTS = 32;
 
 const MAX_HEAD_CHECK_MS = 5_000;
-const UNSUPPORTED_VERSION = "unsupported protocol version";
+/** As Go's servers answer, before any handler. */
+const HEAD_PROBLEMS = {
+  505: "505 HTTP Version Not Supported: unsupported protocol version",
+  400: "400 Bad Request: too many Host headers",
+} as const;
+type HeadProblem = keyof typeof HEAD_PROBLEMS;
 
 /** Limits for a server's HTTP/1.1 connections. */
 export interface Http1Bounds {
@@ -78,17 +83,26 @@ export function createHttp1Server(
   answerClientErrors(server, maxHeaderBytes, onUnknownMethod);
   if (tls !== undefined) answerPlainHttp(server);
   const turns = new Http1Turns((socket) => onFirstRequest?.(socket));
-  const serve = (request: IncomingMessage, response: ServerResponse): void =>
-    request.httpVersionMajor === 1 ? onRequest(request, response) : refuseVersion(response);
+  const mayRepeatHost = options.requireHostHeader === false;
+  const checked =
+    (serve: Serve): Serve =>
+    (request, response) => {
+      const problem = headProblemOf(request, mayRepeatHost);
+      if (problem === undefined) serve(request, response);
+      else refuseHead(response, problem);
+    };
+  const serve = checked(onRequest);
   server.on("request", (request, response) => turns.take(request, response, serve));
   if (onExpectContinue !== undefined) {
-    server.on("checkContinue", (request, response) => turns.take(request, response, onExpectContinue));
+    const serveExpecting = checked(onExpectContinue);
+    server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
   }
   if (onUpgrade !== undefined) {
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
+      const problem = headProblemOf(request, mayRepeatHost);
       if (!turns.mayLeave(socket)) socket.destroy();
-      else if (request.httpVersionMajor === 1) onUpgrade(request, socket, early);
-      else refuseInText(socket, 505, UNSUPPORTED_VERSION);
+      else if (problem === undefined) onUpgrade(request, socket, early);
+      else refuseInText(socket, HEAD_PROBLEMS[problem]);
     });
   }
   if (onConnect !== undefined) {
@@ -100,10 +114,24 @@ export function createHttp1Server(
   return server;
 }
 
-/** The parser also accepts HTTP/0.9 and HTTP/2.0 in a request line. */
-function refuseVersion(response: ServerResponse): void {
-  response.writeHead(505, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
-  response.end(`505 HTTP Version Not Supported: ${UNSUPPORTED_VERSION}`);
+/** What Node's parser takes and a server must not: HTTP/0.9, HTTP/2.0, and two Hosts (RFC 9112 section 3.2). */
+function headProblemOf(
+  { httpVersionMajor, rawHeaders }: IncomingMessage,
+  mayRepeatHost: boolean,
+): HeadProblem | undefined {
+  if (httpVersionMajor !== 1) return 505;
+  if (mayRepeatHost) return undefined;
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1 ? 400 : undefined;
+}
+
+function refuseHead(response: ServerResponse, status: HeadProblem): void {
+  response.writeHead(status, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
+  response.end(HEAD_PROBLEMS[status]);
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
