@@ -34,9 +34,17 @@ export async function finishPart(part: string, file: string, key: KeyObject): Pr
   } finally {
     await handle.close();
   }
-  await link(part, file);
-  await unlink(part);
+  await nameFinally(part, file);
   return "finished";
+}
+
+/** Unlike rename, replaces no file. A writer that died between link and unlink has left both names. */
+async function nameFinally(part: string, file: string): Promise<void> {
+  await link(part, file).catch(async (error: NodeJS.ErrnoException) => {
+    const [own, other] = error.code === "EEXIST" ? await Promise.all([stat(part), stat(file)]) : [];
+    if (own === undefined || own.ino !== other?.ino || own.dev !== other.dev) throw error;
+  });
+  await unlink(part);
 }
 
 /** Reads an unfinished recording and its chain, which its last lines continue. */

@@ -1,7 +1,16 @@
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -77,6 +86,20 @@ describe("a recording that its writer left", () => {
     expect(writers.map((writer) => isThere(`reserve-${writer}`))).toEqual([false, true, true, false]);
     expect(writers.map((writer) => existsSync(leaseOf(writer)))).toEqual([false, true, true, false]);
     lease.end();
+  });
+
+  it("has one name in the end, also if its writer died while it gave it the final one", async () => {
+    const part = leave();
+    expect(await look()).toEqual(["finished"]);
+    linkSync(file, part);
+    expect(await look()).toEqual(["finished"]);
+    expect([existsSync(part), existsSync(partOf(file, "new"))]).toEqual([false, false]);
+    expect(await verifyRecording(file, [publicKey])).toMatchObject({ verdict: "unchanged" });
+    // Another recording of that name is not replaced.
+    writeFileSync(file, "another");
+    leave();
+    expect(await look()).toEqual([]);
+    expect(readFileSync(file, "utf8")).toBe("another");
   });
 
   it("is set aside if it was changed meanwhile", async () => {
