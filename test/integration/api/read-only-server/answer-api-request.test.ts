@@ -214,7 +214,7 @@ describe("what cannot be answered", () => {
     ["GET", "/api/v1/namespaces/default/nodes", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1/pods/web", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1/nodes/a/b", 404, "the server could not find the requested resource"],
-    ["GET", "/api/v1/", 404, "the server could not find the requested resource"],
+    ["GET", "/api/v1//", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1//pods", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1/nodes/%zz", 404, "the server could not find the requested resource"],
     ["GET", "/toString", 404, "the server could not find the requested resource"],

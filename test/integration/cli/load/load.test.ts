@@ -185,7 +185,7 @@ describe("sluice load against the demo", () => {
       /parts {6}3 of 3, started within .*\nsessions {3}9 started, 9 finished, 0 failed/,
     );
     expect(merged.stdout).toMatch(
-      /message {14}180 .*\n[\s\S]*thresholds\n {2}met {5}message_latency:p99<1m {2}\d/,
+      /message {14}180 .*\n[\s\S]*thresholds\n {2}pass {2}message_latency:p99<1m {2}\d/,
     );
     expect(JSON.parse(readFileSync(json, "utf8"))).toMatchObject({
       sessions: { started: 9 },
@@ -195,7 +195,7 @@ describe("sluice load against the demo", () => {
     const crossed = await load(["merge", ...files, "--threshold", "message_latency:p50<1us"]);
     expect({ code: crossed.code, stdout: crossed.stdout }).toEqual({
       code: 99,
-      stdout: expect.stringMatching(/ {2}FAILED {2}message_latency:p50<1us {2}\d/),
+      stdout: expect.stringMatching(/ {2}FAIL {2}message_latency:p50<1us {2}\d/),
     });
     const incomplete = await load(["merge", ...files.slice(1), ...held]);
     expect({ code: incomplete.code, stdout: incomplete.stdout }).toEqual({
@@ -424,7 +424,7 @@ describe("sluice load against the demo", () => {
     const slow = await load(["http", "/version", "--duration", "1s", "--threshold", "request_rate<1"]);
     expect(slow).toMatchObject({
       code: 99,
-      stdout: expect.stringMatching(/ {2}FAILED {2}request_rate<1 {2}\d/),
+      stdout: expect.stringMatching(/ {2}FAIL {2}request_rate<1 {2}\d/),
     });
   });
 

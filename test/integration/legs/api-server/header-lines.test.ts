@@ -39,7 +39,9 @@ describe("header lines of a request", () => {
     const door = await start();
     const port =
       listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl ?? "").port);
-    const last = ["Content-Length: 4", "Authorization: Bearer x", "Host: b"].slice(0, lines > 250 ? 3 : 0);
+    // A second Host is a 400 of its own at the API listener.
+    const repeated = listener === "front door" ? ["Host: b"] : [];
+    const last = lines > 250 ? ["Content-Length: 4", "Authorization: Bearer x", ...repeated] : [];
     const head = ["POST / HTTP/1.1", "Host: a", "Connection: close", ...filler(lines), ...last];
     const answer = await raw(port, head, last.length > 0 ? "body" : "");
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
