@@ -4,6 +4,8 @@ import type { StreamingSession } from "./streaming-session.ts";
 /** How long a viewer sees a session whose process does not answer. Past it the view ends. */
 export const MAX_UNANSWERED_MS = 10_000;
 const AGAIN_MS = 500;
+/** The text of the last event of a view that saw its session's end. */
+export const SESSION_OVER = "the session is over";
 /** How often a viewer is authorized again. */
 const REAUTHORIZE_MS = 30_000;
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
@@ -52,7 +54,7 @@ export async function* outputStream(
     const missed = from > after ? [line(events[0]?.[0] ?? lastMs, "m", "output is missing here")] : [];
     const lines = events.map(([atMs, code, text]) => line(atMs, code, text));
     if (missed.length + lines.length > 0) yield encoded([...missed, ...lines].join(""));
-    if (isOver) return;
+    if (isOver) return yield encoded(line(Date.now(), "m", SESSION_OVER));
     after = next;
     if (performance.now() - allowedMs < REAUTHORIZE_MS) continue;
     if (!(await isAllowed())) return yield encoded(line(Date.now(), "m", "the view is no longer allowed"));
@@ -66,7 +68,7 @@ function sizeOf([, , text]: OutputEvent): typeof DEFAULT_SIZE {
 }
 
 function endOf(answer: Exclude<OutputAnswer, OutputPage>): string {
-  return answer === "unreachable" ? "the session's process does not answer" : "the session is over";
+  return answer === "unreachable" ? "the session's process does not answer" : SESSION_OVER;
 }
 
 function encoded(text: string): Uint8Array {

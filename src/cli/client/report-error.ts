@@ -1,4 +1,5 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
@@ -6,7 +7,9 @@ import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
 /** Prints the error on stderr, in kubectl's words if it has any, and returns the exit code. */
 export function reportError(error: unknown): number {
   if (isBrokenPipe(error)) return EXIT_BROKEN_PIPE;
-  if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;
+  const isKnown =
+    error instanceof ConnectError || error instanceof SessionError || error instanceof UpstreamError;
+  if (!isKnown) throw error;
   process.stderr.write(`${maskControls(textOf(error))}\n`);
   return 1;
 }
@@ -16,8 +19,8 @@ export function printWarning(text: string): void {
   process.stderr.write(maskControls(`warning: ${text}\n`));
 }
 
-function textOf(error: ConnectError | SessionError): string {
-  if (error instanceof SessionError) return `error: ${error.message}`;
+function textOf(error: ConnectError | SessionError | UpstreamError): string {
+  if (!(error instanceof ConnectError)) return `error: ${error.message}`;
   const { apiStatus, leg, message } = error;
   if (apiStatus?.message !== undefined) {
     const reason = apiStatus.reason ? ` (${apiStatus.reason})` : "";

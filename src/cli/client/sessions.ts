@@ -1,9 +1,11 @@
-import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { deleteObject, getBody, getObject } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { maskControls } from "../../observability/mask-controls.ts";
+import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { SESSION_OVER } from "../../session-api/output-stream.ts";
 import {
   SESSIONS_GROUP,
   SESSIONS_VERSION,
@@ -119,10 +121,20 @@ async function* eventsOf(
   const { signal } = new AbortController();
   const path = pathOf(connection, values, { watch: "true", resourceVersion });
   const body = await getBody(connection.target, path, { signal, timeoutMs: connection.requestTimeoutMs });
-  for await (const line of createInterface({ input: body })) {
+  for await (const line of linesOf(body)) {
     const event = eventIn(line);
     if (event === undefined) return;
     yield event;
+  }
+}
+
+/** Whole lines. Node's readline would end the process where the body is cut short. */
+async function* linesOf(body: Readable): AsyncGenerator<string, void> {
+  let rest = "";
+  for await (const text of body.setEncoding("utf8")) {
+    const lines = `${rest}${text}`.split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
   }
 }
 
@@ -145,19 +157,38 @@ function isLost(error: unknown): boolean {
     : error instanceof UpstreamError;
 }
 
-/** Prints a session's output as its client gets it, until it ends. `-o json`: the recording's lines. */
+/** Prints a session's output until it ends: 0. A view that is cut short: 1; by SIGINT: 130. */
 async function view(connection: ClientConnection, name: string, values: SessionsValues): Promise<number> {
   const { target, requestTimeoutMs: timeoutMs } = connection;
   const namespace = values["all-namespaces"] ? await namespaceOf(connection, name) : connection.namespace;
   const path = `${collectionIn(namespace)}/${encodeURIComponent(name)}/output`;
-  const body = await getBody(target, path, { signal: new AbortController().signal, timeoutMs });
-  for await (const line of createInterface({ input: body })) {
-    if (values.output === "json") write(line);
-    else if (line.startsWith("[")) {
+  const interrupt = new AbortController();
+  const onInterrupt = (): void => interrupt.abort();
+  process.once("SIGINT", onInterrupt);
+  const filter = new TerminalFilter();
+  let message: string | undefined;
+  try {
+    const body = await getBody(target, path, { signal: interrupt.signal, timeoutMs });
+    for await (const line of linesOf(body)) {
+      if (values.output === "json") write(line);
+      if (!line.startsWith("[")) continue;
       const [, code, text] = JSON.parse(line) as [number, string, string];
-      if (code === "o") process.stdout.write(text);
-      if (code === "m") process.stderr.write(`sluice: ${text}\n`);
+      if (code === "o" && values.output !== "json") process.stdout.write(filter.push(text));
+      if (code !== "m") continue;
+      message = text;
+      if (text !== SESSION_OVER) process.stderr.write(`sluice: ${maskControls(text)}\n`);
     }
+  } catch (error) {
+    if (interrupt.signal.aborted) return 130;
+    throw error;
+  } finally {
+    process.off("SIGINT", onInterrupt);
+    // What the session has set stays with its owner.
+    if (process.stdout.isTTY && values.output !== "json") process.stdout.write(`${TERMINAL_RESET}\n`);
+  }
+  if (message !== SESSION_OVER) {
+    process.stderr.write("error: the view ended before its session\n");
+    return 1;
   }
   process.stderr.write(`session ${maskControls(name)} is over\n`);
   return 0;

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
 import type { Invocation } from "../command.ts";
@@ -33,6 +33,6 @@ async function replay({ values, operands }: Invocation<typeof replayFlags>): Pro
     process.stdout.write(raw ? text : filter.push(text));
   }
   // Colours and the alternate screen of a session that was cut short do not stay.
-  if (!raw && process.stdout.isTTY) process.stdout.write("\u001b[0m\u001b[?1049l\u001b[?25h\n");
+  if (!raw && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
   return 0;
 }

@@ -2,6 +2,9 @@ const ESC = "\u001b";
 /** Characters of an escape sequence. Past it the sequence is dropped, and what follows is text. */
 const MAX_SEQUENCE = 4_096;
 
+/** Takes back colours, the alternate screen and a hidden cursor, which output that was cut short would leave. */
+export const TERMINAL_RESET = "\u001b[0m\u001b[?1049l\u001b[?25h";
+
 type State = "text" | "escape" | "csi" | "string" | "charset";
 
 /**

@@ -60,6 +60,7 @@ it("is an asciicast with the size, times between events, and a mark where output
     [0.02, "o", "$ "],
     [1.5, "m", "output is missing here"],
     [0, "o", "ls\r\n"],
+    [expect.any(Number), "m", "the session is over"],
   ]);
   expect(asked).toEqual([102, 102, 111]);
 });

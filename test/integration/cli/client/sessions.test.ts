@@ -69,7 +69,8 @@ describe("sluice sessions, at a gateway", () => {
     const closed = watches.map((child) => new Promise((resolve) => child.once("close", resolve)));
     const viewers = async () => (await gateway.readMetrics()).get("sluice_session_viewers");
     await eventually("both view it", async () => (await viewers()) === 2);
-    client.socket.send(Buffer.from("\u0000hello\n"));
+    // The second would copy into a viewer's clipboard.
+    client.socket.send(Buffer.from("\u0000hello\n\u001b]52;c;cm0gLXJm\u0007"));
     await eventually("both have it", () => seen.every((text) => text().includes("hello")));
     client.socket.terminate();
     expect(await Promise.all(closed)).toEqual([0, 0]);
@@ -77,7 +78,7 @@ describe("sluice sessions, at a gateway", () => {
     const [first = "", second = ""] = seen[1]?.().split("\n") ?? [];
     expect([JSON.parse(first), JSON.parse(second)]).toMatchObject([
       { version: 3 },
-      [expect.any(Number), "o", "hello\n"],
+      [expect.any(Number), "o", expect.stringMatching(/^hello\n/)],
     ]);
     expect(await sluice.run(["sessions", "watch", id])).toMatchObject({
       exitCode: 1,
@@ -159,4 +160,49 @@ describe("sluice sessions list --watch", () => {
       ),
     ]);
   }, 60_000);
+});
+
+describe("sluice sessions watch, at a server that is scripted", () => {
+  const closing: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+
+  const OVER = '[0,"m","the session is over"]\n';
+  it.each<[string, string, (response: ServerResponse) => void, number, RegExp]>([
+    ["ends", OVER, (response) => response.end(), 0, /^session s is over\n$/],
+    ["is cut short", "", (response) => response.destroy(), 1, /^(?!.*UpstreamError)error: .+\n$/s],
+    [
+      "ends without its session",
+      "",
+      (response) => response.end(),
+      1,
+      /^error: the view ended before its session\n$/,
+    ],
+    [
+      "is no longer allowed",
+      '[0,"m","the view is no longer allowed"]\n',
+      (response) => response.end(),
+      1,
+      /^sluice: the view is no longer allowed\nerror: the view ended before its session\n$/,
+    ],
+  ])("a view that %s", async (_, last, end, code, problem) => {
+    const server = createServer((_request, response) => {
+      response.write(`{"version":3}\n[0,"o","he"]\n[0,"o","llo\\u001b]0;t\\u0007"]\n${last}`);
+      setImmediate(end, response);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const files = new GatewayFiles();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const sluice = new SluiceRunner(files.writeKubeconfig(url));
+    closing.push(() => {
+      server.closeAllConnections();
+      server.close();
+      sluice.remove();
+      files.remove();
+    });
+    const { exitCode, stdout, stderr } = await sluice.run(["sessions", "watch", "s"]);
+    expect([exitCode, stdout.slice(0, 5), stderr]).toEqual([code, "hello", expect.stringMatching(problem)]);
+    expect(stdout).not.toContain("\u001b");
+  });
 });
