@@ -111,7 +111,7 @@ export class TokenReviews implements TokenAuthenticator {
       const attempt: Attempt =
         user === undefined
           ? NO_CREDENTIAL
-          : { type: "known", user: { ...user, expiresAtMs: expiryMsOf(token) } };
+          : { type: "known", user: { ...user, expiresAtMs: endOf(expiryMsOf(token)) } };
       this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : this.#ttlOf(token));
       return attempt;
     } catch (error) {
@@ -120,6 +120,12 @@ export class TokenReviews implements TokenAuthenticator {
     }
   }
 }
+
+/** Kubernetes takes a service account's token for so long past its `exp`, as clocks differ. */
+export const TOKEN_LEEWAY_MS = 60_000;
+
+const endOf = (expiryMs: number | undefined): number | undefined =>
+  expiryMs === undefined ? undefined : expiryMs + TOKEN_LEEWAY_MS;
 
 /** The unverified claim `exp` of a JWT; undefined without one that is a time. */
 function expiryMsOf(token: string): number | undefined {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   MAX_REVIEWS_IN_FLIGHT,
   MAX_WAITING_REVIEWS,
+  TOKEN_LEEWAY_MS,
   type TokenReviewOptions,
   TokenReviews,
 } from "../../../../src/access/authn/token-review.ts";
@@ -69,13 +70,13 @@ describe("a JWT that expires while its review is cached", () => {
 });
 
 it.each<[string, string, number | undefined]>([
-  ["has the expiry of its claims", "exp", 1_700_000_060],
+  ["ends so long after its exp as Kubernetes takes it", "exp", 1_700_000_060],
   ["has none without the claim", "sub", 5],
   ["has none that is not a time", "exp", 1e300],
 ])("a reviewed JWT %s", async (_, claim, value) => {
   const { tokens } = reviews(async () => KNOWN);
   const token = `e30.${Buffer.from(JSON.stringify({ [claim]: value })).toString("base64url")}.c2ln`;
-  const expiresAtMs = value === 1_700_000_060 ? 1_700_000_060_000 : undefined;
+  const expiresAtMs = value === 1_700_000_060 ? 1_700_000_060_000 + TOKEN_LEEWAY_MS : undefined;
   for (const from of ["review", "cache"]) {
     const attempt = await tokens.attemptToken(token);
     expect([from, attempt.type === "known" && attempt.user.expiresAtMs]).toEqual([from, expiresAtMs]);
