@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { expect, inject, it } from "vitest";
 import { BUSYBOX_IMAGE } from "../real/containerd/busybox-images.ts";
 import { sluiceFile } from "../support/built-program.ts";
@@ -32,6 +33,13 @@ async function forThisMachine(script: string): Promise<string> {
 describeReal("cluster", "docs/first-cluster.md", () => {
   it("leads to a kubectl exec through the gateway, and away again, as it is written", async () => {
     const cluster = inject("cluster") as ClusterAddresses;
+    // Another file may have just deleted the page's namespace.
+    const gone = ["wait", "--for=delete", "namespace/sluice", "--timeout=60s"];
+    await promisify(execFile)(path.join(cluster.programs, "kubectl"), [
+      "--kubeconfig",
+      cluster.adminKubeconfig,
+      ...gone,
+    ]);
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-first-cluster-"));
     const programs = path.join(folder, "bin");
     mkdirSync(programs);

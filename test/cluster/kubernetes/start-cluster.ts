@@ -8,15 +8,12 @@ import { eventually } from "../../support/eventually.ts";
 import { collect } from "../../support/kubectl.ts";
 import { newestContainerd } from "../../support/real-parts.ts";
 import { findClusterPrograms } from "../../support/real-parts-finder.ts";
-import { startControlPlane } from "./control-plane.ts";
+import { freePorts, startControlPlane } from "./control-plane.ts";
 import { ADDRESSES, ClusterCredentials, NODE_NAME } from "./credentials.ts";
 import type { Daemon } from "./daemon.ts";
 import { allowWatches, type KubeletOptions, rememberKernelSettings, startKubelet } from "./kubelet.ts";
 import { clusterObjects } from "./objects.ts";
 import { serveKubernetesService } from "./service-network.ts";
-
-/** Kubernetes' own. Of the ephemeral ones another program may have one when a second kubelet's address opens it. */
-const KUBELET_PORT = 10_250;
 
 /** Where everything is; plain data, for the tests' processes. */
 export interface ClusterAddresses {
@@ -74,6 +71,7 @@ export async function startCluster({
     );
     const adminKubeconfig = controlPlane.kubeconfig("admin");
     stopService = await serveKubernetesService(network, controlPlane.url, adminKubeconfig);
+    const [kubeletPort = 0] = await freePorts(1);
     const kubeconfig = controlPlane.kubeconfig("kubelet");
     daemons.push(
       await startKubelet({
@@ -81,7 +79,7 @@ export async function startCluster({
         containerd,
         credentials,
         kubeconfig,
-        port: KUBELET_PORT,
+        port: kubeletPort,
         nameServer,
         featureGates,
       }),
@@ -96,7 +94,7 @@ export async function startCluster({
       credentials: folder,
       url: controlPlane.url,
       throughSluiceUrl: controlPlane.throughSluiceUrl,
-      kubeletPort: KUBELET_PORT,
+      kubeletPort,
       runtimeSocket: containerd.socket,
       adminKubeconfig,
       pids: Object.fromEntries(daemons.map(({ name, pid }) => [name, pid])),
