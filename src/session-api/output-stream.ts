@@ -57,7 +57,8 @@ export async function* outputStream(
     if (isOver) return yield encoded(line(Date.now(), "m", SESSION_OVER));
     after = next;
     if (performance.now() - allowedMs < REAUTHORIZE_MS) continue;
-    if (!(await isAllowed())) return yield encoded(line(Date.now(), "m", "the view is no longer allowed"));
+    if (!(await isAllowed()))
+      return yield encoded(line(Date.now(), "m", "you may no longer view this session"));
     allowedMs = performance.now();
   }
 }

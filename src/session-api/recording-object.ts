@@ -3,7 +3,7 @@ import type { Column, Printer } from "../api/read-only-server/columns.ts";
 import { ageOf } from "../api/read-only-server/human-duration.ts";
 import type { Resource } from "../api/read-only-server/resources.ts";
 import type { StoredRecording } from "../recording/reading/recording-index.ts";
-import { SESSIONS_GROUP, SESSIONS_VERSION } from "./streaming-session.ts";
+import { headOf, SELECTABLE_FIELDS, SESSIONS_GROUP, SESSIONS_VERSION } from "./streaming-session.ts";
 
 const KIND = "Recording";
 
@@ -72,8 +72,6 @@ const printer: Printer = {
   },
 };
 
-const specOf = (object: ApiObject): RecordingSpec => (object as RecordingObject).spec;
-
 export const RECORDINGS: Resource = {
   group: SESSIONS_GROUP,
   version: SESSIONS_VERSION,
@@ -85,13 +83,7 @@ export const RECORDINGS: Resource = {
   printer,
   shortNames: [],
   subresources: [{ name: "content", kind: KIND, verbs: ["get"] }],
-  selectableFields: {
-    "spec.pod": (object) => specOf(object).pod,
-    "spec.container": (object) => specOf(object).container,
-    "spec.subresource": (object) => specOf(object).subresource,
-    "spec.node": (object) => specOf(object).node,
-    "spec.user.username": (object) => specOf(object).user.username,
-  },
+  selectableFields: SELECTABLE_FIELDS,
 };
 
 /** `withCommand`: the command line, which lists leave out. */
@@ -99,23 +91,10 @@ export function recordingObjectOf(
   { facts, head, bytes, endedMs }: StoredRecording,
   withCommand: boolean,
 ): RecordingObject {
-  const { session, startedAt, namespace, pod, container, subresource, tty, stdin, node, rule, record } =
-    facts;
+  const { startedAt, pod, container, subresource, tty, stdin, node, rule, record } = facts;
   const { user: username, requestedBy, command } = facts;
   return {
-    apiVersion: `${SESSIONS_GROUP}/${SESSIONS_VERSION}`,
-    kind: KIND,
-    metadata: {
-      name: session,
-      namespace,
-      uid: session,
-      resourceVersion: String(Math.floor(endedMs)),
-      creationTimestamp: startedAt.replace(/\.\d+Z$/, "Z"),
-      labels: {
-        "sluice.dev/subresource": subresource,
-        ...(pod !== "" && pod.length <= 63 && { "sluice.dev/pod": pod }),
-      },
-    },
+    ...headOf(KIND, { ...facts, id: facts.session }, Math.floor(endedMs)),
     spec: {
       pod,
       container,

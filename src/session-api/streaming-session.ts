@@ -88,7 +88,17 @@ const printer: Printer = {
   },
 };
 
-const specOf = (object: ApiObject): SessionSpec => (object as StreamingSession).spec;
+type SelectedSpec = Pick<SessionSpec, "pod" | "container" | "subresource" | "node" | "user">;
+const specOf = (object: ApiObject): SelectedSpec => object.spec as SelectedSpec;
+
+/** Of running sessions and of recordings. */
+export const SELECTABLE_FIELDS: NonNullable<Resource["selectableFields"]> = {
+  "spec.pod": (object) => specOf(object).pod,
+  "spec.container": (object) => specOf(object).container,
+  "spec.subresource": (object) => specOf(object).subresource,
+  "spec.node": (object) => specOf(object).node,
+  "spec.user.username": (object) => specOf(object).user.username,
+};
 
 export const STREAMING_SESSIONS: Resource = {
   group: SESSIONS_GROUP,
@@ -101,35 +111,48 @@ export const STREAMING_SESSIONS: Resource = {
   printer,
   shortNames: ["sess"],
   subresources: [{ name: "output", kind: KIND, verbs: ["get"] }],
-  selectableFields: {
-    "spec.pod": (object) => specOf(object).pod,
-    "spec.container": (object) => specOf(object).container,
-    "spec.subresource": (object) => specOf(object).subresource,
-    "spec.node": (object) => specOf(object).node,
-    "spec.user.username": (object) => specOf(object).user.username,
-  },
+  selectableFields: SELECTABLE_FIELDS,
 };
 
-/** The object of a listed session, at the version of the list that first had it. */
-export function streamingSessionOf(session: AdminSession, resourceVersion: number): StreamingSession {
-  const { id, namespace, pod, subresource, startedAt, plan, client } = session;
-  // Lists of other processes come as JSON.
-  const started = new Date(startedAt).toISOString();
-  const labels = {
-    "sluice.dev/subresource": subresource,
-    ...(pod !== "" && pod.length <= MAX_LABEL_VALUE && { "sluice.dev/pod": pod }),
-  };
+interface NamedSession {
+  readonly id: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly subresource: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+}
+
+/** The head of a session's object, or of its recording's. */
+export function headOf(
+  kind: string,
+  { id, namespace, pod, subresource, startedAt }: NamedSession,
+  version: number,
+) {
   return {
     apiVersion: `${SESSIONS_GROUP}/${SESSIONS_VERSION}`,
-    kind: KIND,
+    kind,
     metadata: {
       name: id,
       namespace,
       uid: id,
-      resourceVersion: String(resourceVersion),
-      creationTimestamp: started.replace(/\.\d+Z$/, "Z"),
-      labels,
+      resourceVersion: String(version),
+      creationTimestamp: startedAt.replace(/\.\d+Z$/, "Z"),
+      labels: {
+        "sluice.dev/subresource": subresource,
+        ...(pod !== "" && pod.length <= MAX_LABEL_VALUE && { "sluice.dev/pod": pod }),
+      },
     },
+  };
+}
+
+/** The object of a listed session, at the version of the list that first had it. */
+export function streamingSessionOf(session: AdminSession, resourceVersion: number): StreamingSession {
+  const { pod, subresource, plan, client } = session;
+  // Lists of other processes come as JSON.
+  const startedAt = new Date(session.startedAt).toISOString();
+  return {
+    ...headOf(KIND, { ...session, startedAt }, resourceVersion),
     spec: {
       pod,
       container: session.container,
@@ -146,10 +169,10 @@ export function streamingSessionOf(session: AdminSession, resourceVersion: numbe
     },
     status: {
       phase: "Running",
-      startedAt: started,
+      startedAt,
       bytesToClient: session.downstreamBytes,
       bytesToNode: session.upstreamBytes,
-      replica: replicaOfSession(id) ?? "",
+      replica: replicaOfSession(session.id) ?? "",
       worker: session.worker,
     },
   };

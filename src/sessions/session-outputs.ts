@@ -6,7 +6,7 @@ import type { Sessions } from "./sessions.ts";
 export const MAX_VIEWERS_PER_SESSION = 10;
 /** Sessions of one process that are viewed. Past it: 429. */
 export const MAX_VIEWED_SESSIONS = 100;
-/** Output that is kept of a viewed session, in characters. Past it a slow viewer misses the oldest, and is told. */
+/** Output kept for a viewed session, in characters. Past it a slow viewer skips the oldest and sees a note. */
 export const MAX_KEPT_OUTPUT: number = 256 * 1024;
 /** Output in one answer, in characters. Past it the rest is in the next one. */
 export const MAX_OUTPUT_PAGE: number = 64 * 1024;

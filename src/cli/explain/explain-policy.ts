@@ -2,22 +2,14 @@ import { evaluatePolicy, type WantedSession } from "../../access/policy/evaluate
 import { passingSpellings } from "../../access/policy/other-spellings.ts";
 import { refusalText } from "../../access/policy/require-policy.ts";
 import { formatDuration } from "../../config/duration.ts";
-import type { PolicyRule, PolicySubresource } from "../../config/sections/policy.ts";
+import type { PolicyRule } from "../../config/sections/policy.ts";
+
+type Described = "command" | "tty" | "stdin" | "reason";
 
 /** A session as the command line describes it. */
-export interface DescribedSession {
-  readonly user: string;
-  readonly groups: readonly string[];
-  readonly namespace: string;
-  readonly podLabels: Readonly<Record<string, string>>;
-  readonly container: string | undefined;
-  readonly subresource: PolicySubresource;
-  readonly command?: readonly string[] | undefined;
-  readonly tty?: boolean | undefined;
-  readonly stdin?: boolean | undefined;
-  readonly port?: readonly number[] | undefined;
-  readonly reason?: string | undefined;
-}
+export type DescribedSession = Omit<WantedSession, Described | "ports"> & {
+  readonly [Name in Described]?: WantedSession[Name] | undefined;
+} & { readonly port?: readonly number[] | undefined };
 
 /** Names the policy rule that decides about the session, and its verdict. */
 export function explainPolicy(

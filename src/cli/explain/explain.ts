@@ -64,7 +64,7 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   const request = { subresource: named.subresource, namespace, pod: named.pod };
   const configuration = await loadConfiguration(values.config);
   const isGiven = values.kubeconfig !== undefined || values.context !== undefined;
-  let explained: ExplainedUser = { user: undefined, problem: "there is no kubeconfig", isRefused: false };
+  let explained: ExplainedUser = { user: undefined, problem: "no kubeconfig was found", isRefused: false };
   if (user !== undefined) explained = { user, source: "--as" };
   else if (current !== undefined) explained = await authenticatedUser(configuration, current, isGiven);
   if (explained.user === undefined && !explained.isRefused) {

@@ -138,7 +138,7 @@ export async function run({ values, operands }: Invocation<typeof checkConfigFla
 
 type CheckValues = Pick<Invocation<typeof checkConfigFlags>["values"], "old" | "syntax">;
 
-/** What is checked by itself: a configuration, or the manifests of a file or folder. */
+/** One thing to check: a configuration, or the manifests of a file or folder. */
 interface Part {
   readonly name: string;
   readonly configuration?: string;

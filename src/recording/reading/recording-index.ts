@@ -25,7 +25,7 @@ const READ_AT_ONCE = 16;
 export class RecordingIndex {
   readonly #folder: string;
   readonly #maxIndexed: number;
-  /** Undefined for a file that is no finished recording. */
+  /** Undefined unless the file is a finished recording. */
   #known = new Map<string, StoredRecording | undefined>();
 
   constructor(folder: string, maxIndexed: number = MAX_INDEXED) {

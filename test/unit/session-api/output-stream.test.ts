@@ -100,5 +100,5 @@ it("ends when the viewer may no longer see it", async () => {
   })();
   await vi.advanceTimersByTimeAsync(31_000);
   await reading;
-  expect([asked, last.includes("the view is no longer allowed")]).toEqual([1, true]);
+  expect([asked, last.includes("you may no longer view this session")]).toEqual([1, true]);
 });

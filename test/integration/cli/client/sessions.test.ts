@@ -181,10 +181,10 @@ describe("sluice sessions watch, at a server that is scripted", () => {
     ],
     [
       "is no longer allowed",
-      '[0,"m","the view is no longer allowed"]\n',
+      '[0,"m","you may no longer view this session"]\n',
       (response) => response.end(),
       1,
-      /^sluice: the view is no longer allowed\nerror: the view ended before its session\n$/,
+      /^sluice: you may no longer view this session\nerror: the view ended before its session\n$/,
     ],
   ])("a view that %s", async (_, last, end, code, problem) => {
     const server = createServer((_request, response) => {

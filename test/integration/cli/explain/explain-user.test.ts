@@ -137,7 +137,7 @@ describe("sluice explain puts the verdict first", () => {
   it("says that there is none without a user", async () => {
     expect(await explain("exec", "web")).toEqual({
       code: 0,
-      first: "no verdict: there is no kubeconfig; --as NAME evaluates the rules for a user",
+      first: "no verdict: no kubeconfig was found; --as NAME evaluates the rules for a user",
     });
   });
 
