@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.
 import type { RecordingStore } from "../../../src/config/sections/recording.ts";
 import { MAX_ATTEMPTS, MAX_S3_ANSWER_BYTES, S3Store } from "../../../src/recording/storage/s3/s3-store.ts";
 import { MAX_UPLOAD_AGE_MS, sweepUploads } from "../../../src/recording/storage/s3/sweep-uploads.ts";
+import { PART_BYTES } from "../../../src/recording/storage/s3/upload-file.ts";
 import { Uploader } from "../../../src/recording/storage/s3/uploader.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
@@ -136,6 +138,66 @@ describe("a store", () => {
     const { problem } = await new Uploader(folder, settings()).round(true);
     expect(problem).toBe("the upload of a recording: the answer is too long");
     expect(written).toBeGreaterThan(MAX_S3_ANSWER_BYTES);
+  });
+
+  it("that answers with a page, as a proxy does, has taken nothing", async () => {
+    writeFileSync(path.join(folder, "b.cast"), "recorded");
+    const requests: string[] = [];
+    answer = (request, response) => {
+      requests.push(`${request.method} ${request.url}`);
+      response.writeHead(200, { etag: '"page"' }).end("<html>Please log in</html>");
+    };
+    expect(await new Uploader(folder, settings()).round(true)).toMatchObject({
+      uploaded: 0,
+      failed: 1,
+      waiting: 2,
+      problem: "the check of an upload: 200 NotStored",
+    });
+    expect(readdirSync(folder)).toEqual(["a.cast", "b.cast"]);
+    expect(requests.slice(1)).toEqual([
+      expect.stringMatching(/^PUT .*[.]cast$/),
+      expect.stringMatching(/^HEAD .*[.]cast$/),
+    ]);
+  });
+
+  it("that has another length or digest than the file has another object", async () => {
+    const sha256 = createHash("sha256").update("recorded").digest("hex");
+    const problems: (string | undefined)[] = [];
+    for (const headers of [
+      { "x-amz-meta-sha256": sha256, "content-length": "7" },
+      { "x-amz-meta-sha256": "0", "content-length": "8" },
+      { "x-amz-meta-sha256": sha256, "content-length": "8" },
+    ]) {
+      answer = (request, response) => {
+        response.writeHead(200, request.method === "HEAD" ? headers : {}).end();
+      };
+      problems.push((await new Uploader(folder, settings()).round(true)).problem);
+    }
+    const other = "the upload of a recording: 412 another object has this name";
+    expect(problems).toEqual([other, other, undefined]);
+    expect(readdirSync(folder)).toEqual(["a.cast", "a.cast.uploaded"]);
+  });
+
+  it("that ends an upload in parts with an error that is cut has not taken it", async () => {
+    writeFileSync(path.join(folder, "a.cast"), Buffer.alloc(PART_BYTES + 1));
+    const ends: string[] = [];
+    answer = (request, response) => {
+      if (request.method === "POST" && request.url?.includes("uploadId=")) {
+        ends.push(request.method);
+        response.end("<Error><Code>InternalError</Code>");
+      } else if (request.method === "POST") response.end("<UploadId>u</UploadId>");
+      else if (request.method === "PUT") response.writeHead(200, { etag: '"e"' }).end();
+      else {
+        if (request.method === "DELETE") ends.push(request.method);
+        response.writeHead(request.method === "DELETE" ? 204 : 404).end();
+      }
+    };
+    expect(await new Uploader(folder, settings()).round(true)).toMatchObject({
+      uploaded: 0,
+      problem: "the end of an upload: 500 InternalError",
+    });
+    expect(ends).toEqual([...Array(MAX_ATTEMPTS).fill("POST"), "DELETE"]);
+    expect(readdirSync(folder)).toEqual(["a.cast"]);
   });
 
   it("is rid of uploads of our recordings, and of those older than a day", async () => {

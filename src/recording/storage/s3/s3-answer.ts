@@ -34,7 +34,10 @@ const TRANSIENT = new Set([
   "ServiceUnavailable",
   "SlowDown",
 ]);
+/** The store took an upload, and has no object with our digest: it may be no store. */
+export const NOT_STORED = "NotStored";
 const OF_STORE = new Set([
+  NOT_STORED,
   "AuthorizationHeaderMalformed",
   "ExpiredToken",
   "InvalidToken",
@@ -52,9 +55,10 @@ export function uploadProblemOf(error: unknown): string {
 /** S3's code in the body of an error, which may come with 200; undefined for another body. */
 export function errorCodeOf(body: Buffer): string | undefined {
   const text = body.toString("utf8");
-  const [error] = elementsOf(text, "Error");
-  if (error === undefined) return undefined;
-  const [code = ""] = elementsOf(error, "Code");
+  // It may be cut.
+  const start = nextOpening(text, "Error", 0);
+  if (start === -1) return undefined;
+  const [code = ""] = elementsOf(text.slice(start), "Code");
   return /^[A-Za-z0-9.]{1,64}$/.test(code) ? code : "unknown";
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { fileErrorOf } from "../../reading/recording-file-error.ts";
-import { elementsOf, escaped, S3Error, textOf } from "./s3-answer.ts";
+import { elementsOf, escaped, NOT_STORED, S3Error, textOf } from "./s3-answer.ts";
 import type { S3Answer, S3Store } from "./s3-store.ts";
 
 /** A longer recording is uploaded in parts of this size, or of a larger one: S3 takes 10,000 parts. */
@@ -33,14 +33,16 @@ export async function uploadFile(store: S3Store, file: string, key: string): Pro
   }
   try {
     const { size: bytes } = await handle.stat();
-    const upload = { store, key, handle, bytes, headers: headersOf(store, sha256) };
-    const answer = bytes <= PART_BYTES ? await putWhole(upload) : await putParts(upload);
-    return { key, version: versionOf(answer), bytes, sha256 };
+    const upload: Upload = { store, key, handle, bytes, sha256 };
+    try {
+      return bytes <= PART_BYTES ? await putWhole(upload) : await putParts(upload);
+    } catch (error) {
+      // The answer to an attempt that succeeded may have been lost.
+      if (!(error instanceof S3Error && (error.status === 412 || error.status === 404))) throw error;
+      return await uploadedAs(upload, error);
+    }
   } catch (error) {
-    if (!(error instanceof S3Error)) throw fileErrorOf(error, file);
-    // The answer to an attempt that succeeded may have been lost.
-    if (error.status !== 412 && error.status !== 404) throw error;
-    return await uploadedAs(store, key, sha256, error);
+    throw error instanceof S3Error ? error : fileErrorOf(error, file);
   } finally {
     await handle.close();
   }
@@ -51,36 +53,39 @@ interface Upload {
   readonly key: string;
   readonly handle: FileHandle;
   readonly bytes: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly sha256: string;
 }
 
-async function putWhole({ store, key, handle, bytes, headers }: Upload): Promise<S3Answer> {
+async function putWhole(upload: Upload): Promise<Uploaded> {
+  const { store, key, handle, bytes, sha256 } = upload;
   const body = await readPart(handle, 0, bytes);
-  return await store.call({
+  await store.call({
     method: "PUT",
     key,
-    headers: { ...headers, ...NEW_ONLY, ...digestFor(store, body) },
+    headers: { ...headersOf(store, sha256), ...NEW_ONLY, ...digestFor(store, body) },
     body,
     doing: "the upload of a recording",
   });
+  return await uploadedAs(upload);
 }
 
-async function putParts({ store, key, handle, bytes, headers }: Upload): Promise<S3Answer> {
+async function putParts(upload: Upload): Promise<Uploaded> {
+  const { store, key, sha256 } = upload;
   const begun = await store.call({
     method: "POST",
     key,
     query: { uploads: "" },
-    headers,
+    headers: headersOf(store, sha256),
     doing: "the begin of an upload",
   });
   const [uploadId = ""] = elementsOf(begun.body.toString("utf8"), "UploadId").map(textOf);
   if (uploadId === "") throw new S3Error("no UploadId", begun.status, "the begin of an upload");
   try {
-    const parts = await sendParts({ store, key, handle, bytes, headers }, uploadId);
+    const parts = await sendParts(upload, uploadId);
     const list = parts.map(
       (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`,
     );
-    return await store.call({
+    await store.call({
       method: "POST",
       key,
       query: { uploadId },
@@ -88,6 +93,7 @@ async function putParts({ store, key, handle, bytes, headers }: Upload): Promise
       body: Buffer.from(`<CompleteMultipartUpload>${list.join("")}</CompleteMultipartUpload>`),
       doing: "the end of an upload",
     });
+    return await uploadedAs(upload);
   } catch (error) {
     // Parts of an upload that is not ended cost money. The next start looks for those that stay.
     await abortUpload(store, key, uploadId).catch(() => {});
@@ -122,15 +128,21 @@ export async function abortUpload(store: S3Store, key: string, uploadId: string)
   await store.call({ method: "DELETE", key, query: { uploadId }, doing: "the abort of an upload" });
 }
 
-/** The object of this name, if it is this file; otherwise throws `error`. */
-async function uploadedAs(store: S3Store, key: string, sha256: string, error: S3Error): Promise<Uploaded> {
-  const answer = await store.call({ method: "HEAD", key, doing: "the check of an upload" }).catch(() => {
-    throw error;
+/**
+ * The object of this name, which must be this file: a proxy's page, too, may come with 200.
+ * `refusal`: the store took no object, and it is thrown if there is none.
+ */
+async function uploadedAs({ store, key, bytes, sha256 }: Upload, refusal?: S3Error): Promise<Uploaded> {
+  const doing = "the check of an upload";
+  const answer = await store.call({ method: "HEAD", key, doing }).catch((error: unknown) => {
+    throw refusal ?? error;
   });
-  const { headers } = answer;
-  if (headers["x-amz-meta-sha256"] !== sha256)
-    throw new S3Error("another object has this name", 412, "the upload of a recording");
-  return { key, version: versionOf(answer), bytes: Number(headers["content-length"]), sha256 };
+  const { headers, status } = answer;
+  const stored = headers["x-amz-meta-sha256"];
+  if (stored === sha256 && headers["content-length"] === String(bytes))
+    return { key, version: versionOf(answer), bytes, sha256 };
+  if (refusal === undefined && stored === undefined) throw new S3Error(NOT_STORED, status, doing);
+  throw new S3Error("another object has this name", 412, "the upload of a recording");
 }
 
 const NEW_ONLY = { "if-none-match": "*" };
