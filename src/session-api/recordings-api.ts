@@ -85,10 +85,12 @@ export class RecordingsApi {
     const { file, bytes } = await this.#require(path);
     const headers = { "Content-Type": CONTENT_TYPE, "Accept-Ranges": "bytes", "Cache-Control": "no-store" };
     const part = partOf(range, bytes);
-    if (part === undefined) {
-      const body = createReadStream(file);
-      return { status: 200, headers: { ...headers, "Content-Length": String(bytes) }, body };
-    }
+    if (part === undefined)
+      return {
+        status: 200,
+        headers: { ...headers, "Content-Length": String(bytes) },
+        body: contentOf(file, 0, bytes - 1),
+      };
     const [start, end] = part;
     if (start > end)
       return {
@@ -103,7 +105,7 @@ export class RecordingsApi {
         "Content-Length": String(end - start + 1),
         "Content-Range": `bytes ${start}-${end}/${bytes}`,
       },
-      body: createReadStream(file, { start, end }),
+      body: contentOf(file, start, end),
     };
   }
 
@@ -141,6 +143,11 @@ export class RecordingsApi {
     if (found === undefined) throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
     return found;
   }
+}
+
+/** Opens the file only for a client that reads: one that has left would leave it open. */
+async function* contentOf(file: string, start: number, end: number): AsyncGenerator<Uint8Array, void> {
+  yield* createReadStream(file, { start, end });
 }
 
 interface Key {

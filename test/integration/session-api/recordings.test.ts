@@ -1,7 +1,18 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  createReadStream,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
+import { RecordingsApi } from "../../../src/session-api/recordings-api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runWebNode } from "../../support/fake-nodes.ts";
 import { GatewayFiles, webOn } from "../../support/gateway-files.ts";
@@ -143,6 +154,34 @@ describe("recordings of the API group", () => {
     }
   });
 
+  it("open their file for a client that reads, not for one that left before", async () => {
+    const content = async (name: string, range: string) => {
+      const at = { resource: RECORDINGS, namespace: "default", name, subresource: "content" };
+      const request = {
+        method: "GET",
+        query: new URLSearchParams(),
+        accept: "",
+        userName: "",
+        body: undefined,
+      };
+      const { body } = await new RecordingsApi(folder).answer(at, { ...request, range });
+      if (body instanceof Uint8Array) throw new Error("the content is streamed");
+      return body[Symbol.asyncIterator]();
+    };
+    for (const range of ["", "bytes=0-9"]) {
+      const left = await content(names[0] ?? "", range);
+      await left.return?.();
+      await once(createReadStream(fileOf(names[0] ?? "")).resume(), "close");
+      expect(openFiles().filter((file) => file.startsWith(folder))).toEqual([]);
+      const gone = fileOf(names[0] ?? "").replace(names[0] ?? "", "gone");
+      const text = readFileSync(fileOf(names[0] ?? ""), "utf8");
+      writeFileSync(gone, text.replaceAll(names[0] ?? "", "gone"));
+      const vanished = await content("gone", range);
+      rmSync(gone);
+      await expect(vanished.next()).rejects.toMatchObject({ code: "ENOENT" });
+    }
+  });
+
   it("need a permission for each verb, and one of its own for the content", async () => {
     const refused = [
       [`${IN_DEFAULT}/${names[0]}/content`, "lister", "GET"],
@@ -182,6 +221,16 @@ describe("recordings of the API group", () => {
     );
   });
 });
+
+function openFiles(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+}
 
 interface Named {
   readonly metadata: { readonly name: string };
