@@ -9,7 +9,7 @@ import {
 } from "@sluice/client/internal/http/header-list";
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
-import { MAX_FOLLOWERS } from "./listener-bounds.ts";
+import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 
 /**
  * Beyond this the kernel gathers head and body more cheaply than joining them would; libuv's own stack
@@ -31,8 +31,8 @@ export class Http1Downstream implements HttpDownstream {
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
     this.#response = response;
-    request.setMaxListeners(MAX_FOLLOWERS);
-    response.setMaxListeners(MAX_FOLLOWERS);
+    request.setMaxListeners(EXPECTED_LISTENERS);
+    response.setMaxListeners(EXPECTED_LISTENERS);
     this.headers = headerListOf(request.rawHeaders);
   }
 

@@ -6,7 +6,7 @@ import { breakStream, cancelStream, forgetTimer } from "@sluice/client/internal/
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
 import { http1Lines, http2Headers, http2ResponseHeaders } from "../http2-headers.ts";
-import { MAX_FOLLOWERS } from "./listener-bounds.ts";
+import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 
 /**
  * node:http2 sends in a later turn. Up to this size a copy from Node's pool costs less than new memory
@@ -41,7 +41,7 @@ export class Http2Downstream implements HttpDownstream {
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
     this.#stream = stream;
-    stream.setMaxListeners(MAX_FOLLOWERS);
+    stream.setMaxListeners(EXPECTED_LISTENERS);
     this.method = pseudo[":method"] ?? "GET";
     this.target = pseudo[":path"] ?? "/";
     this.headers = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);

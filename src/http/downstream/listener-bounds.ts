@@ -15,5 +15,5 @@ export function boundsOfListener(
   };
 }
 
-/** Parts of the gateway that follow one exchange to its end. Node warns of a leak past ten. */
-export const MAX_FOLLOWERS = 32;
+/** Parts of the gateway that listen to one exchange until its end; past as many Node warns of a leak. */
+export const EXPECTED_LISTENERS = 32;

@@ -31,6 +31,10 @@ async function start(upgrades: string[] = []): Promise<number> {
     onExpectContinue: (_request, response) => {
       response.end("hello");
     },
+    onConnect: (socket) => {
+      upgrades.push("CONNECT");
+      socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n");
+    },
   });
   servers.push(server);
   server.listen(0, "127.0.0.1");
@@ -173,4 +177,13 @@ it.each([
 ])("%j is no request, and is answered 400", async (text) => {
   const { answer } = await exchange(await start(), [text]);
   expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+});
+
+it.each([
+  ["with two Hosts", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n", 400],
+  ["of HTTP/0.9", "CONNECT a:1 HTTP/0.9\r\nHost: a:1\r\n\r\n", 505],
+])("a CONNECT %s is refused before it is taken over", async (_, head, status) => {
+  const upgrades: string[] = [];
+  const { answer, reset } = await exchange(await start(upgrades), [head]);
+  expect([answer.split(" ", 2)[1], reset, upgrades]).toEqual([String(status), false, []]);
 });

@@ -53,16 +53,23 @@ export function answerClientErrors(
       return;
     }
     if (unknown !== undefined) onUnknownMethod?.(unknown, socket);
-    const [status, reason] = refusal;
-    refuseInText(socket, `${status} ${STATUS_CODES[status]}: ${reason}`);
+    refuseInText(socket, refusal[0], refusal[1]);
   });
 }
 
 /** Answers `400 Bad Request: reason` on a socket that has no response of Node's, closes, and lingers as Go's servers. */
-export function refuseInText(socket: Duplex, text: string): void {
-  const [status = ""] = text.split(":");
-  const head = [`HTTP/1.1 ${status}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
-  lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}`);
+export function refuseInText(socket: Duplex, status: number, reason: string): void {
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    "Content-Type: text/plain; charset=utf-8",
+    "Connection: close",
+  ];
+  lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${refusalText(status, reason)}`);
+}
+
+/** The body of such an answer. */
+export function refusalText(status: number, reason: string): string {
+  return `${status} ${STATUS_CODES[status]}: ${reason}`;
 }
 
 /** Undefined if the line has other faults or is not HTTP/1. */

@@ -8,7 +8,7 @@ import {
 import { createServer as createHttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
-import { answerClientErrors, refuseInText, type UnknownMethod } from "./client-error.ts";
+import { answerClientErrors, refusalText, refuseInText, type UnknownMethod } from "./client-error.ts";
 import { answerPlainHttp } from "./plain-http.ts";
 
 /**
@@ -20,8 +20,8 @@ export const MAX_PIPELINED_REQUESTS = 32;
 const MAX_HEAD_CHECK_MS = 5_000;
 /** As Go's servers answer, before any handler. */
 const HEAD_PROBLEMS = {
-  505: "505 HTTP Version Not Supported: unsupported protocol version",
-  400: "400 Bad Request: too many Host headers",
+  505: "unsupported protocol version",
+  400: "too many Host headers",
 } as const;
 type HeadProblem = keyof typeof HEAD_PROBLEMS;
 
@@ -97,20 +97,20 @@ export function createHttp1Server(
     const serveExpecting = checked(onExpectContinue);
     server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
   }
+  /** Ends HTTP on the connection, unless an earlier answer is under way or the head is faulty. */
+  const leave = (request: IncomingMessage, socket: Duplex, takeOver: () => void): void => {
+    const problem = headProblemOf(request, mayRepeatHost);
+    if (!turns.mayLeave(socket)) socket.destroy();
+    else if (problem === undefined) takeOver();
+    else refuseInText(socket, problem, HEAD_PROBLEMS[problem]);
+  };
   if (onUpgrade !== undefined) {
-    server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
-      const problem = headProblemOf(request, mayRepeatHost);
-      if (!turns.mayLeave(socket)) socket.destroy();
-      else if (problem === undefined) onUpgrade(request, socket, early);
-      else refuseInText(socket, HEAD_PROBLEMS[problem]);
-    });
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) =>
+      leave(request, socket, () => onUpgrade(request, socket, early)),
+    );
   }
-  if (onConnect !== undefined) {
-    server.on("connect", (_request, socket) => {
-      if (turns.mayLeave(socket)) onConnect(socket);
-      else socket.destroy();
-    });
-  }
+  if (onConnect !== undefined)
+    server.on("connect", (request, socket) => leave(request, socket, () => onConnect(socket)));
   return server;
 }
 
@@ -131,7 +131,7 @@ function headProblemOf(
 
 function refuseHead(response: ServerResponse, status: HeadProblem): void {
   response.writeHead(status, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
-  response.end(HEAD_PROBLEMS[status]);
+  response.end(refusalText(status, HEAD_PROBLEMS[status]));
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
