@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { machine } from "./machine.mjs";
-import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop, temporaryFile } from "./processes.mjs";
+import { accepting, cpuSeconds, freePorts, lineOf, startProgram, stop, temporaryFile } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
@@ -35,7 +35,7 @@ const apiServerUrl = `https://127.0.0.1:${await lineOf(apiServer, /listening (\d
 
 /** It authenticates by token, and impersonates its callers at the API server. */
 async function startGateway(name, main) {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const configuration = {
     apiVersion: "sluice.dev/v1alpha1",
     kind: "GatewayConfiguration",

@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasGo } from "./peer-programs.mjs";
 import { writeGatewayFiles } from "./peers/gateway-files.mjs";
-import { accepting, freePort, startNginx, startProgram } from "./processes.mjs";
+import { accepting, freePorts, startNginx, startProgram } from "./processes.mjs";
 
 const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
@@ -38,7 +38,7 @@ export const nodeOf = (plan) =>
   isBridged(plan) ? "WebSocket for Sluice" : meetsWebSocketNode(plan) ? "WebSocket" : "SPDY";
 
 const node = (script) => async (options) => {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const child = startProgram(options.node, [
     peer(script.file),
     JSON.stringify({ ...options, ...options.tls, ...script, port }),
@@ -73,7 +73,7 @@ const collectorUrl = async () => {
 const sluice =
   (flags, { build = () => undefined, samplePercent } = {}) =>
   async ({ node, folder, upstreamPort, webSocketPort, tls }) => {
-    const [port, adminPort] = [await freePort(), await freePort()];
+    const [port, adminPort] = await freePorts(2);
     const tracing = samplePercent && { endpoint: await collectorUrl(), samplePercent };
     const file = writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls, tracing });
     const child = startProgram(node, [
@@ -89,7 +89,7 @@ const sluice =
   };
 
 const haproxy = async ({ folder, upstreamPort, tls }) => {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const pem = tls && path.join(folder, "haproxy.pem");
   if (tls) writeFileSync(pem, tls.certPem + tls.keyPem);
   const file = path.join(folder, "haproxy.cfg");
@@ -115,7 +115,7 @@ listen bench
 
 const NGINX_STREAM_MODULE = "/usr/lib/nginx/modules/ngx_stream_module.so";
 const nginx = async ({ folder, upstreamPort, tls }) => {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const file = path.join(folder, "nginx.conf");
   writeFileSync(
     file,
@@ -140,7 +140,7 @@ stream {
 };
 
 const kubernetes = async ({ kubernetesPeers, upstreamPort, webSocketPort, tls }) => {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const scheme = tls ? "https" : "http";
   const args = ["-listen", `127.0.0.1:${port}`, "-upstream", `${scheme}://127.0.0.1:${upstreamPort}`];
   if (tls) args.push("-tls");

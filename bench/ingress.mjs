@@ -9,7 +9,7 @@ import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import autocannon from "autocannon";
 import { carriesGrpc, frontDoors, http2Only, plainOnly } from "./front-doors.mjs";
 import { machine } from "./machine.mjs";
-import { accepting, cpuSeconds, freePort, lineOf, startProgram, stop } from "./processes.mjs";
+import { accepting, cpuSeconds, freePorts, lineOf, startProgram, stop } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
@@ -29,10 +29,10 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 const sections = [];
 
-const upstreamPort = await freePort();
+const [upstreamPort] = await freePorts(1);
 const upstream = startProgram(process.execPath, [peer("web-server.mjs"), String(upstreamPort)]);
 await accepting(upstreamPort, upstream);
-const grpcPort = await freePort();
+const [grpcPort] = await freePorts(1);
 const grpcUpstream = startProgram(process.execPath, [peer("grpc-server.mjs"), String(grpcPort)]);
 await accepting(grpcPort, grpcUpstream);
 
@@ -91,7 +91,7 @@ async function throughput() {
   for (const [name, start] of Object.entries(frontDoors(values.against))) {
     if (!WORKLOADS.some((workload) => takesPart(name, workload))) continue;
     const own = mkdtempSync(path.join(folder, "front-door-"));
-    const [port, tlsPort] = [await freePort(), await freePort()];
+    const [port, tlsPort] = await freePorts(2);
     try {
       const child = await start({
         folder: own,
@@ -164,7 +164,7 @@ ${rows.join("\n")}`;
 }
 
 async function reload() {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const child = startProgram(process.execPath, [
     "--no-incremental-marking",
     "--max-semi-space-size=8",

@@ -8,6 +8,7 @@ import { createServer as createH2c } from "node:http2";
 import { createServer as createTcp } from "node:net";
 import os from "node:os";
 import path from "node:path";
+import { freePorts } from "../processes.mjs";
 
 const PORTS_OF_A_KIND = 8;
 const SERVING = Buffer.from([0, 0, 0, 0, 2, 8, 1]);
@@ -26,14 +27,6 @@ const grpc = () =>
     stream.end(SERVING);
   });
 
-/** Ports that were free a moment ago. */
-const freePorts = async () => {
-  const servers = Array.from({ length: PORTS_OF_A_KIND }, () => createTcp());
-  const found = await Promise.all(servers.map(listen));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return found;
-};
-
 const CLOCK_TICKS_A_SECOND = 100;
 
 /** Of another process: user and system time, as Linux counts it. */
@@ -44,7 +37,11 @@ const cpuMsOf = (pid) => {
 
 /** gRPC's health answer is a file with a trailer behind it. */
 async function serveByNginx() {
-  const [http, h2c, grpc] = [await freePorts(), await freePorts(), await freePorts()];
+  const [http, h2c, grpc] = [
+    await freePorts(PORTS_OF_A_KIND),
+    await freePorts(PORTS_OF_A_KIND),
+    await freePorts(PORTS_OF_A_KIND),
+  ];
   const folder = mkdtempSync(path.join(os.tmpdir(), "sluice-probed-"));
   writeFileSync(path.join(folder, "serving"), SERVING);
   const at = (found, more) => found.map((port) => `listen 127.0.0.1:${port} backlog=4096 ${more};`).join(" ");

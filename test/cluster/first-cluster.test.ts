@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import { expect, inject, it } from "vitest";
 import { BUSYBOX_IMAGE } from "../real/containerd/busybox-images.ts";
 import { sluiceFile } from "../support/built-program.ts";
+import { freePorts } from "../support/http/loopback.ts";
 import { collect } from "../support/kubectl.ts";
 import { describeReal } from "../support/real-parts.ts";
-import { freePorts } from "./kubernetes/control-plane.ts";
 import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
 
 const page = readFileSync(new URL("../../docs/first-cluster.md", import.meta.url), "utf8");

@@ -7,7 +7,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/kubernetes-peers.ts";
+import { freePorts } from "../support/http/loopback.ts";
 import { describeReal } from "../support/real-parts.ts";
 import { Sluice } from "../support/sluice.ts";
 
@@ -20,7 +20,7 @@ describeReal("tinyproxy", "the client through a real HTTP proxy", () => {
   beforeAll(async () => {
     demo = await startDemo();
     folder = mkdtempSync(path.join(tmpdir(), "sluice-tinyproxy-"));
-    port = await freePort();
+    [port = 0] = await freePorts(1);
     const configuration = `Port ${port}\nListen 127.0.0.1\nAllow 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth user pass\nLogFile "${folder}/log"\n`;
     writeFileSync(path.join(folder, "tinyproxy.conf"), configuration);
     tinyproxy = spawn("tinyproxy", ["-d", "-c", path.join(folder, "tinyproxy.conf")], { stdio: "ignore" });

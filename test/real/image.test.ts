@@ -1,13 +1,13 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { freePorts } from "../support/http/loopback.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { containerds, describeReal } from "../support/real-parts.ts";
 import { configOfDockerfile, sluiceArchive, sluiceLayer } from "./containerd/sluice-image.ts";
@@ -82,7 +82,7 @@ describeReal("containerd", "the image for clusters", () => {
   ])("serves with %s processes, as an unprivileged user on a read-only root, until SIGTERM", async (how) => {
     const isOwn = how === "its own command";
     const workers = isOwn ? `${availableParallelism()}` : how;
-    const adminPort = await freePort();
+    const [adminPort = 0] = await freePorts(1);
     const configuration = path.join(folder, `etc-${isOwn}-${workers}`);
     mkdirSync(configuration);
     writeFileSync(
@@ -157,11 +157,3 @@ function processesIn(container: string): readonly string[] {
 }
 
 /** The container is in the host's network, and its configuration is written before it starts. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}

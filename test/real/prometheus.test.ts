@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +8,7 @@ import { afterEach, expect, it } from "vitest";
 import { parse } from "yaml";
 import { eventually } from "../support/eventually.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
+import { freePorts } from "../support/http/loopback.ts";
 import { describeReal, programOf } from "../support/real-parts.ts";
 import { endExec, SUCCESS } from "../support/scripted-kubelet.ts";
 import { WorkerGateway } from "../support/worker-gateway.ts";
@@ -98,7 +98,7 @@ describeReal("promtool", "Prometheus", () => {
       file,
       JSON.stringify({ global: { evaluation_interval: "1s" }, rule_files: rules, scrape_configs: [scrape] }),
     );
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     const child = spawn(
       program,
       [
@@ -179,13 +179,4 @@ function autoscalerQueries(): string[] {
   );
   const [trigger] = read("keda.yaml").spec.triggers;
   return [rule.seriesQuery, ofAdapter, trigger.metadata.query];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

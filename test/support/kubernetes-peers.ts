@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { eventually } from "./eventually.ts";
 import { goPeer } from "./go-peers.ts";
+import { freePorts } from "./http/loopback.ts";
 
 /** Kubernetes' own streaming server, and its own handlers in front of it. Needs Go. */
 export class KubernetesPeers {
@@ -13,7 +13,7 @@ export class KubernetesPeers {
   handlersPort = 0;
 
   async start(): Promise<void> {
-    this.serverPort = await freePort();
+    [this.serverPort = 0] = await freePorts(1);
     this.#spawn("kube-upstream", "-listen", `127.0.0.1:${this.serverPort}`);
     await answers(this.serverPort);
     await this.startHandlers(`http://127.0.0.1:${this.serverPort}`);
@@ -21,7 +21,7 @@ export class KubernetesPeers {
 
   /** The handlers alone, in front of another node over plain HTTP. */
   async startHandlers(upstream: string): Promise<void> {
-    this.handlersPort = await freePort();
+    [this.handlersPort = 0] = await freePorts(1);
     this.#spawn("kube-proxy-go", "-listen", `127.0.0.1:${this.handlersPort}`, "-upstream", upstream);
     await answers(this.handlersPort);
   }
@@ -43,13 +43,4 @@ async function answers(port: number): Promise<void> {
     `port ${port} answers`,
     async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status > 0,
   );
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

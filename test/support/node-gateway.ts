@@ -1,5 +1,5 @@
-import { createServer } from "node:net";
 import { GatewayFiles, type TestPod } from "./gateway-files.ts";
+import { freePorts } from "./http/loopback.ts";
 import type { MetricSamples } from "./taken-path.ts";
 import { issueCertificate } from "./test-certificates.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
@@ -53,7 +53,7 @@ export async function startNodeGateway(options: NodeGatewayOptions): Promise<Nod
     const subject = { commonName: "kube-apiserver-kubelet-client", organizations: ["node-admins"] };
     const client = await issueCertificate(subject, authority, { usage: "client" });
     const isOne = options.legs === "one process";
-    const port = isOne ? await freePort() : 0;
+    const [port = 0] = isOne ? await freePorts(1) : [];
     const listener = {
       port,
       tls: { certFile: files.write("node.crt", serving.cert), keyFile: files.write("node.key", serving.key) },
@@ -110,10 +110,3 @@ export async function startNodeGateway(options: NodeGatewayOptions): Promise<Nod
 }
 
 /** A port that was free a moment ago. One process must know its own node's port before it listens. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}

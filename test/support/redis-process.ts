@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { eventually } from "./eventually.ts";
+import { freePorts } from "./http/loopback.ts";
 import { collect } from "./kubectl.ts";
 import { programOf } from "./real-parts.ts";
 import type { TestCertificate } from "./test-certificates.ts";
@@ -40,7 +40,8 @@ export class RedisProcess {
   }
 
   static async start(options: RedisOptions = {}): Promise<RedisProcess> {
-    const redis = new RedisProcess(await freePort(), options);
+    const [port = 0] = await freePorts(1);
+    const redis = new RedisProcess(port, options);
     await redis.start();
     return redis;
   }
@@ -94,11 +95,3 @@ export class RedisProcess {
 }
 
 /** Redis binds no port of the system's choice. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}

@@ -1,10 +1,9 @@
-import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
-import { createServer, type Server } from "node:net";
 import path from "node:path";
 import { eventually } from "../../support/eventually.ts";
+import { freePorts } from "../../support/http/loopback.ts";
 import {
   ADDRESSES,
   type CertificateUser,
@@ -171,27 +170,4 @@ async function probe(url: string, credentials: ClusterCredentials): Promise<numb
   const [response] = await once(request, "response");
   response.resume();
   return response.statusCode;
-}
-
-/** Linux gives ephemeral ports from 32768 on: below, no other program is given one before it is opened for good. */
-const [FIRST_PORT, LAST_PORT] = [15_000, 30_000];
-
-/** Ports that were free on every address of the cluster a moment ago. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listenAnywhere));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
-
-async function listenAnywhere(): Promise<Server> {
-  for (;;) {
-    const server = createServer().listen(randomInt(FIRST_PORT, LAST_PORT), "0.0.0.0");
-    try {
-      await once(server, "listening");
-      return server;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    }
-  }
 }

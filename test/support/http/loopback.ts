@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
@@ -51,12 +52,27 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Ports that were free a moment ago, each another one. For programs that do not take port 0. */
+/** Linux gives ephemeral ports from 32768 on: below, no other program is given one before it is opened for good. */
+const [FIRST_PORT, LAST_PORT] = [20_000, 30_000];
+
+/** Ports that nothing listens on, at any address, each another one. For programs that do not take port 0. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(servers.map(listen));
+  const servers = await Promise.all(Array.from({ length: count }, listenBelowEphemeral));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => closeServer(server, [])));
   return ports;
+}
+
+async function listenBelowEphemeral(): Promise<Server> {
+  for (;;) {
+    const server = createServer().listen(randomInt(FIRST_PORT, LAST_PORT), "0.0.0.0");
+    try {
+      await once(server, "listening");
+      return server;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
 }
 
 export async function closeServer(server: Server, sockets: Iterable<Socket>): Promise<void> {
