@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 
 const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** `image` is REGISTRY/REPOSITORY; without it the chart keeps its own default. Throws for a digest without an image. */
+/** `image` is REGISTRY/REPOSITORY; without it the chart keeps its own default. Throws for another image, and for a digest without one. */
 export function buildChartArchive(folder, image, digest) {
   const { version } = JSON.parse(readFileSync(path.join(project, "package.json"), "utf8"));
   const scratch = mkdtempSync(path.join(tmpdir(), "sluice-chart-"));
@@ -38,11 +38,16 @@ export function buildChartArchive(folder, image, digest) {
   }
 }
 
+/** Its tag is the version, or the digest comes beside it. */
+const REPOSITORY = /^[a-z0-9.-]+(?::\d+)?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+$/;
+
 function withImage(values, image, digest) {
   if (!image) {
     if (digest) throw new Error("a digest without an image: set IMAGE");
     return values;
   }
+  if (!REPOSITORY.test(image.toLowerCase()))
+    throw new Error(`IMAGE is REGISTRY/REPOSITORY without tag or digest, not ${image}`);
   if (digest && !/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${digest} is not a digest`);
   const [registry, ...repository] = image.toLowerCase().split("/");
   const lines = { registry, repository: repository.join("/"), ...(digest && { digest }) };

@@ -11,25 +11,23 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { parseArgs } from "node:util";
 import { buildChartArchive } from "./build-chart-archive.mjs";
 import { dryRunParts, imageRow } from "./release-dry-run.mjs";
 import { homebrewFormula, krewManifest } from "./release-manifests.mjs";
 import { manifestOf, packPackages, problemsOf, project, repositoryHome } from "./release-packages.mjs";
 
 const { name, version } = manifestOf(".");
-const [first, second, skip = ""] = process.argv.slice(2);
-if (first === "--check") {
-  const problems = problemsOf(second);
+const SKIPPABLE = ["binary", "deb"];
+const USAGE = "usage: node scripts/release-files.mjs FOLDER | --dry-run [--skip binary,deb] | --check TAG";
+const { folder: named, isDryRun, skipped, tag } = commandOf(process.argv.slice(2));
+if (tag !== undefined) {
+  const problems = problemsOf(tag);
   for (const problem of problems) console.error(problem);
   process.exit(problems.length === 0 ? 0 : 1);
 }
-const isDryRun = first === "--dry-run";
-if (first === undefined || (isDryRun && second !== undefined && second !== "--skip")) {
-  console.error("usage: node scripts/release-files.mjs FOLDER | --dry-run [--skip binary,deb] | --check TAG");
-  process.exit(2);
-}
 
-const folder = isDryRun ? mkdtempSync(path.join(tmpdir(), "sluice-release-")) : path.resolve(first);
+const folder = isDryRun ? mkdtempSync(path.join(tmpdir(), "sluice-release-")) : path.resolve(named);
 mkdirSync(folder, { recursive: true });
 const sumOf = (name) =>
   createHash("sha256")
@@ -38,7 +36,7 @@ const sumOf = (name) =>
 
 packPackages(folder);
 buildChartArchive(folder, process.env.IMAGE, process.env.DIGEST);
-const missing = isDryRun ? [...dryRunParts(folder, skip.split(",")), imageRow()] : [];
+const missing = isDryRun ? [...dryRunParts(folder, skipped), imageRow()] : [];
 const bill = JSON.parse(
   execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"], {
     cwd: project,
@@ -95,4 +93,28 @@ if (isDryRun) {
     ? `${process.env.IMAGE.toLowerCase()}${process.env.DIGEST ? `@${process.env.DIGEST}` : `:${version}`}`
     : "the chart's default, for IMAGE is not set";
   console.log(`\nThe chart's image: ${chart}`);
+}
+
+/** One of the three ways to call the script; anything else ends it with one line and exit code 2. */
+function commandOf(args) {
+  const refuse = (problem) => {
+    console.error(`${problem}; ${USAGE}`);
+    process.exit(2);
+  };
+  const options = { "dry-run": { type: "boolean" }, skip: { type: "string" }, check: { type: "string" } };
+  let values, positionals;
+  try {
+    ({ values, positionals } = parseArgs({ args, options, strict: true, allowPositionals: true }));
+  } catch (error) {
+    // Node's further sentences say how to pass a positional that looks like a flag.
+    return refuse(error.message.split(". ")[0]);
+  }
+  const { "dry-run": isDryRun = false, skip, check: tag } = values;
+  if (positionals.length + Number(isDryRun) + Number(tag !== undefined) !== 1)
+    refuse("one of FOLDER, --dry-run and --check is needed");
+  if (skip !== undefined && !isDryRun) refuse("--skip is for --dry-run");
+  const skipped = skip?.split(",") ?? [];
+  const unknown = skipped.find((part) => !SKIPPABLE.includes(part));
+  if (unknown !== undefined) refuse(`--skip takes ${SKIPPABLE.join(" and ")}, not ${unknown}`);
+  return { folder: positionals[0], isDryRun, skipped, tag };
 }

@@ -100,6 +100,20 @@ describe("the files of a release", () => {
     }
   });
 
+  it.each([
+    [[], "one of FOLDER, --dry-run and --check is needed"],
+    [["--dryrun"], "Unknown option '--dryrun'"],
+    [["somewhere", "--dry-run"], "one of FOLDER, --dry-run and --check is needed"],
+    [["somewhere", "--skip", "deb"], "--skip is for --dry-run"],
+    [["--dry-run", "--skip", "image"], "--skip takes binary and deb, not image"],
+    [["--check"], "Option '--check <value>' argument missing"],
+  ])("are not made for %j, which is refused in one line", (words, problem) => {
+    const { status, stderr } = spawnSync(process.execPath, [script, ...words], { encoding: "utf8" });
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^[^\n]+; usage: node scripts\/release-files\.mjs [^\n]+\n$/);
+    expect(stderr.startsWith(problem)).toBe(true);
+  });
+
   it("have a chart whose default is the released image, by digest where it is known", () => {
     const digest = `sha256:${"ab".repeat(32)}`;
     const chart = (env: Record<string, string>) => {
@@ -124,6 +138,13 @@ describe("the files of a release", () => {
     expect(chart({ IMAGE: "ghcr.io/Example/Sluice", DIGEST: digest })).toEqual({ ...named, digest });
     expect(chart({ DIGEST: digest })).toContain("a digest without an image");
     expect(chart({ IMAGE: "ghcr.io/a/b", DIGEST: "latest" })).toContain("latest is not a digest");
+    for (const image of ["sluice", "ghcr.io/a/b:v1", `ghcr.io/a/b@${digest}`, "ghcr.io/a b", "ghcr.io/a/"])
+      expect(chart({ IMAGE: image })).toContain(
+        `IMAGE is REGISTRY/REPOSITORY without tag or digest, not ${image}`,
+      );
+    expect(chart({ IMAGE: "registry.example:5000/a/b" })).toMatchObject({
+      registry: "registry.example:5000",
+    });
   });
 
   it("are listed with sizes and digests by a dry run, which names what is not made here and why", () => {
@@ -190,7 +211,8 @@ describe("the files of a release", () => {
 
   it("come from a workflow whose scripts are here, with as few rights as it needs", () => {
     const text = readFileSync(path.join(root, ".github/workflows/release.yaml"), "utf8");
-    const { permissions, jobs } = parse(text) as {
+    const { permissions, defaults, jobs } = parse(text) as {
+      defaults: object;
       permissions: object;
       jobs: Record<
         string,
@@ -198,6 +220,7 @@ describe("the files of a release", () => {
       >;
     };
     expect(permissions).toEqual({ contents: "read" });
+    expect(defaults, "pipefail").toEqual({ run: { shell: "bash" } });
     expect(jobs.npm).toMatchObject({
       needs: "test",
       permissions: { contents: "read", "id-token": "write" },

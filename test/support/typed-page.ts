@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
-import { sluiceCommand } from "./built-program.ts";
+import { sluiceFile } from "./built-program.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const BLOCK = /^```(sh|text)\n([\s\S]*?)^```$/gm;
+const SET_UP = /^```sh\n(npm ci\n[\s\S]*?)^```$/m;
 /** Past it the page's shell is ended, and fails. */
 const MOST_MS = 100_000;
 const BETWEEN = "=== the next block ===";
@@ -21,8 +22,8 @@ export interface TypedBlock {
 }
 
 /**
- * Types every `sh` block of a page into one shell, as a newcomer does: in an empty folder with an empty home, in which `deploy` is the checkout's. What the
- * shell started ends with it. A command that fails ends the shell, and the last block has its output.
+ * Types every `sh` block of a page into one shell, as a newcomer does: after the set-up of docs/README.md, with an empty home, in a folder that
+ * has what the pages use of a checkout. What the shell started ends with it. A command that fails ends the shell, and the last block has its output.
  */
 export async function typePage(page: string): Promise<{ status: number; blocks: readonly TypedBlock[] }> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-typed-"));
@@ -33,16 +34,14 @@ export async function typePage(page: string): Promise<{ status: number; blocks: 
       const [, next, lines = ""] = found[index + 1] ?? [];
       return [{ commands, expected: next === "text" ? lines.trimEnd().split("\n") : [] }];
     });
-    for (const name of ["bin", "home"]) mkdirSync(path.join(folder, name));
-    symlinkSync(path.join(root, "deploy"), path.join(folder, "deploy"));
-    const [file, args] = sluiceCommand();
-    const line = [file, ...args].map((word) => `'${word}'`).join(" ");
-    writeFileSync(path.join(folder, "bin/sluice"), `#!/bin/sh\nexec ${line} "$@"\n`);
-    chmodSync(path.join(folder, "bin/sluice"), 0o755);
+    mkdirSync(path.join(folder, "home"));
+    for (const name of ["deploy", "node_modules"])
+      symlinkSync(path.join(root, name), path.join(folder, name));
     const script = steps.map(({ commands }) => commands).join(`\necho '${BETWEEN}'\n`);
-    const shell = spawn("bash", ["-e", "-c", `trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n${script}`], {
+    const trap = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT";
+    const shell = spawn("bash", ["-e", "-c", `${trap}\n${setUp(folder)}\n${script}`], {
       cwd: folder,
-      env: { PATH: `${folder}/bin:${process.env.PATH}`, HOME: path.join(folder, "home") },
+      env: { PATH: process.env.PATH, HOME: path.join(folder, "home") },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });
@@ -65,6 +64,20 @@ export async function typePage(page: string): Promise<{ status: number; blocks: 
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * The block of docs/README.md that comes before every page. This checkout has had its `npm ci`, which would take minutes and the network; a
+ * single binary stands before what it installed.
+ */
+function setUp(folder: string): string {
+  const [, block] = SET_UP.exec(readFileSync(path.join(root, "docs/README.md"), "utf8")) ?? [];
+  if (block === undefined) throw new Error("docs/README.md has no block that begins with npm ci");
+  const [, ...lines] = block.split("\n");
+  if (process.env.SLUICE_BINARY === undefined) return lines.join("\n");
+  mkdirSync(path.join(folder, "bin"));
+  symlinkSync(sluiceFile(), path.join(folder, "bin/sluice"));
+  return [...lines, `export PATH="${folder}/bin:$PATH"`].join("\n");
 }
 
 /** Also programs that outlive the one that started them, as a successor of a gateway does. */
