@@ -31,10 +31,21 @@ export function unlimitedTimesOf({
 
 /**
  * Decides by the URL, like kube-apiserver's long-running check: `watch=true`, `follow=true`, and paths
- * below a version's `/watch/`.
+ * below a version's `/watch/`. A view of a session lasts as long as the session.
  */
 export function isLongRunning(url: string): boolean {
-  return /[?&](watch|follow)=(true|1)(&|$)/.test(url) || /^\/apis?\/[^?]*\/watch\//.test(url);
+  return (
+    /[?&](watch|follow)=(true|1)(&|$)/.test(url) ||
+    /^\/apis?\/[^?]*\/watch\//.test(url) ||
+    isOutputPath(url.split("?", 1)[0] as string)
+  );
+}
+
+const OUTPUT_PATH = /^\/apis\/sluice\.dev\/[^/]+\/namespaces\/[^/]+\/streamingsessions\/[^/]+\/output\/?$/;
+
+/** True for the path of a session's output. */
+export function isOutputPath(path: string): boolean {
+  return OUTPUT_PATH.test(path);
 }
 
 const SILENT_SUBRESOURCE =

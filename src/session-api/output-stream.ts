@@ -6,70 +6,132 @@ export const MAX_UNANSWERED_MS = 10_000;
 const AGAIN_MS = 500;
 /** The text of the last event of a view that saw its session's end. */
 export const SESSION_OVER = "the session is over";
-/** How often a viewer is authorized again. */
-const REAUTHORIZE_MS = 30_000;
+const VIEW_LOST = "the view was lost";
+const REVOKED = "you may no longer view this session";
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
 interface ViewParts {
   /** What followed, for this viewer. */
   read(after: number): Promise<OutputAnswer>;
-  /** Whether the viewer may still see it. */
-  isAllowed(): Promise<boolean>;
+  /** Calls `end` when the viewer may no longer see it, until the returned function is called. */
+  follow(end: () => void): () => void;
 }
 
-/** A session's output as asciicast v3, line by line, until the session ends. Reads as fast as its client does. */
-export async function* outputStream(
-  { metadata, spec }: StreamingSession,
+/**
+ * A session's output as asciicast v3, line by line, until the session ends. Reads as fast as its
+ * client does. `return` ends it at once, also while it waits for output.
+ */
+export function outputStream(
+  session: StreamingSession,
   first: OutputPage,
-  { read, isAllowed }: ViewParts,
-): AsyncGenerator<Uint8Array, void> {
-  let lastMs = first.events[0]?.[0] ?? Date.now();
-  const line = (atMs: number, code: string, text: string): string => {
-    const seconds = Math.max(0, Math.round(atMs - lastMs)) / 1_000;
-    lastMs = Math.max(lastMs, atMs);
-    return `${JSON.stringify([seconds, code, text])}\n`;
+  parts: ViewParts,
+): AsyncIterableIterator<Uint8Array, undefined> {
+  const left = new AbortController();
+  const lines = linesOf(session, first, parts, left.signal);
+  return {
+    next: () => lines.next(),
+    // A generator's own return would wait for output.
+    return: () => {
+      left.abort();
+      return lines.return(undefined);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
   };
-  const title = [metadata.namespace, spec.pod, spec.container].join("/");
-  const [size] = first.events.filter(([, code]) => code === "r");
-  const header = {
-    version: 3,
-    term: size === undefined ? DEFAULT_SIZE : sizeOf(size),
-    timestamp: Math.floor(lastMs / 1_000),
-    title: `${title} by ${spec.user.username}`,
-  };
-  yield encoded(`${JSON.stringify(header)}\n`);
-  let after = first.from;
-  let silentSinceMs: number | undefined;
-  let allowedMs = performance.now();
-  for (let page: OutputAnswer = first; ; page = await read(after)) {
-    if (typeof page === "string") {
+}
+
+async function* linesOf(
+  session: StreamingSession,
+  first: OutputPage,
+  { read, follow }: ViewParts,
+  left: AbortSignal,
+): AsyncGenerator<Uint8Array, undefined> {
+  const over = new AbortController();
+  const unfollow = follow(() => over.abort());
+  const ended = AbortSignal.any([left, over.signal]);
+  const cast = new CastLines(session, first);
+  try {
+    yield cast.header;
+    let after = first.from;
+    let silentSinceMs: number | undefined;
+    for (let page: OutputAnswer | undefined = first; ; page = await unlessAborted(() => read(after), ended)) {
+      if (left.aborted) return;
+      if (page === undefined || over.signal.aborted) return yield cast.mark(REVOKED);
+      if (typeof page !== "string") {
+        silentSinceMs = undefined;
+        const lines = cast.page(page, after);
+        if (lines !== undefined) yield lines;
+        if (page.isOver) return yield cast.mark(SESSION_OVER);
+        after = page.next;
+        continue;
+      }
       silentSinceMs ??= performance.now();
-      const isLost = page !== "unreachable" || performance.now() - silentSinceMs > MAX_UNANSWERED_MS;
-      if (isLost) return yield encoded(line(Date.now(), "m", endOf(page)));
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-      continue;
+      if (page !== "unreachable") return yield cast.mark(page === "unknown" ? SESSION_OVER : VIEW_LOST);
+      if (performance.now() - silentSinceMs > MAX_UNANSWERED_MS)
+        return yield cast.mark("the session's process does not answer");
+      await unlessAborted(() => new Promise((resolve) => setTimeout(resolve, AGAIN_MS)), ended);
     }
-    silentSinceMs = undefined;
-    const { from, next, events, isOver } = page;
-    const missed = from > after ? [line(events[0]?.[0] ?? lastMs, "m", "output is missing here")] : [];
-    const lines = events.map(([atMs, code, text]) => line(atMs, code, text));
-    if (missed.length + lines.length > 0) yield encoded([...missed, ...lines].join(""));
-    if (isOver) return yield encoded(line(Date.now(), "m", SESSION_OVER));
-    after = next;
-    if (performance.now() - allowedMs < REAUTHORIZE_MS) continue;
-    if (!(await isAllowed()))
-      return yield encoded(line(Date.now(), "m", "you may no longer view this session"));
-    allowedMs = performance.now();
+  } finally {
+    unfollow();
+  }
+}
+
+/** Undefined once the signal has aborted, however long the rest takes. */
+async function unlessAborted<T>(wait: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  if (signal.aborted) return undefined;
+  let stop = (): void => {};
+  const aborted = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined);
+  });
+  signal.addEventListener("abort", stop);
+  try {
+    return await Promise.race([wait(), aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** The lines of an asciicast, each with the time since the one before. */
+class CastLines {
+  readonly header: Uint8Array;
+  #lastMs: number;
+
+  constructor({ metadata, spec }: StreamingSession, first: OutputPage) {
+    this.#lastMs = first.events[0]?.[0] ?? Date.now();
+    const title = [metadata.namespace, spec.pod, spec.container].join("/");
+    const [size] = first.events.filter(([, code]) => code === "r");
+    const header = {
+      version: 3,
+      term: size === undefined ? DEFAULT_SIZE : sizeOf(size),
+      timestamp: Math.floor(this.#lastMs / 1_000),
+      title: `${title} by ${spec.user.username}`,
+    };
+    this.header = encoded(`${JSON.stringify(header)}\n`);
+  }
+
+  /** The page's events, behind a mark if there is a gap between `after` and it; undefined without any. */
+  page({ from, events }: OutputPage, after: number): Uint8Array | undefined {
+    const isMissing = from > after;
+    if (!isMissing && events.length === 0) return undefined;
+    const mark = isMissing ? this.#line(events[0]?.[0] ?? this.#lastMs, "m", "output is missing here") : "";
+    return encoded(mark + events.map((event) => this.#line(...event)).join(""));
+  }
+
+  mark(text: string): Uint8Array {
+    return encoded(this.#line(Date.now(), "m", text));
+  }
+
+  #line(atMs: number, code: string, text: string): string {
+    const seconds = Math.max(0, Math.round(atMs - this.#lastMs)) / 1_000;
+    this.#lastMs = Math.max(this.#lastMs, atMs);
+    return `${JSON.stringify([seconds, code, text])}\n`;
   }
 }
 
 function sizeOf([, , text]: OutputEvent): typeof DEFAULT_SIZE {
   const [cols = 0, rows = 0] = text.split("x").map(Number);
   return { cols, rows };
-}
-
-function endOf(answer: Exclude<OutputAnswer, OutputPage>): string {
-  return answer === "unreachable" ? "the session's process does not answer" : SESSION_OVER;
 }
 
 function encoded(text: string): Uint8Array {

@@ -48,8 +48,8 @@ export interface SessionsApiRequest {
   readonly body: unknown;
   /** The Range header; empty if absent. */
   readonly range: string;
-  /** Asks again whether the user may do this. */
-  isAllowed(): Promise<boolean>;
+  /** Calls `end` once the user may no longer do this, until the returned function is called. */
+  follow(end: () => void): () => void;
 }
 
 interface SessionsPath {
@@ -66,11 +66,6 @@ const RESOURCE = qualifiedNameOf(STREAMING_SESSIONS);
 /** True for the paths that this API answers. */
 export function isSessionsPath(path: string): boolean {
   return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`);
-}
-
-/** True for a viewer's request, which lasts as long as its session. */
-export function isOutputPath(path: string): boolean {
-  return isSessionsPath(path) && path.includes(`/${STREAMING_SESSIONS.name}/`) && path.endsWith("/output");
 }
 
 /** Answers the API group of sessions: discovery, list, watch, get, and delete, which ends a session. */
@@ -149,18 +144,18 @@ export class SessionsApi {
   }
 
   /** What a viewer sees, as asciicast v3. */
-  async #output(path: SessionsPath, { isAllowed }: SessionsApiRequest): Promise<ApiAnswer> {
+  async #output(path: SessionsPath, { follow }: SessionsApiRequest): Promise<ApiAnswer> {
     const session = await this.#require(path);
     const { name } = session.metadata;
     const viewer = randomUUID();
     const read = (after: number): Promise<OutputAnswer> => this.#sessions.output({ id: name, viewer, after });
     const first = await read(-1);
-    if (first === "unknown") throw unknown(name);
+    if (first === "unknown" || first === "gone") throw unknown(name);
     if (first === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
     if (first === "too-many") throw WIRE_ERRORS["too-many-viewers"].streaming({ name });
     if (first === "no-output") throw WIRE_ERRORS["session-undecoded"].streaming({ name });
     const headers = { ...NEVER_CACHED, "Content-Type": "application/x-asciicast" };
-    return { status: 200, headers, body: outputStream(session, first, { read, isAllowed }) };
+    return { status: 200, headers, body: outputStream(session, first, { read, follow }) };
   }
 
   async #require({ namespace = "", name = "" }: SessionsPath) {

@@ -37,8 +37,13 @@ export interface OutputPage {
   readonly isOver: boolean;
 }
 
-/** `no-output`: a port-forward, or a session whose bytes are not decoded. `unreachable`: its process does not answer. */
-export type OutputAnswer = OutputPage | "unknown" | "unreachable" | "too-many" | "no-output";
+const REFUSALS = ["unknown", "gone", "unreachable", "too-many", "no-output"] as const;
+
+/**
+ * `unknown`: its process does not run it. `gone`: no replica has its process. `unreachable`: its
+ * process does not answer. `no-output`: a port-forward, or a session whose bytes are not decoded.
+ */
+export type OutputAnswer = OutputPage | (typeof REFUSALS)[number];
 
 /**
  * The output of this process's sessions. Each viewer asks for what followed what it has. A session is
@@ -110,7 +115,7 @@ class ViewedSession implements SessionObserver {
   #head = 0;
   #kept = 0;
   #isOver = false;
-  #wake: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
 
   onData(stream: SessionStream, from: Side, part: Uint8Array): undefined {
     if (stream === RESIZE) {
@@ -129,12 +134,15 @@ class ViewedSession implements SessionObserver {
   /** Waits for a while if nothing followed. */
   async pageAfter(after: number): Promise<OutputPage> {
     if (after >= this.#next && !this.#isOver) {
-      let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
-        this.#wake.push(resolve);
-        timer = setTimeout(resolve, OUTPUT_WAIT_MS);
+        const wake = (): void => {
+          clearTimeout(timer);
+          this.#waiting.delete(wake);
+          resolve();
+        };
+        const timer = setTimeout(wake, OUTPUT_WAIT_MS);
+        this.#waiting.add(wake);
       });
-      clearTimeout(timer);
     }
     const from = Math.min(Math.max(after, this.#from), this.#next);
     const events: OutputEvent[] = [];
@@ -169,15 +177,14 @@ class ViewedSession implements SessionObserver {
   }
 
   #wakeAll(): void {
-    for (const wake of this.#wake.splice(0)) wake();
+    for (const wake of this.#waiting) wake();
   }
 }
 
-const REFUSALS: ReadonlySet<unknown> = new Set(["unknown", "unreachable", "too-many", "no-output"]);
-
 /** Another process's answer. Throws TypeError for any other value. */
 export function readOutputAnswer(value: unknown): OutputAnswer {
-  if (REFUSALS.has(value)) return value as OutputAnswer;
+  const refusal = REFUSALS.find((each) => each === value);
+  if (refusal !== undefined) return refusal;
   const { from, next, events, isOver } = (value ?? {}) as Partial<OutputPage>;
   const isPage = typeof from === "number" && typeof next === "number" && Array.isArray(events);
   if (!isPage || !events.every(isEvent)) throw new TypeError("the answer is not a page of output");

@@ -5,12 +5,13 @@ import { requirePermission } from "../../access/authz/require-permission.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../../access/policy/require-policy.ts";
 import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
+import { isOutputPath } from "../../listeners/exchange-times.ts";
 import { readJson } from "../../listeners/request-body.ts";
-import { isOutputPath, isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
+import { isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
-import { identify } from "./admit-streaming.ts";
+import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
 import { recordAnswer, sendAnswer } from "./send-answer.ts";
@@ -62,11 +63,14 @@ async function answerSessions(
   if (reason !== "") trail?.annotate("sluice.dev/reason", reason);
   const accept = headerValue(headers, "accept") ?? "";
   const range = headerValue(headers, "range") ?? "";
-  const standing = new SessionStanding(user, gateway.authorizer, (current, authorizer) =>
-    requirePermission(authorizer, { ...attributes, user: current }),
-  );
-  const isAllowed = async (): Promise<boolean> => (await standing.check()).result !== "refused";
-  const asked = { method, path, query, accept, userName, reason, body, range, isAllowed };
+  const requireRequester = requesterCheckOf(incoming, user, gateway);
+  const standing = new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {
+    await requireRequester(current, authorizer);
+    await requirePermission(authorizer, { ...attributes, user: current });
+  });
+  const follow = (cut: () => void): (() => void) =>
+    gateway.reauthorizer?.follow({ cut }, standing) ?? (() => {});
+  const asked = { method, path, query, accept, userName, reason, body, range, follow };
   return await api.answer(asked);
 }
 

@@ -39,6 +39,7 @@ beforeAll(async () => {
     configuration: {
       authorization: { mode: ["RBAC"] },
       audit: { log: { path: "audit.log" } },
+      sessions: { reauthorizeInterval: "1s" },
     },
   });
 });
@@ -241,6 +242,46 @@ describe("a viewer", () => {
     });
     await eventually("no viewer is left", async () => (await metric()) === 0);
     await leave([]);
+  });
+
+  it("that leaves a silent session makes room for others", async () => {
+    const clients = await execs(1);
+    const [name = ""] = namesOf((await ask(IN_DEFAULT)).body);
+    const url = `${gateway.apiServerUrl}${IN_DEFAULT}/${name}/output`;
+    const headers = { Authorization: "Bearer viewer-token" };
+    const leaving = new AbortController();
+    const viewers = Array.from({ length: 10 }, () => fetch(url, { headers, signal: leaving.signal }));
+    expect((await Promise.all(viewers)).map(({ status }) => status)).toEqual(new Array(10).fill(200));
+    expect((await fetch(url, { headers })).status).toBe(429);
+    leaving.abort();
+    const metric = async () => (await gateway.readMetrics()).get("sluice_session_viewers");
+    await eventually("no viewer is left", async () => (await metric()) === 0);
+    const next = new AbortController();
+    expect((await fetch(url, { headers, signal: next.signal })).status).toBe(200);
+    next.abort();
+    await leave(clients);
+  });
+
+  it("without the right any more sees nothing more", async () => {
+    const clients = await execs(1);
+    const [name = ""] = namesOf((await ask(IN_DEFAULT)).body);
+    const url = `${gateway.apiServerUrl}${IN_DEFAULT}/${name}/output`;
+    const view = await fetch(url, { headers: { Authorization: "Bearer viewer-token" } });
+    const whole = gateway.files.read("cluster.json");
+    const list = JSON.parse(whole) as { items: { kind: string; metadata: { name: string } }[] };
+    const items = list.items.filter(
+      ({ kind, metadata }) => kind !== "ClusterRoleBinding" || metadata.name !== "viewer",
+    );
+    expect(items).toHaveLength(list.items.length - 1);
+    gateway.files.write("cluster.json", JSON.stringify({ ...list, items }));
+    await gateway.reload();
+    const lines = (await view.text()).trim().split("\n");
+    expect(lines.at(-1)).toContain('"m","you may no longer view this session"');
+    const metrics = await gateway.readMetrics();
+    expect(metrics.get('sluice_session_reauthorizations_total{result="refused"}')).toBe(1);
+    gateway.files.write("cluster.json", whole);
+    await gateway.reload();
+    await leave(clients);
   });
 
   it("needs the right to see output, and a session that has some", async () => {

@@ -21,7 +21,9 @@ const pageOf = (from: number, events: OutputPage["events"], isOver = false): Out
   isOver,
 });
 
-async function linesOf(first: OutputPage, answers: OutputAnswer[], isAllowed = async () => true) {
+const noEnd = () => () => {};
+
+async function linesOf(first: OutputPage, answers: OutputAnswer[]) {
   const asked: number[] = [];
   const read = async (after: number): Promise<OutputAnswer> => {
     asked.push(after);
@@ -29,7 +31,7 @@ async function linesOf(first: OutputPage, answers: OutputAnswer[], isAllowed = a
   };
   const lines: unknown[] = [];
   const reading = (async () => {
-    for await (const part of outputStream(SESSION, first, { read, isAllowed })) {
+    for await (const part of outputStream(SESSION, first, { read, follow: noEnd })) {
       const texts = Buffer.from(part).toString().trimEnd().split("\n");
       lines.push(...texts.map((text) => JSON.parse(text) as unknown));
     }
@@ -77,28 +79,53 @@ it("goes on behind a pause of the session's process, and ends if it gives no ans
   ]);
 });
 
-it("ends with the session", async () => {
-  const { lines } = await linesOf(pageOf(1, []), ["unknown"]);
-  expect(lines.at(-1)).toEqual([0, "m", "the session is over"]);
+it.each([
+  ["unknown", "the session is over"],
+  ["gone", "the view was lost"],
+  ["too-many", "the view was lost"],
+  ["no-output", "the view was lost"],
+] as const)("after the answer %s its last event is: %s", async (answer, last) => {
+  const { lines } = await linesOf(pageOf(1, []), [answer]);
+  expect(lines.at(-1)).toEqual([0, "m", last]);
 });
 
-it("ends when the viewer may no longer see it", async () => {
-  let asked = 0;
-  const endless = Array.from({ length: 200 }, () => pageOf(1, []));
-  const read = async (): Promise<OutputAnswer> => {
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    return endless.pop() ?? "unknown";
-  };
-  const isAllowed = async (): Promise<boolean> => {
-    asked += 1;
-    return false;
-  };
-  let last = "";
-  const reading = (async () => {
-    for await (const part of outputStream(SESSION, pageOf(1, []), { read, isAllowed }))
-      last = String(Buffer.from(part));
-  })();
-  await vi.advanceTimersByTimeAsync(31_000);
-  await reading;
-  expect([asked, last.includes("you may no longer view this session")]).toEqual([1, true]);
+/** A view of a session that prints nothing, and its readers. */
+function silentView() {
+  const reads: (() => void)[] = [];
+  const followers = new Set<() => void>();
+  const view = outputStream(SESSION, pageOf(1, []), {
+    read: () =>
+      new Promise((resolve) => {
+        reads.push(() => resolve(pageOf(1, [])));
+      }),
+    follow: (end) => {
+      followers.add(end);
+      return () => followers.delete(end);
+    },
+  });
+  return { view, reads, followers };
+}
+
+it("is released as soon as its viewer leaves, though the session is silent", async () => {
+  const { view, reads, followers } = silentView();
+  await view.next();
+  const next = view.next();
+  await vi.advanceTimersByTimeAsync(0);
+  expect([reads.length, followers.size]).toEqual([1, 1]);
+  await view.return?.();
+  expect([await next, followers.size]).toEqual([{ done: true, value: undefined }, 0]);
+  reads[0]?.();
+  await vi.advanceTimersByTimeAsync(MAX_UNANSWERED_MS);
+  expect([reads.length, vi.getTimerCount()]).toEqual([1, 0]);
+});
+
+it("ends at once when the viewer may no longer see it", async () => {
+  const { view, followers } = silentView();
+  await view.next();
+  const next = view.next();
+  await vi.advanceTimersByTimeAsync(0);
+  for (const end of followers) end();
+  const { value } = await next;
+  expect(JSON.parse(String(value))).toEqual([0, "m", "you may no longer view this session"]);
+  expect([await view.next(), followers.size]).toEqual([{ done: true, value: undefined }, 0]);
 });
