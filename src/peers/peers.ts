@@ -51,7 +51,7 @@ export class Peers implements SessionPeers {
   }
 
   startRelay(replica: string): OwnerRelay | undefined {
-    const { maxRelays, responseMs, onRelay } = this.#options;
+    const { client, maxRelays, responseMs, onRelay } = this.#options;
     if (this.#relays >= maxRelays) {
       onRelay("too-many");
       return undefined;
@@ -65,7 +65,7 @@ export class Peers implements SessionPeers {
     };
     const connect = async (options: DialOptions): Promise<Socket> => {
       try {
-        const socket = await this.#connectTo(replica, options);
+        const socket = await this.#ask(replica, (peer) => client.connect(peer, options));
         socket.once("close", end);
         onRelay("connected");
         return socket;
@@ -105,49 +105,39 @@ export class Peers implements SessionPeers {
 
   /** Undefined if the replica with this id has no such session, or does not answer. Never rejects. */
   async sessionFacts(replica: string, id: string): Promise<SessionFacts | undefined> {
-    try {
-      return await this.#options.client.sessionFacts(await this.#find(replica), id);
-    } catch {
-      return undefined;
-    }
+    const { client } = this.#options;
+    return await this.#ask(replica, (peer) => client.sessionFacts(peer, id)).catch(() => undefined);
   }
 
   /** Of a session of the replica with this id. Never rejects. */
   async sessionOutput(replica: string, read: OutputRead): Promise<OutputAnswer> {
-    try {
-      return await this.#options.client.sessionOutput(await this.#find(replica), read);
-    } catch (error) {
-      return error instanceof OwnerGoneError ? "unknown" : "unreachable";
-    }
+    const { client } = this.#options;
+    return await this.#ask(replica, (peer) => client.sessionOutput(peer, read)).catch((error: unknown) =>
+      error instanceof OwnerGoneError ? "gone" : "unreachable",
+    );
   }
 
   /** Ends a session of the replica with this id. Never rejects. */
   async endSession(replica: string, request: EndRequest): Promise<EndResult> {
-    try {
-      const peer = await this.#find(replica);
-      return await this.#options.client.endSession(peer, request).catch((error: unknown) => {
-        throw this.#isGone(replica, error) ? new OwnerGoneError("the replica is gone") : error;
-      });
-    } catch (error) {
-      return error instanceof OwnerGoneError ? "unknown" : "unreachable";
-    }
+    const { client } = this.#options;
+    return await this.#ask(replica, (peer) => client.endSession(peer, request)).catch((error: unknown) =>
+      error instanceof OwnerGoneError ? "unknown" : "unreachable",
+    );
   }
 
-  async #connectTo(replica: string, options: DialOptions): Promise<Socket> {
+  /**
+   * Throws OwnerGoneError if no replica has this id, or nothing listens at its known address any more:
+   * the next one looks for it again.
+   */
+  async #ask<T>(replica: string, ask: (peer: PeerAddress) => Promise<T>): Promise<T> {
     const peer = await this.#find(replica);
     try {
-      return await this.#options.client.connect(peer, options);
+      return await ask(peer);
     } catch (error) {
-      if (!this.#isGone(replica, error)) throw error;
+      if (!isRefused(error)) throw error;
+      this.#addressOf.delete(replica);
       throw new OwnerGoneError(`the replica at ${peer.name} is gone`, { cause: error });
     }
-  }
-
-  /** True if nothing listens at its known address any more: the next one looks for it again. */
-  #isGone(replica: string, error: unknown): boolean {
-    const isGone = isRefused(error);
-    if (isGone) this.#addressOf.delete(replica);
-    return isGone;
   }
 
   /**
