@@ -55,13 +55,17 @@ export interface MissingSessions {
   readonly problem: string;
 }
 
+/** Processes that a Warning names. Past it the rest is counted. */
+const MAX_NAMED_MISSING = 16;
+
 /** The Warning header of a list; undefined if it is complete. */
 export function partialWarningOf(partial: SessionLists["partial"]): string | undefined {
   if (partial.length === 0) return undefined;
-  const silent = partial.map(({ replica, worker }) => {
+  const silent = partial.slice(0, MAX_NAMED_MISSING).map(({ replica, worker }) => {
     const names = [worker === undefined ? "" : `worker ${worker}`, replica ? `replica ${replica}` : ""];
     return names.filter((name) => name !== "").join(" of ");
   });
+  if (partial.length > silent.length) silent.push(`and ${partial.length - silent.length} more`);
   return `299 - ${JSON.stringify(`the list may be incomplete: no answer from ${silent.join(", ")}`)}`;
 }
 

@@ -70,23 +70,67 @@ export function readHello(value: unknown): PeerHello {
   return { replica, protocols: protocols as number[], version: typeof version === "string" ? version : "" };
 }
 
-/** The same for a list of sessions. */
+/** The same for a list of sessions, without entries that are none. */
 export function readPeerSessions(value: unknown): PeerSessions {
   const hello = readHello(value);
   const { sessions, next, partial } = value as Readonly<Record<string, unknown>>;
-  const isList =
-    Array.isArray(sessions) && sessions.every((each) => typeof each === "object" && each !== null);
-  if (!isList) throw new Error("the answer has no list of sessions");
+  if (!Array.isArray(sessions)) throw new Error("the answer has no list of sessions");
   return {
     ...hello,
-    sessions: sessions as AdminSession[],
-    partial: Array.isArray(partial) ? partial.flatMap(readMissing) : [],
+    sessions: sessions.filter(isSession),
+    partial: Array.isArray(partial) ? readMissing(partial) : [],
     next: typeof next === "string" ? next : undefined,
   };
 }
 
-function readMissing(value: unknown): MissingSessions[] {
-  const { worker, problem } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  if (typeof worker !== "number") return [];
-  return [{ worker, problem: typeof problem === "string" ? problem : "" }];
+const TEXTS = ["id", "subresource", "namespace", "pod", "node", "user"];
+const OPTIONAL = {
+  requestedBy: "string",
+  container: "string",
+  protocol: "string",
+  tty: "boolean",
+  stdin: "boolean",
+};
+
+function isSession(value: unknown): value is AdminSession {
+  const session = fieldsOf(value);
+  const { plan, client, startedAt, downstreamBytes, upstreamBytes } = session;
+  return (
+    areTexts(session, TEXTS) &&
+    areTexts(fieldsOf(plan), ["kind", "reason"]) &&
+    (client === undefined || areTexts(fieldsOf(client), ["address", "agent"])) &&
+    Object.entries(OPTIONAL).every(([name, type]) => ["undefined", type].includes(typeof session[name])) &&
+    typeof startedAt === "string" &&
+    !Number.isNaN(Date.parse(startedAt)) &&
+    Number.isFinite(downstreamBytes) &&
+    Number.isFinite(upstreamBytes)
+  );
+}
+
+function areTexts(fields: Readonly<Record<string, unknown>>, names: readonly string[]): boolean {
+  return names.every((name) => typeof fields[name] === "string");
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** Workers of a replica that may be missing in its list. Past it an index is ignored. */
+const MAX_PEER_WORKERS = 1_024;
+/** Characters of a peer's text about one. Past it the text is cut. */
+const MAX_PEER_PROBLEM = 256;
+
+/** One for each worker. */
+function readMissing(values: readonly unknown[]): MissingSessions[] {
+  const found = new Map<number, MissingSessions>();
+  for (const value of values) {
+    const { worker, problem } = fieldsOf(value);
+    if (typeof worker !== "number" || !Number.isInteger(worker) || worker < 0 || worker >= MAX_PEER_WORKERS)
+      continue;
+    found.set(worker, {
+      worker,
+      problem: typeof problem === "string" ? problem.slice(0, MAX_PEER_PROBLEM) : "",
+    });
+  }
+  return [...found.values()];
 }

@@ -19,7 +19,7 @@ import {
   readEndRequest,
 } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
-import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
+import { type OutputAnswer, type OutputRead, readOutputRead } from "../sessions/session-outputs.ts";
 import {
   AFTER_HEADER,
   HELLO_PATH,
@@ -226,10 +226,10 @@ async function answer(
     return sendJson(response, { ...hello, facts: await sessions.factsInReplica(asked) });
   const viewed = method === "GET" ? sessionIn(url, "output") : undefined;
   if (viewed !== undefined) {
-    const viewer = String(headers[VIEWER_HEADER.toLowerCase()] ?? "");
-    const after = Number(headers[AFTER_HEADER.toLowerCase()] ?? -1);
-    const output = await sessions.outputInReplica({ id: viewed, viewer, after });
-    return sendJson(response, { ...hello, output });
+    const [viewer, after] = [headers[VIEWER_HEADER.toLowerCase()], headers[AFTER_HEADER.toLowerCase()]];
+    const read = readOutputRead(viewed, viewer, after);
+    if (read === undefined) return void response.writeHead(400).end();
+    return sendJson(response, { ...hello, output: await sessions.outputInReplica(read) });
   }
   const ended = method === "POST" ? sessionIn(url, "end") : undefined;
   if (ended === undefined) return void response.writeHead(404).end();

@@ -6,6 +6,7 @@ import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
 import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
+import { replicaOfSession } from "../sessions/session-id.ts";
 import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
@@ -90,7 +91,10 @@ export class Peers implements SessionPeers {
         const { replica, sessions, partial: missing } = await client.sessions(peer);
         if (replica !== id) {
           partial.push(...missing.map((each) => ({ ...each, replica: peer.name })));
-          return sessions.map((session) => ({ ...session, replica: peer.name }));
+          // An id names its replica, which alone can end the session.
+          return sessions
+            .filter((session) => replicaOfSession(session.id) === replica)
+            .map((session) => ({ ...session, replica: peer.name }));
         }
         // A name may lead to another replica the next time.
         if (isIP(peer.host) !== 0) this.#ownAddress = peer.name;

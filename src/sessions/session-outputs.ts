@@ -186,13 +186,33 @@ export function readOutputAnswer(value: unknown): OutputAnswer {
   const refusal = REFUSALS.find((each) => each === value);
   if (refusal !== undefined) return refusal;
   const { from, next, events, isOver } = (value ?? {}) as Partial<OutputPage>;
-  const isPage = typeof from === "number" && typeof next === "number" && Array.isArray(events);
-  if (!isPage || !events.every(isEvent)) throw new TypeError("the answer is not a page of output");
+  if (!Array.isArray(events) || !events.every(isEvent) || !isNumber(from) || !isNumber(next) || next < from)
+    throw new TypeError("the answer is not a page of output");
+  // More numbers than events would make the viewer skip what is still to come.
+  if (next > from + events.length) throw new TypeError("the answer is not a page of output");
   return { from, next, events, isOver: isOver === true };
 }
+
+/** Of an event. -1: before the first. */
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= -1;
+}
+
+const SIZE = /^[0-9]{1,5}x[0-9]{1,5}$/;
 
 function isEvent(value: unknown): value is OutputEvent {
   if (!Array.isArray(value)) return false;
   const [atMs, code, text] = value;
-  return typeof atMs === "number" && (code === "o" || code === "r") && typeof text === "string";
+  if (!Number.isFinite(atMs) || typeof text !== "string") return false;
+  return code === "o" || (code === "r" && SIZE.test(text));
+}
+
+/** Characters of a viewer's name. Past it a replica's request is refused. */
+const MAX_VIEWER_NAME = 64;
+
+/** Another process's question; undefined for any other. */
+export function readOutputRead(id: string, viewer: unknown, after: unknown): OutputRead | undefined {
+  const isRead = typeof viewer === "string" && viewer.length > 0 && viewer.length <= MAX_VIEWER_NAME;
+  const number = Number(after ?? -1);
+  return isRead && isNumber(number) ? { id, viewer, after: number } : undefined;
 }

@@ -242,8 +242,8 @@ it("an older release, which asks for no page, has all sessions", async () => {
 it.each([
   [
     "hold more sessions than a page may",
-    60 * PEER_PAGE_SESSIONS,
-    2,
+    15 * PEER_PAGE_SESSIONS,
+    7,
     `more than ${MAX_PEER_SESSIONS} sessions`,
   ],
   ["do not end", 1, MAX_PEER_PAGES, `more than ${MAX_PEER_PAGES} pages`],
@@ -252,7 +252,7 @@ it.each([
   let pages = 0;
   const server = createServer({ cert, key }, (_, response) => {
     pages += 1;
-    const sessions = Array.from({ length }, () => ({}));
+    const sessions = Array.from({ length }, () => ({ ...sessionOf(1), pod: "" }));
     response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), sessions, next: String(pages).padStart(3, "0") }));
   });
   const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });

@@ -14,6 +14,7 @@ import {
   OUTPUT_WAIT_MS,
   type OutputPage,
   readOutputAnswer,
+  readOutputRead,
   SessionOutputs,
 } from "../../../src/sessions/session-outputs.ts";
 import type { RunningSession } from "../../../src/sessions/sessions.ts";
@@ -188,9 +189,32 @@ describe("a viewed session", () => {
 
 it.each([
   undefined,
+  null,
   {},
-  { from: 1, next: 2, events: [[1, "x", "y"]] },
+  [],
   "other",
+  { from: 1, next: 2, events: [[1, "x", "y"]], isOver: false },
+  { from: 1, next: 2, events: [null], isOver: false },
+  { from: 1, next: 2, events: [[Number.POSITIVE_INFINITY, "o", "y"]] },
+  { from: 1, next: 2, events: [[1, "r", "wide"]] },
+  { from: 1.5, next: 2, events: [[1, "o", "y"]] },
+  { from: 2, next: 1, events: [] },
+  { from: 1, next: 9, events: [[1, "o", "y"]] },
+  { from: 1, next: 2 ** 60, events: [[1, "o", "y"]] },
+  { from: 1, next: 2, events: { length: 1 } },
 ])("%j is no answer of another process", (value) => {
   expect(() => readOutputAnswer(value)).toThrow("the answer is not a page of output");
+});
+
+it.each([
+  ["v", "7", 7],
+  ["v", undefined, -1],
+  ["", "7", undefined],
+  ["x".repeat(65), "7", undefined],
+  [["v"], "7", undefined],
+  ["v", "-2", undefined],
+  ["v", "many", undefined],
+  ["v", "1e999", undefined],
+])("a viewer %j that has %j is asked for behind %j", (viewer, after, number) => {
+  expect(readOutputRead("id", viewer, after)?.after).toBe(number);
 });
