@@ -1,3 +1,4 @@
+import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { MalformedAnswerError } from "./api-error.ts";
 
 /**
@@ -20,25 +21,9 @@ export async function* eventLines(
   chunks: AsyncIterable<Buffer>,
   maxEventBytes = MAX_EVENT_BYTES,
 ): AsyncGenerator<WatchEvent, void> {
-  let started: Buffer[] = [];
-  let startedBytes = 0;
-  for await (const chunk of chunks) {
-    let from = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const rest = chunk.subarray(from, end);
-      const line = started.length === 0 ? rest : Buffer.concat([...started, rest]);
-      started = [];
-      startedBytes = 0;
-      from = end + 1;
-      if (line.byteLength > 0) yield parsedEvent(line);
-    }
-    if (from === chunk.byteLength) continue;
-    started.push(chunk.subarray(from));
-    startedBytes += chunk.byteLength - from;
-    if (startedBytes > maxEventBytes)
-      throw new MalformedAnswerError(`an event has more than ${maxEventBytes} bytes`);
-  }
-  if (startedBytes > 0) throw new MalformedAnswerError("the watch ended within an event");
+  const refuse = (problem: string): Error => new MalformedAnswerError(`an event ${problem}`);
+  for await (const line of linesUpTo(chunks, maxEventBytes, refuse))
+    if (line.byteLength > 0) yield parsedEvent(line);
 }
 
 function parsedEvent(line: Buffer): WatchEvent {

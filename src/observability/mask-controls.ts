@@ -1,9 +1,9 @@
 /**
- * Formats a value as one line of JSON that no terminal acts on: JSON itself escapes neither DEL nor
- * C1.
+ * Formats a value as JSON that no terminal acts on: JSON itself escapes neither DEL nor C1. One
+ * line, without `indent`.
  */
-export function quietJson(value: unknown): string {
-  return JSON.stringify(value).replace(
+export function quietJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, undefined, indent).replace(
     /[\x7f-\x9f]/g,
     (control) => `\\u00${control.charCodeAt(0).toString(16)}`,
   );

@@ -216,6 +216,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/client/websocket-executor.test.ts: resolves though its server keeps the connection open",
   MAX_EARLY_BYTES:
     "integration/legs/api-server/bounds.test.ts: early bytes: a client that does not wait for its answer is not read without end",
+  MAX_VIEW_LINE_BYTES: "integration/cli/client/sessions.test.ts: has a line without an end",
+  MAX_WATCH_LINE_BYTES: "integration/cli/client/sessions.test.ts: has a line past its bound",
   MAX_LOST_WATCHES: "integration/cli/client/sessions.test.ts: lists again when its watch is cut",
   MAX_DISCOVERY_BYTES: "integration/legs/api-server/merge-discovery.test.ts: past its bound",
   MAX_REMEMBERED_CHANGES: "unit/session-api/session-feed.test.ts: are forgotten past a bound",

@@ -2,7 +2,8 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import type { PodReference } from "@sluice/client/internal/pod-paths";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type ClientConnection, parseResource } from "./connection.ts";
-import { containerOf, type PodObject, PodSource, podsWithin, usablePods } from "./find-pods.ts";
+import { containerOf, PodSource, podsWithin, usablePods } from "./find-pods.ts";
+import type { PodObject } from "./pod-objects.ts";
 import { reportError } from "./report-error.ts";
 
 /** A container that was found, in a pod. */

@@ -1,61 +1,24 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { getObject } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import type { Target } from "@sluice/client/internal/target";
+import { getShaped, type Shape } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
+import {
+  type ContainerObject,
+  type PodObject,
+  podListShape,
+  podShape,
+  type SelectorObject,
+  type ServiceObject,
+  serviceShape,
+  type WorkloadObject,
+  workloadShape,
+} from "./pod-objects.ts";
 
-/** The parts of a pod that these commands use; the API server's object has more. */
-export interface PodObject {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace: string;
-    readonly uid?: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-    readonly deletionTimestamp?: string;
-  };
-  /** An aggregated API may omit it, and Go writes null for an empty list. */
-  readonly spec?: {
-    readonly containers?: readonly ContainerObject[] | null;
-    readonly initContainers?: readonly ContainerObject[] | null;
-    readonly ephemeralContainers?: readonly ContainerObject[] | null;
-  };
-  readonly status?: {
-    readonly phase?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
-}
-
-interface ContainerObject {
-  readonly name: string;
-  /** Whether its main process has a terminal. */
-  readonly tty?: boolean;
-  readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
-}
-
-interface ServiceObject {
-  readonly spec: {
-    readonly clusterIP?: string;
-    readonly selector?: Readonly<Record<string, string>>;
-    readonly ports?: readonly {
-      readonly name?: string;
-      readonly port: number;
-      readonly targetPort?: number | string;
-    }[];
-  };
-}
-
-interface SelectorObject {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
-}
-
-interface WorkloadObject {
-  readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
-}
+const A_POD = { what: "a pod", shape: podShape };
+const PODS = { what: "a list of pods", shape: podListShape };
+const A_SERVICE = { what: "a service", shape: serviceShape };
+const A_WORKLOAD = { what: "an object with a selector", shape: workloadShape };
 
 /** How often pods are asked for until one is there. */
 const POLL_MS = 500;
@@ -96,13 +59,13 @@ export class PodSource {
   /** Throws ConnectError, and Error in kubectl's words for a type that selects no pods. */
   async pods(signal?: AbortSignal): Promise<readonly PodObject[]> {
     if (this.isOnePod)
-      return [await this.#get<PodObject>(this.#path("/api/v1/namespaces/{ns}/pods"), signal)];
+      return [await this.#get<PodObject>(this.#path("/api/v1/namespaces/{ns}/pods"), A_POD, signal)];
     const selector = this.#isService
       ? serviceSelector(this.#name, await this.#service(signal))
       : await this.#workloadSelector(signal);
     const query = new URLSearchParams({ labelSelector: selector });
     const list = `/api/v1/namespaces/${encodeURIComponent(this.#namespace)}/pods?${query}`;
-    return (await this.#get<{ items?: PodObject[] | null }>(list, signal)).items ?? [];
+    return (await this.#get<{ items?: PodObject[] | null }>(list, PODS, signal)).items ?? [];
   }
 
   /** Maps the user's port to the pod's. For a service, the user names the service's port. */
@@ -114,7 +77,7 @@ export class PodSource {
       throw new Error(`Service ${this.#name} does not have a service port ${port}`);
     // A headless service's port is the pod's.
     if (service.spec.clusterIP === "None") return port;
-    const { targetPort = port } = servicePort;
+    const targetPort = servicePort.targetPort ?? port;
     if (typeof targetPort === "number") return targetPort;
     const containers = (pod.spec?.containers ?? []).flatMap(({ ports }) => ports ?? []);
     const found = containers.find(({ name }) => name === targetPort);
@@ -132,21 +95,24 @@ export class PodSource {
   }
 
   #service(signal?: AbortSignal): Promise<ServiceObject> {
-    return this.#get(this.#path("/api/v1/namespaces/{ns}/services"), signal);
+    return this.#get(this.#path("/api/v1/namespaces/{ns}/services"), A_SERVICE, signal);
   }
 
   async #workloadSelector(signal?: AbortSignal): Promise<string> {
     const collection = Object.hasOwn(WORKLOADS, this.#type) ? WORKLOADS[this.#type] : undefined;
     if (collection === undefined) throw new Error(`the server doesn't have a resource type "${this.#type}"`);
-    const { spec } = await this.#get<WorkloadObject>(this.#path(collection), signal);
+    const { spec } = await this.#get<WorkloadObject>(this.#path(collection), A_WORKLOAD, signal);
     const { selector } = spec;
     // A replication controller's selector is a plain map.
     const isMap = collection.endsWith("replicationcontrollers");
-    return labelSelectorText(isMap ? { matchLabels: selector as Record<string, string> } : (selector ?? {}));
+    return labelSelectorText(
+      isMap ? { matchLabels: selector as Record<string, string> | null } : (selector ?? {}),
+    );
   }
 
-  #get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return getObject<T>(this.#target, path, { signal, timeoutMs: this.#timeoutMs });
+  #get<T>(path: string, wanted: { what: string; shape: Shape }, signal?: AbortSignal): Promise<T> {
+    const options = { ...wanted, timeoutMs: this.#timeoutMs, ...(signal && { signal }) };
+    return getShaped<T>(this.#target, path, options);
   }
 
   #path(collection: string): string {
@@ -160,7 +126,8 @@ export async function podsWith(
   labelSelector: string,
 ): Promise<readonly PodObject[]> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${new URLSearchParams({ labelSelector })}`;
-  const { items } = await getObject<{ items?: readonly PodObject[] | null }>(target, path, {
+  const { items } = await getShaped<{ items?: readonly PodObject[] | null }>(target, path, {
+    ...PODS,
     timeoutMs: requestTimeoutMs,
   });
   return items ?? [];
@@ -185,7 +152,7 @@ export function usablePods(pods: readonly PodObject[], isOnePod: boolean): reado
     const isUnready = status.conditions?.some(
       ({ type, status: value }) => type === "Ready" && value === "False",
     );
-    return metadata.deletionTimestamp === undefined && isUnready !== true;
+    return !metadata.deletionTimestamp && isUnready !== true;
   });
 }
 
@@ -217,18 +184,18 @@ export function containerOf(
 }
 
 function serviceSelector(name: string, { spec }: ServiceObject): string {
-  if (spec.selector === undefined || Object.keys(spec.selector).length === 0) {
+  if (!spec.selector || Object.keys(spec.selector).length === 0) {
     throw new Error(`invalid service '${name}': Service is defined without a selector`);
   }
   return labelSelectorText({ matchLabels: spec.selector });
 }
 
-function labelSelectorText({ matchLabels = {}, matchExpressions = [] }: SelectorObject): string {
-  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
-  const expressions = matchExpressions.map(({ key, operator, values = [] }) => {
+function labelSelectorText({ matchLabels, matchExpressions }: SelectorObject): string {
+  const labels = Object.entries(matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const expressions = (matchExpressions ?? []).map(({ key, operator, values }) => {
     if (operator === "Exists") return key;
     if (operator === "DoesNotExist") return `!${key}`;
-    return `${key} ${operator === "NotIn" ? "notin" : "in"} (${values.join(",")})`;
+    return `${key} ${operator === "NotIn" ? "notin" : "in"} (${(values ?? []).join(",")})`;
   });
   return [...labels, ...expressions].join(",");
 }

@@ -5,7 +5,8 @@ import type { logsFlags } from "../commands/logs.ts";
 import { UsageError } from "../usage-error.ts";
 import { openConnection, parseResource } from "./connection.ts";
 import { type LogRequest, type LogSource, printContainerLog } from "./container-log.ts";
-import { containerOf, type PodObject, PodSource, podsWith, podsWithin, usablePods } from "./find-pods.ts";
+import { containerOf, PodSource, podsWith, podsWithin, usablePods } from "./find-pods.ts";
+import type { PodObject } from "./pod-objects.ts";
 import { reportError } from "./report-error.ts";
 
 /** kubectl's number of lines where labels select the pods. */

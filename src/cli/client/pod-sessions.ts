@@ -6,7 +6,8 @@ import type { PortForwardConnection } from "@sluice/client/internal/port-forward
 import { FallbackDialer, SpdyDialer, TunnelDialer } from "@sluice/client/internal/port-forward-dialers";
 import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
-import { type PodObject, type PodSource, podsWithin, usablePods } from "./find-pods.ts";
+import { type PodSource, podsWithin, usablePods } from "./find-pods.ts";
+import type { PodObject } from "./pod-objects.ts";
 
 /**
  * How long a local connection waits for a pod that is being replaced, or a gateway that restarts.

@@ -1,46 +1,44 @@
-import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { deleteObject, getBody, getObject } from "@sluice/client/internal/get-object";
+import { deleteObject, getBody } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
+import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import { maskControls } from "../../observability/mask-controls.ts";
-import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
-import { SESSION_OVER } from "../../session-api/output-stream.ts";
-import {
-  SESSIONS_GROUP,
-  SESSIONS_VERSION,
-  STREAMING_SESSIONS,
-  type StreamingSession,
-} from "../../session-api/streaming-session.ts";
+import { maskControls, quietJson } from "../../observability/mask-controls.ts";
+import type { StreamingSession } from "../../session-api/streaming-session.ts";
 import type { Invocation } from "../command.ts";
 import type { sessionsFlags } from "../commands/sessions.ts";
+import { refuseIgnored } from "../refuse-ignored.ts";
 import { UsageError } from "../usage-error.ts";
+import { object } from "./answer-shape.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
 import { reportError } from "./report-error.ts";
-
-type SessionsInvocation = Invocation<typeof sessionsFlags>;
-type SessionsValues = SessionsInvocation["values"];
-
-interface SessionList {
-  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items: readonly StreamingSession[];
-}
+import { SessionPrinter } from "./session-printer.ts";
+import {
+  allPages,
+  collectionPath,
+  GROUP_VERSION,
+  type SessionList,
+  type SessionsValues,
+  sessionPath,
+  sessionShape,
+} from "./session-requests.ts";
+import { viewSession } from "./view-session.ts";
 
 interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly object: StreamingSession;
 }
 
-const ROOT = `/apis/${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
-/** kubectl's. */
-const PAGE_SESSIONS = "500";
 /** Connections in a row that `sessions list --watch` may lose. Past it the command fails. */
 const MAX_LOST_WATCHES = 5;
 /** The pause before it lists again. */
 const AGAIN_MS = 1_000;
 
+/** A line of a watch. Past it the watch begins again. */
+const MAX_WATCH_LINE_BYTES = 1024 * 1024;
+
 /** `sluice sessions list|watch|end`. */
-export async function run(invocation: SessionsInvocation): Promise<number> {
+export async function run(invocation: Invocation<typeof sessionsFlags>): Promise<number> {
   const { values, operands } = invocation;
   const [action, ...names] = operands;
   if (action !== "list" && action !== "watch" && action !== "end")
@@ -48,10 +46,11 @@ export async function run(invocation: SessionsInvocation): Promise<number> {
   if (action === "list" && names.length > 0) throw new UsageError("list takes no name");
   if (action === "end" && names.length === 0) throw new UsageError("end needs the name of a session");
   if (action === "watch" && names.length !== 1) throw new UsageError("watch needs the name of one session");
+  refuseIgnored(values, ABOUT[action], ignoredBy(action, values));
   const connection = await openConnection(values);
   try {
     if (action === "list") return await list(connection, values);
-    if (action === "watch") return await view(connection, names[0] ?? "", values);
+    if (action === "watch") return await viewSession(connection, names[0] ?? "", values);
     for (const name of names) await end(connection, name, values);
     return 0;
   } catch (error) {
@@ -59,11 +58,23 @@ export async function run(invocation: SessionsInvocation): Promise<number> {
   }
 }
 
+const ABOUT = { list: "a list", watch: "one session's output", end: "a session's end" } as const;
+
+function ignoredBy(
+  action: keyof typeof ABOUT,
+  { output }: SessionsValues,
+): readonly (keyof SessionsValues)[] {
+  if (action === "list") return ["reason"];
+  const ofLists = ["selector", "field-selector", "watch"] as const;
+  if (action === "end") return [...ofLists, ...(output === "table" ? [] : (["output"] as const))];
+  return [...ofLists, "reason", ...(output === "table" || output === "json" ? [] : (["output"] as const))];
+}
+
 async function list(connection: ClientConnection, values: SessionsValues): Promise<number> {
   const first = await allPages(connection, values);
   if (values.output === "json" && !values.watch) {
-    const whole = { apiVersion: `${SESSIONS_GROUP}/${SESSIONS_VERSION}`, kind: "StreamingSessionList" };
-    process.stdout.write(`${JSON.stringify({ ...whole, ...first }, undefined, 4)}\n`);
+    const whole = { apiVersion: GROUP_VERSION, kind: "StreamingSessionList" };
+    process.stdout.write(`${quietJson({ ...whole, ...first }, 4)}\n`);
     return 0;
   }
   const printer = new SessionPrinter(values);
@@ -119,32 +130,24 @@ async function* eventsOf(
   resourceVersion: string,
 ): AsyncGenerator<WatchEvent, void> {
   const { signal } = new AbortController();
-  const path = pathOf(connection, values, { watch: "true", resourceVersion });
+  const path = collectionPath(connection, values, { watch: "true", resourceVersion });
   const body = await getBody(connection.target, path, { signal, timeoutMs: connection.requestTimeoutMs });
-  for await (const line of linesOf(body)) {
+  const refuse = (problem: string): Error => new UpstreamError("malformed-response", `a line ${problem}`);
+  for await (const line of linesUpTo(body, MAX_WATCH_LINE_BYTES, refuse)) {
     const event = eventIn(line);
     if (event === undefined) return;
     yield event;
   }
 }
 
-/** Whole lines. Node's readline would end the process where the body is cut short. */
-async function* linesOf(body: Readable): AsyncGenerator<string, void> {
-  let rest = "";
-  for await (const text of body.setEncoding("utf8")) {
-    const lines = `${rest}${text}`.split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
-}
-
-const EVENTS: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED"]);
+const EVENTS: ReadonlySet<unknown> = new Set(["ADDED", "MODIFIED", "DELETED"]);
+const isEvent = object({ type: (type) => EVENTS.has(type), object: sessionShape });
 
 /** Undefined for any other line. */
-function eventIn(line: string): WatchEvent | undefined {
+function eventIn(line: Buffer): WatchEvent | undefined {
   try {
-    const event = JSON.parse(line) as WatchEvent;
-    return EVENTS.has(event.type) ? event : undefined;
+    const event: unknown = JSON.parse(line.toString("utf8"));
+    return isEvent(event) ? (event as WatchEvent) : undefined;
   } catch {
     return undefined;
   }
@@ -157,143 +160,9 @@ function isLost(error: unknown): boolean {
     : error instanceof UpstreamError;
 }
 
-/** Prints a session's output until it ends: 0. A view that is cut short: 1; by SIGINT: 130. */
-async function view(connection: ClientConnection, name: string, values: SessionsValues): Promise<number> {
-  const { target, requestTimeoutMs: timeoutMs } = connection;
-  const namespace = values["all-namespaces"] ? await namespaceOf(connection, name) : connection.namespace;
-  const path = `${collectionIn(namespace)}/${encodeURIComponent(name)}/output`;
-  const interrupt = new AbortController();
-  const onInterrupt = (): void => interrupt.abort();
-  process.once("SIGINT", onInterrupt);
-  const filter = new TerminalFilter();
-  let message: string | undefined;
-  try {
-    const body = await getBody(target, path, { signal: interrupt.signal, timeoutMs });
-    for await (const line of linesOf(body)) {
-      if (values.output === "json") write(line);
-      if (!line.startsWith("[")) continue;
-      const [, code, text] = JSON.parse(line) as [number, string, string];
-      if (code === "o" && values.output !== "json") process.stdout.write(filter.push(text));
-      if (code !== "m") continue;
-      message = text;
-      if (text !== SESSION_OVER) process.stderr.write(`sluice: ${maskControls(text)}\n`);
-    }
-  } catch (error) {
-    if (interrupt.signal.aborted) return 130;
-    throw error;
-  } finally {
-    process.off("SIGINT", onInterrupt);
-    // What the session has set stays with its owner.
-    if (process.stdout.isTTY && values.output !== "json") process.stdout.write(`${TERMINAL_RESET}\n`);
-  }
-  if (message !== SESSION_OVER) {
-    process.stderr.write("error: the view ended before its session\n");
-    return 1;
-  }
-  process.stderr.write(`session ${maskControls(name)} is over\n`);
-  return 0;
-}
-
 async function end(connection: ClientConnection, name: string, values: SessionsValues): Promise<void> {
-  const { target, requestTimeoutMs: timeoutMs } = connection;
-  const namespace = values["all-namespaces"] ? await namespaceOf(connection, name) : connection.namespace;
   const query = values.reason ? `?${new URLSearchParams({ reason: values.reason })}` : "";
-  const path = `${collectionIn(namespace)}/${encodeURIComponent(name)}${query}`;
-  const status = await deleteObject(target, path, { timeoutMs });
+  const path = `${await sessionPath(connection, name, values)}${query}`;
+  const status = await deleteObject(connection.target, path, { timeoutMs: connection.requestTimeoutMs });
   process.stdout.write(`session ${maskControls(name)} ${status === 202 ? "is ending" : "ended"}\n`);
-}
-
-async function namespaceOf({ target, namespace, requestTimeoutMs }: ClientConnection, name: string) {
-  const query = new URLSearchParams({ fieldSelector: `metadata.name=${name}` });
-  const path = `${ROOT}/${STREAMING_SESSIONS.name}?${query}`;
-  const { items } = await getObject<SessionList>(target, path, { timeoutMs: requestTimeoutMs });
-  // Unknown in all namespaces, it gets the answer of any.
-  return items[0]?.metadata.namespace ?? namespace;
-}
-
-async function allPages(connection: ClientConnection, values: SessionsValues): Promise<SessionList> {
-  const { target, requestTimeoutMs: timeoutMs } = connection;
-  const items: StreamingSession[] = [];
-  for (let next = ""; ; ) {
-    const path = pathOf(connection, values, { limit: PAGE_SESSIONS, ...(next !== "" && { continue: next }) });
-    const page = await getObject<SessionList>(target, path, { timeoutMs });
-    items.push(...page.items);
-    next = page.metadata.continue ?? "";
-    if (next === "") return { metadata: { resourceVersion: page.metadata.resourceVersion ?? "" }, items };
-  }
-}
-
-function pathOf(
-  { namespace }: ClientConnection,
-  values: SessionsValues,
-  fields: Readonly<Record<string, string>>,
-): string {
-  const { selector, "field-selector": fieldSelector } = values;
-  const query = new URLSearchParams({
-    ...fields,
-    ...(selector && { labelSelector: selector }),
-    ...(fieldSelector && { fieldSelector }),
-  });
-  const collection = values["all-namespaces"]
-    ? `${ROOT}/${STREAMING_SESSIONS.name}`
-    : collectionIn(namespace);
-  return `${collection}?${query}`;
-}
-
-function collectionIn(namespace: string): string {
-  return `${ROOT}/namespaces/${encodeURIComponent(namespace)}/${STREAMING_SESSIONS.name}`;
-}
-
-/** Prints sessions in the chosen format. What a user typed is masked: names come from other clients. */
-class SessionPrinter {
-  readonly #values: SessionsValues;
-  #widths: readonly number[] = [];
-
-  constructor(values: SessionsValues) {
-    this.#values = values;
-  }
-
-  print(sessions: readonly StreamingSession[], event?: string): void {
-    const { output, watch: isWatch } = this.#values;
-    if (output === "json") {
-      for (const object of sessions) write(JSON.stringify({ type: event ?? "ADDED", object }));
-    } else if (output === "name") {
-      if (event !== "DELETED") for (const { metadata } of sessions) write(metadata.name);
-    } else this.#printRows(sessions, isWatch ? (event ?? "ADDED") : undefined);
-  }
-
-  #printRows(sessions: readonly StreamingSession[], event: string | undefined): void {
-    if (sessions.length === 0) return;
-    const { printer } = STREAMING_SESSIONS;
-    const { output, "all-namespaces": showsNamespace } = this.#values;
-    const shown = printer.columns.map(({ isWide = false }) => !isWide || output === "wide");
-    const now = new Date();
-    const rows = sessions.map((session) => [
-      ...(event === undefined ? [] : [event]),
-      ...(showsNamespace ? [session.metadata.namespace ?? ""] : []),
-      ...printer.cells(session, now).filter((_, index) => shown[index]),
-    ]);
-    if (this.#widths.length === 0) {
-      const titles = printer.columns.filter((_, index) => shown[index]).map(({ name }) => name.toUpperCase());
-      rows.unshift([
-        ...(event === undefined ? [] : ["EVENT"]),
-        ...(showsNamespace ? ["NAMESPACE"] : []),
-        ...titles,
-      ]);
-      this.#widths = (rows[0] ?? []).map((_, index) =>
-        Math.max(...rows.map((row) => (row[index] ?? "").length), index === 0 && event !== undefined ? 7 : 0),
-      );
-    }
-    for (const row of rows)
-      write(
-        row
-          .map((cell, index) => maskControls(cell).padEnd(this.#widths[index] ?? 0))
-          .join("   ")
-          .trimEnd(),
-      );
-  }
-}
-
-function write(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

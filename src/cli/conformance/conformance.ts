@@ -24,7 +24,7 @@ import cliProgress from "cli-progress";
 import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener.ts";
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import { parseStreamingUrl } from "../../cri/streaming-url.ts";
-import { maskControls } from "../../observability/mask-controls.ts";
+import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import type { Invocation, ValuesOf } from "../command.ts";
 import { conformanceFlags } from "../commands/conformance.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
@@ -199,7 +199,7 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
   const text = textReport(report) + (comparison === undefined ? "" : `\n${comparisonText(comparison)}`);
   const isReportOnStdout = [values.json, values.junit, values.html].includes("-");
   (isReportOnStdout ? process.stderr : process.stdout).write(maskControls(text));
-  await write(values.json, () => `${JSON.stringify(report, null, 1)}\n`);
+  await write(values.json, () => `${quietJson(report, 1)}\n`);
   await write(values.junit, () => junitReport(report));
   await write(values.html, () => conformancePage(report, comparison));
   if (report.counts.passed === 0) return 1;

@@ -3,10 +3,34 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
 import { type DescribedNode, describeNode } from "../../nodes/describe-nodes.ts";
 import type { LearnedPath } from "../../nodes/known-nodes.ts";
+import { flag, listOf, number, object, optional, text } from "../client/answer-shape.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainClients } from "./explain-clients.ts";
 
 const ADMIN_TIMEOUT_MS = 10_000;
+
+const learnedPath = object({
+  successes: number,
+  failures: number,
+  lastFailure: optional(text),
+  retryInMs: number,
+});
+const areNodes = listOf(
+  object({
+    name: text,
+    address: optional(text),
+    problem: optional(text),
+    declaredFeatures: listOf(text),
+    modeSource: text,
+    capability: object({ declaresWebSocket: flag, mode: text, avoidedPaths: listOf(text) }),
+    learned: optional(
+      object({
+        circuit: object({ state: text, failures: number, reason: optional(text), retryInMs: number }),
+        paths: object({ command: learnedPath, tunnel: learnedPath }),
+      }),
+    ),
+  }),
+);
 
 /**
  * Prints how sessions reach a node and why. With `admin`, asks a gateway's admin listener for its
@@ -59,12 +83,10 @@ export async function askAdmin(admin: string, name: string): Promise<DescribedNo
   }
   if (!response.ok)
     throw new UsageError(`--admin ${url.origin} answered ${response.status}: is it an admin listener?`);
-  try {
-    const [node] = (await response.json()) as DescribedNode[];
-    return node;
-  } catch {
-    throw new UsageError(`--admin ${url.origin} answered no JSON: is it an admin listener?`);
-  }
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (!areNodes(answer))
+    throw new UsageError(`--admin ${url.origin} answered no nodes: is it an admin listener?`);
+  return (answer as readonly DescribedNode[])[0];
 }
 
 function describe(node: DescribedNode, isRunning: boolean): string {

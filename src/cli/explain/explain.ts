@@ -10,6 +10,7 @@ import { declaresWebSocket, modeOf } from "../../nodes/node-capability.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 import type { Invocation } from "../command.ts";
 import type { explainFlags } from "../commands/explain.ts";
+import { givenOf, refuseIgnored } from "../refuse-ignored.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainAuthorization } from "./explain-authorization.ts";
 import { explainClients } from "./explain-clients.ts";
@@ -82,20 +83,6 @@ function refusedWith(error: unknown): number {
   if (!(error instanceof StatusError)) throw error;
   process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
   return 1;
-}
-
-function givenOf(values: Values, names: readonly (keyof Values)[]): readonly string[] {
-  return names.filter((name) => {
-    const value = values[name];
-    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
-  });
-}
-
-/** Refuses flags without effect, because the user meant something by them. Throws UsageError. */
-function refuseIgnored(values: Values, about: string, ignored: readonly (keyof Values)[]): void {
-  const [first] = givenOf(values, ignored);
-  if (first !== undefined)
-    throw new UsageError(`--${first} says nothing about ${about}`, { showsUsage: true });
 }
 
 /** Throws UsageError if both say different namespaces. */

@@ -9,6 +9,7 @@ import {
   type Threshold,
   thresholdLines,
 } from "@sluice/lab/load";
+import { quietJson } from "../../observability/mask-controls.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { UsageError } from "../usage-error.ts";
 import { exitCodeOf, writeReport } from "./load-result.ts";
@@ -56,7 +57,7 @@ export async function publishHttp(
   if (html !== undefined) throw new UsageError(HTML_REFUSED);
   const judged = judge(report, thresholds);
   (json === "-" ? process.stderr : process.stdout).write(httpSummary(report, judged));
-  await writeReport(json, () => JSON.stringify({ ...report, thresholds: judged }));
+  await writeReport(json, () => quietJson({ ...report, thresholds: judged }));
   const { requests, errors, timeouts } = report;
   return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);
 }

@@ -10,6 +10,7 @@ import {
   summaryText,
   type Threshold,
 } from "@sluice/lab/load";
+import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { UsageError } from "../usage-error.ts";
 
@@ -38,8 +39,8 @@ export async function publish(
 ): Promise<number> {
   const report = { ...unjudged, thresholds: judge(unjudged, thresholds) };
   const isFileShown = json === "-" || html === "-";
-  (isFileShown ? process.stderr : process.stdout).write(summaryText(report));
-  await writeReport(json, () => JSON.stringify(report));
+  (isFileShown ? process.stderr : process.stdout).write(maskControls(summaryText(report)));
+  await writeReport(json, () => quietJson(report));
   await writeReport(html, () => htmlReport(report));
   return exitCodeOf(report.sessions, thresholds, report.thresholds);
 }

@@ -1,4 +1,4 @@
-import { maskControls } from "../../observability/mask-controls.ts";
+import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { parseEvent, parseHeader } from "../../recording/format/asciicast.ts";
 import {
   digestLine,
@@ -105,11 +105,11 @@ function shownIn(code: string, data: string): string {
 async function exportVersion2(file: string): Promise<void> {
   const events: string[] = [];
   const { header } = await readRecording(file, ({ code, data }, seconds) => {
-    if ("oirm".includes(code)) events.push(JSON.stringify([Number(seconds.toFixed(3)), code, data]));
+    if ("oirm".includes(code)) events.push(quietJson([Number(seconds.toFixed(3)), code, data]));
   });
   const { term, timestamp, command, title } = header;
   const first = { version: 2, width: term.cols, height: term.rows, timestamp, command, title };
-  process.stdout.write(`${[JSON.stringify(first), ...events].join("\n")}\n`);
+  process.stdout.write(`${[quietJson(first), ...events].join("\n")}\n`);
 }
 
 async function exportOutput(file: string, format: "text" | "raw", stream: string | undefined): Promise<void> {

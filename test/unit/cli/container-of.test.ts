@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { containerOf, type PodObject } from "../../../src/cli/client/find-pods.ts";
+import { containerOf } from "../../../src/cli/client/find-pods.ts";
+import type { PodObject } from "../../../src/cli/client/pod-objects.ts";
 
 const metadata = { name: "web", namespace: "default" };
 

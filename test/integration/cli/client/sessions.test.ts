@@ -91,6 +91,11 @@ describe("sluice sessions, at a gateway", () => {
     [["sessions", "watch"], "watch needs the name of one session"],
     [["sessions", "list", "x"], "list takes no name"],
     [["sessions", "end"], "end needs the name of a session"],
+    [["sessions", "watch", "s", "-l", "a=b"], "--selector says nothing about one session's output"],
+    [["sessions", "watch", "s", "-w"], "--watch says nothing about one session's output"],
+    [["sessions", "watch", "s", "-o", "wide"], "--output says nothing about one session's output"],
+    [["sessions", "end", "s", "-o", "json"], "--output says nothing about a session's end"],
+    [["sessions", "list", "--reason", "x"], "--reason says nothing about a list"],
   ])("%j is a usage error", async (words, problem) => {
     const { exitCode, stderr } = await sluice.run(words);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(problem)]);
@@ -105,7 +110,7 @@ describe("sluice sessions list --watch", () => {
     files.remove();
   });
 
-  it("lists again when its watch is cut or too old, and prints what changed meanwhile", async () => {
+  it("lists again when its watch is cut, too old, or has a line past its bound, and prints what changed", async () => {
     const [one, two, three] = [1, 2, 3].map((index) => streamingSessionOf(listedSession(index), index));
     let running = [one, two];
     const watches: ServerResponse[] = [];
@@ -147,6 +152,8 @@ describe("sluice sessions list --watch", () => {
     const old = { type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } };
     watches[1]?.end(`${JSON.stringify(old)}\n`);
     await eventually("the watch began once more", () => watches.length === 3);
+    watches[2]?.write("x".repeat(1024 * 1024 + 1));
+    await eventually("the watch began a last time", () => watches.length === 4);
     expect(seen()).toEqual(["ADDED 1", "ADDED 2", "ADDED 3", "DELETED 1", "DELETED 2"]);
     // For good: after five tries the command says so.
     const problem = collect(child.stderr);
@@ -162,15 +169,31 @@ describe("sluice sessions list --watch", () => {
   }, 60_000);
 });
 
-describe("sluice sessions watch, at a server that is scripted", () => {
+describe("sluice sessions, at a server that is scripted", () => {
   const closing: (() => void)[] = [];
   afterEach(() => {
     for (const close of closing.splice(0)) close();
   });
 
+  async function serve(answer: (response: ServerResponse) => void): Promise<SluiceRunner> {
+    const server = createServer((_request, response) => answer(response)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const files = new GatewayFiles();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const sluice = new SluiceRunner(files.writeKubeconfig(url));
+    closing.push(() => {
+      server.closeAllConnections();
+      server.close();
+      sluice.remove();
+      files.remove();
+    });
+    return sluice;
+  }
+
   const OVER = '[0,"m","the session is over"]\n';
   it.each<[string, string, (response: ServerResponse) => void, number, RegExp]>([
     ["ends", OVER, (response) => response.end(), 0, /^session s is over\n$/],
+    ["ends, while its connection stays", OVER, () => {}, 0, /^session s is over\n$/],
     ["is cut short", "", (response) => response.destroy(), 1, /^(?!.*UpstreamError)error: .+\n$/s],
     [
       "ends without its session",
@@ -186,23 +209,55 @@ describe("sluice sessions watch, at a server that is scripted", () => {
       1,
       /^sluice: you may no longer view this session\nerror: the view ended before its session\n$/,
     ],
+    [
+      "has a line without an end",
+      `[0,"o","${"x".repeat(9 * 1024 * 1024)}`,
+      () => {},
+      1,
+      /^error: a line of the server's answer has more than 8388608 bytes\n$/,
+    ],
   ])("a view that %s", async (_, last, end, code, problem) => {
-    const server = createServer((_request, response) => {
+    const sluice = await serve((response) => {
       response.write(`{"version":3}\n[0,"o","he"]\n[0,"o","llo\\u001b]0;t\\u0007"]\n${last}`);
       setImmediate(end, response);
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const files = new GatewayFiles();
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const sluice = new SluiceRunner(files.writeKubeconfig(url));
-    closing.push(() => {
-      server.closeAllConnections();
-      server.close();
-      sluice.remove();
-      files.remove();
     });
     const { exitCode, stdout, stderr } = await sluice.run(["sessions", "watch", "s"]);
     expect([exitCode, stdout.slice(0, 5), stderr]).toEqual([code, "hello", expect.stringMatching(problem)]);
     expect(stdout).not.toContain("\u001b");
+  });
+
+  it("JSON holds no control characters of the server", async () => {
+    const session = streamingSessionOf({ ...listedSession(1), node: "n\u009b31m\u001b[2J\u007f" }, 1);
+    const list = JSON.stringify({ metadata: { resourceVersion: "1" }, items: [session] });
+    for (const [words, answer] of [
+      [["sessions", "list", "-o", "json"], list],
+      [
+        ["sessions", "watch", "s", "-o", "json"],
+        `{"version":3,"title":"\u009b"}\n[0,"o","\u009d0;t\u009c"]\n${OVER}`,
+      ],
+    ] as const) {
+      const sluice = await serve((response) => response.end(answer));
+      const { exitCode, stdout } = await sluice.run(words);
+      expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\\u009")]);
+      expect(stdout).not.toMatch(/[\u007f-\u009f]/);
+      expect(stdout).not.toContain("\u001b");
+    }
+  });
+
+  it("a terminal is set back only after output", async () => {
+    for (const [answer, isReset] of [
+      [`{"version":3}\n${OVER}`, false],
+      [`{"version":3}\n[0,"o","x"]\n${OVER}`, true],
+    ] as const) {
+      const sluice = await serve((response) => response.end(answer));
+      const terminal = sluice.startInTerminal(["sessions", "watch", "s"], { columns: 80, rows: 24 });
+      let seen = "";
+      terminal.onData((text) => {
+        seen += text;
+      });
+      await new Promise((resolve) => terminal.onExit(resolve));
+      await eventually("its last line came", () => seen.includes("session s is over"));
+      expect([seen, seen.includes("\u001b[?1049l")]).toEqual([expect.anything(), isReset]);
+    }
   });
 });

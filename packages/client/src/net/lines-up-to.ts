@@ -1,0 +1,31 @@
+const LF = 0x0a;
+
+/**
+ * Yields whole lines without their line feeds, each once it is complete. A line is valid until the
+ * next is asked for. Throws what `refuse` makes of a line past `maxBytes`, or of an end within one.
+ */
+export async function* linesUpTo(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes: number,
+  refuse: (problem: string) => Error,
+): AsyncGenerator<Buffer, void> {
+  let started: Buffer[] = [];
+  let startedBytes = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, from)) {
+      const rest = chunk.subarray(from, end);
+      if (startedBytes + rest.byteLength > maxBytes) throw refuse(`has more than ${maxBytes} bytes`);
+      yield started.length === 0 ? rest : Buffer.concat([...started, rest]);
+      started = [];
+      startedBytes = 0;
+      from = end + 1;
+    }
+    if (from === chunk.byteLength) continue;
+    startedBytes += chunk.byteLength - from;
+    if (startedBytes > maxBytes) throw refuse(`has more than ${maxBytes} bytes`);
+    // The chunk's memory is the connection's.
+    started.push(Buffer.from(chunk.subarray(from)));
+  }
+  if (startedBytes > 0) throw refuse("is cut short");
+}

@@ -1,0 +1,52 @@
+import { getObject } from "@sluice/client/internal/get-object";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { Target } from "@sluice/client/internal/target";
+
+/** Whether a value has the fields that a command reads. */
+export type Shape = (value: unknown) => boolean;
+
+export const text: Shape = (value) => typeof value === "string";
+export const number: Shape = (value) => typeof value === "number";
+export const flag: Shape = (value) => typeof value === "boolean";
+
+/** Go writes null for what is empty. */
+export const optional =
+  (shape: Shape): Shape =>
+  (value) =>
+    value === undefined || value === null || shape(value);
+
+export const either =
+  (...shapes: readonly Shape[]): Shape =>
+  (value) =>
+    shapes.some((shape) => shape(value));
+
+export const listOf =
+  (shape: Shape): Shape =>
+  (value) =>
+    Array.isArray(value) && value.every(shape);
+
+export const mapOf =
+  (shape: Shape): Shape =>
+  (value) =>
+    isObject(value) && Object.values(value).every(shape);
+
+/** An object with these fields; it may have more. */
+export const object =
+  (fields: Readonly<Record<string, Shape>>): Shape =>
+  (value) =>
+    isObject(value) && Object.entries(fields).every(([name, shape]) => shape(value[name]));
+
+/** Reads an object as `getObject` does. Throws UpstreamError if the answer has another shape. */
+export async function getShaped<T>(
+  target: Target,
+  path: string,
+  { what, shape, ...options }: { what: string; shape: Shape; signal?: AbortSignal; timeoutMs?: number },
+): Promise<T> {
+  const answer = await getObject<unknown>(target, path, options);
+  if (!shape(answer)) throw new UpstreamError("malformed-response", `the server's answer is not ${what}`);
+  return answer as T;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

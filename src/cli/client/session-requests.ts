@@ -1,0 +1,100 @@
+import {
+  SESSIONS_GROUP,
+  SESSIONS_VERSION,
+  STREAMING_SESSIONS,
+  type StreamingSession,
+} from "../../session-api/streaming-session.ts";
+import type { ValuesOf } from "../command.ts";
+import type { sessionsFlags } from "../commands/sessions.ts";
+import { getShaped, listOf, number, object, optional, type Shape, text } from "./answer-shape.ts";
+import type { ClientConnection } from "./connection.ts";
+
+export type SessionsValues = ValuesOf<typeof sessionsFlags>;
+
+export interface SessionList {
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items: readonly StreamingSession[];
+}
+
+export const GROUP_VERSION: string = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
+const ROOT = `/apis/${GROUP_VERSION}`;
+/** kubectl's. */
+const PAGE_SESSIONS = "500";
+
+/** What the printer and the watch read of a session. */
+export const sessionShape: Shape = object({
+  metadata: object({ name: text, namespace: optional(text), creationTimestamp: text }),
+  spec: object({
+    pod: text,
+    container: optional(text),
+    subresource: text,
+    node: text,
+    user: object({ username: text }),
+    client: optional(object({ address: text })),
+    plan: text,
+  }),
+  status: object({ bytesToClient: number, bytesToNode: number, replica: text }),
+});
+const LIST = {
+  what: "a list of sessions",
+  shape: object({
+    metadata: object({ resourceVersion: optional(text), continue: optional(text) }),
+    items: optional(listOf(sessionShape)),
+  }),
+};
+
+/** The path of a session, in the namespace where it is. */
+export async function sessionPath(
+  connection: ClientConnection,
+  name: string,
+  { "all-namespaces": isAnywhere }: SessionsValues,
+): Promise<string> {
+  const namespace = isAnywhere ? await namespaceOf(connection, name) : connection.namespace;
+  return `${collectionIn(namespace)}/${encodeURIComponent(name)}`;
+}
+
+async function namespaceOf({ target, namespace, requestTimeoutMs }: ClientConnection, name: string) {
+  const query = new URLSearchParams({ fieldSelector: `metadata.name=${name}` });
+  const path = `${ROOT}/${STREAMING_SESSIONS.name}?${query}`;
+  const { items } = await getShaped<SessionList>(target, path, { ...LIST, timeoutMs: requestTimeoutMs });
+  // Unknown in all namespaces, it gets the answer of any.
+  return items?.[0]?.metadata.namespace ?? namespace;
+}
+
+/** Every session, and the version to watch from. */
+export async function allPages(connection: ClientConnection, values: SessionsValues): Promise<SessionList> {
+  const { target, requestTimeoutMs: timeoutMs } = connection;
+  const items: StreamingSession[] = [];
+  for (let next = ""; ; ) {
+    const path = collectionPath(connection, values, {
+      limit: PAGE_SESSIONS,
+      ...(next !== "" && { continue: next }),
+    });
+    const page = await getShaped<SessionList>(target, path, { ...LIST, timeoutMs });
+    items.push(...(page.items ?? []));
+    next = page.metadata.continue ?? "";
+    if (next === "") return { metadata: { resourceVersion: page.metadata.resourceVersion ?? "" }, items };
+  }
+}
+
+/** The path of the collection, with the selectors of the flags. */
+export function collectionPath(
+  { namespace }: ClientConnection,
+  values: SessionsValues,
+  fields: Readonly<Record<string, string>>,
+): string {
+  const { selector, "field-selector": fieldSelector } = values;
+  const query = new URLSearchParams({
+    ...fields,
+    ...(selector && { labelSelector: selector }),
+    ...(fieldSelector && { fieldSelector }),
+  });
+  const collection = values["all-namespaces"]
+    ? `${ROOT}/${STREAMING_SESSIONS.name}`
+    : collectionIn(namespace);
+  return `${collection}?${query}`;
+}
+
+function collectionIn(namespace: string): string {
+  return `${ROOT}/namespaces/${encodeURIComponent(namespace)}/${STREAMING_SESSIONS.name}`;
+}

@@ -1,0 +1,79 @@
+import { getBody } from "@sluice/client/internal/get-object";
+import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { maskControls, quietJson } from "../../observability/mask-controls.ts";
+import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { SESSION_OVER } from "../../session-api/output-stream.ts";
+import { number, object, text } from "./answer-shape.ts";
+import type { ClientConnection } from "./connection.ts";
+import { type SessionsValues, sessionPath } from "./session-requests.ts";
+
+/** A line of the view: an event holds one piece of output, of 64 KiB and more. Past it the view fails. */
+const MAX_VIEW_LINE_BYTES = 8 * 1024 * 1024;
+
+/** Prints a session's output until it ends: 0. A view that is cut short: 1; by SIGINT: 130. */
+export async function viewSession(
+  connection: ClientConnection,
+  name: string,
+  values: SessionsValues,
+): Promise<number> {
+  const { target, requestTimeoutMs: timeoutMs } = connection;
+  const path = `${await sessionPath(connection, name, values)}/output`;
+  const interrupt = new AbortController();
+  const onInterrupt = (): void => interrupt.abort();
+  process.once("SIGINT", onInterrupt);
+  const isJson = values.output === "json";
+  const filter = new TerminalFilter();
+  let hasOutput = false;
+  let message: string | undefined;
+  try {
+    const body = await getBody(target, path, { signal: interrupt.signal, timeoutMs });
+    for await (const line of linesUpTo(body, MAX_VIEW_LINE_BYTES, malformed)) {
+      const value = parsed(line);
+      if (isJson) process.stdout.write(`${quietJson(value)}\n`);
+      if (!Array.isArray(value)) continue;
+      const [, code, data] = value as [number, string, string];
+      if (code === "o" && !isJson) {
+        hasOutput = true;
+        process.stdout.write(filter.push(data));
+      }
+      if (code !== "m") continue;
+      message = data;
+      if (data === SESSION_OVER) break;
+      process.stderr.write(`sluice: ${maskControls(data)}\n`);
+    }
+  } catch (error) {
+    if (interrupt.signal.aborted) return 130;
+    throw error;
+  } finally {
+    process.off("SIGINT", onInterrupt);
+    // What the session has set stays with its owner.
+    if (hasOutput && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
+  }
+  if (message !== SESSION_OVER) {
+    process.stderr.write("error: the view ended before its session\n");
+    return 1;
+  }
+  process.stderr.write(`session ${maskControls(name)} is over\n`);
+  return 0;
+}
+
+/** A header, or an event. Throws UpstreamError for any other line. */
+function parsed(line: Buffer): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(line.toString("utf8"));
+  } catch {
+    throw malformed("is no JSON");
+  }
+  if (!isHeader(value) && !isEvent(value)) throw malformed("is no event");
+  return value;
+}
+
+const isHeader = object({});
+const isEvent = (value: unknown): boolean =>
+  Array.isArray(value) && number(value[0]) && text(value[1]) && text(value[2]);
+
+function malformed(problem: string): UpstreamError {
+  return new UpstreamError("malformed-response", `a line of the server's answer ${problem}`);
+}
