@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import type { PemSource } from "@sluice/client/internal/config/key-pair";
 import type { WebhookTarget, WebhookUrl } from "@sluice/client/internal/config/sections/webhook-target";
-import { type PemSource, parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
+import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { askJson, type JsonAnswer } from "@sluice/client/internal/http/upstream/ask-json";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";

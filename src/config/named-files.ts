@@ -3,9 +3,10 @@ import {
   ConfigurationError,
   type ConfigurationProblem,
 } from "@sluice/client/internal/config/configuration-error";
+import type { PemSource } from "@sluice/client/internal/config/key-pair";
 import { keyPairProblem } from "@sluice/client/internal/config/key-pair";
 import type { NamedFile } from "@sluice/client/internal/config/named-file";
-import { type PemSource, parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
+import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { parseAuditPolicy } from "./audit-policy.ts";
 import { parseAuthenticationFile } from "./authentication-file.ts";
 import { readText } from "./load-configuration.ts";

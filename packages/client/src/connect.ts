@@ -179,3 +179,12 @@ async function refusalError(request: DialRequest, response: RefusedUpgrade): Pro
       : upgradeFailureText(statusText);
   return new ConnectError("http", text, details);
 }
+
+/**
+ * Whether client-go tries SPDY next: after a complete HTTP answer other than a valid 101, or if the
+ * library cannot use an HTTPS proxy. Never after failures of TCP, TLS or time, or after a 101.
+ */
+export function shouldFallBack(error: unknown): boolean {
+  if (error instanceof ConnectError && error.isUpgradeFailure) return true;
+  return error instanceof Error && error.message.includes("proxy: unknown scheme: https");
+}

@@ -4,7 +4,7 @@ import {
   type RequestedStreams,
 } from "@sluice/protocols/remotecommand";
 import { type CommandEnd, CommandRun, type CommandStreams } from "./command-run.ts";
-import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
+import { type DialRequest, dial, shouldFallBack, type UpgradedConnection } from "./connect.ts";
 import { dialWith } from "./dial-with.ts";
 import { ConnectError } from "./http/upstream/connect-error.ts";
 import type { CommandPath } from "./pod-paths.ts";
@@ -132,15 +132,6 @@ export class FallbackExecutor implements Executor {
       return this.#secondary.stream(streams);
     }
   }
-}
-
-/**
- * Whether client-go tries SPDY next: after a complete HTTP answer other than a valid 101, or if the
- * library cannot use an HTTPS proxy. Never after failures of TCP, TLS or time, or after a 101.
- */
-export function shouldFallBack(error: unknown): boolean {
-  if (error instanceof ConnectError && error.isUpgradeFailure) return true;
-  return error instanceof Error && error.message.includes("proxy: unknown scheme: https");
 }
 
 function requestedOf({ stdin, stdout, stderr, tty = false }: CommandStreams): RequestedStreams {

@@ -5,7 +5,7 @@ export type { TerminalSize } from "@sluice/protocols/remotecommand";
 export { type Cluster, type ContainerName, openCluster } from "./cluster.ts";
 export type { CommandEnd, CommandStreams } from "./command-run.ts";
 export { ConfigurationError } from "./config/configuration-error.ts";
-export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
+export { type DialRequest, dial, shouldFallBack, type UpgradedConnection } from "./connect.ts";
 export type { CopyProgress } from "./copy/copy-context.ts";
 export { CopyError, type CopyErrorCode } from "./copy/copy-error.ts";
 export { type CopyOptions, copyFrom, copyTo } from "./copy-files.ts";
@@ -16,7 +16,6 @@ export {
   type ExecutorOptions,
   FallbackExecutor,
   SpdyExecutor,
-  shouldFallBack,
   WebSocketExecutor,
 } from "./executors.ts";
 export { type Forward, forward } from "./forward.ts";

@@ -1,4 +1,4 @@
-import { shouldFallBack } from "@sluice/client/internal/executors";
+import { shouldFallBack } from "@sluice/client/internal/connect";
 import type { ForwardedStream } from "@sluice/client/internal/forwarded-stream";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { portForwardPath } from "@sluice/client/internal/pod-paths";

@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
 import { ReadStream, type WriteStream } from "node:tty";
 import type { CommandEnd, CommandStreams } from "@sluice/client/internal/command-run";
+import { shouldFallBack } from "@sluice/client/internal/connect";
 import {
   type ExecutorOptions,
   FallbackExecutor,
   SpdyExecutor,
-  shouldFallBack,
   WebSocketExecutor,
 } from "@sluice/client/internal/executors";
 import type { CommandPath } from "@sluice/client/internal/pod-paths";

@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import type { Section } from "./section.ts";
 
 const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /^(?:X509 |TRUSTED )?CERTIFICATE$/;
@@ -8,6 +9,9 @@ interface PemBlock {
   readonly label: string;
   readonly text: string;
 }
+
+/** PEM in the kubeconfig, or the file that it names. */
+export type PemSource = { readonly pem: string } | { readonly file: string };
 
 /**
  * Parses a PEM chain whose first certificate must fit the key: OpenSSL accepts different key types,
@@ -47,6 +51,16 @@ export function keyPairProblem(certificate: string, key: string): string | undef
  */
 export function certificatesOf(pem: string): X509Certificate[] {
   return chainOf(blocksOf(pem));
+}
+
+/** `<name>-data` is base64 and overrides the file `<name>`. */
+export function pemOf(section: Section | undefined, name: string): PemSource | undefined {
+  const data = section?.optionalString(`${name}-data`, (value) =>
+    Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",
+  );
+  const file = section?.optionalFile(name, name.endsWith("-key") ? "private key" : "certificates");
+  if (data !== undefined) return { pem: Buffer.from(data, "base64").toString("utf8") };
+  return file === undefined ? undefined : { file };
 }
 
 function chainOf(blocks: readonly PemBlock[]): X509Certificate[] {

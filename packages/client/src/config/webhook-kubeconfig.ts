@@ -1,11 +1,9 @@
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { type PemSource, pemOf } from "./key-pair.ts";
 import type { NamedFile } from "./named-file.ts";
 import { notAmong, Section } from "./section.ts";
 import { checkWebhookUrl } from "./sections/webhook-target.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
-
-/** PEM in the kubeconfig, or the file that it names. */
-export type PemSource = { readonly pem: string } | { readonly file: string };
 
 /** The server of a kubeconfig's current context, and its credentials. */
 interface WebhookKubeconfig {
@@ -101,16 +99,6 @@ function credentialsOf(user: Section | undefined) {
     token: user?.optionalString("token", checkToken),
     tokenFile: user?.optionalFile("tokenFile", "text"),
   };
-}
-
-/** `<name>-data` is base64 and overrides the file `<name>`. */
-export function pemOf(section: Section | undefined, name: string): PemSource | undefined {
-  const data = section?.optionalString(`${name}-data`, (value) =>
-    Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",
-  );
-  const file = section?.optionalFile(name, name.endsWith("-key") ? "private key" : "certificates");
-  if (data !== undefined) return { pem: Buffer.from(data, "base64").toString("utf8") };
-  return file === undefined ? undefined : { file };
 }
 
 /** The message omits the secret value. */

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
+import { type PemSource, pemOf } from "../config/key-pair.ts";
 import type { Section } from "../config/section.ts";
-import { type PemSource, pemOf } from "../config/webhook-kubeconfig.ts";
 import { type KubeconfigFile, readKubeconfigFile } from "./kubeconfig-files.ts";
 
 /** Selects the entries to read. */

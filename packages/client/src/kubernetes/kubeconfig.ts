@@ -2,8 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import type { PemSource } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
-import type { PemSource } from "../config/webhook-kubeconfig.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-server.ts";
 import type { UpstreamTlsOptions } from "../net/tls.ts";
