@@ -393,6 +393,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   PEER_PAGE_SESSIONS: "integration/peers/peer-server.test.ts: are listed page by page",
   PLUGIN_PIPE_MS:
     "integration/kubernetes/exec-plugin.test.ts: that ends while what it started holds the pipe",
+  EXPLAIN_PLUGIN_TIMEOUT_MS: "integration/cli/explain/explain-user.test.ts: a plugin that does not answer",
   PLUGIN_TIMEOUT_MS:
     "integration/kubernetes/exec-plugin.test.ts: that says nothing is waited for only so long",
   PROVIDER_TIMEOUT_MS: "integration/kubernetes/oidc-provider.test.ts: waits for a provider only so long",

@@ -50,7 +50,7 @@ export interface BuiltAuthenticator extends Component {
  */
 export async function buildAuthenticator(
   { authentication, limits }: Pick<GatewayConfiguration, "authentication" | "limits">,
-  metrics: Metrics,
+  metrics: { readonly access: Pick<Metrics["access"], "authenticationAttempted"> },
   logger: Logger,
   upstreams: UpstreamTlsFiles,
 ): Promise<BuiltAuthenticator> {

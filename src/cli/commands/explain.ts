@@ -73,5 +73,5 @@ export const command = defineCommand({
     },
   ],
   exitCodes:
-    "0; 1 if the request would be refused or the node cannot be reached; 2 for usage or configuration.",
+    "0; 1 if the request would be refused over both WebSocket and SPDY, or the node cannot be reached; 2 for usage or configuration.",
 });

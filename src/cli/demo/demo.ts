@@ -13,6 +13,7 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import type { Invocation } from "../command.ts";
 import type { demoFlags } from "../commands/demo.ts";
 import { requireLoopback } from "../loopback.ts";
+import { shellWord } from "../print-text.ts";
 import { terminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 
@@ -136,8 +137,4 @@ Stop with Ctrl-C.
 function programFile(): string {
   const [, script] = process.argv;
   return isSingleBinary || script === undefined ? process.execPath : realpathSync(script);
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

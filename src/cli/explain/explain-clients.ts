@@ -3,6 +3,7 @@ import type { NodeCapability } from "../../nodes/node-capability.ts";
 import type { ClientOffer } from "../../sessions/client-offer.ts";
 import { type AdmissionReason, PLAN_REASONS, planFor, planThroughApiServer } from "../../sessions/plan.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
+import type { Transport } from "./explain-authorization.ts";
 
 /** The usual clients, with the protocols they offer. */
 const commandClients: readonly [name: string, offer: ClientOffer][] = [
@@ -19,15 +20,21 @@ const forwardClients: readonly [name: string, offer: ClientOffer][] = [
   ["other clients (legacy WebSocket)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
 ];
 
-/**
- * A line for each kind of client: its name, the plan, and the reason. `admission`: why the API
- * server carries it.
- */
+interface Circumstances {
+  /** Why the API server carries it. */
+  readonly admission?: AdmissionReason | undefined;
+  /** Those that authorization refuses, if not all. */
+  readonly refused?: readonly Transport[];
+}
+
+const TRANSPORTS: Readonly<Record<string, Transport>> = { websocket: "WebSocket", spdy: "SPDY" };
+
+/** A line for each kind of client: its name, the plan, and the reason. */
 export function explainClients(
   subresource: Subresource,
   node: NodeCapability,
   featureGates: FeatureGates,
-  admission?: AdmissionReason,
+  { admission, refused = [] }: Circumstances = {},
 ): string {
   const gates = {
     TranslateStreamCloseWebsocketRequests: featureGates.isEnabled("TranslateStreamCloseWebsocketRequests"),
@@ -36,6 +43,12 @@ export function explainClients(
   };
   const clients = subresource === "portforward" ? forwardClients : commandClients;
   const lines = clients.map(([client, offer]) => {
+    const transport = TRANSPORTS[offer.transport];
+    if (transport !== undefined && refused.includes(transport)) {
+      const goesOn = offer.transport === "websocket" && client.startsWith("kubectl");
+      const text = `by authorization${goesOn ? "; kubectl then asks over SPDY" : ""}`;
+      return `  ${client.padEnd(44)}${"refused".padEnd(14)}${text}\n`;
+    }
     const plan = admission ? planThroughApiServer(admission) : planFor(subresource, offer, node, gates);
     return `  ${client.padEnd(44)}${plan.kind.padEnd(14)}${PLAN_REASONS[plan.reason]}\n`;
   });

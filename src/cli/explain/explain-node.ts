@@ -4,6 +4,7 @@ import { snapshotCluster } from "../../kubernetes/component.ts";
 import { type DescribedNode, describeNode } from "../../nodes/describe-nodes.ts";
 import type { LearnedPath } from "../../nodes/known-nodes.ts";
 import { flag, listOf, number, object, optional, text } from "../client/answer-shape.ts";
+import { printText } from "../print-text.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainClients } from "./explain-clients.ts";
 
@@ -59,12 +60,12 @@ export async function explainNode(
     node = await askAdmin(admin, name);
   }
   if (node === undefined) {
-    process.stdout.write(`nodes ${JSON.stringify(name)} not found\n`);
+    printText(`nodes ${JSON.stringify(name)} not found\n`);
     return 1;
   }
-  process.stdout.write(describe(node, admin !== undefined));
-  process.stdout.write(`\nexec and attach\n${explainClients("exec", node.capability, featureGates)}`);
-  process.stdout.write(`\nport-forward\n${explainClients("portforward", node.capability, featureGates)}`);
+  printText(describe(node, admin !== undefined));
+  printText(`\nexec and attach\n${explainClients("exec", node.capability, featureGates)}`);
+  printText(`\nport-forward\n${explainClients("portforward", node.capability, featureGates)}`);
   const isDead = node.learned !== undefined && node.learned.circuit.state !== "closed";
   return node.problem !== undefined || isDead ? 1 : 0;
 }

@@ -13,6 +13,7 @@ import { accepts, backendOf, type Route, type RouteBackend, type RouteFilters } 
 import type { RouteTable } from "../../ingress/route-table.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
 import { atOnce } from "../../lifecycle/slices.ts";
+import { printText } from "../print-text.ts";
 import { UsageError } from "../usage-error.ts";
 
 /**
@@ -29,7 +30,7 @@ export async function explainUrl(url: string, configFile: string): Promise<numbe
   const headers: HeaderList = [["Host", authority]];
   const request = readIngressRequest("GET", target === "" ? "/" : target, headers, 1);
   if ("refusal" in request) {
-    process.stdout.write(`refused with ${request.refusal.code}: ${request.refusal.message}\n`);
+    printText(`refused with ${request.refusal.code}: ${request.refusal.message}\n`);
     return 1;
   }
   const matched = await snapshotCluster(
@@ -42,18 +43,16 @@ export async function explainUrl(url: string, configFile: string): Promise<numbe
   );
   const route = matched && backendOf(matched);
   if (route?.type === "service" && matched?.filters.redirectsToTls === true && /^http:/i.test(url)) {
-    process.stdout.write(
-      `${ingressLine(route)}redirected with 308 to https://${request.host}${request.target}\n`,
-    );
+    printText(`${ingressLine(route)}redirected with 308 to https://${request.host}${request.target}\n`);
     return 0;
   }
   const sent = route && matched && sentTarget(route, matched.filters, request.target);
   if (route === undefined || sent === undefined) {
     const { code, message } = WIRE_ERRORS["path-unknown"].ingress();
-    process.stdout.write(`refused with ${code}: ${message}\n`);
+    printText(`refused with ${code}: ${message}\n`);
     return 1;
   }
-  process.stdout.write(describe(route, request.target, sent));
+  printText(describe(route, request.target, sent));
   return 0;
 }
 

@@ -10,13 +10,29 @@ import { buildAuthenticator } from "../../access/authn/component.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
-import { Metrics } from "../../observability/metrics.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** The user that the configuration knows by a kubeconfig's credentials, or why it knows none. */
 export type ExplainedUser =
   | { readonly user: UserInfo; readonly source: string }
-  | { readonly user: undefined; readonly problem: string; readonly isRefused: boolean };
+  | {
+      readonly user: undefined;
+      readonly problem: string;
+      /** Whether that fails the command. */
+      readonly isRefused: boolean;
+      /** An authenticator did not answer, so that there is no verdict. */
+      readonly isUnanswered: boolean;
+    };
+
+/** A plugin's answer, which may ask a person to log in. Past it there is no verdict. */
+const EXPLAIN_PLUGIN_TIMEOUT_MS = 30_000;
+
+const LIMITS = { pluginTimeoutMs: EXPLAIN_PLUGIN_TIMEOUT_MS };
+
+/** No user, which fails nothing. */
+export function nobody(problem: string): ExplainedUser {
+  return { user: undefined, problem, isRefused: false, isUnanswered: false };
+}
 
 interface UserFlags {
   readonly as: string | undefined;
@@ -44,7 +60,7 @@ export async function currentKubeconfig(
   const [name] = await kubeconfigFileNames(file, process.env);
   if (name === undefined && context === undefined) return undefined;
   try {
-    return { name: name ?? "", kubeconfig: await loadKubeconfig(file, { context }) };
+    return { name: name ?? "", kubeconfig: await loadKubeconfig(file, { context }, LIMITS) };
   } catch (error) {
     const isGiven = file !== undefined || context !== undefined;
     if (isGiven || !(error instanceof ConfigurationError || error instanceof CredentialsError)) throw error;
@@ -58,19 +74,26 @@ export async function authenticatedUser(
   { name, kubeconfig }: { readonly name: string; readonly kubeconfig: Kubeconfig | Error },
   isGiven: boolean,
 ): Promise<ExplainedUser> {
-  if (kubeconfig instanceof Error)
-    return { user: undefined, problem: kubeconfig.message.split("\n")[0] ?? "", isRefused: false };
+  if (kubeconfig instanceof Error) return nobody(kubeconfig.message.split("\n")[0] ?? "");
   const logger = { ...SILENT, child: () => logger };
   const upstreams = new UpstreamTlsFiles({ logger });
-  const metrics = new Metrics({ withProcessMetrics: false });
-  const built = await buildAuthenticator(configuration, metrics, logger, upstreams);
+  let result = "";
+  const access = {
+    authenticationAttempted: (attempted: string): void => {
+      result = attempted;
+    },
+  };
+  const built = await buildAuthenticator(configuration, { access }, logger, upstreams);
   try {
     const headers = await kubeconfig.headers();
     const peer = await peerOf(kubeconfig, configuration.authentication.clientCAFile);
     const user = await built.authenticator.authenticate({ headers, peer });
     if (user !== undefined) return { user, source: name };
-    const problem = `this configuration does not know the user of ${name}`;
-    return { user: undefined, problem, isRefused: isGiven };
+    const isUnanswered = result === "authority-unreachable";
+    const problem = isUnanswered
+      ? `an authenticator of this configuration did not answer about the user of ${name}`
+      : `this configuration does not know the user of ${name}`;
+    return { user: undefined, problem, isRefused: isGiven, isUnanswered };
   } finally {
     await built.stop();
     upstreams.stop();

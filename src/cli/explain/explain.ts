@@ -10,14 +10,21 @@ import { declaresWebSocket, modeOf } from "../../nodes/node-capability.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 import type { Invocation } from "../command.ts";
 import type { explainFlags } from "../commands/explain.ts";
+import { printText } from "../print-text.ts";
 import { givenOf, refuseIgnored } from "../refuse-ignored.ts";
 import { UsageError } from "../usage-error.ts";
-import { explainAuthorization } from "./explain-authorization.ts";
+import { explainAuthorization, type Transport } from "./explain-authorization.ts";
 import { explainClients } from "./explain-clients.ts";
 import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
 import { explainUrl } from "./explain-url.ts";
-import { authenticatedUser, currentKubeconfig, type ExplainedUser, namedUser } from "./explain-user.ts";
+import {
+  authenticatedUser,
+  currentKubeconfig,
+  type ExplainedUser,
+  namedUser,
+  nobody,
+} from "./explain-user.ts";
 
 type Values = Invocation<typeof explainFlags>["values"];
 
@@ -65,7 +72,7 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   const request = { subresource: named.subresource, namespace, pod: named.pod };
   const configuration = await loadConfiguration(values.config);
   const isGiven = values.kubeconfig !== undefined || values.context !== undefined;
-  let explained: ExplainedUser = { user: undefined, problem: "no kubeconfig was found", isRefused: false };
+  let explained: ExplainedUser = nobody("no kubeconfig was found");
   if (user !== undefined) explained = { user, source: "--as" };
   else if (current !== undefined) explained = await authenticatedUser(configuration, current, isGiven);
   if (explained.user === undefined && !explained.isRefused) {
@@ -81,7 +88,7 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
 
 function refusedWith(error: unknown): number {
   if (!(error instanceof StatusError)) throw error;
-  process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
+  printText(`refused with ${error.code}: ${error.message}\n`);
   return 1;
 }
 
@@ -103,63 +110,116 @@ async function explain(
   const { subresource, namespace, pod } = session;
   const choice = values.container ?? defaultContainerOf(store.getPod(namespace, pod), subresource);
   const request = { ...session, container: choice };
-  const refused = refusedBefore(explained) ?? (await accessText(configuration, store, explained, session));
-  if (refused.isRefused) process.stdout.write(refused.text);
-  const target = locate(store, request, {
-    preferredAddressTypes: kubelet.preferredAddressTypes,
-    defaultKubeletPort: kubelet.port,
-  });
-  let { isRefused } = refused;
+  const access = accessBefore(explained) ?? (await accessOf(configuration, store, explained, session));
+  printText(access.lead);
+  const target = locateOrSay(store, request, configuration, access);
+  if (target === undefined) return 1;
+  let { isRefused } = access;
   if (!isRefused && explained.user !== undefined) {
     const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
     const { name, groups } = explained.user;
     const wanted = { ...values, ...request, user: name, groups, container: target.container, podLabels };
     const policy = explainPolicy(configuration.policy.rules, wanted);
-    process.stdout.write(`${policy.text}${refused.text}`);
+    printText(policy.text.replace(/^(?=.)/gm, access.prefix));
     ({ isRefused } = policy);
-  } else if (!isRefused) process.stdout.write(refused.text);
+  }
+  printText(access.details);
   const { name, host, port, declaredFeatures } = target.node;
   const by = values.container === undefined ? ", kubectl's default" : "";
   const container = target.container === undefined ? "" : `, container ${target.container}${by}`;
-  process.stdout.write(
+  printText(
     `\n${subresource} ${namespace}/${pod}${container}\n` +
       `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n`,
   );
   const verdict = await judgeConnect(request);
-  process.stdout.write(verdict ? `admission: ${verdict.by}\n\n` : "\n");
+  printText(verdict ? `admission: ${verdict.by}\n\n` : "\n");
   const { mode } = modeOf(target.node, kubelet.streaming);
   const declared = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
   const learned = values.admin === undefined ? undefined : await askAdmin(values.admin, name);
   const capability = learned?.capability ?? declared;
-  process.stdout.write(explainClients(subresource, capability, featureGates, verdict?.reason));
+  printText(
+    explainClients(subresource, capability, featureGates, {
+      admission: verdict?.reason,
+      refused: access.refusedTransports,
+    }),
+  );
   return isRefused ? 1 : 0;
 }
 
-/** What the gateway says before it authorizes; undefined if it knows the user. */
-function refusedBefore(explained: ExplainedUser): AccessText | undefined {
-  if (explained.user !== undefined) return undefined;
-  const { problem, isRefused } = explained;
-  const text = isRefused
-    ? `refused with 401: ${problem}\n`
-    : `no verdict: ${problem}; --as NAME evaluates the rules for a user\n`;
-  return { text, isRefused };
-}
-
-interface AccessText {
-  readonly text: string;
+/** What is known of the rights before policy and the pod are looked at. */
+interface Access {
+  /** The first lines. Empty: policy has the verdict. */
+  readonly lead: string;
+  /** Before each line of policy: what it is about. */
+  readonly prefix: string;
+  readonly details: string;
   readonly isRefused: boolean;
+  /** If others are allowed. */
+  readonly refusedTransports: readonly Transport[];
 }
 
-async function accessText(
+const UNDECIDED: Access = { lead: "", prefix: "", details: "", isRefused: false, refusedTransports: [] };
+
+/** What the gateway says before it authorizes; undefined if it knows the user. */
+function accessBefore(explained: ExplainedUser): Access | undefined {
+  if (explained.user !== undefined) return undefined;
+  const { problem, isRefused, isUnanswered } = explained;
+  if (isRefused && !isUnanswered) return { ...UNDECIDED, lead: `refused with 401: ${problem}\n`, isRefused };
+  const lead = `no verdict: ${problem}; --as NAME evaluates the rules for a user\n`;
+  return { ...UNDECIDED, lead, isRefused };
+}
+
+async function accessOf(
   configuration: GatewayConfiguration,
   store: ClusterStore,
   explained: ExplainedUser,
   session: { readonly namespace: string; readonly pod: string; readonly subresource: Subresource },
-): Promise<AccessText> {
+): Promise<Access> {
   if (explained.user === undefined) throw new Error("a user is known here");
-  const { text, isRefused } = await explainAuthorization(configuration, store, explained.user, session);
+  const verdict = await explainAuthorization(configuration, store, explained.user, session);
   const { name, groups } = explained.user;
-  return { text: `${text}\nuser ${name} in ${groups.join(", ")}, by ${explained.source}\n`, isRefused };
+  const by = `user ${name} in ${groups.join(", ")}, by ${explained.source}\n`;
+  if (verdict.type === "elsewhere")
+    return { ...UNDECIDED, prefix: "by policy alone: ", details: `${verdict.text}\n${by}` };
+  const refused = verdict.transports.filter(({ refusal }) => refusal !== undefined);
+  const refusedTransports = refused.map(({ transport }) => transport);
+  const lines = refused.map(({ transport, refusal }) => ({
+    transport,
+    text: `refused with ${refusal?.code}: ${refusal?.message}`,
+  }));
+  if (refused.length === verdict.transports.length) {
+    const [first, ...others] = lines;
+    const more = others.filter(({ text }) => text !== first?.text);
+    const lead = `${first?.text}\n${more.map(({ transport, text }) => `over ${transport}: ${text}\n`).join("")}`;
+    return { ...UNDECIDED, lead, details: `\n${by}`, isRefused: true };
+  }
+  const allowed = verdict.transports.filter(({ refusal }) => refusal === undefined);
+  return {
+    lead: lines.map(({ transport, text }) => `over ${transport}: ${text}\n`).join(""),
+    prefix: lines.length === 0 ? "" : `over ${allowed.map(({ transport }) => transport).join()}: `,
+    details: `authorization: ${verdict.reason}\n${by}`,
+    isRefused: false,
+    refusedTransports,
+  };
+}
+
+/** Undefined if the pod has no place, which is not said as a second verdict. Throws StatusError. */
+function locateOrSay(
+  store: ClusterStore,
+  request: Parameters<typeof locate>[1],
+  { kubelet }: GatewayConfiguration,
+  { isRefused, details }: Access,
+): ReturnType<typeof locate> | undefined {
+  try {
+    return locate(store, request, {
+      preferredAddressTypes: kubelet.preferredAddressTypes,
+      defaultKubeletPort: kubelet.port,
+    });
+  } catch (error) {
+    if (!isRefused || !(error instanceof StatusError)) throw error;
+    printText(`${details}\n${error.message}\n`);
+    return undefined;
+  }
 }
 
 /**

@@ -199,7 +199,7 @@ describe("an exec plugin", () => {
   it("that says nothing is waited for only so long, and killed", async () => {
     const args = ["-c", `echo $$ > ${at("pid")}; exec sleep 60`];
     const exec = { apiVersion: V1BETA1, command: "sh", args };
-    await expect(ask(exec, { timeoutMs: 2_000 })).rejects.toThrow("getting credentials: no answer in time");
+    await expect(ask(exec, { timeoutMs: 2_000 })).rejects.toThrow("gave no answer in 2 s");
     const pid = Number(await readFile(at("pid"), "utf8"));
     await eventually(`process ${pid} ends`, () => !isRunning(pid));
   });

@@ -37,6 +37,8 @@ interface LoadOptions {
   readonly environment?: Environment;
   readonly nowMs?: () => number;
   readonly serviceAccountFolder?: string;
+  /** One run of a credential plugin. Default: 60 s. */
+  readonly pluginTimeoutMs?: number;
 }
 
 /**
@@ -91,7 +93,9 @@ class Credentials implements Kubeconfig {
   }
 
   static async load(entries: KubeconfigEntries, options: LoadOptions): Promise<Kubeconfig> {
-    const credentials = new Credentials(entries, pluginOf(entries), options);
+    const { pluginTimeoutMs: timeoutMs } = options;
+    const pluginOptions = timeoutMs === undefined ? {} : { timeoutMs };
+    const credentials = new Credentials(entries, pluginOf(entries, pluginOptions), options);
     // The first connection needs certificates, and a plugin may provide them.
     await credentials.headers();
     return credentials;

@@ -55,7 +55,10 @@ export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
       child.stdout.destroy();
       reject(new Error(message));
     };
-    const timer = setTimeout(() => giveUp("no answer in time"), run.timeoutMs);
+    const timer = setTimeout(
+      () => giveUp(`exec: executable ${command} gave no answer in ${run.timeoutMs / 1_000} s`),
+      run.timeoutMs,
+    );
     child.stdout.on("data", (chunk: Buffer) => {
       length += chunk.byteLength;
       if (length > MAX_PLUGIN_OUTPUT_BYTES)

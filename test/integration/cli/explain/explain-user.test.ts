@@ -1,9 +1,13 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCommand } from "../../../../src/cli/command-line.ts";
 import { GatewayFiles, webOn } from "../../../support/gateway-files.ts";
+import { closedPort } from "../../../support/misbehaving-servers.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
 const SERVER = "http://127.0.0.1:1";
@@ -134,6 +138,29 @@ describe("sluice explain puts the verdict first", () => {
     expect(await as(other)).toMatchObject({ code: 1, first: expect.stringContaining("refused with 401") });
   });
 
+  it("does not wait for a plugin that does not answer, and names it", async () => {
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "sleep",
+      args: ["600"],
+      interactiveMode: "Never",
+    };
+    vi.stubEnv("KUBECONFIG", files.write("plugin", kubeconfigOf({ exec })));
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    try {
+      const explained = explain("exec", "web");
+      await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+      await vi.advanceTimersByTimeAsync(30_000);
+      expect(await explained).toEqual({
+        code: 0,
+        first:
+          "no verdict: getting credentials: exec: executable sleep gave no answer in 30 s; --as NAME evaluates the rules for a user",
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("says that there is none without a user", async () => {
     expect(await explain("exec", "web")).toEqual({
       code: 0,
@@ -147,5 +174,65 @@ describe("sluice explain puts the verdict first", () => {
       code: 1,
       first: 'refused with 404: pods "gone" not found',
     });
+    await explain("exec", "gone", "--as", "eve");
+    expect(printed).not.toContain("404");
+    expect(printed).toContain('\npods "gone" not found\n');
+  });
+
+  it.each([
+    [["create"], "over WebSocket: refused with 403: ", "cannot get", "over SPDY: allowed: no policy", 0],
+    [["get"], 'refused with 403: pods "web" is forbidden: ', "", "over SPDY: refused with 403: ", 1],
+  ] as const)("for each transport, with the verbs %j", async (verbs, first, words, second, code) => {
+    const role = { ...ROLE, rules: [{ apiGroups: [""], resources: ["pods/exec"], verbs }] };
+    const configuration = { authorization: { mode: ["RBAC"] } };
+    files.configure({ ...webOn(10_255), manifests: [role, BINDING], configuration });
+    const explained = await explain("exec", "web", "--as", "jane", "--as-group", "dev");
+    expect(explained).toEqual({ code, first: expect.stringContaining(first) });
+    expect(explained.first).toContain(words);
+    expect(printed.split("\n")[1]).toContain(second);
+    if (code === 1) return;
+    expect(printed).toMatch(
+      /kubectl 1\.30 and newer .+ refused +by authorization; kubectl then asks over SPDY\n/,
+    );
+    expect(printed).toMatch(/kubectl 1\.29 and older .+ pass-through /);
+  });
+
+  it("is none if an authenticator does not answer", async () => {
+    const url = `http://127.0.0.1:${await closedPort()}`;
+    const tokenReview = { url, tokenFile: files.write("own-token", "x") };
+    files.configure({ ...webOn(10_255), configuration: { authentication: { tokenReview } } });
+    const stranger = files.writeKubeconfig(SERVER, "unknown-token");
+    expect(await explain("exec", "web", "--kubeconfig", stranger)).toEqual({
+      code: 1,
+      first: `no verdict: an authenticator of this configuration did not answer about the user of ${stranger}; --as NAME evaluates the rules for a user`,
+    });
+  });
+
+  it("has no names that act on a terminal, and a line for a shell where the cluster holds the roles", async () => {
+    const objects = [
+      {
+        metadata: { name: "web", namespace: "default" },
+        spec: { nodeName: "n", containers: [{ name: "main", image: "i" }] },
+      },
+      {
+        metadata: { name: "n" },
+        status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }], declaredFeatures: ["a\u009bb"] },
+      },
+    ];
+    const server = createServer(({ url = "" }, response) =>
+      response.end(JSON.stringify(objects[url.includes("/nodes/") ? 1 : 0])),
+    ).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const kubeconfig = files.writeKubeconfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const configuration = { cluster: { kubeconfig }, authorization: { mode: ["RBAC"] } };
+    files.configure({ configuration });
+    const { first } = await explain("exec", "web", "--as", "o'hara; rm", "--as-group", "a\u001b[2Jb");
+    server.closeAllConnections();
+    server.close();
+    expect(first).toBe("by policy alone: allowed: no policy rule matches");
+    expect(printed).not.toMatch(/[\u0080-\u009f]/);
+    expect(printed).not.toContain("\u001b");
+    expect(printed).toContain("kubectl auth can-i get pods/web --subresource=exec -n default ");
+    expect(printed).toContain(" '--as=o'\\''hara; rm' ");
   });
 });
