@@ -4,32 +4,63 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 
-/** An interpreter that can import the client, such as one of a virtual environment. */
+/** An interpreter that can import the clients, such as one of a virtual environment. */
 const { SLUICE_PYTHON: python = "python3" } = process.env;
-const { status, stdout } = spawnSync(python, ["-c", "import kubernetes; print(kubernetes.__version__)"], {
-  encoding: "utf8",
+
+const EXIT_CODE = ["out\n", "err\n", 3];
+const DOWNLOAD = [5 * 1024 * 1024, "1000000000\n", 0];
+/** What each client can do: kr8s sends no input but over v5, which it does not offer, and lightkube forwards no ports. */
+const CLIENTS: readonly (readonly [name: string, script: readonly string[], checks: object])[] = [
+  [
+    "kubernetes",
+    ["kubernetes_client.py"],
+    { exit_code: EXIT_CODE, download: DOWNLOAD, upload: true, forwards: 20 },
+  ],
+  [
+    "kubernetes_asyncio",
+    ["other_clients.py", "kubernetes_asyncio"],
+    { exit_code: EXIT_CODE, download: DOWNLOAD, upload: true, forwards: 20 },
+  ],
+  [
+    "lightkube",
+    ["other_clients.py", "lightkube"],
+    { exit_code: EXIT_CODE, download: DOWNLOAD, upload: true },
+  ],
+  ["kr8s", ["other_clients.py", "kr8s"], { exit_code: EXIT_CODE, download: DOWNLOAD, forwards: 20 }],
+];
+
+/** Undefined if it cannot be imported. */
+function versionOf(name: string): string | undefined {
+  const program = `import ${name}; from importlib.metadata import version; print(version("${name}"))`;
+  const { status, stdout } = spawnSync(python, ["-c", program], { encoding: "utf8" });
+  return status === 0 ? stdout.trim() : undefined;
+}
+const versions = CLIENTS.map(([name]) => versionOf(name));
+
+describe.skipIf(versions.every((version) => version === undefined))("clients of Python", () => {
+  let demo: RunningDemo;
+  beforeAll(async () => {
+    demo = await startDemo();
+  }, 60_000);
+  afterAll(() => demo?.stop());
+
+  CLIENTS.forEach(([name, [script = "", ...words], checks], index) => {
+    const version = versions[index];
+    const title = `${name} ${version ?? `(needs pip install ${name} in $SLUICE_PYTHON)`}`;
+    it.skipIf(version === undefined).each(["web", "web-ws"])(
+      `${title} has what it can do of exit codes, 5 MB each way and 20 forwards of %s`,
+      async (pod) => {
+        const file = path.join(import.meta.dirname, "python", script);
+        const { stdout } = await promisify(execFile)(
+          python,
+          ["-W", "ignore", file, ...words, demo.kubeconfig, pod],
+          {
+            timeout: 100_000,
+          },
+        );
+        expect(JSON.parse(stdout)).toEqual(checks);
+      },
+      120_000,
+    );
+  });
 });
-const script = path.join(import.meta.dirname, "python/kubernetes_client.py");
-
-describe.skipIf(status !== 0)(
-  `Python's kubernetes ${stdout?.trim() ?? ""} (needs pip install kubernetes in $SLUICE_PYTHON)`,
-  () => {
-    let demo: RunningDemo;
-    beforeAll(async () => {
-      demo = await startDemo();
-    }, 60_000);
-    afterAll(() => demo?.stop());
-
-    it.each(["web", "web-ws"])("has exit codes, 5 MB each way and 20 forwards of %s", async (pod) => {
-      const { stdout } = await promisify(execFile)(python, [script, demo.kubeconfig, pod], {
-        timeout: 100_000,
-      });
-      expect(JSON.parse(stdout)).toEqual({
-        exit_code: ["out\n", "err\n", 3],
-        download: [5 * 1024 * 1024, "1000000000\n", 0],
-        upload: true,
-        forwards: 20,
-      });
-    }, 120_000);
-  },
-);

@@ -115,6 +115,9 @@ status:
   podIP: 127.0.0.1
   startTime: ${startedAt}
   conditions:
+    - { type: PodScheduled, status: "True" }
+    - { type: Initialized, status: "True" }
+    - { type: ContainersReady, status: "True" }
     - { type: Ready, status: "True" }
   containerStatuses:
     - name: main
