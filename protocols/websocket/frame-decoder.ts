@@ -85,6 +85,11 @@ export class WebSocketFrameDecoder {
     return this.#isOver || (!this.#isInPayload && this.#frame.isComplete);
   }
 
+  /** True if a message has begun and more of it is to come. */
+  get isInMessage(): boolean {
+    return this.#isInMessage;
+  }
+
   #readHeader(chunk: Uint8Array, start: number): number {
     const at = this.#frame.read(chunk, start, this.#isInMessage);
     if (this.#frame.isComplete) this.#beginFrame();

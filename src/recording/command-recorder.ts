@@ -9,7 +9,6 @@ import {
   type SessionStream,
   type Side,
   STDERR,
-  STDIN,
 } from "../sessions/observers/session-observer.ts";
 import type { SessionReport } from "../sessions/session.ts";
 import type { SessionRecording } from "./session-recording.ts";
@@ -39,6 +38,8 @@ export class CommandRecorder implements SessionObserver {
   #status: Buffer[] = [];
   #statusBytes = 0;
 
+  /** The joiner who typed last; undefined: the session's own user. */
+  #typist: string | undefined;
   #isInputLost = false;
 
   /** `takes`: whether input goes to the thread, and whether stdout is an archive, which is bounded there. */
@@ -59,9 +60,16 @@ export class CommandRecorder implements SessionObserver {
 
   onData(stream: SessionStream, from: Side, part: Uint8Array): SessionEnd | undefined {
     if (from === "node") return this.#output(stream === STDERR ? "stderr" : "stdout", part);
-    if (stream === STDIN) return this.#input(part);
+    if (stream.type === "stdin") {
+      this.#typedBy(stream.by);
+      return this.#input(part);
+    }
     if (stream === RESIZE) this.#resize(part);
     return undefined;
+  }
+
+  onJoin(user: string, hasJoined: boolean): void {
+    this.#recording.queue.event(this.#recording.nowMs, "m", `${user} ${hasJoined ? "joined" : "left"}`);
   }
 
   onStatus(part: Uint8Array): void {
@@ -105,6 +113,14 @@ export class CommandRecorder implements SessionObserver {
     this.#loss.bytes += own.byteLength;
     this.#loss.hash.update(own);
     return undefined;
+  }
+
+  /** Marks where another person begins to type. */
+  #typedBy(by: string | undefined): void {
+    if (by === this.#typist) return;
+    this.#typist = by;
+    const { queue, nowMs, info } = this.#recording;
+    queue.event(nowMs, "m", `input of ${by ?? info?.user ?? "the session's user"}`);
   }
 
   #input(part: Uint8Array): SessionEnd | undefined {

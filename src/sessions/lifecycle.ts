@@ -10,9 +10,10 @@ import {
 import { type CauseOfOurs, endOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import { type Bandwidth, Pace } from "../net/bandwidth.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import type { ObservedSession, SessionObserver, Side } from "./observers/session-observer.ts";
 import { SessionObservers } from "./observers/session-observers.ts";
-import type { SessionReport, SessionTimeouts, StreamingSession } from "./session.ts";
+import type { InputResult, SessionReport, SessionTimeouts, StreamingSession } from "./session.ts";
 import type { SessionInfo } from "./session-info.ts";
 import type { RunningSession, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";
@@ -133,6 +134,34 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
   observe(observer: SessionObserver): () => void {
     contain("session", () => this.observers.add(observer, this), this.#failed);
     return () => this.observers.remove(observer);
+  }
+
+  input(bytes: Uint8Array, by: string): InputResult {
+    const session = this.#session;
+    if (this.isOver || this.info?.details?.stdin !== true) return "no-input";
+    if (session === undefined) return "later";
+    let result: InputResult = "no-input";
+    contain(
+      "session",
+      () => {
+        result = session.input?.(bytes, by) ?? "no-input";
+      },
+      this.#failed,
+    );
+    return result;
+  }
+
+  joined(user: string, hasJoined: boolean): void {
+    if (this.isOver) return;
+    const what = hasJoined ? "has joined this session and can type" : "has left this session";
+    contain(
+      "session",
+      () => {
+        this.observers.joined(user, hasJoined);
+        this.#session?.warn?.(`${maskControls(user).replace(/\s+/g, " ")} ${what}`);
+      },
+      this.#failed,
+    );
   }
 
   tick(nowMs: number): void {

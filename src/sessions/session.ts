@@ -13,6 +13,15 @@ export interface SessionReport extends Omit<SessionEnd, "status"> {
   readonly upstreamBytes: number;
 }
 
+/** Bytes that wait for a node to read its command's input. Past it a joiner's input waits at the joiner. */
+export const MAX_PENDING_INPUT: number = 16 * 1024;
+
+/**
+ * What became of a joiner's input. `later`: none of it was taken, for the node is behind, or the session's
+ * own client is within a message. `no-input`: the command reads none, or none any more.
+ */
+export type InputResult = "taken" | "later" | "no-input";
+
 /**
  * A running session. Its lifecycle ticks it, may end it early, and is notified once when it is
  * over.
@@ -27,6 +36,11 @@ export interface StreamingSession extends Ticking {
    * Writes the warning before a limit ends the session. Absent if the protocol cannot carry one.
    */
   warn?(message: string): void;
+  /**
+   * Writes what a joiner typed into the command's stdin, between two messages of the session's own
+   * client. Absent if the session has no stdin, or its bytes are not decoded.
+   */
+  input?(bytes: Uint8Array, by: string): InputResult;
 }
 
 /** All in milliseconds. */

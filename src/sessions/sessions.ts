@@ -1,6 +1,7 @@
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { inSlices } from "../lifecycle/slices.ts";
 import type { ObservedSession, SessionObserver } from "./observers/session-observer.ts";
+import type { InputResult } from "./session.ts";
 import { newReplicaId, newSessionId } from "./session-id.ts";
 import { type ListedSession, listed } from "./session-info.ts";
 
@@ -17,6 +18,10 @@ export interface RunningSession extends ObservedSession {
    * WebSocket message that passes through, and all streams of a SPDY port-forward.
    */
   observe(observer: SessionObserver): () => void;
+  /** Types into its command's stdin, as this joiner. */
+  input(bytes: Uint8Array, by: string): InputResult;
+  /** Tells its observers, and its client if that has a terminal. */
+  joined(user: string, hasJoined: boolean): void;
 }
 
 /** Is notified of listed sessions, so that another process can report their ends if this one dies. */

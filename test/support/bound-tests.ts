@@ -229,6 +229,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_VIEWED_SESSIONS: "unit/sessions/session-outputs.test.ts: so many sessions",
   MAX_KEPT_OUTPUT: "unit/sessions/session-outputs.test.ts: misses the oldest",
   MAX_OUTPUT_PAGE: "unit/sessions/session-outputs.test.ts: in pages",
+  MAX_PENDING_INPUT: "unit/sessions/joined-input.test.ts: queued for a node that reads nothing",
   OUTPUT_WAIT_MS: "unit/sessions/session-outputs.test.ts: waits for a while",
   MAX_VIEWER_NAME: "unit/sessions/session-outputs.test.ts: is asked for behind",
   MAX_PEER_WORKERS: "unit/peers/peer-protocol.test.ts: by an index that a worker may have",

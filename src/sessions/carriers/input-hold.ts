@@ -90,6 +90,11 @@ export class InputHold {
     this.#held.push({ send, bytes: Uint8Array.from(bytes) });
   }
 
+  /** Input waits. */
+  get isHolding(): boolean {
+    return this.#timer !== undefined;
+  }
+
   /** Counts bytes that were read from the node and written to the client. */
   heard(bytes: number): void {
     this.#outputBytes += bytes;

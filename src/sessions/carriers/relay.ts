@@ -9,7 +9,7 @@ import { ReadAhead } from "../../net/read-ahead.ts";
 import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
-import type { StreamingSession } from "../session.ts";
+import { type InputResult, MAX_PENDING_INPUT, type StreamingSession } from "../session.ts";
 import { InputHold } from "./input-hold.ts";
 
 /**
@@ -93,6 +93,22 @@ export class Relay implements StreamingSession {
 
   end(end: SessionEnd): void {
     this.#cut(end);
+  }
+
+  input(bytes: Uint8Array, by: string): InputResult {
+    const isOver = this.#life.isOver || this.#pending !== undefined || this.#ends?.hasResult === true;
+    if (isOver || !this.#upstream.writable || this.#decoder?.input === undefined) return "no-input";
+    const waiting = this.#upstream.writableLength + bytes.byteLength;
+    if (this.#hold?.isHolding || waiting > MAX_PENDING_INPUT) return "later";
+    const typed = this.#decoder.input(bytes, by);
+    if (typeof typed === "string") return typed;
+    if (!(typed instanceof Uint8Array)) {
+      this.#cut(typed);
+      return "no-input";
+    }
+    this.#passUpstream(typed);
+    this.#life.upstreamBytes += typed.byteLength;
+    return "taken";
   }
 
   #toDownstream(chunk: Uint8Array): void {

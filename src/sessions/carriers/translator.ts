@@ -30,7 +30,7 @@ import {
   STDIN,
   STDOUT,
 } from "../observers/session-observer.ts";
-import type { StreamingSession } from "../session.ts";
+import { type InputResult, MAX_PENDING_INPUT, type StreamingSession } from "../session.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
 import { InputHold } from "./input-hold.ts";
@@ -129,6 +129,16 @@ export class Translator implements StreamingSession {
 
   end(end: SessionEnd): void {
     this.#fail(end);
+  }
+
+  input(bytes: Uint8Array, by: string): InputResult {
+    if (this.#life.isOver || this.#result.isComplete || this.#stdin?.isWritable !== true) return "no-input";
+    const waiting = this.#spdy.socket.writableLength + bytes.byteLength;
+    if (this.#hold.isHolding || this.#webSocket.isInMessage || waiting > MAX_PENDING_INPUT) return "later";
+    if (this.#isRefused({ ...STDIN, by }, "client", bytes)) return "no-input";
+    this.#life.upstreamBytes += bytes.byteLength;
+    this.#hold.pass(this.#writeStdin, bytes);
+    return "taken";
   }
 
   #start(downstream: UpgradedConnection, upstream: UpgradedConnection): void {

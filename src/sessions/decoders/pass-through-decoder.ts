@@ -1,4 +1,5 @@
 import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
+import type { InputResult } from "../session.ts";
 
 export type Pass = (bytes: Uint8Array) => void;
 
@@ -29,6 +30,11 @@ export interface PassThroughDecoder {
    */
   beatClient?(): Uint8Array | undefined;
   beatNode?(): Uint8Array | undefined;
+  /**
+   * The bytes that carry a joiner's input to the node, between two messages of the client: observers have
+   * been shown them. An end refuses the session. Absent: the protocol has no stdin.
+   */
+  input?(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | Exclude<InputResult, "taken">;
   /**
    * Bytes that report a failure to the client in the session's protocol, and end the session, if the
    * node reported nothing; undefined if they cannot follow the bytes already passed.

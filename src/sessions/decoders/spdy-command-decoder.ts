@@ -48,6 +48,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   #pass: Pass = () => {};
   #errorStreamId: number | undefined;
   #isReplied = false;
+  #hasStdinEnded = false;
   #isOpaque = false;
   #refusal: SessionEnd | undefined;
 
@@ -67,6 +68,9 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
       },
       onPing: (id) => this.#pings.fromClient(id),
       onGoAway: () => ends.clientLeft("the client ended the session"),
+      onFinish: (streamId) => {
+        if (this.#streams.get(streamId) === STDIN) this.#hasStdinEnded = true;
+      },
       onBoundary: () => this.#decodeClientFrom(this.#clientFilter.passedBytes),
     });
     this.#clientFrames = this.#clientDecoder("inflate");
@@ -128,6 +132,15 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
   }
 
+  input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | "later" | "no-input" {
+    if (this.#hasStdinEnded || this.#isOpaque || this.#ends.hasClientLeft) return "no-input";
+    const streamId = this.#stdinId;
+    // The client has not opened its streams, or the node has not taken them.
+    if (streamId === undefined || !this.#isReplied || !this.#clientFilter.isBetweenFrames) return "later";
+    const refusal = this.#observers.data({ ...STDIN, by }, "client", bytes);
+    return refusal ?? dataFrame(streamId, bytes, false);
+  }
+
   failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
     const streamId = this.#errorStreamId;
     // Clients drop DATA on a stream without a reply; their own timeout then reports the failure.
@@ -136,10 +149,12 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     const status = specOf(this.#version).hasStatusJson
       ? encodeStatus(statusOf(end, message))
       : new TextEncoder().encode(reasonOf(end, message));
-    const frame = new Uint8Array(DATA_HEADER_BYTES + status.byteLength);
-    writeDataHeader(frame, 0, streamId, status.byteLength, true);
-    frame.set(status, DATA_HEADER_BYTES);
-    return frame;
+    return dataFrame(streamId, status, true);
+  }
+
+  get #stdinId(): number | undefined {
+    for (const [streamId, stream] of this.#streams) if (stream === STDIN) return streamId;
+    return undefined;
   }
 
   get #isClientWanted(): boolean {
@@ -216,4 +231,11 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
       if (this.#refusal !== undefined) this.#splitter.stop();
     }
   }
+}
+
+function dataFrame(streamId: number, payload: Uint8Array, fin: boolean): Uint8Array {
+  const frame = new Uint8Array(DATA_HEADER_BYTES + payload.byteLength);
+  writeDataHeader(frame, 0, streamId, payload.byteLength, fin);
+  frame.set(payload, DATA_HEADER_BYTES);
+  return frame;
 }

@@ -1,3 +1,5 @@
+import { nextMaskKey } from "@sluice/client/internal/net/mask-keys";
+import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import {
   CHANNEL,
   type CommandStatus,
@@ -11,11 +13,13 @@ import {
   statusPayload,
 } from "@sluice/protocols/remotecommand";
 import {
+  applyMask,
   CLOSE,
   encodeClose,
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
   writeFrameHeader,
+  writeMaskedFrameHeader,
 } from "@sluice/protocols/websocket";
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
@@ -31,6 +35,8 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   protected readonly node: ChannelReader;
   /** Bytes of the client's present message on channel CLOSE. */
   #closeBytes = 0;
+  /** The client's present message is on channel CLOSE. */
+  #isClose = false;
   #hasStdinEnded = false;
 
   constructor(version: RemoteCommandVersion, observers: SessionObservers, ends: CommandEndObserver) {
@@ -70,6 +76,13 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     this.observers.streamEnd(STDIN, "client");
   }
 
+  input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | "later" | "no-input" {
+    if (!this.isClientReadable || this.#hasStdinEnded || this.#ends.hasClientLeft) return "no-input";
+    if (!this.isClientBetweenMessages) return "later";
+    const refusal = this.observers.data({ ...STDIN, by }, "client", bytes);
+    return refusal ?? encodeInput(specOf(this.#version), bytes, nextMaskKey());
+  }
+
   protected override failureMessage(given: CommandStatus): Uint8Array | undefined {
     if (this.#ends.hasStatus) return undefined;
     const status = statusPayload(this.#version, encodeStatus(given));
@@ -92,23 +105,41 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     const isOfClient = [CHANNEL.STDIN, CHANNEL.RESIZE].some(
       (channel) => channelByte(channel, { isBase64 }) === firstByte,
     );
-    return isOfClient || (hasClose && firstByte === CHANNEL.CLOSE);
+    return isOfClient || (hasClose && firstByte === CHANNEL.CLOSE && this.#beginsClose());
+  }
+
+  /** It is read in any case: behind it nobody may type. */
+  #beginsClose(): true {
+    this.#isClose = true;
+    return true;
   }
 
   protected override clientMessage(): void {
     super.clientMessage();
     this.#closeBytes = 0;
+    this.#isClose = false;
   }
 
   protected get readsClient(): boolean {
     const { showsClient, showsEnds } = this.observers;
-    return showsClient || showsEnds;
+    return showsClient || showsEnds || this.#isClose;
   }
 
   /** The Status is read in any case. */
   protected get readsNode(): boolean {
     return true;
   }
+}
+
+/** Encodes a client's message on stdin as a masked frame. */
+function encodeInput({ isBase64 }: Pick<RemoteCommandSpec, "isBase64">, bytes: Uint8Array, maskKey: number) {
+  const text = isBase64 ? encodeBase64(bytes) : bytes;
+  const body = Buffer.concat([Buffer.of(channelByte(CHANNEL.STDIN, { isBase64 })), text]);
+  const header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
+  const opcode = isBase64 ? OPCODE.TEXT : OPCODE.BINARY;
+  const headerBytes = writeMaskedFrameHeader(header, 0, opcode, body.byteLength, true, maskKey);
+  applyMask(body, maskKey, 0);
+  return Buffer.concat([header.subarray(0, headerBytes), body]);
 }
 
 /** Encodes a server's message for a channel as a frame, without a WebSocketConnection. */

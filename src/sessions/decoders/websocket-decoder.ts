@@ -237,6 +237,15 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return this.#canReadClient && this.#clientFrames.isBetweenFrames;
   }
 
+  /** Between two messages of the client, where one of the gateway's own may follow. */
+  protected get isClientBetweenMessages(): boolean {
+    return this.#isClientBetweenFrames && !this.#clientFrames.isInMessage;
+  }
+
+  protected get isClientReadable(): boolean {
+    return this.#canReadClient;
+  }
+
   #takeAnswer(): Uint8Array | undefined {
     const payload = this.#clientPing;
     this.#clientPing = undefined;

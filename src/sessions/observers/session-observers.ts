@@ -101,6 +101,10 @@ export class SessionObservers {
     return end;
   }
 
+  joined(user: string, hasJoined: boolean): void {
+    this.#notify((observer) => observer.onJoin?.(user, hasJoined));
+  }
+
   streamEnd(stream: SessionStream, from: Side): void {
     this.#notify((observer) => observer.onStreamEnd?.(stream, from));
   }

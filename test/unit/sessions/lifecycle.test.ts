@@ -35,6 +35,47 @@ class IdleSession implements StreamingSession {
 }
 
 describe("the life of a session", () => {
+  it("tells its observers and its terminal who joined and who left", () => {
+    const heard: string[] = [];
+    const observer = {
+      isRequired: true,
+      onJoin: (user: string, hasJoined: boolean) => void heard.push(`${user} ${hasJoined}`),
+    };
+    const session = new IdleSession(new CarriedSession({}, [observer]));
+    session.life.joined("ben", true);
+    session.life.joined("b\u001b[2Je\nn", false);
+    expect(heard).toEqual(["ben true", "b\u001b[2Je\nn false"]);
+    expect(session.warnings).toEqual([
+      "ben has joined this session and can type",
+      "b\ufffd[2Je n has left this session",
+    ]);
+    session.life.end(DONE, undefined);
+    session.life.joined("cleo", true);
+    expect(session.warnings).toHaveLength(2);
+  });
+
+  it("takes a joiner's input only for a command with stdin, and contains what its carrier throws", () => {
+    const carried = new CarriedSession();
+    let info: unknown = { details: { stdin: false } };
+    Object.defineProperty(carried.life, "info", { get: () => info });
+    expect(carried.life.input(Buffer.from("x"), "ben")).toBe("no-input");
+    info = { details: { stdin: true } };
+    expect(carried.life.input(Buffer.from("x"), "ben")).toBe("later");
+    const session: StreamingSession = new IdleSession(carried);
+    expect(carried.life.input(Buffer.from("x"), "ben")).toBe("no-input");
+    session.input = () => "taken";
+    expect(carried.life.input(Buffer.from("x"), "ben")).toBe("taken");
+    const faults: string[] = [];
+    const off = onFault((scope) => void faults.push(scope));
+    session.input = () => {
+      throw new Error("broken");
+    };
+    expect(carried.life.input(Buffer.from("x"), "ben")).toBe("no-input");
+    off();
+    expect(faults).toEqual(["session"]);
+    expect(carried.causes).toEqual(["internal-error"]);
+  });
+
   it("ends when nothing moved for the idle time, with one warning before", () => {
     const carried = new CarriedSession({ idleMs: 600_000 });
     const session = new IdleSession(carried);

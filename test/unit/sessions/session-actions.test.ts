@@ -48,6 +48,8 @@ function registryWith(isOver: boolean, cut: (over: () => void, ...end: unknown[]
       return () => observers.delete(over);
     },
     hold: () => () => {},
+    input: () => "no-input",
+    joined: () => {},
     cut: (...end) => {
       const over = (): void => {
         for (const observer of observers) observer();

@@ -112,6 +112,11 @@ export class WebSocketConnection {
     return this.#isOver;
   }
 
+  /** True if a message of the peer has begun and more of it is to come. */
+  get isInMessage(): boolean {
+    return this.#decoder.isInMessage;
+  }
+
   /** True once the kernel has taken our Close and everything before it. */
   get hasSentClose(): boolean {
     return this.#hasSentClose;

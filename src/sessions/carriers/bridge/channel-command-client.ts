@@ -62,6 +62,10 @@ export class ChannelCommandClient implements CommandClient {
     );
   }
 
+  get isInMessage(): boolean {
+    return this.#webSocket.isInMessage;
+  }
+
   get hasSentStatus(): boolean {
     return this.#webSocket.hasSentClose;
   }

@@ -14,7 +14,7 @@ import {
   STDIN,
   STDOUT,
 } from "../../observers/session-observer.ts";
-import type { StreamingSession } from "../../session.ts";
+import { type InputResult, MAX_PENDING_INPUT, type StreamingSession } from "../../session.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { leaveBehindInput } from "../input-grace.ts";
 import { InputHold } from "../input-hold.ts";
@@ -46,6 +46,7 @@ export class CommandBridge implements StreamingSession {
   readonly #upstreamConnection: UpgradedConnection;
   readonly #ahead: ReadAhead;
   readonly #hold: InputHold;
+  #hasInputEnded = false;
   #hasResult = false;
   #early: Conclusion | undefined;
 
@@ -68,6 +69,7 @@ export class CommandBridge implements StreamingSession {
         this.#hold.pass(this.#sendInput, part);
       },
       onInputEnd: () => {
+        this.#hasInputEnded = true;
         life.observers.streamEnd(STDIN, "client");
         this.#hold.pass(this.#endInput, NOTHING);
       },
@@ -129,6 +131,17 @@ export class CommandBridge implements StreamingSession {
   warn(message: string): void {
     if (this.#hasTerminal && this.#client.isReady)
       this.#client.sendOutput("stdout", terminalWarning(message));
+  }
+
+  input(bytes: Uint8Array, by: string): InputResult {
+    if (this.#life.isOver || this.#hasResult || this.#hasInputEnded) return "no-input";
+    const waiting = this.#upstreamConnection.socket.writableLength + bytes.byteLength;
+    const isBusy = this.#hold.isHolding || this.#client.isInMessage || !this.#client.isReady;
+    if (isBusy || waiting > MAX_PENDING_INPUT) return "later";
+    if (this.#isRefused({ ...STDIN, by }, "client", bytes)) return "no-input";
+    this.#life.upstreamBytes += bytes.byteLength;
+    this.#hold.pass(this.#sendInput, bytes);
+    return "taken";
   }
 
   /**

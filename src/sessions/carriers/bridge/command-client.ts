@@ -29,6 +29,8 @@ export interface CommandClientOptions {
 export interface CommandClient {
   readonly socket: Duplex;
   readonly isReady: boolean;
+  /** True within a message of the client: nothing else may be typed in between. */
+  readonly isInMessage: boolean;
   /** True after `finish` once the kernel has taken the status. */
   readonly hasSentStatus: boolean;
   /** Call once, before `receive`. */

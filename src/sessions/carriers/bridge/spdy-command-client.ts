@@ -17,6 +17,8 @@ import type {
  */
 export class SpdyCommandClient implements CommandClient {
   readonly socket: Duplex;
+  /** SPDY has streams, and no messages. */
+  readonly isInMessage = false;
   readonly #handler: CommandClientHandler;
   readonly #options: CommandClientOptions;
   readonly #connection: SpdyConnection;
