@@ -26,6 +26,8 @@ export interface AdminSession {
   readonly ephemeral?: true;
   readonly tty?: boolean;
   readonly stdin?: boolean;
+  /** The users that have joined it; absent: it has none. */
+  readonly joiners?: readonly string[];
   readonly client?: { readonly address: string; readonly agent: string };
   readonly protocol?: string;
   readonly plan: { readonly kind: string; readonly reason: string };

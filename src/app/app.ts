@@ -233,7 +233,10 @@ export async function startGateway(
     processes: runtime.replicaSessions,
     peers: () => peers?.ifStarted?.peers,
   });
-  metrics.access.observeViewers(() => directory.viewers);
+  metrics.access.observeViewers(
+    () => directory.viewers,
+    () => directory.joiners,
+  );
   const listNodes = (name?: string) =>
     nodesForOperators(configuration, cluster.started.store, sessions.started.context.nodes)(name);
 

@@ -2,6 +2,7 @@ import type { SessionLists } from "../admin/admin-server.ts";
 import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
 import { factsIn, type SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
+import { type JoinAnswer, type JoinRequest, SessionJoins } from "../sessions/session-joins.ts";
 import { type OutputAnswer, type OutputRead, SessionOutputs } from "../sessions/session-outputs.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
@@ -10,6 +11,7 @@ export interface ReplicaSessions {
   list(): Promise<SessionLists>;
   facts(id: string): Promise<SessionFacts | undefined>;
   output(read: OutputRead): Promise<OutputAnswer>;
+  type(request: JoinRequest): Promise<JoinAnswer>;
   end(request: EndRequest): Promise<EndResult>;
 }
 
@@ -20,6 +22,7 @@ interface PeerSessions {
   endSession(replica: string, request: EndRequest): Promise<EndResult>;
   sessionFacts(replica: string, id: string): Promise<SessionFacts | undefined>;
   sessionOutput(replica: string, read: OutputRead): Promise<OutputAnswer>;
+  typeInSession(replica: string, request: JoinRequest): Promise<JoinAnswer>;
 }
 
 interface DirectoryParts {
@@ -39,15 +42,22 @@ interface DirectoryParts {
 export class SessionDirectory {
   readonly #parts: DirectoryParts;
   readonly #outputs: SessionOutputs;
+  readonly #joins: SessionJoins;
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
     this.#outputs = new SessionOutputs(parts.registries);
+    this.#joins = new SessionJoins(parts.registries);
   }
 
   /** Those of this process. */
-  list(): ReturnType<Sessions["list"]> {
-    return this.#parts.registries().flatMap((sessions) => sessions.list());
+  list(): (ReturnType<Sessions["list"]>[number] & { readonly joiners?: readonly string[] })[] {
+    const listed = this.#parts.registries().flatMap((sessions) => sessions.list());
+    if (this.#joins.joiners === 0) return listed;
+    return listed.map((session) => {
+      const joiners = this.#joins.usersOf(session.id);
+      return joiners.length === 0 ? session : { ...session, joiners };
+    });
   }
 
   /** The same, which always is the whole list. */
@@ -75,6 +85,11 @@ export class SessionDirectory {
     return this.#outputs.viewers;
   }
 
+  /** The same. */
+  get joiners(): number {
+    return this.#joins.joiners;
+  }
+
   /** Of a session of this process. */
   outputHere(read: OutputRead): Promise<OutputAnswer> {
     return this.#outputs.read(read);
@@ -92,6 +107,25 @@ export class SessionDirectory {
     const replica = replicaOfSession(read.id);
     if (replica === undefined || replica === replicaId) return this.outputInReplica(read);
     return (await peers()?.sessionOutput(replica, read)) ?? "unknown";
+  }
+
+  /** Into a session of this process. */
+  typeHere(request: JoinRequest): JoinAnswer {
+    return this.#joins.type(request);
+  }
+
+  /** Into a session of this replica. Never rejects. */
+  async typeInReplica(request: JoinRequest): Promise<JoinAnswer> {
+    const answer = this.typeHere(request);
+    return answer === "unknown" ? ((await this.#parts.processes?.type(request)) ?? answer) : answer;
+  }
+
+  /** Into a session of any replica. Never rejects. */
+  async type(request: JoinRequest): Promise<JoinAnswer> {
+    const { peers, replicaId } = this.#parts;
+    const replica = replicaOfSession(request.id);
+    if (replica === undefined || replica === replicaId) return this.typeInReplica(request);
+    return (await peers()?.typeInSession(replica, request)) ?? "unknown";
   }
 
   factsHere(id: string): SessionFacts | undefined {

@@ -41,11 +41,17 @@ export function isLongRunning(url: string): boolean {
   );
 }
 
+const ATTACH_PATH = /^\/apis\/sluice\.dev\/[^/]+\/namespaces\/[^/]+\/streamingsessions\/[^/]+\/attach\/?$/;
 const OUTPUT_PATH = /^\/apis\/sluice\.dev\/[^/]+\/namespaces\/[^/]+\/streamingsessions\/[^/]+\/output\/?$/;
 
 /** True for the path of a session's output. */
 export function isOutputPath(path: string): boolean {
   return OUTPUT_PATH.test(path);
+}
+
+/** True for the path on which a session is joined. */
+export function isAttachPath(path: string): boolean {
+  return ATTACH_PATH.test(path);
 }
 
 const SILENT_SUBRESOURCE =

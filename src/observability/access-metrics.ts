@@ -38,7 +38,11 @@ export const ACCESS_FAMILIES = {
     "Running sessions that were authorized again: allowed, undecided (the authorizer did not answer; the session goes on), refused, or their user's credentials had expired.",
     { result: REAUTHORIZATIONS },
   ),
-  viewers: gauge("sluice_session_viewers", "Viewers of running sessions of this process."),
+  viewers: gauge("sluice_session_viewers", "Viewers of running sessions of this process, joiners included."),
+  joiners: gauge(
+    "sluice_session_joiners",
+    "Joiners of running sessions of this process, which can type in them.",
+  ),
 };
 
 /** Metrics of authentication, authorization, policy and audit. Label values are closed lists. */
@@ -46,10 +50,12 @@ export class AccessMetrics {
   readonly #metrics: MetricsOf<typeof ACCESS_FAMILIES>;
 
   #viewers: () => number = () => 0;
+  #joiners: () => number = () => 0;
 
   constructor(registry: Registry) {
     this.#metrics = register(registry, ACCESS_FAMILIES, {
       viewers: (metric) => metric.set(this.#viewers()),
+      joiners: (metric) => metric.set(this.#joiners()),
     });
   }
 
@@ -66,8 +72,9 @@ export class AccessMetrics {
   }
 
   /** Called at every scrape. */
-  observeViewers(viewers: () => number): void {
+  observeViewers(viewers: () => number, joiners: () => number): void {
     this.#viewers = viewers;
+    this.#joiners = joiners;
   }
 
   reauthorized(result: (typeof REAUTHORIZATIONS)[number]): void {

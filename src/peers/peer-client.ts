@@ -13,6 +13,12 @@ import {
 } from "../sessions/session-actions.ts";
 import { readFacts, type SessionFacts } from "../sessions/session-facts.ts";
 import {
+  type JoinAnswer,
+  type JoinRequest,
+  MAX_JOINED_STATUS_BYTES,
+  readJoinAnswer,
+} from "../sessions/session-joins.ts";
+import {
   OUTPUT_WAIT_MS,
   type OutputAnswer,
   type OutputRead,
@@ -24,6 +30,7 @@ import {
   endPathOf,
   factsPathOf,
   HELLO_PATH,
+  inputPathOf,
   outputPathOf,
   PEER_PAGE_SESSIONS,
   type PeerHello,
@@ -110,26 +117,40 @@ export class PeerClient {
   }
 
   /** Ends a session of this peer. Throws Error with a message for operators, and UpstreamError. */
-  async endSession({ host, port }: PeerAddress, { id, ...request }: EndRequest): Promise<EndResult> {
-    const bytes = Buffer.from(JSON.stringify(request));
-    const { status, body } = await askJsonOnce(
-      { host, port, tls: this.tls },
-      {
-        method: "POST",
-        path: endPathOf(id),
-        body: { contentType: "application/json", bytes },
-        timeoutMs: MAX_END_MS + 3 * END_HOP_MS,
-        maxBytes: MAX_HELLO_BYTES,
-      },
-    );
-    if (status !== 200) throw new Error(`it answered with status ${status}`);
-    readHello(body);
-    return readEndResult((body as { readonly result?: unknown }).result);
+  async endSession(peer: PeerAddress, { id, ...request }: EndRequest): Promise<EndResult> {
+    const timeoutMs = MAX_END_MS + 3 * END_HOP_MS;
+    const answer = await this.#post(peer, endPathOf(id), request, timeoutMs, MAX_HELLO_BYTES);
+    return readEndResult((answer as { readonly result?: unknown }).result);
+  }
+
+  /** Types into a session of this peer. Throws Error with a message for operators, and UpstreamError. */
+  async typeInSession(peer: PeerAddress, { id, ...request }: JoinRequest): Promise<JoinAnswer> {
+    const maxBytes = MAX_HELLO_BYTES + MAX_JOINED_STATUS_BYTES;
+    const answer = await this.#post(peer, inputPathOf(id), request, 3 * END_HOP_MS, maxBytes);
+    return readJoinAnswer((answer as { readonly typed?: unknown }).typed);
   }
 
   /** Like `dial`. */
   connect({ host, port }: PeerAddress, options: DialOptions): Promise<Socket> {
     return dial({ host, port, tls: this.tls }, { ...options, dialTimeoutMs: this.#times.peerDialMs });
+  }
+
+  async #post(
+    { host, port }: PeerAddress,
+    path: string,
+    request: object,
+    timeoutMs: number,
+    maxBytes: number,
+  ): Promise<unknown> {
+    const bytes = Buffer.from(JSON.stringify(request));
+    const sent = { contentType: "application/json", bytes };
+    const { status, body } = await askJsonOnce(
+      { host, port, tls: this.tls },
+      { method: "POST", path, body: sent, timeoutMs, maxBytes },
+    );
+    if (status !== 200) throw new Error(`it answered with status ${status}`);
+    readHello(body);
+    return body;
   }
 
   async #get(

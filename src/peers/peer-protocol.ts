@@ -20,10 +20,14 @@ export function factsPathOf(session: string): string {
 export function outputPathOf(session: string): string {
   return `${SESSIONS_PATH}/${encodeURIComponent(session)}/output`;
 }
+/** Takes a POST of a JoinRequest without its id; answers with the JoinAnswer, as `typed`. */
+export function inputPathOf(session: string): string {
+  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/input`;
+}
 export const VIEWER_HEADER = "Sluice-Viewer";
 
 /** The session in the path of such a request. */
-export function sessionIn(url: string, action: "end" | "facts" | "output"): string | undefined {
+export function sessionIn(url: string, action: "end" | "facts" | "output" | "input"): string | undefined {
   const [, session, found] = /^\/peer\/sessions\/([0-9a-f-]{36})\/(\w+)$/.exec(url) ?? [];
   return found === action ? session : undefined;
 }
@@ -94,12 +98,14 @@ const OPTIONAL = {
 
 function isSession(value: unknown): value is AdminSession {
   const session = fieldsOf(value);
-  const { plan, client, startedAt, downstreamBytes, upstreamBytes } = session;
+  const { plan, client, startedAt, downstreamBytes, upstreamBytes, joiners = [] } = session;
   return (
     areTexts(session, TEXTS) &&
     areTexts(fieldsOf(plan), ["kind", "reason"]) &&
     (client === undefined || areTexts(fieldsOf(client), ["address", "agent"])) &&
     Object.entries(OPTIONAL).every(([name, type]) => ["undefined", type].includes(typeof session[name])) &&
+    Array.isArray(joiners) &&
+    joiners.every((user) => typeof user === "string") &&
     typeof startedAt === "string" &&
     !Number.isNaN(Date.parse(startedAt)) &&
     Number.isFinite(downstreamBytes) &&

@@ -19,6 +19,12 @@ import {
   readEndRequest,
 } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
+import {
+  type JoinAnswer,
+  type JoinRequest,
+  MAX_JOIN_REQUEST_BYTES,
+  readJoinRequest,
+} from "../sessions/session-joins.ts";
 import { type OutputAnswer, type OutputRead, readOutputRead } from "../sessions/session-outputs.ts";
 import {
   AFTER_HEADER,
@@ -118,6 +124,7 @@ export interface PeerServerParts {
     listReplica(): Promise<SessionLists>;
     endInReplica(request: EndRequest): Promise<EndResult>;
     outputInReplica(read: OutputRead): Promise<OutputAnswer>;
+    typeInReplica(request: JoinRequest): Promise<JoinAnswer>;
     factsInReplica(id: string): Promise<SessionFacts | undefined>;
   };
   readonly gateway: Pick<
@@ -231,15 +238,35 @@ async function answer(
     if (read === undefined) return void response.writeHead(400).end();
     return sendJson(response, { ...hello, output: await sessions.outputInReplica(read) });
   }
+  const joined = method === "POST" ? sessionIn(url, "input") : undefined;
+  if (joined !== undefined) {
+    const typing = await requestIn(request, response, MAX_JOIN_REQUEST_BYTES, (text) =>
+      readJoinRequest(joined, text),
+    );
+    if (typing !== undefined) sendJson(response, { ...hello, typed: await sessions.typeInReplica(typing) });
+    return;
+  }
   const ended = method === "POST" ? sessionIn(url, "end") : undefined;
   if (ended === undefined) return void response.writeHead(404).end();
-  let ending: EndRequest;
+  const ending = await requestIn(request, response, MAX_END_REQUEST_BYTES, (text) =>
+    readEndRequest(ended, text),
+  );
+  if (ending !== undefined) sendJson(response, { ...hello, result: await sessions.endInReplica(ending) });
+}
+
+/** The body as `read` has it; undefined: it was none, and the answer is sent. */
+async function requestIn<T>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  maxBytes: number,
+  read: (text: string) => T,
+): Promise<T | undefined> {
   try {
-    ending = readEndRequest(ended, String(await wholeBody(request, MAX_END_REQUEST_BYTES)));
+    return read(String(await wholeBody(request, maxBytes)));
   } catch {
-    return void response.writeHead(400, { Connection: "close" }).end();
+    response.writeHead(400, { Connection: "close" }).end();
+    return undefined;
   }
-  sendJson(response, { ...hello, result: await sessions.endInReplica(ending) });
 }
 
 function sendJson(response: ServerResponse, value: object): void {

@@ -7,6 +7,7 @@ import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
+import type { JoinAnswer, JoinRequest } from "../sessions/session-joins.ts";
 import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
@@ -18,7 +19,7 @@ interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
   readonly client: Pick<
     PeerClient,
-    "hello" | "sessions" | "connect" | "endSession" | "sessionFacts" | "sessionOutput"
+    "hello" | "sessions" | "connect" | "endSession" | "sessionFacts" | "sessionOutput" | "typeInSession"
   >;
   /** This replica's id. */
   readonly id: string;
@@ -118,6 +119,14 @@ export class Peers implements SessionPeers {
     const { client } = this.#options;
     return await this.#ask(replica, (peer) => client.sessionOutput(peer, read)).catch((error: unknown) =>
       error instanceof OwnerGoneError ? "gone" : "unreachable",
+    );
+  }
+
+  /** Into a session of the replica with this id. Never rejects. */
+  async typeInSession(replica: string, request: JoinRequest): Promise<JoinAnswer> {
+    const { client } = this.#options;
+    return await this.#ask(replica, (peer) => client.typeInSession(peer, request)).catch((error: unknown) =>
+      error instanceof OwnerGoneError ? "unknown" : "unreachable",
     );
   }
 

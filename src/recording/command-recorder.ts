@@ -38,7 +38,7 @@ export class CommandRecorder implements SessionObserver {
   #status: Buffer[] = [];
   #statusBytes = 0;
 
-  /** The joiner who typed last; undefined: the session's own user. */
+  /** The joiner that typed last; undefined: the session's own user. */
   #typist: string | undefined;
   #isInputLost = false;
 

@@ -11,10 +11,11 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
-import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
+import type { JoinAnswer, Joinable, JoinRequest } from "../sessions/session-joins.ts";
+import type { OutputAnswer, OutputPage, OutputRead } from "../sessions/session-outputs.ts";
 import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
-import { outputStream } from "./output-stream.ts";
+import { MAX_UNANSWERED_MS, outputStream } from "./output-stream.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { RecordingsApi, type RecordingsPath } from "./recordings-api.ts";
 import { SessionFeed } from "./session-feed.ts";
@@ -32,6 +33,7 @@ export interface GatewaySessions {
   end(request: EndRequest): Promise<EndResult>;
   facts(id: string): Promise<SessionFacts | undefined>;
   output(read: OutputRead): Promise<OutputAnswer>;
+  type(request: JoinRequest): Promise<JoinAnswer>;
 }
 
 /** A request below /apis/sluice.dev of an authorized user. */
@@ -56,7 +58,7 @@ interface SessionsPath {
   readonly resource: typeof STREAMING_SESSIONS;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
-  readonly subresource: "output" | undefined;
+  readonly subresource: "attach" | "output" | undefined;
 }
 
 const GROUP_PATH = `/apis/${SESSIONS_GROUP}`;
@@ -96,6 +98,8 @@ export class SessionsApi {
     if (recordings !== undefined) return await this.#recordings.answer(recordings, request);
     const wanted = sessionsPathOf(path);
     if (wanted.subresource === "output" && method === "GET") return await this.#output(wanted, request);
+    if (wanted.subresource === "attach" && (method === "GET" || method === "POST"))
+      throw WIRE_ERRORS["no-upgrade"].streaming();
     if (wanted.subresource !== undefined) throw WIRE_ERRORS["method-not-allowed"].streaming({ method });
     if (method === "GET") return await this.#read(wanted, request);
     if (method === "DELETE" && wanted.name !== undefined) return await this.#end(wanted, request);
@@ -149,13 +153,42 @@ export class SessionsApi {
     const { name } = session.metadata;
     const viewer = randomUUID();
     const read = (after: number): Promise<OutputAnswer> => this.#sessions.output({ id: name, viewer, after });
-    const first = await read(-1);
-    if (first === "unknown" || first === "gone") throw unknown(name);
+    const first = await this.#firstPage(name, viewer);
+    const headers = { ...NEVER_CACHED, "Content-Type": "application/x-asciicast" };
+    return { status: 200, headers, body: outputStream(session, first, { read, follow }) };
+  }
+
+  /** The session of an attach path, with its command line. Throws StatusError. */
+  async sessionAt(path: string): Promise<StreamingSession> {
+    return await this.#describe(sessionsPathOf(path.replace(/\/$/, "")));
+  }
+
+  /** Joins it as this user. Throws StatusError: it has no stdin, or none any more, or its viewers are too many. */
+  async joinable({ metadata, spec }: StreamingSession, joiner: string, user: string): Promise<Joinable> {
+    const { name } = metadata;
+    if (!spec.stdin) throw WIRE_ERRORS["session-without-input"].streaming({ name });
+    const first = await this.#firstPage(name, joiner);
+    const type: Joinable["type"] = (bytes, isLeaving) => {
+      const data = Buffer.from(bytes).toString("base64");
+      return this.#sessions.type({ id: name, joiner, user, data, ...(isLeaving && { isLeaving }) });
+    };
+    const answer = await type(Buffer.of());
+    if (answer === "no-input") throw WIRE_ERRORS["session-input-ended"].streaming({ name });
+    if (answer === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
+    if (answer === "unknown" || typeof answer === "object") throw unknown(name);
+    const read = (after: number): Promise<OutputAnswer> =>
+      this.#sessions.output({ id: name, viewer: joiner, after });
+    return { name, hasTerminal: spec.tty === true, unansweredMs: MAX_UNANSWERED_MS, first, read, type };
+  }
+
+  /** Throws StatusError. */
+  async #firstPage(name: string, viewer: string): Promise<OutputPage> {
+    const first = await this.#sessions.output({ id: name, viewer, after: -1 });
+    if (typeof first !== "string") return first;
     if (first === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
     if (first === "too-many") throw WIRE_ERRORS["too-many-viewers"].streaming({ name });
     if (first === "no-output") throw WIRE_ERRORS["session-undecoded"].streaming({ name });
-    const headers = { ...NEVER_CACHED, "Content-Type": "application/x-asciicast" };
-    return { status: 200, headers, body: outputStream(session, first, { read, follow }) };
+    throw unknown(name);
   }
 
   async #require({ namespace = "", name = "" }: SessionsPath) {
@@ -230,7 +263,8 @@ function sessionsPathOf(path: string): SessionsPath {
     return { resource, namespace: undefined, name: undefined, subresource: undefined };
   if (first !== "namespaces" || third !== resource.name || more.length > 0)
     throw WIRE_ERRORS["path-unknown"].streaming();
-  if (subresource !== undefined && subresource !== "output") throw WIRE_ERRORS["path-unknown"].streaming();
+  if (subresource !== undefined && subresource !== "attach" && subresource !== "output")
+    throw WIRE_ERRORS["path-unknown"].streaming();
   return { resource, namespace: second, name, subresource };
 }
 

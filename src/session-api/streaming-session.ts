@@ -39,6 +39,8 @@ interface SessionStatus {
   readonly startedAt: string;
   readonly bytesToClient: number;
   readonly bytesToNode: number;
+  /** The users that have joined it and can type. */
+  readonly joiners?: readonly string[] | undefined;
   readonly replica: string;
   readonly worker?: number | undefined;
 }
@@ -64,6 +66,7 @@ const columns: readonly Column[] = [
   { name: "Plan", description: "How its bytes are carried.", isWide: true },
   { name: "To-Client", description: "Bytes towards the client so far.", isWide: true },
   { name: "To-Node", description: "Bytes towards the node so far.", isWide: true },
+  { name: "Joiners", description: "The users that have joined it and can type in it.", isWide: true },
   { name: "Replica", description: "The replica of the gateway that carries it.", isWide: true },
 ];
 
@@ -83,6 +86,7 @@ const printer: Printer = {
       spec.plan,
       String(status.bytesToClient),
       String(status.bytesToNode),
+      status.joiners?.join(",") || "<none>",
       status.replica,
     ];
   },
@@ -110,7 +114,10 @@ export const STREAMING_SESSIONS: Resource = {
   verbs: ["delete", ...READ_VERBS],
   printer,
   shortNames: ["sess"],
-  subresources: [{ name: "output", kind: KIND, verbs: ["get"] }],
+  subresources: [
+    { name: "attach", kind: KIND, verbs: ["create", "get"] },
+    { name: "output", kind: KIND, verbs: ["get"] },
+  ],
   selectableFields: SELECTABLE_FIELDS,
 };
 
@@ -172,6 +179,7 @@ export function streamingSessionOf(session: AdminSession, resourceVersion: numbe
       startedAt,
       bytesToClient: session.downstreamBytes,
       bytesToNode: session.upstreamBytes,
+      joiners: session.joiners,
       replica: replicaOfSession(session.id) ?? "",
       worker: session.worker,
     },

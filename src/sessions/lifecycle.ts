@@ -140,6 +140,7 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
     const session = this.#session;
     if (this.isOver || this.info?.details?.stdin !== true) return "no-input";
     if (session === undefined) return "later";
+    if (bytes.byteLength === 0) return session.readsInput === true ? "taken" : "no-input";
     let result: InputResult = "no-input";
     contain(
       "session",

@@ -1,5 +1,5 @@
 import { type CommandStatus, decodeStatus } from "@sluice/protocols/remotecommand";
-import type { Sessions } from "./sessions.ts";
+import { findSession, type Sessions } from "./sessions.ts";
 
 /** A moderator's end of a running session, wherever it runs. */
 export interface EndRequest {
@@ -29,7 +29,7 @@ export async function endSession(
   registries: readonly Pick<Sessions, "find">[],
   { id, message, status }: EndRequest,
 ): Promise<EndResult> {
-  const session = registries.map((sessions) => sessions.find(id)).find((found) => found !== undefined);
+  const session = findSession(registries, id);
   if (session === undefined) return "unknown";
   if (session.isOver) return "ended";
   return new Promise((resolve) => {

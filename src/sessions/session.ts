@@ -41,6 +41,8 @@ export interface StreamingSession extends Ticking {
    * client. Absent if the session has no stdin, or its bytes are not decoded.
    */
   input?(bytes: Uint8Array, by: string): InputResult;
+  /** False once nothing reads a joiner's input any more. */
+  readonly readsInput?: boolean;
 }
 
 /** All in milliseconds. */

@@ -18,7 +18,7 @@ export interface RunningSession extends ObservedSession {
    * WebSocket message that passes through, and all streams of a SPDY port-forward.
    */
   observe(observer: SessionObserver): () => void;
-  /** Types into its command's stdin, as this joiner. */
+  /** Types into its command's stdin, as this joiner. Without bytes: whether it reads any. */
   input(bytes: Uint8Array, by: string): InputResult;
   /** Tells its observers, and its client if that has a terminal. */
   joined(user: string, hasJoined: boolean): void;
@@ -129,4 +129,16 @@ export class Sessions {
       yield;
     }
   }
+}
+
+/** The session with this id, in the first of these registries that has it. */
+export function findSession(
+  registries: readonly Pick<Sessions, "find">[],
+  id: string,
+): RunningSession | undefined {
+  for (const sessions of registries) {
+    const found = sessions.find(id);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

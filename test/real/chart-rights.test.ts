@@ -55,6 +55,16 @@ describeReal("helm", "the rights that the chart gives", () => {
         "moderator",
         [...may("get", "list", "watch", "delete"), "get sluice.dev/streamingsessions/output"],
       ],
+      [
+        "ClusterRole",
+        "operator",
+        [
+          ...may("get", "list", "watch"),
+          "get sluice.dev/streamingsessions/output",
+          "get sluice.dev/streamingsessions/attach",
+          "create sluice.dev/streamingsessions/attach",
+        ],
+      ],
       ["ClusterRole", "viewer", may("list", "watch")],
     ]);
   });

@@ -221,7 +221,7 @@ subjects:
 
 {{- /* Bound to nobody: a release's users differ. */ -}}
 {{- define "sluice.gateway.sessionRoles" -}}
-{{- $roles := dict "viewer" (list "list" "watch") "moderator" (list "get" "list" "watch" "delete") }}
+{{- $roles := dict "viewer" (list "list" "watch") "operator" (list "get" "list" "watch") "moderator" (list "get" "list" "watch" "delete") }}
 {{- $name := printf "%s-%s" .root.Release.Namespace (include "sluice.componentName" .) }}
 {{- $labels := include "sluice.labels" . }}
 {{- range $role, $verbs := $roles }}
@@ -233,8 +233,12 @@ metadata:
   labels: {{- $labels | nindent 4 }}
 rules:
   - { apiGroups: [sluice.dev], resources: [streamingsessions], verbs: {{ toJson $verbs }} }
-  {{- if eq $role "moderator" }}
+  {{- if ne $role "viewer" }}
   - { apiGroups: [sluice.dev], resources: [streamingsessions/output], verbs: [get] }
+  {{- end }}
+  {{- if eq $role "operator" }}
+  # Beside the right to open such a session, as create of pods/exec.
+  - { apiGroups: [sluice.dev], resources: [streamingsessions/attach], verbs: [get, create] }
   {{- end }}
 {{- end }}
 {{- end }}

@@ -59,6 +59,18 @@ export const SESSION_API_ERRORS = {
     cause: "A viewer of a port-forward, or of a session through a proxy subresource",
     streaming: ({ name }: Pick<Named, "name">) => badRequest(`session ${name} has no output to view`),
   },
+  "session-without-input": {
+    cause: "A joiner of a session that was opened without stdin",
+    streaming: ({ name }: Pick<Named, "name">) => badRequest(`session ${name} has no stdin to type into`),
+  },
+  "session-input-ended": {
+    cause: "A joiner of a session whose stdin has ended, or whose bytes are not decoded",
+    streaming: ({ name }: Pick<Named, "name">) =>
+      conflict(
+        { resource: "streamingsessions.sluice.dev", name },
+        "its command reads no input, or none any more",
+      ),
+  },
   "session-unreachable": {
     cause: "A session whose worker or replica does not answer",
     streaming: ({ name }: Pick<Named, "name">) =>

@@ -4,6 +4,7 @@ import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { SessionFacts } from "../../sessions/session-facts.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
+import type { JoinAnswer, JoinRequest } from "../../sessions/session-joins.ts";
 import type { OutputAnswer, OutputRead } from "../../sessions/session-outputs.ts";
 import type { KeptKind } from "./kept-files.ts";
 
@@ -64,6 +65,7 @@ export type PrimaryCalls = {
   readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
   /** Output of a session of any worker. */
   readonly sessionOutput: { readonly body: OutputRead; readonly answer: OutputAnswer };
+  readonly typeInSession: { readonly body: JoinRequest; readonly answer: JoinAnswer };
   /** Sent by the worker that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
@@ -111,6 +113,7 @@ export type WorkerCalls = {
   readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
   /** Output of a session of this worker. */
   readonly sessionOutput: { readonly body: OutputRead; readonly answer: OutputAnswer };
+  readonly typeInSession: { readonly body: JoinRequest; readonly answer: JoinAnswer };
   /** Ends a session of this worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
   /** Ends a session of another replica. */

@@ -1,5 +1,6 @@
 import { END_HOP_MS, type EndResult, MAX_END_MS } from "../../sessions/session-actions.ts";
 import type { SessionFacts } from "../../sessions/session-facts.ts";
+import type { JoinAnswer } from "../../sessions/session-joins.ts";
 import { OUTPUT_WAIT_MS, type OutputAnswer } from "../../sessions/session-outputs.ts";
 
 /** Facts from a process, `hops` processes away; undefined if they do not come in time. */
@@ -8,6 +9,11 @@ export function factsWithin(
   asked: Promise<SessionFacts | undefined>,
 ): Promise<SessionFacts | undefined> {
   return answerWithin(hops * END_HOP_MS, asked, undefined);
+}
+
+/** What became of input in a process, `hops` processes away; `unreachable` if that is not known in time. */
+export function typedWithin(hops: number, asked: Promise<JoinAnswer>): Promise<JoinAnswer> {
+  return answerWithin<JoinAnswer>(hops * END_HOP_MS, asked, "unreachable");
 }
 
 /** Output from a process, `hops` processes away; `unreachable` if it does not come in time. */

@@ -4,7 +4,7 @@ import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { SessionWatcher } from "../../sessions/sessions.ts";
 import type { ReplicaSessions } from "../session-directory.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
-import { endWithin, factsWithin, outputWithin } from "./end-within.ts";
+import { endWithin, factsWithin, outputWithin, typedWithin } from "./end-within.ts";
 import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 
@@ -86,6 +86,7 @@ export class PrimaryClient {
     list: () => this.#link.request("replicaSessions", undefined),
     facts: (id) => factsWithin(2, this.#link.request("sessionFacts", id)),
     output: (read) => outputWithin(2, this.#link.request("sessionOutput", read)),
+    type: (request) => typedWithin(2, this.#link.request("typeInSession", request)),
     end: (request) => endWithin(2, this.#link.request("endSession", request)),
   };
 

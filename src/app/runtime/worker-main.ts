@@ -26,6 +26,7 @@ const primary = new PrimaryClient(process, {
   allSessions: async (own) => (await gateway?.sessions.listAll(own)) ?? own,
   sessionFacts: (id) => gateway?.sessions.factsHere(id),
   sessionOutput: async (read) => (await gateway?.sessions.outputHere(read)) ?? "unknown",
+  typeInSession: (request) => gateway?.sessions.typeHere(request) ?? "unknown",
   endSession: async (request) => (await gateway?.sessions.endHere(request)) ?? "unknown",
   endElsewhere: async (request) => (await gateway?.sessions.end(request)) ?? "unknown",
   nodes: (name) => gateway?.nodes(name) ?? [],

@@ -17,7 +17,7 @@ import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { Acceptors } from "./acceptors.ts";
 import type { PrimaryCalls, WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
-import { endWithin, factsWithin, outputWithin } from "./end-within.ts";
+import { endWithin, factsWithin, outputWithin, typedWithin } from "./end-within.ts";
 import { KeptFiles, type KeptKind } from "./kept-files.ts";
 import type { Handlers } from "./link.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
@@ -192,6 +192,10 @@ export class WorkerMesh {
       sessionOutput: async (read) => {
         const owner = this.#sessions.ownerOf(read.id);
         return owner ? outputWithin(1, owner.link.request("sessionOutput", read)) : "unknown";
+      },
+      typeInSession: async (request) => {
+        const owner = this.#sessions.ownerOf(request.id);
+        return owner ? typedWithin(1, owner.link.request("typeInSession", request)) : "unknown";
       },
       sessionFacts: async (id) => {
         const owner = this.#sessions.ownerOf(id);

@@ -11,6 +11,7 @@ import { refuseIgnored } from "../refuse-ignored.ts";
 import { UsageError } from "../usage-error.ts";
 import { object } from "./answer-shape.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
+import { joinSession } from "./join-session.ts";
 import { reportError } from "./report-error.ts";
 import { SessionPrinter } from "./session-printer.ts";
 import {
@@ -37,20 +38,22 @@ const AGAIN_MS = 1_000;
 /** A line of a watch. Past it the watch begins again. */
 const MAX_WATCH_LINE_BYTES = 1024 * 1024;
 
-/** `sluice sessions list|watch|end`. */
+/** `sluice sessions list|watch|join|end`. */
 export async function run(invocation: Invocation<typeof sessionsFlags>): Promise<number> {
   const { values, operands } = invocation;
   const [action, ...names] = operands;
-  if (action !== "list" && action !== "watch" && action !== "end")
-    throw new UsageError("list, watch or end must be specified");
+  if (action !== "list" && action !== "watch" && action !== "join" && action !== "end")
+    throw new UsageError("list, watch, join or end must be specified");
   if (action === "list" && names.length > 0) throw new UsageError("list takes no name");
   if (action === "end" && names.length === 0) throw new UsageError("end needs the name of a session");
-  if (action === "watch" && names.length !== 1) throw new UsageError("watch needs the name of one session");
+  if ((action === "watch" || action === "join") && names.length !== 1)
+    throw new UsageError(`${action} needs the name of one session`);
   refuseIgnored(values, ABOUT[action], ignoredBy(action, values));
   const connection = await openConnection(values);
   try {
     if (action === "list") return await list(connection, values);
     if (action === "watch") return await viewSession(connection, names[0] ?? "", values);
+    if (action === "join") return await joinSession(connection, names[0] ?? "", values);
     for (const name of names) await end(connection, name, values);
     return 0;
   } catch (error) {
@@ -58,7 +61,12 @@ export async function run(invocation: Invocation<typeof sessionsFlags>): Promise
   }
 }
 
-const ABOUT = { list: "a list", watch: "one session's output", end: "a session's end" } as const;
+const ABOUT = {
+  list: "a list",
+  watch: "one session's output",
+  join: "a join",
+  end: "a session's end",
+} as const;
 
 function ignoredBy(
   action: keyof typeof ABOUT,
@@ -67,6 +75,7 @@ function ignoredBy(
   if (action === "list") return ["reason"];
   const ofLists = ["selector", "field-selector", "watch"] as const;
   if (action === "end") return [...ofLists, ...(output === "table" ? [] : (["output"] as const))];
+  if (action === "join") return [...ofLists, "reason", ...(output === "table" ? [] : (["output"] as const))];
   return [...ofLists, "reason", ...(output === "table" || output === "json" ? [] : (["output"] as const))];
 }
 

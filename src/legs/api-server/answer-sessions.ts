@@ -5,7 +5,7 @@ import { requirePermission } from "../../access/authz/require-permission.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../../access/policy/require-policy.ts";
 import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import { isOutputPath } from "../../listeners/exchange-times.ts";
+import { isAttachPath, isOutputPath } from "../../listeners/exchange-times.ts";
 import { readJson } from "../../listeners/request-body.ts";
 import { isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
@@ -13,6 +13,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
+import { joinSession } from "./join-session.ts";
 import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
 import { recordAnswer, sendAnswer } from "./send-answer.ts";
 
@@ -39,6 +40,7 @@ export function withSessionsApi(
     },
     async handleUpgrade(incoming, client): Promise<void> {
       if (!isSessionsPath(incoming.url.pathname)) return await others.handleUpgrade(incoming, client);
+      if (isAttachPath(incoming.url.pathname)) return await joinSession(incoming, client, api, gateway);
       await admit(incoming, gateway);
       throw WIRE_ERRORS["path-unknown"].streaming();
     },

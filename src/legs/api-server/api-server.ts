@@ -3,7 +3,7 @@ import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
-import { isOutputPath } from "../../listeners/exchange-times.ts";
+import { isAttachPath, isOutputPath } from "../../listeners/exchange-times.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";
@@ -52,7 +52,8 @@ export function createApiServer(
       refuseUpgrade,
       attributesOf: (user, { method, url }) =>
         requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
-      isLongRunning: ({ pathname }) => matchStreamingPath(pathname) !== undefined || isOutputPath(pathname),
+      isLongRunning: ({ pathname }) =>
+        matchStreamingPath(pathname) !== undefined || isOutputPath(pathname) || isAttachPath(pathname),
     },
     options,
   );

@@ -1,5 +1,7 @@
+import type { Duplex } from "node:stream";
 import type { Feed } from "../../net/feed.ts";
 import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
+import { MAX_PENDING_INPUT } from "../session.ts";
 
 /**
  * A node that sent nothing for this long while it was read has nothing queued: kernels retry a full
@@ -90,9 +92,9 @@ export class InputHold {
     this.#held.push({ send, bytes: Uint8Array.from(bytes) });
   }
 
-  /** Input waits. */
-  get isHolding(): boolean {
-    return this.#timer !== undefined;
+  /** False while a joiner's input has to wait: for the hold, or for a node behind this socket that is behind. */
+  takes(bytes: Uint8Array, node: Duplex): boolean {
+    return this.#timer === undefined && node.writableLength + bytes.byteLength <= MAX_PENDING_INPUT;
   }
 
   /** Counts bytes that were read from the node and written to the client. */

@@ -6,10 +6,10 @@ import { NodeSilence } from "@sluice/client/internal/sessions/node-silence";
 import { endOf, type SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import { feed } from "../../net/feed.ts";
 import { ReadAhead } from "../../net/read-ahead.ts";
-import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
+import type { PassThroughDecoder, RelayedSession } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
-import { type InputResult, MAX_PENDING_INPUT, type StreamingSession } from "../session.ts";
+import type { InputResult, StreamingSession } from "../session.ts";
 import { InputHold } from "./input-hold.ts";
 
 /**
@@ -17,17 +17,6 @@ import { InputHold } from "./input-hold.ts";
  * off: WebSocket clients see 1006.
  */
 export const BOUNDARY_WAIT_MS = 1_000;
-
-/** How a relay understands the bytes that it passes. */
-export interface RelayedSession {
-  /** Decodes the bytes for the lifecycle's observers. Absent: the bytes are opaque. */
-  readonly decoder?: PassThroughDecoder | undefined;
-  /** Learns from the decoder how the session ends. Absent: the node's FIN completes it. */
-  readonly ends?: EndObserver | undefined;
-  /** True if the node closes its socket after its result while output is still queued. */
-  readonly closesBehindResult?: boolean | undefined;
-  readonly isTerminal?: boolean | undefined;
-}
 
 /**
  * Passes bytes through, except heartbeats. A client's FIN ends only its input. The node's FIN ends the
@@ -95,17 +84,17 @@ export class Relay implements StreamingSession {
     this.#cut(end);
   }
 
+  get readsInput(): boolean {
+    if (this.#life.isOver || this.#pending !== undefined || this.#ends?.hasResult === true) return false;
+    return this.#upstream.writable && this.#decoder?.readsInput === true;
+  }
+
   input(bytes: Uint8Array, by: string): InputResult {
-    const isOver = this.#life.isOver || this.#pending !== undefined || this.#ends?.hasResult === true;
-    if (isOver || !this.#upstream.writable || this.#decoder?.input === undefined) return "no-input";
-    const waiting = this.#upstream.writableLength + bytes.byteLength;
-    if (this.#hold?.isHolding || waiting > MAX_PENDING_INPUT) return "later";
-    const typed = this.#decoder.input(bytes, by);
-    if (typeof typed === "string") return typed;
-    if (!(typed instanceof Uint8Array)) {
-      this.#cut(typed);
-      return "no-input";
-    }
+    if (!this.readsInput) return "no-input";
+    const typed = this.#hold?.takes(bytes, this.#upstream) ? this.#decoder?.input?.(bytes, by) : undefined;
+    if (typed === undefined) return "later";
+    if (!(typed instanceof Uint8Array)) this.#cut(typed);
+    if (!(typed instanceof Uint8Array)) return "no-input";
     this.#passUpstream(typed);
     this.#life.upstreamBytes += typed.byteLength;
     return "taken";

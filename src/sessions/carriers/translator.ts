@@ -16,7 +16,7 @@ import {
   spdyStreamTypes,
   specOf,
 } from "@sluice/protocols/remotecommand";
-import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
+import type { SpdyLimits, SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import { feed } from "../../net/feed.ts";
 import { ReadAhead } from "../../net/read-ahead.ts";
@@ -30,11 +30,13 @@ import {
   STDIN,
   STDOUT,
 } from "../observers/session-observer.ts";
-import { type InputResult, MAX_PENDING_INPUT, type StreamingSession } from "../session.ts";
+import type { InputResult, StreamingSession } from "../session.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
 import { InputHold } from "./input-hold.ts";
+import { SpdyInput } from "./spdy-input.ts";
 import { terminalWarning } from "./terminal-warning.ts";
+import { webSocketOptions } from "./websocket-options.ts";
 
 export interface TranslatorOptions {
   readonly requested: RequestedStreams;
@@ -62,8 +64,7 @@ export class Translator implements StreamingSession {
   readonly #result: CommandResult;
   readonly #overdueEnd = new CloseTimeout();
   readonly #hold: InputHold;
-  #stdin: SpdyStream | undefined;
-  #resize: SpdyStream | undefined;
+  readonly #input = new SpdyInput(() => this.#result.isComplete);
   #unrepliedStreams = 0;
   #runningOutputs = 0;
 
@@ -87,14 +88,7 @@ export class Translator implements StreamingSession {
         onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
         onEnd: (end) => this.#clientEnded(end),
       },
-      {
-        role: "server",
-        limits: options.webSocketLimits,
-        lingerTimes: timeouts,
-        clock,
-        pingIntervalMs: timeouts.webSocketPingMs,
-        pongIntervalMs: timeouts.unsolicitedPongMs,
-      },
+      webSocketOptions("server", options.webSocketLimits, life),
     );
     this.#spdy = new SpdyConnection(
       upstream.socket,
@@ -131,13 +125,16 @@ export class Translator implements StreamingSession {
     this.#fail(end);
   }
 
+  get readsInput(): boolean {
+    return !this.#life.isOver && this.#input.readsStdin;
+  }
+
   input(bytes: Uint8Array, by: string): InputResult {
-    if (this.#life.isOver || this.#result.isComplete || this.#stdin?.isWritable !== true) return "no-input";
-    const waiting = this.#spdy.socket.writableLength + bytes.byteLength;
-    if (this.#hold.isHolding || this.#webSocket.isInMessage || waiting > MAX_PENDING_INPUT) return "later";
+    if (!this.readsInput) return "no-input";
+    if (this.#webSocket.isInMessage || !this.#hold.takes(bytes, this.#spdy.socket)) return "later";
     if (this.#isRefused({ ...STDIN, by }, "client", bytes)) return "no-input";
     this.#life.upstreamBytes += bytes.byteLength;
-    this.#hold.pass(this.#writeStdin, bytes);
+    this.#hold.pass(this.#input.writeStdin, bytes);
     return "taken";
   }
 
@@ -163,8 +160,8 @@ export class Translator implements StreamingSession {
   #open(type: StreamType): void {
     this.#unrepliedStreams += 1;
     const stream = this.#spdy.openStream([["streamtype", type]], this.#handlerOf(type));
-    if (type === "stdin") this.#stdin = stream;
-    else if (type === "resize") this.#resize = stream;
+    if (type === "stdin") this.#input.stdin = stream;
+    else if (type === "resize") this.#input.resize = stream;
     else this.#runningOutputs += 1;
   }
 
@@ -216,7 +213,7 @@ export class Translator implements StreamingSession {
     if (this.#isRefused(isInput ? STDIN : RESIZE, "client", part)) return;
     if (isInput) this.#life.upstreamBytes += part.byteLength;
     // Without a TTY there is no resize stream. The reference hangs there on the second size.
-    this.#hold.pass(isInput ? this.#writeStdin : this.#writeResize, part);
+    this.#hold.pass(isInput ? this.#input.writeStdin : this.#input.writeResize, part);
   }
 
   /** True if an observer refused the part, which ends the session. */
@@ -229,19 +226,9 @@ export class Translator implements StreamingSession {
   #channelClosed(channel: number): void {
     if (channel === CHANNEL.STDIN) {
       this.#life.observers.streamEnd(STDIN, "client");
-      this.#hold.pass(this.#finishStdin, NOTHING);
+      this.#hold.pass(this.#input.finishStdin, NOTHING);
     }
-    if (channel === CHANNEL.RESIZE) this.#hold.pass(this.#finishResize, NOTHING);
-  }
-
-  readonly #writeStdin = (part: Uint8Array): void => this.#running(this.#stdin)?.write(part);
-  readonly #writeResize = (part: Uint8Array): void => this.#running(this.#resize)?.write(part);
-  readonly #finishStdin = (): void => this.#running(this.#stdin)?.finish();
-  readonly #finishResize = (): void => this.#running(this.#resize)?.finish();
-
-  /** Nothing is written behind the command's result. */
-  #running(stream: SpdyStream | undefined): SpdyStream | undefined {
-    return this.#result.isComplete ? undefined : stream;
+    if (channel === CHANNEL.RESIZE) this.#hold.pass(this.#input.finishResize, NOTHING);
   }
 
   #errorStreamEnded(isOrderly: boolean): void {
@@ -267,10 +254,10 @@ export class Translator implements StreamingSession {
   #clientEnded(end: WebSocketEnd): void {
     // Delivers the accepted input, then ends stdin. The connection lingers until the node closes.
     this.#hold.flush();
-    this.#finishStdin();
+    this.#input.finishStdin();
     this.#over(clientEnd(end));
     const leave = (): void => this.#spdy.leave();
-    if (end.isClean && this.#stdin !== undefined && this.#options.isAttach !== true)
+    if (end.isClean && this.#input.stdin !== undefined && this.#options.isAttach !== true)
       leaveBehindInput(this.#spdy.socket, this.#life.clock, leave);
     else leave();
   }

@@ -8,6 +8,7 @@ import {
 import { ProtocolError } from "@sluice/protocols";
 import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../lifecycle.ts";
+import { webSocketOptions } from "./websocket-options.ts";
 
 /** How a side ended. `webSocket`: for SPDY in WebSocket messages. */
 export interface TunnelSideEnd {
@@ -90,7 +91,7 @@ export class MessageSide implements TunnelSide {
     peer: "client" | "node",
     socket: Duplex,
     handler: TunnelSideHandler,
-    { clock, timeouts }: SessionLifecycle,
+    life: SessionLifecycle,
     limits: WebSocketLimits,
   ) {
     this.socket = socket;
@@ -105,14 +106,7 @@ export class MessageSide implements TunnelSide {
         },
         onEnd: (webSocket) => handler.onEnd({ how: webSocket.reason, webSocket }),
       },
-      {
-        role: isClient ? "server" : "client",
-        limits,
-        lingerTimes: timeouts,
-        clock,
-        pingIntervalMs: timeouts.webSocketPingMs,
-        pongIntervalMs: isClient ? timeouts.unsolicitedPongMs : Number.POSITIVE_INFINITY,
-      },
+      webSocketOptions(isClient ? "server" : "client", limits, life),
     );
   }
 

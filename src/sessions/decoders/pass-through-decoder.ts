@@ -1,5 +1,5 @@
 import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
-import type { InputResult } from "../session.ts";
+import type { EndObserver } from "../observers/end-observer.ts";
 
 export type Pass = (bytes: Uint8Array) => void;
 
@@ -30,11 +30,13 @@ export interface PassThroughDecoder {
    */
   beatClient?(): Uint8Array | undefined;
   beatNode?(): Uint8Array | undefined;
+  /** False once the client has ended stdin. Absent: the protocol has none. */
+  readonly readsInput?: boolean | undefined;
   /**
-   * The bytes that carry a joiner's input to the node, between two messages of the client: observers have
-   * been shown them. An end refuses the session. Absent: the protocol has no stdin.
+   * The bytes that carry a joiner's input to the node: observers have been shown them. An end refuses the
+   * session. Undefined while the client is within a message or frame.
    */
-  input?(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | Exclude<InputResult, "taken">;
+  input?(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined;
   /**
    * Bytes that report a failure to the client in the session's protocol, and end the session, if the
    * node reported nothing; undefined if they cannot follow the bytes already passed.
@@ -47,4 +49,15 @@ export interface PassThroughDecoder {
   stop?(): boolean;
   /** The client has received the node's farewell (Close or GOAWAY): nothing may follow it. */
   readonly hasNodeLeft?: boolean | undefined;
+}
+
+/** How a relay understands the bytes that it passes. */
+export interface RelayedSession {
+  /** Decodes the bytes for the lifecycle's observers. Absent: the bytes are opaque. */
+  readonly decoder?: PassThroughDecoder | undefined;
+  /** Learns from the decoder how the session ends. Absent: the node's FIN completes it. */
+  readonly ends?: EndObserver | undefined;
+  /** True if the node closes its socket after its result while output is still queued. */
+  readonly closesBehindResult?: boolean | undefined;
+  readonly isTerminal?: boolean | undefined;
 }

@@ -132,11 +132,14 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
   }
 
-  input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | "later" | "no-input" {
-    if (this.#hasStdinEnded || this.#isOpaque || this.#ends.hasClientLeft) return "no-input";
+  get readsInput(): boolean {
+    return !this.#hasStdinEnded && !this.#isOpaque && !this.#ends.hasClientLeft;
+  }
+
+  input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined {
     const streamId = this.#stdinId;
     // The client has not opened its streams, or the node has not taken them.
-    if (streamId === undefined || !this.#isReplied || !this.#clientFilter.isBetweenFrames) return "later";
+    if (streamId === undefined || !this.#isReplied || !this.#clientFilter.isBetweenFrames) return undefined;
     const refusal = this.#observers.data({ ...STDIN, by }, "client", bytes);
     return refusal ?? dataFrame(streamId, bytes, false);
   }

@@ -76,9 +76,12 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     this.observers.streamEnd(STDIN, "client");
   }
 
-  input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | "later" | "no-input" {
-    if (!this.isClientReadable || this.#hasStdinEnded || this.#ends.hasClientLeft) return "no-input";
-    if (!this.isClientBetweenMessages) return "later";
+  get readsInput(): boolean {
+    return this.isClientReadable && !this.#hasStdinEnded && !this.#ends.hasClientLeft;
+  }
+
+  input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined {
+    if (!this.isClientBetweenMessages) return undefined;
     const refusal = this.observers.data({ ...STDIN, by }, "client", bytes);
     return refusal ?? encodeInput(specOf(this.#version), bytes, nextMaskKey());
   }
@@ -108,7 +111,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     return isOfClient || (hasClose && firstByte === CHANNEL.CLOSE && this.#beginsClose());
   }
 
-  /** It is read in any case: behind it nobody may type. */
+  /** It is read without observers, too: behind it a joiner may not type. */
   #beginsClose(): true {
     this.#isClose = true;
     return true;

@@ -11,7 +11,7 @@ export interface SessionStream {
   /** For port-forwards: the stream's connection, and the port as the client wrote it. */
   readonly connection?: string | undefined;
   readonly port?: string | undefined;
-  /** For stdin: the joiner who typed it; absent: the session's own client. */
+  /** For stdin: the joiner that typed it; absent: the session's own client. */
   readonly by?: string | undefined;
 }
 
@@ -81,7 +81,7 @@ export interface SessionObserver {
    * during the call only. Do not write to it. A returned end refuses the part: it is not passed on.
    */
   onData?(stream: SessionStream, from: Side, part: Uint8Array): SessionEnd | undefined;
-  /** Somebody who can type into the session has joined it, or has left it. */
+  /** A user that can type into the session has joined it, or has left it. */
   onJoin?(user: string, hasJoined: boolean): void;
   /** A side has ended stdin or a port-forward stream. Not every protocol can signal it. */
   onStreamEnd?(stream: SessionStream, from: Side): void;

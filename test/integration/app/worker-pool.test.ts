@@ -66,6 +66,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       sessionOver: () => {},
       audit: () => {},
       sessionOutput: () => "unknown" as const,
+      typeInSession: () => "unknown" as const,
       sessionFacts: () => undefined,
       replicaSessions: () => ({ sessions: [], partial: [] }),
       found: () => {},

@@ -23,6 +23,7 @@ import {
 } from "../../../src/peers/peer-server.ts";
 import { type EndRequest, MAX_END_REQUEST_BYTES } from "../../../src/sessions/session-actions.ts";
 import { newSessionId } from "../../../src/sessions/session-id.ts";
+import { MAX_JOIN_REQUEST_BYTES } from "../../../src/sessions/session-joins.ts";
 import type { OutputPage, OutputRead } from "../../../src/sessions/session-outputs.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
@@ -46,6 +47,7 @@ it("connections of replicas whose authority was taken away end, and those of oth
       endInReplica: async () => "unknown",
       factsInReplica: async () => undefined,
       outputInReplica: async () => "unknown",
+      typeInReplica: async () => "unknown",
     },
     gateway: { limits: defaultLimits, timeouts: defaultTimeouts, logger: { warn: () => {} } } as never,
   });
@@ -83,6 +85,7 @@ const pageOf = ({ viewer, after }: OutputRead): OutputPage => ({
   events: [[5, "o", viewer]],
   isOver: false,
 });
+const OVER = { metadata: {}, status: "Success" };
 const FACTS = { command: ["sh", "-c", "true"], groups: ["sre"] };
 const sessionOf = (number: number): AdminSession => ({
   id: String(number).padStart(8, "0"),
@@ -114,6 +117,7 @@ async function replicaWith(
       endInReplica,
       factsInReplica: async () => FACTS,
       outputInReplica: async (read) => pageOf(read),
+      typeInReplica: async ({ data }) => (data === "" ? { over: OVER } : "taken"),
     },
     gateway: {
       limits: defaultLimits,
@@ -158,6 +162,15 @@ it("a session's output is asked for by its id, for a viewer, behind what it has"
   const { client, address } = await replicaWith(() => []);
   const read = { id: newSessionId("0a1b2c3d"), viewer: "v", after: 7 };
   expect(await client.sessionOutput(address, read)).toEqual(pageOf(read));
+});
+
+it("a joiner types into a session by its id, and is told how it ended", async () => {
+  const { client, address } = await replicaWith(() => []);
+  const request = { id: newSessionId("0a1b2c3d"), joiner: "j", user: "ben", data: "bHM=" };
+  expect(await client.typeInSession(address, request)).toBe("taken");
+  expect(await client.typeInSession(address, { ...request, data: "" })).toEqual({ over: OVER });
+  const tooMuch = { ...request, data: "x".repeat(MAX_JOIN_REQUEST_BYTES) };
+  await expect(client.typeInSession(address, tooMuch)).rejects.toThrow("it answered with status 400");
 });
 
 it("a session's facts are asked for by its id, and of an older release there are none", async () => {

@@ -2,8 +2,11 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
 import { BULK_OUTPUT_BYTES } from "../../../src/sessions/carriers/input-hold.ts";
-import { Relay, type RelayedSession } from "../../../src/sessions/carriers/relay.ts";
-import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
+import { Relay } from "../../../src/sessions/carriers/relay.ts";
+import type {
+  PassThroughDecoder,
+  RelayedSession,
+} from "../../../src/sessions/decoders/pass-through-decoder.ts";
 import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import type { SessionTimeouts } from "../../../src/sessions/session.ts";
 import { CarriedSession } from "../../support/carried-session.ts";

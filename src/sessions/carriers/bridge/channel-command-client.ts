@@ -12,6 +12,7 @@ import {
 import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
+import { webSocketOptions } from "../websocket-options.ts";
 import type {
   CommandClient,
   CommandClientHandler,
@@ -35,7 +36,7 @@ export class ChannelCommandClient implements CommandClient {
     socket: Duplex,
     handler: CommandClientHandler,
     options: CommandClientOptions & { readonly webSocketLimits: WebSocketLimits },
-    { clock, timeouts }: SessionLifecycle,
+    life: SessionLifecycle,
   ) {
     this.socket = socket;
     this.#handler = handler;
@@ -51,14 +52,7 @@ export class ChannelCommandClient implements CommandClient {
         onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
         onEnd: (end) => handler.onEnd(clientEnd(end), end.isClean && options.requested.stdin),
       },
-      {
-        role: "server",
-        limits: options.webSocketLimits,
-        lingerTimes: timeouts,
-        clock,
-        pingIntervalMs: timeouts.webSocketPingMs,
-        pongIntervalMs: timeouts.unsolicitedPongMs,
-      },
+      webSocketOptions("server", options.webSocketLimits, life),
     );
   }
 

@@ -14,7 +14,7 @@ import {
   STDIN,
   STDOUT,
 } from "../../observers/session-observer.ts";
-import { type InputResult, MAX_PENDING_INPUT, type StreamingSession } from "../../session.ts";
+import type { InputResult, StreamingSession } from "../../session.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { leaveBehindInput } from "../input-grace.ts";
 import { InputHold } from "../input-hold.ts";
@@ -133,11 +133,14 @@ export class CommandBridge implements StreamingSession {
       this.#client.sendOutput("stdout", terminalWarning(message));
   }
 
+  get readsInput(): boolean {
+    return !this.#life.isOver && !this.#hasResult && !this.#hasInputEnded;
+  }
+
   input(bytes: Uint8Array, by: string): InputResult {
-    if (this.#life.isOver || this.#hasResult || this.#hasInputEnded) return "no-input";
-    const waiting = this.#upstreamConnection.socket.writableLength + bytes.byteLength;
-    const isBusy = this.#hold.isHolding || this.#client.isInMessage || !this.#client.isReady;
-    if (isBusy || waiting > MAX_PENDING_INPUT) return "later";
+    if (!this.readsInput) return "no-input";
+    const isBusy = this.#client.isInMessage || !this.#client.isReady;
+    if (isBusy || !this.#hold.takes(bytes, this.#upstreamConnection.socket)) return "later";
     if (this.#isRefused({ ...STDIN, by }, "client", bytes)) return "no-input";
     this.#life.upstreamBytes += bytes.byteLength;
     this.#hold.pass(this.#sendInput, bytes);

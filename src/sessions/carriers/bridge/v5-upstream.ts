@@ -10,6 +10,7 @@ import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../../observers/command-result.ts";
+import { webSocketOptions } from "../websocket-options.ts";
 import type { OutputStream } from "./command-client.ts";
 
 interface V5UpstreamHandler {
@@ -34,7 +35,7 @@ export class V5Upstream {
     { socket }: UpgradedConnection,
     handler: V5UpstreamHandler,
     limits: WebSocketLimits,
-    { clock, timeouts }: SessionLifecycle,
+    life: SessionLifecycle,
   ) {
     this.#handler = handler;
     // A server cannot close a channel with 255, so to a client 255 is an unknown channel.
@@ -54,14 +55,7 @@ export class V5Upstream {
           handler.onEnd(this.#concludedBy(end));
         },
       },
-      {
-        role: "client",
-        limits,
-        lingerTimes: timeouts,
-        clock,
-        pingIntervalMs: timeouts.webSocketPingMs,
-        pongIntervalMs: Number.POSITIVE_INFINITY,
-      },
+      webSocketOptions("client", limits, life),
     );
   }
 

@@ -86,9 +86,60 @@ describe("sluice sessions, at a gateway", () => {
     });
   }, 60_000);
 
+  it("joins a session with what is piped in, until the session is over", async () => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const child = sluice.start(["sessions", "join", id, "-A", "-n", "other"]);
+    const [seen, problem] = [collect(child.stdout), collect(child.stderr)];
+    const closed = new Promise((resolve) => child.once("close", resolve));
+    // The second would copy into the joiner's clipboard.
+    child.stdin.end("echo hi\n\u001b]52;c;cm0gLXJm\u0007");
+    const owner = () => Buffer.concat(client.messages).toString();
+    await eventually("both see it", () => seen().includes("echo hi\n") && owner().includes("echo hi\n"));
+    client.closeStdin();
+    expect(await closed).toBe(0);
+    expect([seen(), problem()]).toEqual(["echo hi\n", `session ${id} is over\n`]);
+    expect(await sluice.run(["sessions", "join", id])).toMatchObject({
+      exitCode: 1,
+      stderr: `Error from server (NotFound): streamingsessions.sluice.dev "${id}" not found\n`,
+    });
+    await client.done;
+  }, 60_000);
+
+  it("joins from a terminal: Ctrl-C is typed, and the detach keys leave", async () => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const terminal = sluice.startInTerminal(["sessions", "join", id], { columns: 80, rows: 24 });
+    let screen = "";
+    terminal.onData((data) => {
+      screen += data;
+    });
+    const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+    await eventually("it has joined", () => screen.includes("The detach keys leave it."));
+    const joiners = async () => (await gateway.readMetrics()).get("sluice_session_joiners");
+    await eventually("it is counted", async () => (await joiners()) === 1);
+    terminal.write("a\u0003b");
+    const owner = () => Buffer.concat(client.messages).toString("latin1");
+    await eventually("the session has its keys", () => owner().includes("a\u0003b"));
+    terminal.write("\u0010\u0011");
+    expect(await exited).toBe(0);
+    expect(screen).toContain(`left session ${id}`);
+    client.send(0, "goes on\n");
+    await eventually("the session goes on", () => owner().includes("goes on\n"));
+    await eventually("nobody is joined", async () => (await joiners()) === 0);
+    client.socket.terminate();
+    await eventually("no session runs", () => gateway.running.sessions.list().length === 0);
+  }, 60_000);
+
   it.each([
-    [["sessions"], "list, watch or end must be specified"],
+    [["sessions"], "list, watch, join or end must be specified"],
     [["sessions", "watch"], "watch needs the name of one session"],
+    [["sessions", "join"], "join needs the name of one session"],
+    [["sessions", "join", "x", "--watch"], "--watch says nothing about a join"],
     [["sessions", "list", "x"], "list takes no name"],
     [["sessions", "end"], "end needs the name of a session"],
     [["sessions", "watch", "s", "-l", "a=b"], "--selector says nothing about one session's output"],

@@ -32,6 +32,7 @@ async function start(answer: (request: IncomingMessage, response: ServerResponse
     listEverywhere: async () => ({ sessions: [], partial: [] }),
     end: async () => "unknown",
     facts: async () => undefined,
+    type: async () => "unknown",
     output: async () => "unknown",
   });
   const others = forwardToApiServer(harness.context, { upstream, impersonates: false });
