@@ -30,6 +30,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_ATTEMPTS: "integration/recording/uploads.test.ts: that answers no request",
   MAX_INDEXED: "unit/recording/recording-index.test.ts: are read again past so many",
   MAX_S3_ANSWER_BYTES: "integration/recording/uploads.test.ts: whose answer does not end",
+  MAX_SKEW_MS: "integration/recording/uploads.test.ts: is believed up to a day",
   MAX_UPLOAD_AGE_MS: "integration/recording/uploads.test.ts: older than a day",
   MAX_PAGES: "integration/recording/uploads.test.ts: older than a day",
   MAX_DELETED_AT_ONCE: "integration/recording/retention.test.ts: deletes so many in a round",

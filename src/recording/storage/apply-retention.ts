@@ -3,8 +3,7 @@ import path from "node:path";
 import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { findRecordings } from "../reading/find-recordings.ts";
 import { firstLineOf } from "../reading/recording-lines.ts";
-import { deleteRecording } from "./delete-recording.ts";
-import { UPLOADED } from "./uploaded-mark.ts";
+import { deleteRecording, UPLOADED } from "./delete-recording.ts";
 
 export interface Retention {
   /** 0: for ever. */

@@ -1,11 +1,12 @@
-import { appendFile, unlink } from "node:fs/promises";
+import { appendFile, rm, unlink } from "node:fs/promises";
 import path from "node:path";
 import { fileErrorOf } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
-import { removeMark } from "./uploaded-mark.ts";
 
 /** Lists deleted recordings, so that a deleted one differs from one that vanished. */
 export const DELETED = "deleted.jsonl";
+/** Beside a recording that is in the store: `ID.cast.uploaded` says as which object. */
+export const UPLOADED = ".uploaded";
 
 /** Deletes a finished recording and leaves its last line, the head. Rejects with RecordingFileError. */
 export async function deleteRecording(folder: string, file: string, reason: string): Promise<void> {
@@ -21,7 +22,7 @@ export async function deleteRecording(folder: string, file: string, reason: stri
   } catch (error) {
     throw fileErrorOf(error, list);
   }
-  await removeMark(file);
+  await rm(`${file}${UPLOADED}`, { force: true });
   await unlink(file).catch((error: unknown) => {
     throw fileErrorOf(error, file);
   });

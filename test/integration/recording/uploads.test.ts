@@ -8,10 +8,14 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
 import type { RecordingStore } from "../../../src/config/sections/recording.ts";
-import { MAX_ATTEMPTS, MAX_S3_ANSWER_BYTES, S3Store } from "../../../src/recording/storage/s3/s3-store.ts";
-import { MAX_UPLOAD_AGE_MS, sweepUploads } from "../../../src/recording/storage/s3/sweep-uploads.ts";
+import {
+  MAX_ATTEMPTS,
+  MAX_S3_ANSWER_BYTES,
+  MAX_SKEW_MS,
+  S3Store,
+} from "../../../src/recording/storage/s3/s3-store.ts";
 import { PART_BYTES } from "../../../src/recording/storage/s3/upload-file.ts";
-import { Uploader } from "../../../src/recording/storage/s3/uploader.ts";
+import { MAX_UPLOAD_AGE_MS, sweepUploads, Uploader } from "../../../src/recording/storage/s3/uploader.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
 
@@ -200,26 +204,95 @@ describe("a store", () => {
     expect(readdirSync(folder)).toEqual(["a.cast"]);
   });
 
+  it.each([
+    ["absurd", "Fri, 01 Jan 275760 00:00:00 GMT", 0],
+    ["a day and an hour ahead", new Date(Date.now() + MAX_SKEW_MS + 3_600_000).toUTCString(), 0],
+    ["an hour less than a day behind", new Date(Date.now() - 23 * 3_600_000).toUTCString(), -23],
+  ])("whose clock is %s is believed up to a day", async (_, date, hours) => {
+    const signed: number[] = [];
+    const sha256 = createHash("sha256").update("recorded").digest("hex");
+    answer = (request, response) => {
+      const [, year, month, day, hour] =
+        /^(....)(..)(..)T(..)/.exec(String(request.headers["x-amz-date"])) ?? [];
+      const atMs = Date.parse(`${year}-${month}-${day}T${hour}:30:00Z`);
+      signed.push(Math.round((atMs - Date.now()) / 3_600_000));
+      if (signed.length === 1) response.writeHead(403, { date }).end();
+      else if (request.method === "GET") response.end();
+      else
+        response
+          .writeHead(
+            200,
+            request.method === "HEAD" ? { "x-amz-meta-sha256": sha256, "content-length": "8" } : {},
+          )
+          .end();
+    };
+    expect(await new Uploader(folder, settings()).round(true)).toMatchObject({ uploaded: 1, failed: 0 });
+    expect(signed[0]).toBe(0);
+    expect(signed.slice(1)).toEqual(signed.slice(1).map(() => hours));
+  });
+
   it("is rid of uploads of our recordings, and of those older than a day", async () => {
-    const uploadOf = (key: string, ageMs: number): string =>
-      `<Upload><Key>recordings/${key}</Key><UploadId>${key}-1</UploadId>` +
-      `<Initiated>${new Date(Date.now() - ageMs).toISOString()}</Initiated></Upload>`;
     const pages = [uploadOf("own", 0) + uploadOf("young", MAX_UPLOAD_AGE_MS - 60_000)];
     const requests: string[] = [];
     answer = (request, response) => {
       requests.push(`${request.method} ${request.url}`);
       const page = pages.shift() ?? uploadOf("old", MAX_UPLOAD_AGE_MS + 1);
-      const next = "<NextKeyMarker>k</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>";
-      response.end(`<R><IsTruncated>true</IsTruncated>${next}${page}</R>`);
+      response.end(pageOf(page, `k${requests.length}`));
     };
-    const opened = await S3Store.open(settings(), new AbortController().signal);
-    expect(await sweepUploads(opened, (key) => key === "recordings/own")).toBe(100);
-    opened.close();
+    expect(await sweep((key) => key === "recordings/own")).toBe(100);
     const aborts = requests.filter((request) => request.startsWith("DELETE"));
     expect(aborts[0]).toBe("DELETE /recordings/recordings/own?uploadId=own-1");
     expect(aborts.slice(1)).toEqual(Array(99).fill("DELETE /recordings/recordings/old?uploadId=old-1"));
     const lists = requests.filter((request) => request.startsWith("GET"));
     expect(lists).toHaveLength(100);
-    expect(lists[1]).toContain("key-marker=k&upload-id-marker=u");
+    expect(lists[1]).toContain("key-marker=k1&upload-id-marker=u");
+  });
+
+  it("that repeats a page of uploads is asked for no more of them", async () => {
+    let lists = 0;
+    answer = (request, response) => {
+      if (request.method === "GET") lists += 1;
+      response.end(pageOf(uploadOf("old", MAX_UPLOAD_AGE_MS + 1), "k"));
+    };
+    expect(await sweep(() => false)).toBe(2);
+    expect(lists).toBe(2);
+  });
+
+  it("loses no object by the abort of an upload whose list is odd", async () => {
+    const old = MAX_UPLOAD_AGE_MS + 1;
+    const odd = [
+      uploadOf("without", old).replace(/<UploadId>.*<.UploadId>/, ""),
+      uploadOf("../../other/object", old),
+      uploadOf("a/./b", old),
+      uploadOf("a?b c+%41", old),
+    ];
+    const aborts: string[] = [];
+    answer = (request, response) => {
+      if (request.method === "DELETE") aborts.push(request.url ?? "");
+      response.end(request.method === "GET" ? pageOf(odd.join(""), "") : "");
+    };
+    expect(await sweep(() => false)).toBe(1);
+    expect(aborts).toEqual(["/recordings/recordings/a%3Fb%20c%2B%2541?uploadId=a%3Fb+c%2B%2541-1"]);
   });
 });
+
+function uploadOf(key: string, ageMs: number): string {
+  const initiated = new Date(Date.now() - ageMs).toISOString();
+  const text = `<Key>recordings/${key}</Key><UploadId>${key}-1</UploadId><Initiated>${initiated}</Initiated>`;
+  return `<Upload>${text}</Upload>`;
+}
+
+/** `marker`: of the next page. */
+function pageOf(uploads: string, marker: string): string {
+  const next = `<NextKeyMarker>${marker}</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>`;
+  return `<R><IsTruncated>${marker !== ""}</IsTruncated>${next}${uploads}</R>`;
+}
+
+async function sweep(isOwn: (key: string) => boolean): Promise<number> {
+  const opened = await S3Store.open(settings(), new AbortController().signal);
+  try {
+    return await sweepUploads(opened, isOwn);
+  } finally {
+    opened.close();
+  }
+}

@@ -7,7 +7,7 @@ import {
   textOf,
   uploadProblemOf,
 } from "../../../src/recording/storage/s3/s3-answer.ts";
-import { readS3Credentials } from "../../../src/recording/storage/s3/s3-credentials.ts";
+import { readS3Credentials } from "../../../src/recording/storage/s3/s3-store.ts";
 import { PART_BYTES, partBytesFor } from "../../../src/recording/storage/s3/upload-file.ts";
 
 describe("answers of an S3-compatible store", () => {

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { type IncomingHttpHeaders, Agent as PlainAgent, request as requestPlainly } from "node:http";
 import { Agent, request } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
 import { notInstalled } from "@sluice/client/internal/config/optional-package";
 import type { RecordingStore } from "../../../config/sections/recording.ts";
+import { fileErrorOf, RecordingFileError } from "../../reading/recording-file-error.ts";
 import { errorCodeOf, S3Error } from "./s3-answer.ts";
-import { readS3Credentials } from "./s3-credentials.ts";
 
 /** Attempts of one request while the store does not answer well. Past it the upload is tried again later. */
 export const MAX_ATTEMPTS = 4;
@@ -14,7 +15,9 @@ const FIRST_PAUSE_MS = 100;
 /** The longest answer that is read; a thousand uploads in a list take 0.5 MiB. Past it the request fails. */
 export const MAX_S3_ANSWER_BYTES: number = 4 * 1024 * 1024;
 /** S3 refuses clocks that differ by 15 minutes. */
-const MAX_SKEW_MS = 5 * 60_000;
+const LEAST_SKEW_MS = 5 * 60_000;
+/** The store's clock may differ this much from ours. Past it ours is used: a proxy's may be absurd. */
+export const MAX_SKEW_MS: number = 24 * 60 * 60_000;
 
 export interface S3Call {
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
@@ -31,6 +34,12 @@ export interface S3Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+}
+
+interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
 }
 
 type Signer = typeof import("aws4fetch").AwsV4Signer;
@@ -68,12 +77,10 @@ export class S3Store {
         return await this.#attempt(call);
       } catch (error) {
         const isLast = attempt >= MAX_ATTEMPTS || this.#signal.aborted;
-        if (isLast || !(error instanceof S3Error) || !(error.isTransient || error.code === SKEWED))
-          throw error;
-        if (error.code !== SKEWED)
-          await wait(FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random()), undefined, {
-            signal: this.#signal,
-          });
+        if (isLast || !(error instanceof S3Error && error.isTransient)) throw error;
+        await wait(FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random()), undefined, {
+          signal: this.#signal,
+        });
       }
     }
   }
@@ -82,21 +89,24 @@ export class S3Store {
     this.#agent.destroy();
   }
 
-  async #attempt(call: S3Call): Promise<S3Answer> {
+  async #attempt(call: S3Call, maySetClock = true): Promise<S3Answer> {
     const sentMs = Date.now();
     const answer = await this.#send(await this.#signed(call), call);
     const { status, headers, body } = answer;
     const code = call.method === "HEAD" ? undefined : errorCodeOf(body);
     if (status >= 200 && status < 300 && code === undefined) return answer;
-    const storeMs = Date.parse(headers.date ?? "");
-    const skewMs = storeMs - sentMs;
-    if (status === 403 && Math.abs(skewMs - this.#skewMs) > MAX_SKEW_MS) {
-      this.#skewMs = skewMs;
-      throw new S3Error(SKEWED, status, call.doing);
-    }
+    if (status === 403 && maySetClock && this.#setClock(Date.parse(headers.date ?? "") - sentMs))
+      return await this.#attempt(call, false);
     // S3 may answer 200 before it knows that it fails.
     if (status < 300) throw new S3Error(code ?? "unknown", 500, call.doing);
     throw new S3Error(code ?? STATUS_CODES[status] ?? "unknown", status, call.doing);
+  }
+
+  /** False if the signature was not refused for its time. */
+  #setClock(skewMs: number): boolean {
+    const isOther = Math.abs(skewMs - this.#skewMs) > LEAST_SKEW_MS && Math.abs(skewMs) <= MAX_SKEW_MS;
+    if (isOther) this.#skewMs = skewMs;
+    return isOther;
   }
 
   async #signed({ method, key, query = {}, headers = {}, body }: S3Call) {
@@ -126,9 +136,10 @@ export class S3Store {
     const { endpoint, bucket, pathStyle } = this.settings;
     const { protocol, host, pathname } = new URL(endpoint);
     const base = pathname.replace(/\/$/, "");
+    const name = key.split("/").map(encodeURIComponent).join("/");
     return pathStyle
-      ? `${protocol}//${host}${base}/${bucket}/${key}`
-      : `${protocol}//${bucket}.${host}${base}/${key}`;
+      ? `${protocol}//${host}${base}/${bucket}/${name}`
+      : `${protocol}//${bucket}.${host}${base}/${name}`;
   }
 
   #send(
@@ -175,7 +186,6 @@ export class S3Store {
   }
 }
 
-const SKEWED = "RequestTimeTooSkewed";
 /** An answer to HEAD has no body, and proxies' answers have other ones. */
 const STATUS_CODES: Readonly<Record<number, string>> = {
   301: "PermanentRedirect",
@@ -184,3 +194,53 @@ const STATUS_CODES: Readonly<Record<number, string>> = {
   404: "NotFound",
   412: "PreconditionFailed",
 };
+
+/**
+ * Reads the credentials anew, so that they may rotate: of `file`, as AWS writes it, or else of the
+ * environment. Rejects with RecordingFileError, whose text has nothing of the file.
+ */
+export async function readS3Credentials(
+  file: string | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<S3Credentials> {
+  if (file === undefined)
+    return credentialsOf(
+      {
+        aws_access_key_id: environment.AWS_ACCESS_KEY_ID,
+        aws_secret_access_key: environment.AWS_SECRET_ACCESS_KEY,
+        aws_session_token: environment.AWS_SESSION_TOKEN,
+      },
+      "the environment has no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    );
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw fileErrorOf(error, file);
+  }
+  return credentialsOf(
+    defaultProfileOf(text),
+    `${file} has no aws_access_key_id and aws_secret_access_key in [default]`,
+  );
+}
+
+/** The values of `[default]`, or of a file without profiles. */
+function defaultProfileOf(text: string): Readonly<Record<string, string>> {
+  const values: Record<string, string> = {};
+  let profile = "default";
+  for (const line of text.split("\n").map((each) => each.trim())) {
+    if (line.startsWith("[") && line.endsWith("]")) profile = line.slice(1, -1).trim();
+    const end = line.indexOf("=");
+    if (profile !== "default" || end === -1 || line.startsWith("#") || line.startsWith(";")) continue;
+    values[line.slice(0, end).trim().toLowerCase()] = line.slice(end + 1).trim();
+  }
+  return values;
+}
+
+function credentialsOf(values: Readonly<Record<string, string | undefined>>, missing: string): S3Credentials {
+  const accessKeyId = values.aws_access_key_id ?? "";
+  const secretAccessKey = values.aws_secret_access_key ?? "";
+  if (accessKeyId === "" || secretAccessKey === "") throw new RecordingFileError(missing);
+  const sessionToken = values.aws_session_token || undefined;
+  return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
+}

@@ -1,16 +1,20 @@
-import { stat } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { RecordingStore } from "../../../config/sections/recording.ts";
 import { filesBelow } from "../../reading/find-recordings.ts";
-import { markUploaded, UPLOADED } from "../uploaded-mark.ts";
-import { S3Error, uploadProblemOf } from "./s3-answer.ts";
+import { UPLOADED } from "../delete-recording.ts";
+import { elementsOf, S3Error, textOf, uploadProblemOf } from "./s3-answer.ts";
 import { S3Store } from "./s3-store.ts";
-import { sweepUploads } from "./sweep-uploads.ts";
-import { uploadFile } from "./upload-file.ts";
+import { abortUpload, uploadFile } from "./upload-file.ts";
 
 /** The next round is so late after one that failed, and later after each further one, up to the other. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
+
+/** Uploads of other gateways that may still go on are this young. Past it they are taken for left ones. */
+export const MAX_UPLOAD_AGE_MS: number = 24 * 60 * 60_000;
+/** Pages of a thousand uploads that one start reads. Past it the next start goes on. */
+const MAX_PAGES = 100;
 
 /** What a round of uploads found and did. */
 export interface UploadRound {
@@ -61,11 +65,9 @@ export class Uploader {
         const store = await this.#open(waiting);
         const key = this.#keyOf(recording.file);
         const { bucket, endpoint } = this.#settings;
-        await markUploaded(recording.file, {
-          endpoint,
-          bucket,
-          ...(await uploadFile(store, recording.file, key)),
-        });
+        const object = { endpoint, bucket, ...(await uploadFile(store, recording.file, key)) };
+        const mark = JSON.stringify({ ...object, uploadedAt: new Date().toISOString() });
+        await writeFile(`${recording.file}${UPLOADED}`, `${mark}\n`, { mode: 0o600 });
         this.#failures.delete(recording.file);
         uploaded += 1;
       } catch (error) {
@@ -135,4 +137,50 @@ function summaryOf(waiting: readonly Waiting[], nowMs: number): UploadRound {
     waitingBytes: waiting.reduce((sum, { bytes }) => sum + bytes, 0),
     oldestMs: Math.max(0, oldestMs),
   };
+}
+
+/**
+ * Aborts uploads that processes which are gone have left: of recordings for which `isOwn`, and old ones.
+ * Returns how many. Rejects with S3Error.
+ */
+export async function sweepUploads(store: S3Store, isOwn: (key: string) => boolean): Promise<number> {
+  const { prefix } = store.settings;
+  let aborted = 0;
+  let marker = { "key-marker": "", "upload-id-marker": "" };
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const { body } = await store.call({
+      method: "GET",
+      key: "",
+      query: { uploads: "", prefix, ...(page > 0 && marker) },
+      doing: "the list of uploads",
+    });
+    const text = body.toString("utf8");
+    for (const upload of elementsOf(text, "Upload")) {
+      const [key, uploadId] = [firstOf(upload, "Key"), firstOf(upload, "UploadId")];
+      const ageMs = Date.now() - Date.parse(firstOf(upload, "Initiated"));
+      const isLeft = key.startsWith(prefix) && (isOwn(key) || ageMs > MAX_UPLOAD_AGE_MS);
+      // A store may take an abort without an id for a delete of the object.
+      if (!isLeft || uploadId === "" || !isPlain(key)) continue;
+      await abortUpload(store, key, uploadId);
+      aborted += 1;
+    }
+    const next = {
+      "key-marker": firstOf(text, "NextKeyMarker"),
+      "upload-id-marker": firstOf(text, "NextUploadIdMarker"),
+    };
+    // A store that repeats itself would be asked for a hundred pages.
+    const isSame = JSON.stringify(next) === JSON.stringify(marker);
+    if (firstOf(text, "IsTruncated") !== "true" || isSame) break;
+    marker = next;
+  }
+  return aborted;
+}
+
+/** False for a name that a URL takes for another one's. */
+function isPlain(key: string): boolean {
+  return !key.split("/").some((part) => part === "." || part === "..");
+}
+
+function firstOf(xml: string, name: string): string {
+  return textOf(elementsOf(xml, name)[0] ?? "");
 }
