@@ -136,8 +136,9 @@ class UploadReports {
 
   report(round: UploadRound, isActive: boolean): void {
     this.#waitingBytes = round.waitingBytes;
+    // Of several processes the one that uploads says what waits.
+    this.#metrics.uploads(isActive ? round : NOTHING_WAITS);
     if (!isActive) return;
-    this.#metrics.uploads(round);
     const { problem, uploaded, waiting: waitingRecordings } = round;
     if (problem !== undefined) {
       this.#isFailing = true;
@@ -154,6 +155,8 @@ class UploadReports {
       throw new Error("too many recordings wait for their upload");
   }
 }
+
+const NOTHING_WAITS = { uploaded: 0, failed: 0, waitingBytes: 0, oldestMs: 0 };
 
 function retentionOf({ maxAgeMs, maxTotalBytes, s3 }: Recording): Retention {
   return { maxAgeMs, maxTotalBytes, ...(s3 && { keepUploadedMs: s3.keepInFolderMs }) };

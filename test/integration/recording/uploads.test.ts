@@ -85,6 +85,10 @@ describe("recordings that cannot be uploaded", () => {
     expect(await run(own, undefined, "head", "-c", String(2 * MIB), "/dev/zero")).toBe(2 * MIB);
     await own.recordings();
     await eventually("a round of uploads", async () => (await waitingBytes(own)) > MIB);
+    // Another process uploads from now on, and says what waits.
+    writeFileSync(path.join(own.folder, "writers/0.json"), '{"host":"another","pid":1,"started":"1"}');
+    const ofWaiting = "sluice_recording_upload_";
+    await eventually("no gauge of waiting", async () => (await own.metric(ofWaiting)).length === 0);
     await expect(run(own, Readable.from([]), "true")).rejects.toThrow(/none can be written now/);
     expect(await run(own, undefined, "echo", "unrecorded")).toBe("unrecorded\n".length);
     expect(await own.recordings(1)).toHaveLength(1);
