@@ -20,7 +20,7 @@ import { SessionRecording } from "./session-recording.ts";
 import { readSigningKey } from "./signing-key.ts";
 import type { Retention } from "./storage/apply-retention.ts";
 import type { UploadRound } from "./storage/s3/uploader.ts";
-import { Recorder } from "./thread/recorder.ts";
+import { Recorder, type RecorderEvents } from "./thread/recorder.ts";
 import type { RecordingQueue } from "./thread/recording-queue.ts";
 
 export interface RecordingParts {
@@ -45,6 +45,8 @@ export async function buildRecording(
 ): Promise<BuiltRecording> {
   const { folder, maxQueuedBytes, maxQueuedBytesPerSession, minFreeBytes, signingKeyFile } = settings;
   let { rules } = settings;
+  const metrics = allMetrics.addRecording(() => recorder);
+  const uploads = new UploadReports(settings.s3, metrics, logger);
   const recorder: Recorder = new Recorder({
     folder,
     writer: randomUUID(),
@@ -54,21 +56,8 @@ export async function buildRecording(
     maxQueuedBytes,
     maxQueuedBytesPerSession,
     program,
-    onLeft: (outcome, file) => {
-      if (outcome === "empty") return;
-      metrics.left(outcome);
-      if (outcome === "finished") logger.info({ file }, "a recording that was left unfinished is finished");
-      else logger.error({ file }, "a recording that was left unfinished was changed, and is set aside");
-    },
-    onDeleted: (deleted, problem) => {
-      metrics.deleted(deleted);
-      if (problem !== undefined) logger.warn({ problem }, "old recordings could not be deleted");
-    },
-    onUploads: (round, isActive) => uploads.report(round, isActive),
-    onProblem: (error) => logger.error({ error }, "the thread that writes recordings has ended"),
+    ...reporting(metrics, uploads, logger),
   });
-  const metrics = allMetrics.addRecording(() => recorder);
-  const uploads = new UploadReports(settings.s3, metrics, logger);
   recorder.start();
 
   const ruleFor = (wanted: Parameters<RecordingRules["nameFor"]>[0]): RecordingRule | undefined => {
@@ -117,6 +106,26 @@ export async function buildRecording(
       rules = recording.rules;
     },
     stop: () => recorder.stop(),
+  };
+}
+
+/** What the recorder says that belongs to no session, as metrics and log lines. */
+function reporting(metrics: RecordingMetrics, uploads: UploadReports, logger: Logger): RecorderEvents {
+  return {
+    onLeft: (outcome, file) => {
+      if (outcome === "empty") return;
+      metrics.left(outcome);
+      if (outcome === "finished") logger.info({ file }, "a recording that was left unfinished is finished");
+      else logger.error({ file }, "a recording that was left unfinished was changed, and is set aside");
+    },
+    onLeftProblem: (problem) =>
+      logger.warn({ problem }, "what a recorder left in the folder is not all finished or removed"),
+    onDeleted: (deleted, problem) => {
+      metrics.deleted(deleted);
+      if (problem !== undefined) logger.warn({ problem }, "old recordings could not be deleted");
+    },
+    onUploads: (round, isActive) => uploads.report(round, isActive),
+    onProblem: (error) => logger.error({ error }, "the thread that writes recordings has ended"),
   };
 }
 

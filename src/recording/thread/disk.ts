@@ -48,3 +48,8 @@ export const systemDisk: Disk = {
   },
   remove: (file) => unlinkSync(file),
 };
+
+/** The system's code, such as ENOSPC: its message would have the file's name. */
+export function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
+}

@@ -8,7 +8,10 @@ import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
 import { isWriterAlive, removeLeftLeases } from "./writer-lease.ts";
 
-/** Finishes the recordings of writers that are gone. `onOutcome` gets each; one that fails is left. */
+/**
+ * Finishes the recordings of writers that are gone. `onOutcome` gets each; one that fails is left. Rejects
+ * at the end if their leases or space could not be removed.
+ */
 export async function finishLeftParts(
   folder: string,
   writer: string,
@@ -16,7 +19,7 @@ export async function finishLeftParts(
   onOutcome: (outcome: PartOutcome, file: string) => void,
 ): Promise<void> {
   // Space first: the disk may be full.
-  removeLeftLeases(folder);
+  const problem = removeLeftLeases(folder);
   const names = (await filesBelow(folder)).map((file) => path.relative(folder, file));
   for (const name of names) {
     const { file, writer: owner } = writerOf(name) ?? {};
@@ -34,4 +37,5 @@ export async function finishLeftParts(
       // Tried again at the next start, if this process goes, too.
     }
   }
+  if (problem !== undefined) throw problem;
 }

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { ownProgram } from "@sluice/client/internal/config/own-files";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { UploadRound } from "../storage/s3/uploader.ts";
+import { codeOf } from "./disk.ts";
 import type { PartOutcome } from "./finish-part.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
 import { type PartKind, Slab } from "./slab.ts";
@@ -19,20 +20,25 @@ const SLABS_AHEAD = 4;
 const SMALL_BYTES = 8 * 1024;
 const KEPT_SLABS = 16;
 
-export interface RecorderOptions extends ThreadInput {
+export interface RecorderOptions extends ThreadInput, RecorderEvents {
   readonly maxQueuedBytesPerSession: number;
   /** Of all sessions. */
   readonly maxQueuedBytes: number;
+  /** The compiled `recorder-thread.ts`. */
+  readonly program?: URL | undefined;
+}
+
+export interface RecorderEvents {
   /** The thread ended by itself, or could not start; the next recording starts another. */
   readonly onProblem: (error: unknown) => void;
   /** A recording of a writer that is gone was found. */
   readonly onLeft: (outcome: PartOutcome, file: string) => void;
+  /** What writers that are gone have left in the folder could not all be finished or removed. */
+  readonly onLeftProblem: (problem: string) => void;
   /** Old recordings were deleted; `problem`: or could not be. */
   readonly onDeleted: (deleted: Deleted, problem: string | undefined) => void;
   /** `isActive`: this process uploads for all that share the folder. */
   readonly onUploads?: (round: UploadRound, isActive: boolean) => void;
-  /** The compiled `recorder-thread.ts`. */
-  readonly program?: URL | undefined;
 }
 
 /**
@@ -195,6 +201,7 @@ export class Recorder {
       if (message.kind === "taken") this.#taken(message);
       else if (message.kind === "deleted") this.#options.onDeleted(message.deleted, message.problem);
       else if (message.kind === "uploads") this.#options.onUploads?.(message.round, message.isActive);
+      else if (message.kind === "left-problem") this.#options.onLeftProblem(message.problem);
       else if (message.kind === "left") this.#options.onLeft(message.outcome, message.file);
       else this.#queues.get(message.handle)?.receive(message);
     });
@@ -206,7 +213,7 @@ export class Recorder {
   #ended(): void {
     this.#worker = undefined;
     // The next thread finishes what this one left, so it has another name.
-    removeLease(this.#options.folder, this.#writer);
+    const left = this.#writer;
     this.#writer = randomUUID();
     this.#slab = new Slab();
     this.#slabsAway = 0;
@@ -214,5 +221,10 @@ export class Recorder {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const queue of [...this.#queues.values()]) queue.threadEnded();
+    try {
+      removeLease(this.#options.folder, left);
+    } catch (error) {
+      this.#options.onLeftProblem(codeOf(error));
+    }
   }
 }

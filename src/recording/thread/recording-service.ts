@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import path from "node:path";
 import type { EventCode } from "../format/asciicast.ts";
-import { type Disk, systemDisk } from "./disk.ts";
+import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { partOf, RecordingFile } from "./recording-file.ts";
 import { SessionWriter } from "./session-writer.ts";
 import { partsOf, SLAB_BYTES, type SlabPart } from "./slab.ts";
@@ -221,9 +221,4 @@ function write(writer: SessionWriter, { kind, timeMs, bytes }: SlabPart): void {
       writer.input(timeMs, part);
       return;
   }
-}
-
-/** The system's code, such as ENOSPC: its message would have the file's name. */
-export function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
 }

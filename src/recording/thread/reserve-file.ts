@@ -16,7 +16,11 @@ export class ReserveFile implements Reserve {
 
   release(): void {
     this.#isTaken = false;
-    rmSync(this.#file, { force: true });
+    try {
+      rmSync(this.#file, { force: true });
+    } catch {
+      // A folder that became read-only keeps the space; what is written next says so.
+    }
   }
 
   renew(): void {
@@ -32,7 +36,7 @@ export class ReserveFile implements Reserve {
         closeSync(handle);
       }
     } catch {
-      rmSync(this.#file, { force: true });
+      this.release();
     }
   }
 }

@@ -2,9 +2,9 @@ import type { MessagePort } from "node:worker_threads";
 import type { RecordingStore } from "../../config/sections/recording.ts";
 import { applyRetention } from "../storage/apply-retention.ts";
 import type { Uploader } from "../storage/s3/uploader.ts";
-import { type Disk, systemDisk } from "./disk.ts";
+import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { finishLeftParts } from "./finish-left-parts.ts";
-import { codeOf, RecordingService, SYNC_MS } from "./recording-service.ts";
+import { RecordingService, SYNC_MS } from "./recording-service.ts";
 import { ReserveFile } from "./reserve-file.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import { isFirstWriter, reserveOf, WriterLease } from "./writer-lease.ts";
@@ -29,15 +29,16 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
   const lookForLeft = (): void =>
     void finishLeftParts(input.folder, input.writer, service.key, (outcome, file) =>
       answer({ kind: "left", outcome, file }),
-    ).catch(() => {});
+    ).catch((error: unknown) => answer({ kind: "left-problem", problem: codeOf(error) }));
   const none = { age: 0, size: 0, uploaded: 0 };
   let { retention } = input;
   let isDeleting = false;
   const deleteOld = async (): Promise<void> => {
-    // One of several processes does it.
-    if (isDeleting || !isFirstWriter(input.folder, input.writer)) return;
+    if (isDeleting) return;
     isDeleting = true;
     try {
+      // One of several processes does it.
+      if (!isFirstWriter(input.folder, input.writer)) return;
       const deleted = await applyRetention(input.folder, retention);
       if (deleted.age + deleted.size + deleted.uploaded > 0) answer({ kind: "deleted", deleted });
     } catch (error) {

@@ -58,6 +58,8 @@ export type FromThread =
   | { readonly kind: "chunk"; readonly handle: number; readonly chunk: number; readonly hash: string }
   /** A recording that another writer had left. */
   | { readonly kind: "left"; readonly outcome: PartOutcome; readonly file: string }
+  /** The system's error code; what writers that are gone have left is not all finished or removed. */
+  | { readonly kind: "left-problem"; readonly problem: string }
   /** `problem`: the system's error code; absent if the file is open. */
   | { readonly kind: "opened"; readonly handle: number; readonly problem?: string | undefined }
   | {

@@ -1,13 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
 
@@ -41,7 +32,11 @@ export class WriterLease {
   }
 
   end(): void {
-    rmSync(this.#file, { force: true });
+    try {
+      rmSync(this.#file, { force: true });
+    } catch {
+      // Others see that the process is gone.
+    }
   }
 }
 
@@ -53,8 +48,10 @@ export function isWriterAlive(folder: string, writer: string): boolean {
     // A process may have had another thread before; both count by their silence.
     if (host === hostname() && pid !== process.pid) return started !== "" && startOf(pid) === started;
     return Date.now() - statSync(file).mtimeMs < SILENCE_MS;
-  } catch {
-    return false;
+  } catch (error) {
+    // A lease that is there, and cannot be read now, is no proof: a process may have no free descriptor.
+    const { code } = error as NodeJS.ErrnoException;
+    return code !== undefined && code !== "ENOENT";
   }
 }
 
@@ -70,14 +67,28 @@ export function removeLease(folder: string, writer: string): void {
   rmSync(fileOf(folder, writer), { force: true });
 }
 
-/** Removes the leases and the reserved space of writers that are gone. */
-export function removeLeftLeases(folder: string): void {
-  for (const writer of writersIn(folder))
-    if (isWritten(folder, writer) && !isWriterAlive(folder, writer)) removeLease(folder, writer);
-  const writers = new Set(writersIn(folder));
-  for (const name of readdirSync(folder))
-    if (name.startsWith(RESERVE) && !writers.has(name.slice(RESERVE.length)))
-      rmSync(path.join(folder, name), { force: true });
+/** Removes the leases and the reserved space of writers that are gone. Returns the first problem. */
+export function removeLeftLeases(folder: string): unknown {
+  let problem: unknown;
+  const attempt = (remove: () => void): void => {
+    try {
+      remove();
+    } catch (error) {
+      problem ??= error;
+    }
+  };
+  attempt(() => {
+    for (const writer of writersIn(folder))
+      if (isWritten(folder, writer) && !isWriterAlive(folder, writer))
+        attempt(() => removeLease(folder, writer));
+    // Before the leases: a writer that starts meanwhile has its lease before its space.
+    const reserves = readdirSync(folder).filter((name) => name.startsWith(RESERVE));
+    const writers = new Set(writersIn(folder));
+    for (const name of reserves)
+      if (!writers.has(name.slice(RESERVE.length)))
+        attempt(() => rmSync(path.join(folder, name), { force: true }));
+  });
+  return problem;
 }
 
 /** Where a writer reserves space, within the folder. */
@@ -87,9 +98,14 @@ export function reserveOf(folder: string, writer: string): string {
 
 const RESERVE = "reserve-";
 
+/** Throws the system's error: a folder that cannot be read is not one without writers. */
 function writersIn(folder: string): string[] {
-  const leases = path.join(folder, "writers");
-  return existsSync(leases) ? readdirSync(leases).map((name) => path.basename(name, ".json")) : [];
+  try {
+    return readdirSync(path.join(folder, "writers")).map((name) => path.basename(name, ".json"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
 }
 
 /** False while the lease is being written. */

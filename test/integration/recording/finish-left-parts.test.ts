@@ -1,16 +1,19 @@
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import {
+import fs, {
   existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -18,8 +21,9 @@ import { verifyRecording } from "../../../src/recording/reading/verify-recording
 import { systemDisk } from "../../../src/recording/thread/disk.ts";
 import { finishLeftParts } from "../../../src/recording/thread/finish-left-parts.ts";
 import { partOf, RecordingFile } from "../../../src/recording/thread/recording-file.ts";
+import { ReserveFile } from "../../../src/recording/thread/reserve-file.ts";
 import { SessionWriter } from "../../../src/recording/thread/session-writer.ts";
-import { WriterLease } from "../../../src/recording/thread/writer-lease.ts";
+import { removeLeftLeases, reserveOf, WriterLease } from "../../../src/recording/thread/writer-lease.ts";
 import { play } from "../../support/recording/played.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
@@ -88,6 +92,40 @@ describe("a recording that its writer left", () => {
     lease.end();
   });
 
+  it("is finished, also if reserved space cannot be removed", async () => {
+    leave();
+    mkdirSync(path.join(folder, "reserve-a"));
+    writeFileSync(path.join(folder, "reserve-b"), "space");
+    const outcomes: string[] = [];
+    const looking = finishLeftParts(folder, "new", privateKey, (outcome) => void outcomes.push(outcome));
+    await expect(looking).rejects.toThrow("reserve-a");
+    expect(outcomes).toEqual(["finished"]);
+    expect(existsSync(path.join(folder, "reserve-b"))).toBe(false);
+  });
+
+  it("does not cost a writer its space that starts while what was left is removed", () => {
+    const { readdirSync } = fs;
+    const leases = [new WriterLease(folder, "0")];
+    // Another starts after each folder that is read.
+    fs.readdirSync = ((...args: Parameters<typeof readdirSync>) => {
+      const names = readdirSync(...args);
+      const writer = String(leases.length);
+      leases.push(new WriterLease(folder, writer));
+      writeFileSync(reserveOf(folder, writer), "space");
+      return names;
+    }) as typeof readdirSync;
+    syncBuiltinESMExports();
+    try {
+      expect(removeLeftLeases(folder)).toBeUndefined();
+    } finally {
+      fs.readdirSync = readdirSync;
+      syncBuiltinESMExports();
+    }
+    expect(leases.length).toBeGreaterThan(2);
+    const isThere = leases.slice(1).map((_, index) => existsSync(reserveOf(folder, String(index + 1))));
+    expect(isThere).not.toContain(false);
+  });
+
   it("has one name in the end, also if its writer died while it gave it the final one", async () => {
     const part = leave();
     expect(await look()).toEqual(["finished"]);
@@ -130,6 +168,11 @@ describe("a recording that its writer left", () => {
     expect(await look()).toEqual([]);
     const longAgo = new Date(Date.now() - 5.5 * 60_000);
     utimesSync(leaseFile, longAgo, longAgo);
+    // A lease that cannot be read, as without free descriptors, is none of a writer that is gone.
+    renameSync(leaseFile, `${leaseFile}.kept`);
+    symlinkSync("old.json", leaseFile);
+    expect(await look()).toEqual([]);
+    renameSync(`${leaseFile}.kept`, leaseFile);
     expect(await look()).toEqual(["finished"]);
     lease.end();
   });
@@ -149,4 +192,13 @@ describe("a recording that its writer left", () => {
     expect(await look()).toEqual(["finished"]);
     expect(existsSync(path.join(folder, "writers", "old.json"))).toBe(false);
   });
+});
+
+it("reserved space that can be neither taken nor given back ends no thread", () => {
+  const place = path.join(folder, "reserve-new");
+  mkdirSync(place);
+  const reserve = new ReserveFile(place);
+  reserve.renew();
+  reserve.release();
+  expect(existsSync(place)).toBe(true);
 });

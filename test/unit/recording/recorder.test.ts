@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Recorder } from "../../../src/recording/thread/recorder.ts";
 
@@ -12,9 +15,10 @@ const MIB = 1024 * 1024;
 let recorder: Recorder | undefined;
 afterEach(async () => recorder?.stop());
 
-function start(program: URL = HANGING): Recorder {
+function start(program: URL = HANGING, folder = "", onLeftProblem = (_: string): void => {}): Recorder {
   recorder = new Recorder({
-    folder: "",
+    folder,
+    onLeftProblem,
     writer: "w",
     signingKey: "",
     maxQueuedBytesPerSession: MIB,
@@ -50,6 +54,17 @@ describe("the queue of a recording", () => {
     expect(queues.map((queue) => queue.add("stdout", 0, part))).toEqual([true, true, false]);
     expect(queues[2]?.add("stdout", 0, new Uint8Array(64 * 1024))).toBe(true);
     expect(queues[2]?.isFilling).toBe(true);
+  });
+
+  it("of a thread that ended fails, also if the thread's lease cannot be removed", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "sluice-recorder-"));
+    mkdirSync(path.join(folder, "writers/w.json"), { recursive: true });
+    const ended = new URL("data:text/javascript,import%20%22node:worker_threads%22");
+    const problems: string[] = [];
+    const opening = start(ended, folder, (problem) => void problems.push(problem)).open("a");
+    await expect(opening).rejects.toThrow("has ended");
+    expect(problems).toEqual(["ERR_FS_EISDIR"]);
+    rmSync(folder, { recursive: true });
   });
 
   it("of a thread that ended takes nothing, and fails", async () => {
