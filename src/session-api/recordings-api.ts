@@ -128,20 +128,21 @@ export class RecordingsApi {
   }
 
   async #list(): Promise<readonly StoredRecording[]> {
-    if (this.#folder === undefined) return [];
-    if (this.#index === undefined) {
-      const { RecordingIndex } = await import("../recording/reading/recording-index.ts");
-      this.#index = new RecordingIndex(this.#folder);
-    }
-    return await this.#index.list();
+    return (await this.#opened())?.list() ?? [];
   }
 
   async #require({ namespace = "", name = "" }: RecordingsPath): Promise<StoredRecording> {
-    const found = (await this.#list()).find(
-      ({ facts }) => facts.session === name && facts.namespace === namespace,
-    );
+    const named = (await (await this.#opened())?.find(name)) ?? [];
+    const found = named.find(({ facts }) => facts.namespace === namespace);
     if (found === undefined) throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
     return found;
+  }
+
+  async #opened(): Promise<RecordingIndex | undefined> {
+    if (this.#folder === undefined) return undefined;
+    const { RecordingIndex } = await import("../recording/reading/recording-index.ts");
+    this.#index ??= new RecordingIndex(this.#folder);
+    return this.#index;
   }
 }
 

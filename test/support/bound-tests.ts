@@ -28,7 +28,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/recording/uploads.test.ts: past their bound no further one begins",
   "recording.s3.requestTimeout": "integration/recording/uploads.test.ts: that answers no request",
   MAX_ATTEMPTS: "integration/recording/uploads.test.ts: that answers no request",
-  MAX_INDEXED: "unit/recording/recording-index.test.ts: are read again past so many",
+  MAX_INDEXED: "unit/recording/recording-index.test.ts: remembers so many",
   MAX_S3_ANSWER_BYTES: "integration/recording/uploads.test.ts: whose answer does not end",
   MAX_SKEW_MS: "integration/recording/uploads.test.ts: is believed up to a day",
   MAX_UPLOAD_AGE_MS: "integration/recording/uploads.test.ts: older than a day",

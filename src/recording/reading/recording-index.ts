@@ -15,7 +15,7 @@ export interface StoredRecording {
   readonly endedMs: number;
 }
 
-/** Recordings whose lines are remembered. Past it all lines are read again for each list. */
+/** Recordings whose lines are remembered. Past it those of the oldest are read again for each list. */
 export const MAX_INDEXED = 50_000;
 /** A head is a few hundred bytes. */
 const HEAD_BYTES = 8 * 1024;
@@ -25,8 +25,9 @@ const READ_AT_ONCE = 16;
 export class RecordingIndex {
   readonly #folder: string;
   readonly #maxIndexed: number;
-  /** Undefined unless the file is a finished recording. */
-  #known = new Map<string, StoredRecording | undefined>();
+  #known = new Map<string, StoredRecording>();
+  #running: Promise<readonly StoredRecording[]> | undefined;
+  #following: Promise<readonly StoredRecording[]> | undefined;
 
   constructor(folder: string, maxIndexed: number = MAX_INDEXED) {
     this.#folder = folder;
@@ -34,19 +35,43 @@ export class RecordingIndex {
   }
 
   /** Those that are there now, in no order. Rejects with RecordingFileError. */
-  async list(): Promise<readonly StoredRecording[]> {
+  list(): Promise<readonly StoredRecording[]> {
+    if (this.#running === undefined) return this.#run();
+    // The running list may have passed a recording that ended since: later callers share the next one.
+    this.#following ??= this.#running.catch(() => {}).then(() => this.#run());
+    return this.#following;
+  }
+
+  /** The recordings of this session's id: of several folders, or none. Rejects with RecordingFileError. */
+  async find(session: string): Promise<readonly StoredRecording[]> {
     const files = await findRecordings(this.#folder);
-    const known = this.#known.size > this.#maxIndexed ? new Map() : this.#known;
-    const next = new Map<string, StoredRecording | undefined>();
+    const own = files.filter((file) => path.basename(file) === `${session}.cast`);
+    return await this.#all(own);
+  }
+
+  #run(): Promise<readonly StoredRecording[]> {
+    this.#following = undefined;
+    const running = this.#list().finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #list(): Promise<readonly StoredRecording[]> {
+    const found = await this.#all(await findRecordings(this.#folder));
+    this.#known = new Map(found.slice(-this.#maxIndexed).map((each) => [each.file, each]));
+    return found;
+  }
+
+  async #all(files: readonly string[]): Promise<readonly StoredRecording[]> {
+    const found: StoredRecording[] = [];
     for (let at = 0; at < files.length; at += READ_AT_ONCE) {
       const batch = files.slice(at, at + READ_AT_ONCE);
-      const read = await Promise.all(
-        batch.map(async (file) => (known.has(file) ? known.get(file) : await readStored(file))),
-      );
-      for (const [index, file] of batch.entries()) next.set(file, read[index]);
+      const read = await Promise.all(batch.map(async (file) => this.#known.get(file) ?? readStored(file)));
+      for (const each of read) if (each !== undefined) found.push(each);
     }
-    this.#known = next;
-    return [...next.values()].filter((each) => each !== undefined);
+    return found;
   }
 }
 

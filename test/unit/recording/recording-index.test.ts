@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, promises, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -62,15 +63,60 @@ describe("the index of a folder's recordings", () => {
     expect(await namesOf(index)).toEqual([]);
   });
 
-  it("has files whose lines are read again past so many", async () => {
+  it("remembers so many; the oldest past them are read again for each list", async () => {
     expect(MAX_INDEXED).toBeGreaterThanOrEqual(10_000);
     const index = new RecordingIndex(folder, 1);
-    const file = leave("one");
-    leave("two");
+    const files = [leave("one"), leave("two")];
     expect(await namesOf(index)).toEqual(["one", "two"]);
-    writeFileSync(file, "something else\n");
+    for (const file of files) writeFileSync(file, "something else\n");
     expect(await namesOf(index)).toEqual(["two"]);
-    expect(await namesOf(new RecordingIndex(folder))).toEqual(["two"]);
+    expect(await namesOf(new RecordingIndex(folder))).toEqual([]);
+  });
+
+  it("has a file that was no recording before, such as one that is being copied there", async () => {
+    const index = new RecordingIndex(folder);
+    const file = leave("one");
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, text.slice(0, -10));
+    expect(await namesOf(index)).toEqual([]);
+    writeFileSync(file, text);
+    expect(await namesOf(index)).toEqual(["one"]);
+  });
+
+  it("is read once for all who ask while it is read, and not before they asked", async () => {
+    const index = new RecordingIndex(folder);
+    leave("one");
+    const first = index.list();
+    const shared = [index.list(), index.list(), index.list()];
+    expect(new Set([first, ...shared]).size).toBe(2);
+    // The first list may have passed the folder already.
+    leave("two");
+    expect(await shared[0]).toHaveLength(2);
+    expect((await first).length).toBeGreaterThan(0);
+    rmSync(folder, { recursive: true });
+    const failing = [index.list(), index.list()];
+    for (const each of failing) await expect(each).rejects.toThrow("there is no file");
+    mkdirSync(folder);
+    expect(await index.list()).toEqual([]);
+  });
+
+  it("finds one recording by the lines of its file alone", async () => {
+    for (const session of ["one", "two", "three"]) leave(session);
+    const { open } = promises;
+    let opened = 0;
+    promises.open = (...args) => {
+      opened += 1;
+      return open(...args);
+    };
+    syncBuiltinESMExports();
+    try {
+      expect(await new RecordingIndex(folder).find("two")).toMatchObject([{ facts: { session: "two" } }]);
+      expect(await new RecordingIndex(folder).find("../22/two")).toEqual([]);
+      expect(opened).toBe(2);
+    } finally {
+      promises.open = open;
+      syncBuiltinESMExports();
+    }
   });
 
   it("needs a folder", async () => {
