@@ -23,11 +23,17 @@ export async function filesBelow(folder: string): Promise<string[]> {
   const found = await Promise.all(
     entries.map(async (entry) => {
       const file = path.join(folder, entry.name);
-      if (entry.isDirectory()) return await filesBelow(file);
+      if (entry.isDirectory()) return await filesBelow(file).catch(noneIfGone);
       return entry.isFile() ? [file] : [];
     }),
   );
   return found.flat();
+}
+
+/** The folder of a day goes with its last recording. */
+function noneIfGone(error: NodeJS.ErrnoException): string[] {
+  if (error.code === "ENOENT") return [];
+  throw error;
 }
 
 /** The folder that the recording is in, with its keys: `FOLDER/2026/11/22/ID.cast`. */

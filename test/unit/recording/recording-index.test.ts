@@ -119,6 +119,23 @@ describe("the index of a folder's recordings", () => {
     }
   });
 
+  it("has what is left if a day's folder goes while folders are read", async () => {
+    leave("one");
+    const { readdir } = promises;
+    promises.readdir = (async (...args: Parameters<typeof readdir>) => {
+      const entries = await readdir(...args);
+      rmSync(path.join(folder, "2026"), { recursive: true, force: true });
+      return entries;
+    }) as typeof readdir;
+    syncBuiltinESMExports();
+    try {
+      expect(await new RecordingIndex(folder).list()).toEqual([]);
+    } finally {
+      promises.readdir = readdir;
+      syncBuiltinESMExports();
+    }
+  });
+
   it("needs a folder", async () => {
     await expect(new RecordingIndex(path.join(folder, "missing")).list()).rejects.toThrow("there is no file");
   });
