@@ -18,9 +18,17 @@ import { SESSIONS_GROUP } from "./streaming-session.ts";
 
 const RESOURCE = qualifiedNameOf(RECORDINGS);
 const CONTENT_TYPE = "application/x-asciicast";
+const ONE_FOLDER = '299 - "the list has the recordings of one replica; others may have folders of their own"';
 
 export interface RecordingsPath extends ResourcePath {
   readonly subresource: string | undefined;
+}
+
+export interface RecordingsPlace {
+  /** Absent: nothing is recorded. */
+  readonly folder: string | undefined;
+  /** Other replicas may record into folders of their own. */
+  readonly hasReplicas: boolean;
 }
 
 interface RecordingsRequest {
@@ -39,10 +47,12 @@ interface RecordingsRequest {
  */
 export class RecordingsApi {
   readonly #folder: string | undefined;
+  readonly #hasReplicas: boolean;
   #index: RecordingIndex | undefined;
 
-  constructor(folder: string | undefined) {
+  constructor({ folder, hasReplicas }: RecordingsPlace) {
     this.#folder = folder;
+    this.#hasReplicas = hasReplicas;
   }
 
   /** Throws StatusError. */
@@ -78,7 +88,10 @@ export class RecordingsApi {
       ...(isCut && { continue: tokenOf(last), remainingItemCount: rest.length - shown.length }),
     };
     const objects = shown.map((stored) => recordingObjectOf(stored, false));
-    return jsonAnswer(present.list(objects, metadata));
+    const answer = jsonAnswer(present.list(objects, metadata));
+    return (await this.#isPartial())
+      ? { ...answer, headers: { ...answer.headers, Warning: ONE_FOLDER } }
+      : answer;
   }
 
   async #content(path: RecordingsPath, { range }: RecordingsRequest): Promise<ApiAnswer> {
@@ -136,6 +149,13 @@ export class RecordingsApi {
     const found = named.find(({ facts }) => facts.namespace === namespace);
     if (found === undefined) throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
     return found;
+  }
+
+  /** Whether other replicas have folders of their own, as far as this folder tells. */
+  async #isPartial(): Promise<boolean> {
+    if (!this.#hasReplicas) return false;
+    const { isSharedFolder } = await import("../recording/thread/writer-lease.ts");
+    return this.#folder === undefined || !isSharedFolder(this.#folder);
   }
 
   async #opened(): Promise<RecordingIndex | undefined> {

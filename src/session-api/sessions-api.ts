@@ -17,7 +17,7 @@ import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
 import { MAX_UNANSWERED_MS, outputStream } from "./output-stream.ts";
 import { RECORDINGS } from "./recording-object.ts";
-import { RecordingsApi, type RecordingsPath } from "./recordings-api.ts";
+import { RecordingsApi, type RecordingsPath, type RecordingsPlace } from "./recordings-api.ts";
 import { SessionFeed } from "./session-feed.ts";
 import { SessionPager } from "./session-pager.ts";
 import {
@@ -65,6 +65,8 @@ const GROUP_PATH = `/apis/${SESSIONS_GROUP}`;
 const VERSION_PATH = `${GROUP_PATH}/${SESSIONS_VERSION}`;
 const RESOURCE = qualifiedNameOf(STREAMING_SESSIONS);
 
+const NOTHING_RECORDED: RecordingsPlace = { folder: undefined, hasReplicas: false };
+
 /** True for the paths that this API answers. */
 export function isSessionsPath(path: string): boolean {
   return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`);
@@ -77,9 +79,8 @@ export class SessionsApi {
   readonly #pager: SessionPager;
   readonly #recordings: RecordingsApi;
 
-  /** `recordingFolder`: absent if nothing is recorded. */
-  constructor(sessions: GatewaySessions, recordingFolder?: string) {
-    this.#recordings = new RecordingsApi(recordingFolder);
+  constructor(sessions: GatewaySessions, recordings: RecordingsPlace = NOTHING_RECORDED) {
+    this.#recordings = new RecordingsApi(recordings);
     this.#sessions = sessions;
     this.#feed = new SessionFeed(() => sessions.listEverywhere());
     this.#pager = new SessionPager(this.#feed);

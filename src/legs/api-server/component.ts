@@ -57,7 +57,10 @@ export async function buildApiServerLeg(
       ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, upstream);
   const route = judgeConnect && upstream && { judge: judgeConnect, apiServer: upstream };
-  const sessionsApi = new SessionsApi(parts.sessions, configuration.recording?.folder);
+  const sessionsApi = new SessionsApi(parts.sessions, {
+    folder: configuration.recording?.folder,
+    hasReplicas: configuration.listeners.peers !== undefined,
+  });
   const all = withSessionsApi(other, sessionsApi, gateway);
   const listener = createApiServer(gateway, all, { tls, http2, proxyProtocol }, route);
   const watched =

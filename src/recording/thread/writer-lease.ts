@@ -62,6 +62,13 @@ export function isFirstWriter(folder: string, writer: string): boolean {
     .every((other) => writer <= other);
 }
 
+/** Whether another host's writer has this folder, too. */
+export function isSharedFolder(folder: string): boolean {
+  return writersIn(folder).some(
+    (writer) => hostOf(folder, writer) !== hostname() && isWriterAlive(folder, writer),
+  );
+}
+
 /** For a thread of this process that ended: its recordings may be finished from now on. */
 export function removeLease(folder: string, writer: string): void {
   rmSync(fileOf(folder, writer), { force: true });
@@ -79,7 +86,7 @@ export function removeLeftLeases(folder: string): unknown {
   };
   attempt(() => {
     for (const writer of writersIn(folder))
-      if (isWritten(folder, writer) && !isWriterAlive(folder, writer))
+      if (hostOf(folder, writer) !== undefined && !isWriterAlive(folder, writer))
         attempt(() => removeLease(folder, writer));
     // Before the leases: a writer that starts meanwhile has its lease before its space.
     const reserves = readdirSync(folder).filter((name) => name.startsWith(RESERVE));
@@ -108,13 +115,13 @@ function writersIn(folder: string): string[] {
   }
 }
 
-/** False while the lease is being written. */
-function isWritten(folder: string, writer: string): boolean {
+/** Undefined while the lease is being written. */
+function hostOf(folder: string, writer: string): string | undefined {
   try {
-    JSON.parse(readFileSync(fileOf(folder, writer), "utf8"));
-    return true;
+    const { host } = JSON.parse(readFileSync(fileOf(folder, writer), "utf8")) as Lease;
+    return host;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
