@@ -71,11 +71,18 @@ const collectorUrl = async () => {
 };
 
 const sluice =
-  (flags, { build = () => undefined, samplePercent } = {}) =>
+  (flags, { build = () => undefined, samplePercent, maxOutputBytes } = {}) =>
   async ({ node, folder, upstreamPort, webSocketPort, tls }) => {
     const [port, adminPort] = await freePorts(2);
     const tracing = samplePercent && { endpoint: await collectorUrl(), samplePercent };
-    const file = writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls, tracing });
+    const folderOfRecordings = path.join(folder, "recordings");
+    const recording = maxOutputBytes && {
+      folder: folderOfRecordings,
+      maxOutputBytes,
+      rules: [{ name: "all" }],
+    };
+    const legs = { upstreamPort, webSocketPort, port, adminPort, tls };
+    const file = writeGatewayFiles(folder, { ...legs, tracing, recording });
     const child = startProgram(node, [
       ...(build()?.nodeFlags ?? NODE_FLAGS),
       build()?.main ?? program,
@@ -85,7 +92,7 @@ const sluice =
       ...flags,
     ]);
     await accepting(port, child);
-    return { child, port, path: "/api/v1/namespaces/default/pods/pod" };
+    return { child, port, path: "/api/v1/namespaces/default/pods/pod", folderOfRecordings };
   };
 
 const haproxy = async ({ folder, upstreamPort, tls }) => {
@@ -174,6 +181,16 @@ export const contenders = {
     title: "Sluice, all traced",
     via: speaksProtocols,
     start: sluice([], { samplePercent: 100 }),
+  },
+  "sluice-recorded": {
+    title: "Sluice, recorded",
+    via: speaksProtocols,
+    start: sluice([], { maxOutputBytes: "1Ti" }),
+  },
+  "sluice-recorded-past": {
+    title: "Sluice, recorded, past `maxOutputBytes`",
+    via: speaksProtocols,
+    start: sluice([], { maxOutputBytes: "4Ki" }),
   },
   "sluice-other": {
     title: "Sluice, the other build",

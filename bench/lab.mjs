@@ -20,11 +20,11 @@ export class Lab {
   #count = 0;
 
   /** `otherNode` is the path of a second Node, for contenders named `NAME@node`. */
-  static async open(otherNode) {
+  static async open(otherNode, { isWithoutGo = !hasGo() } = {}) {
     const lab = new Lab();
     process.on("exit", () => rmSync(lab.#folder, { recursive: true, force: true }));
     lab.#otherNode = otherNode;
-    lab.#peers = hasGo() ? buildKubernetesPeers(lab.#folder) : nodePeers();
+    lab.#peers = isWithoutGo ? nodePeers() : buildKubernetesPeers(lab.#folder);
     const { certPem, keyPem } = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
     const [certFile, keyFile] = [path.join(lab.#folder, "cert.pem"), path.join(lab.#folder, "key.pem")];
     writeFileSync(certFile, certPem);

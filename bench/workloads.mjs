@@ -38,7 +38,7 @@ async function inFreshProcess(lab, name, cell, args) {
 
 /** Each takes (lab, contender's name, cell) and resolves to the load client's result. */
 export const measure = {
-  bulk: (lab, name, cell) => once(lab, name, cell, bulkArgs(cell)),
+  bulk: (lab, name, cell, contender) => once(lab, name, cell, bulkArgs(cell), contender),
 
   echo: (lab, name, cell) => once(lab, name, cell, ["-test", "latency", "-rounds", String(cell.rounds)]),
 
