@@ -230,6 +230,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_VIEWED_SESSIONS: "unit/sessions/session-outputs.test.ts: so many sessions",
   MAX_KEPT_OUTPUT: "unit/sessions/session-outputs.test.ts: misses the oldest",
   MAX_OUTPUT_PAGE: "unit/sessions/session-outputs.test.ts: in pages",
+  KEPT_OVER_MS: "unit/app/runtime/worker-sessions.test.ts: and no longer",
+  MAX_KEPT_OVER: "unit/app/runtime/worker-sessions.test.ts: remembers so many",
   MAX_INPUT_BATCH: "unit/sessions/joined-session.test.ts: each of a bounded size",
   MAX_JOINED_INPUT: "unit/sessions/joined-session.test.ts: so much of its input waits",
   MAX_DEAF_MS: "unit/sessions/joined-session.test.ts: takes no more input",

@@ -31,6 +31,7 @@ export const LONG_TESTS: readonly string[] = [
   "test/integration/legs/api-server/stalled-memory.test.ts",
   "test/integration/peers/completed-sessions.test.ts",
   "test/integration/peers/ended-sessions.test.ts",
+  "test/integration/peers/joined-sessions.test.ts",
   "test/integration/peers/replica-processes.test.ts",
   "test/integration/probes/elected-prober.test.ts",
 ];

@@ -190,11 +190,11 @@ export class WorkerMesh {
       replicaSessions: () => sessionsOf(this.pool),
       endSession: (request) => this.#endInWorkers(request),
       sessionOutput: async (read) => {
-        const owner = this.#sessions.ownerOf(read.id);
+        const owner = this.#sessions.lastOwnerOf(read.id);
         return owner ? outputWithin(1, owner.link.request("sessionOutput", read)) : "unknown";
       },
       typeInSession: async (request) => {
-        const owner = this.#sessions.ownerOf(request.id);
+        const owner = this.#sessions.lastOwnerOf(request.id);
         return owner ? typedWithin(1, owner.link.request("typeInSession", request)) : "unknown";
       },
       sessionFacts: async (id) => {

@@ -1,8 +1,15 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 
+/** How long viewers and joiners may ask a session's worker how it ended. Past it, it is unknown to them. */
+export const KEPT_OVER_MS = 5_000;
+/** Sessions over that are remembered for it. Past it the oldest is not. */
+export const MAX_KEPT_OVER = 10_000;
+
 /** The sessions that each worker runs. If a worker dies, the primary logs their ends. */
 export class WorkerSessions<Worker> {
+  /** By session, the oldest first. */
+  readonly #over = new Map<string, { readonly worker: Worker; readonly overMs: number }>();
   readonly #running = new Map<Worker, Map<string, ListedSession>>();
   readonly #logger: Pick<Logger, "info">;
 
@@ -18,6 +25,12 @@ export class WorkerSessions<Worker> {
 
   over(worker: Worker, id: string): void {
     this.#running.get(worker)?.delete(id);
+    const nowMs = performance.now();
+    this.#over.set(id, { worker, overMs: nowMs });
+    for (const [oldest, { overMs }] of this.#over) {
+      if (nowMs - overMs < KEPT_OVER_MS && this.#over.size <= MAX_KEPT_OVER) return;
+      this.#over.delete(oldest);
+    }
   }
 
   /** The worker that runs the session with this id. */
@@ -26,10 +39,18 @@ export class WorkerSessions<Worker> {
     return undefined;
   }
 
+  /** The worker that runs it, or ran it until just now: viewers have not seen all of its output yet. */
+  lastOwnerOf(id: string): Worker | undefined {
+    const over = this.#over.get(id);
+    const isKept = over !== undefined && performance.now() - over.overMs < KEPT_OVER_MS;
+    return this.ownerOf(id) ?? (isKept ? over.worker : undefined);
+  }
+
   /** Logs an end for each session that was running, without byte counts, which only the worker knew. */
   gone(worker: Worker): void {
     const sessions = this.#running.get(worker);
     this.#running.delete(worker);
+    for (const [id, over] of this.#over) if (over.worker === worker) this.#over.delete(id);
     for (const { plan, startedAt, ...session } of sessions?.values() ?? []) {
       const durationSeconds = (Date.now() - startedAt.getTime()) / 1_000;
       this.#logger.info(
