@@ -6,7 +6,8 @@ import { RecordingFileError } from "../../recording/reading/recording-file-error
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
 import { deleteRecording } from "../../recording/storage/delete-recording.ts";
 import type { Invocation } from "../command.ts";
-import type { recordingsFlags } from "../commands/recordings.ts";
+import { recordingsFlags } from "../commands/recordings.ts";
+import { refuseIgnored } from "../refuse-ignored.ts";
 import { UsageError } from "../usage-error.ts";
 import { exportRecording } from "./export-recording.ts";
 import { reportingFileErrors } from "./report-file-error.ts";
@@ -18,8 +19,22 @@ export function run(invocation: Invocation<typeof recordingsFlags>): Promise<num
   return reportingFileErrors("recordings", () => runAction(invocation));
 }
 
+const OF_EXPORT = ["format", "stream", "redact", "redact-command"] as const;
+/** Flags that say nothing about an action, of those that are not at their defaults. */
+const IGNORED = {
+  list: ["key", ...OF_EXPORT],
+  show: ["key", ...OF_EXPORT],
+  verify: ["output", ...OF_EXPORT],
+  export: ["key", "output"],
+  delete: ["key", "output", ...OF_EXPORT],
+} as const;
+
 async function runAction({ values, operands }: Invocation<typeof recordingsFlags>): Promise<number> {
-  const [action, ...names] = operands;
+  const [action = "", ...names] = operands;
+  if (Object.hasOwn(IGNORED, action)) {
+    const given = IGNORED[action as keyof typeof IGNORED].filter((name) => !isDefault(values, name));
+    refuseIgnored(values, `sluice recordings ${action}`, given);
+  }
   switch (action) {
     case "list":
       if (names.length > 0) throw new UsageError("list takes no operand but --folder");
@@ -40,6 +55,11 @@ async function runAction({ values, operands }: Invocation<typeof recordingsFlags
         showsUsage: true,
       });
   }
+}
+
+function isDefault(values: Values, name: (typeof IGNORED)[keyof typeof IGNORED][number]): boolean {
+  const flag = recordingsFlags[name];
+  return "default" in flag && values[name] === flag.default;
 }
 
 async function one(names: readonly string[], { folder }: Values): Promise<string> {
