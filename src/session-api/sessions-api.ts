@@ -159,9 +159,12 @@ export class SessionsApi {
     return { status: 200, headers, body: outputStream(session, first, { read, follow }) };
   }
 
-  /** The session of an attach path, with its command line. Throws StatusError. */
+  /** The session of an attach path, with its command line, by which it is judged. Throws StatusError. */
   async sessionAt(path: string): Promise<StreamingSession> {
-    return await this.#describe(sessionsPathOf(path.replace(/\/$/, "")));
+    const session = await this.#describe(sessionsPathOf(path.replace(/\/$/, "")));
+    const { name } = session.metadata;
+    if (session.spec.user.groups === undefined) throw WIRE_ERRORS["session-unreachable"].streaming({ name });
+    return session;
   }
 
   /** Joins it as this user. Throws StatusError: it has no stdin, or none any more, or its viewers are too many. */

@@ -6,6 +6,7 @@ import type { Authorizer } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { SessionsApi } from "../../session-api/sessions-api.ts";
 import type { StreamingSession } from "../../session-api/streaming-session.ts";
 import { carryJoined, checkJoinHandshake } from "../../sessions/carry-joined.ts";
@@ -35,6 +36,7 @@ export async function joinSession(
   await require.session(session, user, authorizer);
   const reason = reasonOf(headerValue(incoming.headers, REASON_HEADER), url.searchParams.get(REASON_QUERY));
   if (reason !== "") trail?.annotate("sluice.dev/reason", reason);
+  await gateway.lookUp?.(session.metadata.namespace ?? "", session.spec.pod);
   requireSessionPolicy(session, user, reason, gateway);
   const release = gateway.sessions.admit();
   try {
@@ -95,7 +97,7 @@ function rightsOf({ method, url }: IncomingStreaming, { gates }: Pick<GatewayCon
   return { attach, session };
 }
 
-/** The joiner is judged as if the session were its own. Throws StatusError 403. */
+/** The joiner is judged as if the session were its own. Throws StatusError 403, and 404 for an unknown pod. */
 function requireSessionPolicy(
   { metadata, spec }: StreamingSession,
   user: RequestUser,
@@ -103,11 +105,15 @@ function requireSessionPolicy(
   { policy, cluster }: Pick<GatewayContext, "policy" | "cluster">,
 ): void {
   const { namespace = "" } = metadata;
+  const rules = policy?.rules ?? [];
+  const pod = cluster.getPod(namespace, spec.pod);
+  // Its labels could be any.
+  if (pod === undefined && rules.length > 0) throw WIRE_ERRORS["pod-unknown"].streaming({ name: spec.pod });
   const wanted = {
     user: user.name,
     groups: user.groups,
     namespace,
-    podLabels: cluster.getPod(namespace, spec.pod)?.metadata.labels ?? {},
+    podLabels: pod?.metadata.labels ?? {},
     container: spec.container,
     subresource: spec.subresource as "exec" | "attach",
     command: spec.command ?? [],
@@ -116,5 +122,5 @@ function requireSessionPolicy(
     ports: [],
     reason,
   };
-  requirePolicy(policy?.rules ?? [], wanted, spec.pod, true);
+  requirePolicy(rules, wanted, spec.pod, true);
 }

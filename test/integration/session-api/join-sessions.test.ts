@@ -17,15 +17,15 @@ const MANIFESTS = [
   clusterRole("exec", resourceRule("get,create||pods/exec")),
   clusterRole("joiner", resourceRule(ATTACH)),
   clusterRole("half", resourceRule("get|sluice.dev|streamingsessions/attach")),
-  ...["ben", "cleo", "half"].map((user) =>
+  ...["ben", "cleo", "dan", "half"].map((user) =>
     clusterRoleBinding(`exec-${user}`, "ClusterRole/exec", `User:${user}`),
   ),
-  ...["ben", "cleo", "nopod"].map((user) =>
+  ...["ben", "cleo", "dan", "nopod"].map((user) =>
     clusterRoleBinding(`join-${user}`, "ClusterRole/joiner", `User:${user}`),
   ),
   clusterRoleBinding("half", "ClusterRole/half", "User:half"),
 ];
-const USERS = ["ben", "cleo", "half", "nopod"];
+const USERS = ["ben", "cleo", "dan", "half", "nopod"];
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -41,6 +41,15 @@ beforeAll(async () => {
       authorization: { mode: ["RBAC"] },
       audit: { log: { path: "audit.log" } },
       sessions: { reauthorizeInterval: "1s" },
+      policy: {
+        rules: [
+          {
+            name: "no-cat-for-dan",
+            match: { users: ["dan"], command: [{ prefix: ["cat"] }] },
+            action: "deny",
+          },
+        ],
+      },
     },
   });
 });
@@ -219,6 +228,11 @@ describe("a joiner", () => {
     expect([nopod.code, JSON.parse(nopod.body).message]).toEqual([
       403,
       expect.stringContaining('cannot create resource "pods/exec"'),
+    ]);
+    const dan = await refusal(name, "dan");
+    expect([dan.code, JSON.parse(dan.body).message]).toEqual([
+      403,
+      expect.stringContaining('policy rule "no-cat-for-dan" denies it'),
     ]);
     expect((await refusal("x")).code).toBe(404);
     expect((await refusal(name, "ben", ["v1.unknown"])).code).toBe(403);

@@ -108,6 +108,32 @@ describe("sluice sessions, at a gateway", () => {
     await client.done;
   }, 60_000);
 
+  it("tells a join that ends before its session, and one that SIGINT ends", async () => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const query = "stdin=true&stdout=true&command=sleep&command=1000";
+    const client = new V5Client(gateway.authority, query, "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const joiners = [1, 2].map(() => sluice.start(["sessions", "join", id]));
+    const [problem = () => ""] = joiners.map(({ stderr }) => collect(stderr));
+    const closed = joiners.map((child) => new Promise((resolve) => child.once("close", resolve)));
+    const joined = async () => (await gateway.readMetrics()).get("sluice_session_joiners");
+    await eventually("both have joined", async () => (await joined()) === 2);
+    joiners[1]?.kill("SIGINT");
+    expect(await closed[1]).toBe(130);
+    client.closeStdin();
+    await eventually("its stdin has ended", () => {
+      joiners[0]?.stdin.write("too late\n");
+      return problem() !== "";
+    });
+    expect(await closed[0]).toBe(1);
+    expect(problem()).toBe(
+      "error: the join ended before its session: the session's command reads no more input\n",
+    );
+    client.socket.terminate();
+    await eventually("no session runs", () => gateway.running.sessions.list().length === 0);
+  }, 60_000);
+
   it("joins from a terminal: Ctrl-C is typed, and the detach keys leave", async () => {
     const headers = { Authorization: `Bearer ${gateway.token}` };
     const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
