@@ -21,6 +21,7 @@ import { openTelemetry } from "../observability/open-telemetry.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
+import { Screens } from "../sessions/screens/screens.ts";
 import { newReplicaId } from "../sessions/session-id.ts";
 import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { watchDescriptors } from "./descriptor-watch.ts";
@@ -106,6 +107,7 @@ export async function startGateway(
   const { tracing: tracingSettings } = configuration;
   const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
   const recorder = app.add("recorder", () => startRecording(configuration, cluster.started, metrics, logger));
+  const screens = new Screens();
   const sessions = app.add("sessions", () =>
     buildSessions(configuration, {
       cluster: cluster.started,
@@ -123,6 +125,7 @@ export async function startGateway(
       metrics,
       logger,
       sessionWatcher: runtime.sessionWatcher,
+      screens,
     }),
   );
   const api = app.add("API server leg", () =>
@@ -158,6 +161,7 @@ export async function startGateway(
         upstreams: certificates.started.upstreams,
         ticketKeys,
         sessionWatcher: runtime.sessionWatcher,
+        screens,
       }),
     );
   // All files have been read; only the components from here on open ports.
@@ -230,6 +234,7 @@ export async function startGateway(
   const directory = new SessionDirectory({
     replicaId,
     registries: () => [sessions, kubelet].flatMap((leg) => leg?.ifStarted?.context.sessions ?? []),
+    screens,
     processes: runtime.replicaSessions,
     peers: () => peers?.ifStarted?.peers,
   });

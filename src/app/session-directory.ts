@@ -1,4 +1,5 @@
 import type { SessionLists } from "../admin/admin-server.ts";
+import type { Screens } from "../sessions/screens/screens.ts";
 import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
 import { factsIn, type SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
@@ -29,6 +30,8 @@ interface DirectoryParts {
   readonly replicaId: string;
   /** Those of this process. */
   readonly registries: () => readonly Pick<Sessions, "list" | "find">[];
+  /** The current screens of those. */
+  readonly screens?: Screens | undefined;
   /** Absent: this process is the replica's only one. */
   readonly processes?: ReplicaSessions | undefined;
   /** Undefined: this gateway is the only replica. */
@@ -46,7 +49,7 @@ export class SessionDirectory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#outputs = new SessionOutputs(parts.registries);
+    this.#outputs = new SessionOutputs(parts.registries, parts.screens);
     this.#joins = new SessionJoins(parts.registries);
   }
 

@@ -25,6 +25,7 @@ import { Reauthorizer } from "../sessions/reauthorizer.ts";
 import { buildResumption, type Siblings } from "../sessions/resumable/component.ts";
 import type { ReplicaName } from "../sessions/resumable/replica-name.ts";
 import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
+import type { Screens } from "../sessions/screens/screens.ts";
 import { Sessions, type SessionWatcher } from "../sessions/sessions.ts";
 
 interface SessionsParts {
@@ -46,6 +47,7 @@ interface SessionsParts {
   readonly logger: Logger;
   readonly tracing: Tracing | undefined;
   readonly sessionWatcher: SessionWatcher | undefined;
+  readonly screens: Pick<Screens, "began">;
 }
 
 interface BuiltSessions extends Component {
@@ -62,6 +64,7 @@ export async function buildSessions(
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions, parts.replicaId);
   sessions.watch(parts.sessionWatcher);
+  sessions.onTerminal((session) => parts.screens.began(session));
   metrics.observeRunningSessions(() => sessions.list());
   const bytesPerSecond = limits.maxConnectionBytesPerSecond;
   return {

@@ -1,4 +1,4 @@
-// src/session-api: running sessions as objects of the API group sluice.dev: list, watch, get, end
+// src/session-api: running sessions, and finished recordings, as objects of the API group sluice.dev
 
 import { randomUUID } from "node:crypto";
 import { NEVER_CACHED } from "@sluice/client/internal/api/status";
@@ -187,7 +187,10 @@ export class SessionsApi {
 
   /** Throws StatusError. */
   async #firstPage(name: string, viewer: string): Promise<OutputPage> {
-    const first = await this.#sessions.output({ id: name, viewer, after: -1 });
+    let first = await this.#sessions.output({ id: name, viewer, after: -1 });
+    // Its screen is not drawn yet.
+    while (typeof first !== "string" && first.next < 0)
+      first = await this.#sessions.output({ id: name, viewer, after: -1 });
     if (typeof first !== "string") return first;
     if (first === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
     if (first === "too-many") throw WIRE_ERRORS["too-many-viewers"].streaming({ name });

@@ -1,5 +1,6 @@
 import { ResizeDecoder } from "@sluice/protocols/remotecommand";
 import { RESIZE, type SessionObserver, type SessionStream, type Side } from "./observers/session-observer.ts";
+import type { Screen, Screens } from "./screens/screens.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** Viewers of one session. Past it: 429. */
@@ -14,6 +15,11 @@ export const MAX_OUTPUT_PAGE: number = 64 * 1024;
 export const OUTPUT_WAIT_MS = 400;
 /** How long a viewer may not read. Past it, it is gone; without viewers nothing of a session is kept. */
 export const MAX_VIEWER_SILENCE_MS = 5_000;
+/** How long a viewer waits for the screen. Past it the viewer goes on without one. */
+export const MAX_SCREEN_WAIT_MS = 5_000;
+const NOT_INSTALLED = "the current screen needs @xterm/headless, which the gateway does not have";
+const NOT_KNOWN = "the current screen is not known: what comes from now on follows";
+const INCOMPLETE = "the current screen may be incomplete: older output may have drawn parts of it";
 /** What an event counts besides its text. */
 const EVENT_COST = 32;
 
@@ -25,12 +31,13 @@ export interface OutputRead {
   readonly after: number;
 }
 
-/** Output, or a size as "COLSxROWS". Times are milliseconds since 1970. */
-export type OutputEvent = readonly [atMs: number, code: "o" | "r", text: string];
+/** Output, a size as "COLSxROWS", or a note for the viewer. Times are milliseconds since 1970. */
+export type OutputEvent = readonly [atMs: number, code: "o" | "r" | "m", text: string];
 
 export interface OutputPage {
   /** Beyond `after`: the viewer missed what is between. */
   readonly from: number;
+  /** -1: the viewer asks for the oldest again. */
   readonly next: number;
   readonly events: readonly OutputEvent[];
   /** Nothing follows. */
@@ -51,11 +58,17 @@ export type OutputAnswer = OutputPage | (typeof REFUSALS)[number];
  */
 export class SessionOutputs {
   readonly #registries: () => readonly Pick<Sessions, "find">[];
+  readonly #screens: Pick<Screens, "screenOf" | "openCharacterOf" | "isMissing"> | undefined;
   readonly #viewed = new Map<string, ViewedSession>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(registries: () => readonly Pick<Sessions, "find">[]) {
+  /** `screens`: absent, a viewer sees what comes from then on. */
+  constructor(
+    registries: () => readonly Pick<Sessions, "find">[],
+    screens?: Pick<Screens, "screenOf" | "openCharacterOf" | "isMissing">,
+  ) {
     this.#registries = registries;
+    this.#screens = screens;
   }
 
   get viewers(): number {
@@ -69,7 +82,7 @@ export class SessionOutputs {
     if (typeof viewed === "string") return viewed;
     if (!viewed.viewers.has(viewer) && viewed.viewers.size >= MAX_VIEWERS_PER_SESSION) return "too-many";
     viewed.viewers.set(viewer, performance.now());
-    return viewed.pageAfter(after);
+    return (await viewed.screenFor(after)) ?? (await viewed.pageAfter(after));
   }
 
   #observe(id: string): ViewedSession | "unknown" | "too-many" | "no-output" {
@@ -79,7 +92,8 @@ export class SessionOutputs {
     if (session === undefined || session.isOver) return "unknown";
     if (session.info?.details === undefined || session.info.subresource === "portforward") return "no-output";
     if (this.#viewed.size >= MAX_VIEWED_SESSIONS) return "too-many";
-    const viewed = new ViewedSession();
+    const screens = session.info.details.tty ? this.#screens : undefined;
+    const viewed = new ViewedSession(id, screens);
     viewed.stop = session.observe(viewed);
     this.#viewed.set(id, viewed);
     this.#timer ??= setInterval(() => this.#sweep(), MAX_VIEWER_SILENCE_MS / 5).unref();
@@ -100,6 +114,13 @@ export class SessionOutputs {
   }
 }
 
+interface AskedScreen {
+  /** The number of the first event that it does not show. */
+  readonly at: number;
+  readonly sinceMs: number;
+  readonly screen: Promise<Screen | undefined>;
+}
+
 /** The latest output of one session. Each event has a number; those of a later observation are higher. */
 class ViewedSession implements SessionObserver {
   readonly isRequired = false;
@@ -115,7 +136,18 @@ class ViewedSession implements SessionObserver {
   #head = 0;
   #kept = 0;
   #isOver = false;
+  #asked: AskedScreen | undefined;
+  #note: string | undefined;
+  readonly #screens: Pick<Screens, "screenOf" | "isMissing"> | undefined;
+  readonly #id: string;
   readonly #waiting = new Set<() => void>();
+
+  /** `screens`: absent for a session without a terminal. */
+  constructor(id: string, screens?: Pick<Screens, "screenOf" | "openCharacterOf" | "isMissing">) {
+    this.#id = id;
+    this.#screens = screens;
+    if (screens !== undefined) this.#decoders.stdout.decode(screens.openCharacterOf(id), { stream: true });
+  }
 
   onData(stream: SessionStream, from: Side, part: Uint8Array): undefined {
     if (stream === RESIZE) {
@@ -129,6 +161,36 @@ class ViewedSession implements SessionObserver {
     this.#push("o", this.#decoders.stdout.decode() + this.#decoders.stderr.decode());
     this.#isOver = true;
     this.#wakeAll();
+  }
+
+  /**
+   * The screen, for a viewer that has nothing yet, or missed output; the stream goes on from there.
+   * A page without events: it is not drawn yet. Undefined: the viewer goes on without one.
+   */
+  async screenFor(after: number): Promise<OutputPage | undefined> {
+    if (this.#screens === undefined || this.#isOver || after >= this.#from) return undefined;
+    if (this.#note !== undefined) return after < 0 ? this.#noted(after, this.#note) : undefined;
+    this.#asked ??= { at: this.#next, sinceMs: performance.now(), screen: this.#screens.screenOf(this.#id) };
+    const asked = this.#asked;
+    const screen = await within(OUTPUT_WAIT_MS, asked.screen);
+    if (screen === "late" && performance.now() - asked.sinceMs < MAX_SCREEN_WAIT_MS)
+      return { from: after, next: after, events: [], isOver: false };
+    if (this.#asked === asked) this.#asked = undefined;
+    if (screen === undefined || screen === "late") {
+      this.#note = this.#screens.isMissing ? NOT_INSTALLED : NOT_KNOWN;
+      return this.#noted(after, this.#note);
+    }
+    const { at } = asked;
+    const nowMs = Date.now();
+    const { cols, rows, text, isComplete } = screen;
+    const note: readonly OutputEvent[] = isComplete ? [] : [[nowMs, "m", INCOMPLETE]];
+    const events: readonly OutputEvent[] = [[nowMs, "r", `${cols}x${rows}`], ...note, [nowMs, "o", text]];
+    return { from: at, next: at, events, isOver: false };
+  }
+
+  async #noted(after: number, note: string): Promise<OutputPage> {
+    const page = await this.pageAfter(after);
+    return { ...page, events: [[page.events[0]?.[0] ?? Date.now(), "m", note], ...page.events] };
   }
 
   /** Waits for a while if nothing followed. */
@@ -181,6 +243,15 @@ class ViewedSession implements SessionObserver {
   }
 }
 
+/** Undefined if it is not known, or "late". */
+async function within(ms: number, screen: Promise<Screen | undefined>): Promise<Screen | "late" | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(resolve, ms, "late");
+  });
+  return await Promise.race([screen, late]).finally(() => clearTimeout(timer));
+}
+
 /** Another process's answer. Throws TypeError for any other value. */
 export function readOutputAnswer(value: unknown): OutputAnswer {
   const refusal = REFUSALS.find((each) => each === value);
@@ -204,7 +275,7 @@ function isEvent(value: unknown): value is OutputEvent {
   if (!Array.isArray(value)) return false;
   const [atMs, code, text] = value;
   if (!Number.isFinite(atMs) || typeof text !== "string") return false;
-  return code === "o" || (code === "r" && SIZE.test(text));
+  return code === "o" || code === "m" || (code === "r" && SIZE.test(text));
 }
 
 /** Characters of a viewer's name. Past it a replica's request is refused. */

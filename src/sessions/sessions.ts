@@ -43,6 +43,7 @@ export class Sessions {
   #admitted = 0;
   #isDraining = false;
   #watcher: SessionWatcher | undefined;
+  #terminalBegan: ((session: RunningSession) => void) | undefined;
 
   constructor(maxSessions: number, replica: string = newReplicaId()) {
     this.#maxSessions = maxSessions;
@@ -52,6 +53,11 @@ export class Sessions {
   /** `watcher` hears of sessions that begin from now on. */
   watch(watcher: SessionWatcher | undefined): void {
     this.#watcher = watcher;
+  }
+
+  /** `began` is called for each session with a terminal before its first byte. */
+  onTerminal(began: (session: RunningSession) => void): void {
+    this.#terminalBegan = began;
   }
 
   /**
@@ -80,6 +86,7 @@ export class Sessions {
 
   add(session: RunningSession): void {
     this.#running.add(session);
+    if (session.info?.details?.tty === true) this.#terminalBegan?.(session);
     if (session.info !== undefined) this.#watcher?.began(listed(session.info));
   }
 

@@ -184,6 +184,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/sessions": [
     "packages/client/api",
+    "packages/client/config",
     "packages/client/http",
     "packages/client/net",
     "packages/client/observability",
@@ -432,6 +433,7 @@ export const PACKAGE_HOMES: Readonly<Record<string, string>> = {
   "tar-stream": "packages/client/copy",
   iovalkey: "src/access",
   aws4fetch: "src/recording",
+  "@xterm/headless": "src/sessions",
   uplot: "packages/lab/load",
   autocannon: "packages/lab/load",
   "@opentelemetry/api": "src/observability",

@@ -15,6 +15,7 @@ import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/s
 import { drainGateway } from "../../listeners/shutdown.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Metrics } from "../../observability/metrics.ts";
+import type { Screens } from "../../sessions/screens/screens.ts";
 import { Sessions, type SessionWatcher } from "../../sessions/sessions.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
 import { KubeletUpstream } from "./kubelet-upstream.ts";
@@ -41,6 +42,7 @@ interface KubeletListenerParts {
   readonly upstreams: UpstreamTlsFiles;
   readonly ticketKeys?: Buffer | undefined;
   readonly sessionWatcher?: SessionWatcher | undefined;
+  readonly screens: Pick<Screens, "began">;
 }
 
 /**
@@ -52,13 +54,14 @@ export function buildKubeletListener(parts: KubeletListenerParts): Promise<Built
 }
 
 async function buildIn(started: Started, parts: KubeletListenerParts): Promise<BuiltKubeletListener> {
-  const { listener, configuration, base, metrics, upstreams, ticketKeys, sessionWatcher } = parts;
+  const { listener, configuration, base, metrics, upstreams, ticketKeys, sessionWatcher, screens } = parts;
   const { limits, timeouts } = configuration;
   const { logger } = base;
   const { authentication, authorization } = await ownAccess(started, parts);
   const kubeletMetrics = metrics.addKubelet();
   const sessions = new Sessions(limits.maxConcurrentSessions, base.sessions.replica);
   sessions.watch(sessionWatcher);
+  sessions.onTerminal((session) => screens.began(session));
   kubeletMetrics.observeRunningSessions(() => sessions.list());
   const gateway: ServingContext = {
     ...base,

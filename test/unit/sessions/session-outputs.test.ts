@@ -5,9 +5,11 @@ import {
   STDERR,
   STDOUT,
 } from "../../../src/sessions/observers/session-observer.ts";
+import type { Screen } from "../../../src/sessions/screens/screens.ts";
 import {
   MAX_KEPT_OUTPUT,
   MAX_OUTPUT_PAGE,
+  MAX_SCREEN_WAIT_MS,
   MAX_VIEWED_SESSIONS,
   MAX_VIEWER_SILENCE_MS,
   MAX_VIEWERS_PER_SESSION,
@@ -183,6 +185,98 @@ describe("a viewed session", () => {
       "no-output",
       "no-output",
       "unknown",
+    ]);
+  });
+});
+
+describe("a viewer of a terminal", () => {
+  const shown: Screen = { text: "SCREEN", cols: 100, rows: 30, isComplete: true };
+  /** Screens that a test draws. */
+  class DrawnScreens {
+    isMissing = false;
+    open = new Uint8Array(0);
+    readonly asked: ((screen: Screen | undefined) => void)[] = [];
+
+    screenOf(): Promise<Screen | undefined> {
+      return new Promise((resolve) => this.asked.push(resolve));
+    }
+
+    openCharacterOf(): Uint8Array {
+      return this.open;
+    }
+  }
+
+  function terminal() {
+    const session = new PrintingSession("exec", { tty: true });
+    const screens = new DrawnScreens();
+    const outputs = new SessionOutputs(() => [{ find: () => session.running }], screens);
+    return { session, screens, outputs };
+  }
+
+  it("begins with the screen, and goes on with exactly what followed it", async () => {
+    const { session, screens, outputs } = terminal();
+    screens.open = Buffer.from("é").subarray(0, 1);
+    const reading = page(outputs);
+    session.print(Buffer.from("é").subarray(1));
+    session.print(" then");
+    screens.asked[0]?.(shown);
+    const first = await reading;
+    expect(first.events.map(([, code, text]) => [code, text])).toEqual([
+      ["r", "100x30"],
+      ["o", "SCREEN"],
+    ]);
+    const second = await page(outputs, first.next);
+    expect([second.from - first.next, textOf(second)]).toEqual([0, "é then"]);
+  });
+
+  it("shares the screen with those that wait for it, and asks again until it is drawn", async () => {
+    const { session, screens, outputs } = terminal();
+    for (const viewer of ["v", "w"])
+      expect(await page(outputs, -1, viewer)).toMatchObject({ next: -1, events: [] });
+    expect(screens.asked).toHaveLength(1);
+    session.print("behind");
+    screens.asked[0]?.({ ...shown, isComplete: false });
+    const first = await page(outputs);
+    expect(first.events.map(([, code]) => code)).toEqual(["r", "m", "o"]);
+    expect(textOf(await page(outputs, first.next))).toBe("behind");
+  });
+
+  it("that is slow gets a fresh screen, and loses no later output", async () => {
+    const { session, screens, outputs } = terminal();
+    const reading = page(outputs);
+    screens.asked[0]?.(shown);
+    const { next } = await reading;
+    for (let count = 0; count < 1_000; count += 1) session.print("x".repeat(1_000));
+    const again = page(outputs, next);
+    screens.asked[1]?.({ ...shown, text: "FRESH" });
+    const fresh = await again;
+    expect([fresh.from > next, textOf(fresh)]).toEqual([true, "100x30FRESH"]);
+    session.print("later");
+    expect(textOf(await page(outputs, fresh.next))).toBe("later");
+  });
+
+  it("sees what follows, with a note, if the screen is not known, or not drawn in time", async () => {
+    const { session, screens, outputs } = terminal();
+    const reading = page(outputs);
+    screens.isMissing = true;
+    session.print("now");
+    screens.asked[0]?.(undefined);
+    const { events, next } = await reading;
+    expect(events.map(([, code, text]) => [code, text])).toEqual([
+      ["m", "the current screen needs @xterm/headless, which the gateway does not have"],
+      ["o", "now"],
+    ]);
+    expect(readOutputAnswer(JSON.parse(JSON.stringify(await reading)))).toEqual(await reading);
+    session.print(" more");
+    expect(textOf(await page(outputs, next))).toBe(" more");
+    const slow = terminal();
+    let last = await page(slow.outputs);
+    for (let waited = 0; last.next < 0; waited += OUTPUT_WAIT_MS) {
+      expect(waited).toBeLessThanOrEqual(MAX_SCREEN_WAIT_MS);
+      last = await page(slow.outputs);
+    }
+    expect(last.events.map(([, , text]) => text)).toEqual([
+      "the current screen is not known: what comes from now on follows",
     ]);
   });
 });

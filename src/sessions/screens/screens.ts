@@ -1,0 +1,206 @@
+import { Worker } from "node:worker_threads";
+import { ownProgram } from "@sluice/client/internal/config/own-files";
+import { reportFault } from "@sluice/client/internal/observability/faults";
+import type { RunningSession } from "../sessions.ts";
+import type { FromScreenThread, TerminalPart, TerminalSize, ToScreenThread } from "./screen-messages.ts";
+import { TerminalTail } from "./terminal-tail.ts";
+
+/** Sessions with a terminal whose output is kept. Past it a viewer sees what comes from then on. */
+export const MAX_SCREENED_SESSIONS = 1_000;
+/** Terminals that are emulated. Past it the screen of a session that prints much is drawn from its latest output. */
+export const MAX_EMULATED_SCREENS = 128;
+/** Cells of one. Past it the session has no screen. */
+export const MAX_SCREEN_CELLS = 65_536;
+/** Output of sessions without viewers that is emulated in a second. Past it their oldest is dropped. */
+export const MAX_EMULATED_BYTES_PER_SECOND: number = 2 * 1024 * 1024;
+/** Output that the thread has still to emulate. Past it the oldest output of sessions without viewers is dropped. */
+export const MAX_SCREEN_AHEAD_BYTES: number = 4 * 1024 * 1024;
+/** The thread ends when it has had no terminal for so long. */
+const IDLE_MS = 5_000;
+
+const PROGRAM = ownProgram("screen-thread", import.meta.url);
+
+/** What a terminal shows. */
+export interface Screen extends TerminalSize {
+  /** Output that makes another terminal show it. */
+  readonly text: string;
+  /** False: output that may have drawn parts of it is missing. */
+  readonly isComplete: boolean;
+}
+
+interface Kept {
+  readonly tail: TerminalTail;
+  readonly stop: () => void;
+  isComplete: boolean;
+  isTooLarge: boolean;
+  readonly waiting: ((screen: Screen | undefined) => void)[];
+}
+
+/**
+ * The current screens of this process's sessions with a terminal. The latest output of each is kept
+ * as bytes; a thread emulates it when a viewer comes, or when there is too much of it.
+ */
+export class Screens {
+  readonly #program: URL;
+  readonly #kept = new Map<string, Kept>();
+  /** Sessions that the thread has a terminal of. */
+  readonly #emulated = new Set<string>();
+  #worker: Worker | undefined;
+  #isMissing = false;
+  #idle: NodeJS.Timeout | undefined;
+  /** Bytes that the thread has still to emulate. */
+  #ahead = 0;
+  #allowance = MAX_EMULATED_BYTES_PER_SECOND;
+  #allowedMs = performance.now();
+
+  /** `program`: the compiled screen-thread.ts. */
+  constructor(program: URL = PROGRAM) {
+    this.#program = program;
+  }
+
+  /** The packages that emulate are not installed. */
+  get isMissing(): boolean {
+    return this.#isMissing;
+  }
+
+  /** Call it before the session's first byte. */
+  began(session: Pick<RunningSession, "info" | "observe">): void {
+    const { info } = session;
+    if (info?.details?.tty !== true || this.#isMissing || this.#kept.size >= MAX_SCREENED_SESSIONS) return;
+    const { id } = info;
+    const tail = new TerminalTail(
+      () => this.#spill(id),
+      () => this.#forget(id),
+    );
+    const stop = session.observe(tail);
+    this.#kept.set(id, { tail, stop, isComplete: true, isTooLarge: false, waiting: [] });
+  }
+
+  /** The bytes of a character that the session's output ends in the middle of. */
+  openCharacterOf(id: string): Uint8Array {
+    return this.#kept.get(id)?.tail.openCharacter ?? new Uint8Array(0);
+  }
+
+  /** The screen behind all that has come until now. Undefined: it is not known. */
+  screenOf(id: string): Promise<Screen | undefined> {
+    const kept = this.#kept.get(id);
+    if (kept === undefined || this.#isMissing) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      kept.waiting.push(resolve);
+      if (!this.#emulated.has(id)) this.#makeRoom();
+      this.#emulate(id, kept, true);
+    });
+  }
+
+  /** False if there is no room for its terminal, or the thread has enough to do. */
+  #spill(id: string): boolean {
+    const kept = this.#kept.get(id);
+    if (kept === undefined || this.#ahead + kept.tail.length > MAX_SCREEN_AHEAD_BYTES) return false;
+    if (!this.#emulated.has(id) && this.#emulated.size >= MAX_EMULATED_SCREENS) return false;
+    const nowMs = performance.now();
+    const gained = ((nowMs - this.#allowedMs) / 1_000) * MAX_EMULATED_BYTES_PER_SECOND;
+    this.#allowance = Math.min(MAX_EMULATED_BYTES_PER_SECOND, this.#allowance + gained);
+    this.#allowedMs = nowMs;
+    if (this.#allowance < kept.tail.length) return false;
+    this.#allowance -= kept.tail.length;
+    this.#emulate(id, kept, false);
+    return true;
+  }
+
+  #emulate(id: string, kept: Kept, wants: boolean): void {
+    this.#ahead += kept.tail.length;
+    const { parts, isCut } = kept.tail.take();
+    if (isCut) kept.isComplete = false;
+    const sizes = parts.filter((part): part is TerminalSize => !(part instanceof Uint8Array));
+    const last = sizes.at(-1);
+    if (last !== undefined) kept.isTooLarge = !fits(last);
+    if (kept.isTooLarge) kept.isComplete = false;
+    this.#emulated.add(id);
+    this.#send({ id, parts: parts.filter((part) => part instanceof Uint8Array || fits(part)), isCut, wants });
+  }
+
+  /** The longest emulated one gives way; its screen is drawn from its latest output then. */
+  #makeRoom(): void {
+    if (this.#emulated.size < MAX_EMULATED_SCREENS) return;
+    for (const id of this.#emulated) {
+      const kept = this.#kept.get(id);
+      if (kept !== undefined && kept.waiting.length > 0) continue;
+      if (kept !== undefined) kept.isComplete = false;
+      this.#emulated.delete(id);
+      this.#send({ over: id });
+      return;
+    }
+  }
+
+  #forget(id: string): void {
+    const kept = this.#kept.get(id);
+    this.#kept.delete(id);
+    kept?.stop();
+    for (const resolve of kept?.waiting.splice(0) ?? []) resolve(undefined);
+    if (!this.#emulated.delete(id)) return;
+    this.#send({ over: id });
+    if (this.#emulated.size === 0) this.#idle = setTimeout(() => this.#end(), IDLE_MS).unref();
+  }
+
+  #send(message: ToScreenThread): void {
+    clearTimeout(this.#idle);
+    this.#thread().postMessage(message, "parts" in message ? buffersOf(message.parts) : []);
+  }
+
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const worker = new Worker(this.#program);
+    worker.unref();
+    worker.on("message", (message: FromScreenThread) => this.#answered(message));
+    worker.on("error", (error) => reportFault("observer", error));
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#lost();
+    });
+    this.#worker = worker;
+    return worker;
+  }
+
+  #answered(message: FromScreenThread): void {
+    if ("missing" in message) {
+      this.#isMissing = true;
+      for (const id of [...this.#kept.keys()]) this.#forget(id);
+      this.#end();
+      return;
+    }
+    const { id, bytes, isWanted, screen } = message;
+    this.#ahead -= bytes;
+    const kept = this.#kept.get(id);
+    if (kept === undefined || !isWanted) return;
+    const isKnown = screen !== undefined && !kept.isTooLarge;
+    kept.waiting.shift()?.(isKnown ? { ...screen, isComplete: kept.isComplete } : undefined);
+  }
+
+  #end(): void {
+    clearTimeout(this.#idle);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#ahead = 0;
+    void worker?.terminate();
+  }
+
+  /** The thread ended by itself, and what it had drawn is gone. */
+  #lost(): void {
+    this.#worker = undefined;
+    this.#ahead = 0;
+    for (const id of this.#emulated) {
+      const kept = this.#kept.get(id);
+      if (kept === undefined) continue;
+      kept.isComplete = false;
+      for (const resolve of kept.waiting.splice(0)) resolve(undefined);
+    }
+    this.#emulated.clear();
+  }
+}
+
+function fits({ cols, rows }: TerminalSize): boolean {
+  return cols > 0 && rows > 0 && cols * rows <= MAX_SCREEN_CELLS;
+}
+
+function buffersOf(parts: readonly TerminalPart[]): ArrayBuffer[] {
+  return parts.flatMap((part) => (part instanceof Uint8Array ? [part.buffer as ArrayBuffer] : []));
+}
