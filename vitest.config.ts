@@ -20,6 +20,8 @@ const PROPERTIES = [
   "test/unit/probes/expand-command.test.ts",
   "test/unit/recording/tampering.test.ts",
   "test/unit/sessions/pass-through-splits.test.ts",
+  "test/unit/sessions/screens/screens.test.ts",
+  "test/unit/sessions/screens/serialize-screen.test.ts",
   "test/unit/sessions/status-splits.test.ts",
 ];
 

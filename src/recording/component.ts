@@ -1,5 +1,5 @@
-// src/recording: sessions recorded to files: a thread that writes them, their format, replay and
-// verification
+// src/recording: sessions recorded to files: a thread that writes, deletes and uploads them; their
+// format, replay and verification
 
 import { randomUUID } from "node:crypto";
 import { statfs } from "node:fs/promises";
