@@ -5,6 +5,7 @@ import type { BuiltAuthenticator } from "../access/authn/component.ts";
 import { Impersonation } from "../access/authn/impersonation.ts";
 import type { BuiltAuthorizer } from "../access/authz/component.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { SessionAuthorization } from "../config/sections/session-authorization.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { buildKubelet } from "../legs/api-server/kubelets-component.ts";
 import type { Component } from "../lifecycle/component.ts";
@@ -91,6 +92,7 @@ export async function buildSessions(
         clock,
         onResult: (result) => metrics.access.reauthorized(result),
       }),
+      separateForwards: await loadSeparateForwards(configuration.sessions),
       beforeDial: parts.recording?.beforeDial,
       recordingRules: parts.recording?.rules,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),
@@ -110,6 +112,13 @@ export async function buildSessions(
     },
     stop: () => clock.expireAll(),
   };
+}
+
+/** Only where they are wanted their modules are loaded. */
+async function loadSeparateForwards({ portForward }: SessionAuthorization) {
+  if (portForward.connections === "shared") return undefined;
+  const { SeparateForwards } = await import("../sessions/carriers/forwards/separate-forwards.ts");
+  return SeparateForwards;
 }
 
 interface StartedRecording extends Component {

@@ -80,7 +80,10 @@ export const gatewayConfiguration = table({
   limits: section("Sizes and counts.", limits),
   timeouts: section("Durations.", timeouts),
   resumption: section("Sessions between two Sluices survive lost connections.", resumption),
-  sessions: section("Whether running sessions may go on.", sessionAuthorization),
+  sessions: section(
+    "Whether running sessions may go on, and how port-forwards are carried.",
+    sessionAuthorization,
+  ),
   workers,
   tracing: optionalSection(
     "OpenTelemetry traces, one for each request (docs/tracing.md). Absent: none.",

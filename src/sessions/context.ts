@@ -20,6 +20,7 @@ import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
 import type { Admission } from "./admission.ts";
+import type { SeparateForwards } from "./carriers/forwards/separate-forwards.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import type { Reauthorizer } from "./reauthorizer.ts";
 import type { OwnerConnection } from "./resumable/owner-connection.ts";
@@ -62,6 +63,8 @@ export interface SessionRunContext {
   readonly bandwidth?: Bandwidth | undefined;
   /** Absent: a running session's user keeps it. */
   readonly reauthorizer?: Pick<Reauthorizer, "follow"> | undefined;
+  /** Carries port-forwards whose connections have their own to the node. Absent: they share one. */
+  readonly separateForwards?: typeof SeparateForwards | undefined;
   /**
    * Awaited before each dial; gives the session further observers, or refuses it by StatusError. Its plan
    * may still change.

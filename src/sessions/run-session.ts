@@ -42,7 +42,10 @@ export async function runSession<A extends Admission>(
     }
     const first = leg.switched?.(taken);
     const observers = first === undefined ? record.observers : [...record.observers, first];
-    const proxy = sessionProxyFor({ ...upstream, response }, observers, gateway);
+    const proxy = sessionProxyFor({ ...upstream, response }, observers, gateway, (signal) =>
+      // The request's trace has ended by then.
+      leg.dial({ ...taken, trace: undefined }, signal),
+    );
     record.agreed(proxy.headers);
     const downstream = leg.downstream?.(taken, client) ?? client;
     downstream.accept(proxy, (connection, status) => {

@@ -18,6 +18,7 @@ import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
 import type { SessionObserver, SessionStream, Side } from "./observers/session-observer.ts";
 import { SessionObservers } from "./observers/session-observers.ts";
 import { isTunnel, passThroughOf } from "./relayed-session.ts";
+import { type DialAgain, dialLike, readsErrors, separableForward } from "./separate-start.ts";
 import type { StreamingSession } from "./session.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
 
@@ -72,8 +73,10 @@ interface ProxyParts extends AgreedUpstream {
 export function sessionProxyFor(
   agreed: AgreedUpstream,
   extra: readonly SessionObserver[],
-  { limits }: SessionRunContext,
+  context: SessionRunContext,
+  dialAgain: DialAgain,
 ): SessionProxy {
+  const { limits } = context;
   const { socket, head } = agreed.response;
   const parts: ProxyParts = {
     ...agreed,
@@ -86,7 +89,13 @@ export function sessionProxyFor(
       maxFragments: limits.maxWebSocketFragments,
     },
   };
-  switch (agreed.admission.plan.kind) {
+  const proxy = carriedByPlan(parts);
+  const start = separateForwards(parts, context, dialAgain);
+  return start === undefined ? proxy : { ...proxy, observers: new SessionObservers(parts.observers), start };
+}
+
+function carriedByPlan(parts: ProxyParts): SessionProxy {
+  switch (parts.admission.plan.kind) {
     case "pass-through":
       return passThrough(parts);
     case "translate":
@@ -96,6 +105,29 @@ export function sessionProxyFor(
     case "tunnel":
       return tunnel(parts);
   }
+}
+
+/** Undefined: the forwarded connections share one connection to the node. */
+function separateForwards(
+  { admission, handshake, response, upstream, limits, webSocketLimits }: ProxyParts,
+  { separateForwards: Carrier, logger }: SessionRunContext,
+  dialAgain: DialAgain,
+): SessionProxy["start"] | undefined {
+  if (Carrier === undefined) return undefined;
+  const sides = separableForward(admission, handshake.protocol, response);
+  if (sides === undefined) return undefined;
+  return (downstream, life) => {
+    const options = {
+      ...sides,
+      limits: { webSocketLimits, spdyLimits: limits.spdy },
+      maxQueuedBytes: limits.stalledPeerBufferBytes + limits.socketBufferBytes,
+      dial: (signal: AbortSignal) => dialLike(response, dialAgain, signal),
+      mayReadErrors: readsErrors(headerValue(admission.request.headers, "user-agent")),
+      withheld: (port: number, error: string) =>
+        logger.info({ session: { id: life.info?.id }, port, error }, "a forwarded connection failed"),
+    };
+    return new Carrier(downstream, upstream, options, life);
+  };
 }
 
 function passThrough(parts: ProxyParts): SessionProxy {

@@ -323,6 +323,11 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_PIPELINED_REQUESTS: "integration/legs/api-server/pipelining.test.ts: are served one at a time",
   MAX_PLUGIN_OUTPUT_BYTES: "integration/kubernetes/exec-plugin.test.ts: is killed when it prints without end",
   MAX_PORTS: "unit/protocols/portforward/legacy-websocket.test.ts",
+  MAX_FORWARD_CONNECTIONS: "integration/legs/api-server/separate-forwards.test.ts: are at most so many",
+  MAX_FORWARD_BUFFER_BYTES:
+    "integration/legs/api-server/separate-forwards.test.ts: stop the client once one takes no more",
+  FORWARD_STALL_MS:
+    "integration/legs/api-server/separate-forwards.test.ts: stop the client once one takes no more",
   MAX_PROXY_HEADER_BYTES:
     "unit/protocols/proxy-protocol/text-header.test.ts: reads a line of the bound's length | unit/protocols/proxy-protocol/binary-header.test.ts: refuses a header past the bound | integration/ingress/proxy-protocol.test.ts: whose header does not end",
   MAX_PROXY_HEAD_BYTES: "integration/net/egress-proxy.test.ts: whose headers do not end",

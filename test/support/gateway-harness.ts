@@ -49,7 +49,8 @@ export interface HarnessOptions {
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
   /** Absent: running sessions are not authorized again. */
-  readonly sessions?: SessionAuthorization;
+  readonly sessions?: Omit<SessionAuthorization, "portForward">;
+  readonly separateForwards?: ServingContext["separateForwards"];
   /** TLS, with HTTP/2 for clients that want it. */
   readonly isHttp2?: boolean;
 }
@@ -102,6 +103,7 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
     }),
     clock,
     beforeDial: options.beforeDial,
+    separateForwards: options.separateForwards,
     reauthorizer:
       options.sessions &&
       new Reauthorizer({

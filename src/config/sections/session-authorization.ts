@@ -1,7 +1,16 @@
 import { table, type ValueOf } from "@sluice/client/internal/config/field";
 import { choice } from "@sluice/client/internal/config/fields";
 import { duration } from "../number-fields.ts";
+import { section } from "../section-fields.ts";
 import { LONGEST_WAIT } from "./timeouts.ts";
+
+const portForward = table({
+  connections: choice(
+    "`shared`: a port-forward has one connection to its node, as in Kubernetes. `separate`: each forwarded connection has its own, up to MAX_FORWARD_CONNECTIONS, so that one which stalls or fails leaves the others alone, and kubectl gets no error text, at which it would end.",
+    ["shared", "separate"],
+    { default: "shared" },
+  ),
+});
 
 /** How long a running session stays its user's right. */
 export const sessionAuthorization = table({
@@ -14,6 +23,7 @@ export const sessionAuthorization = table({
     ["end", "ignore"],
     { default: "end" },
   ),
+  portForward: section("How port-forwards are carried.", portForward),
 });
 
 export type SessionAuthorization = ValueOf<typeof sessionAuthorization>;

@@ -127,7 +127,8 @@ function lastData(streamId: number, payload: Uint8Array): Uint8Array {
   return frame;
 }
 
-function goAwayStatusOf(end: SessionEnd): number {
+/** The status of the GOAWAY that ends a client's session. */
+export function goAwayStatusOf(end: SessionEnd): number {
   const closeCode = closeCodeFor(end);
   if (closeCode === CLOSE.POLICY_VIOLATION) return GOAWAY.PROTOCOL_ERROR;
   return closeCode === CLOSE.INTERNAL_ERROR ? GOAWAY.INTERNAL_ERROR : GOAWAY.OK;

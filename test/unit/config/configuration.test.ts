@@ -83,7 +83,11 @@ describe("the configuration", () => {
         maxSessions: 1_000,
         maxTotalBytes: 1024 * 1024 * 1024,
       },
-      sessions: { reauthorizeIntervalMs: 30_000, credentialExpiry: "end" },
+      sessions: {
+        reauthorizeIntervalMs: 30_000,
+        credentialExpiry: "end",
+        portForward: { connections: "shared" },
+      },
       workers: 1,
       upstreamProbes: { nodes: undefined, gateways: undefined },
       podProbes: {
