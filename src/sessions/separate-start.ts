@@ -51,7 +51,7 @@ function protocolOf({ rawHeaders }: SwitchedUpgrade): string {
   return protocol?.trim() ?? "";
 }
 
-/** kubectl ends its whole forward at any text on an error stream; Sluice's client reads it. */
-export function readsErrors(userAgent: string | undefined): boolean {
-  return userAgent !== undefined && /^sluice(?![a-z-])/.test(userAgent);
+/** Sluice's client and kubectl up to 1.20 print an error and go on. Others may end the whole forward at it, as kubectl does since. */
+export function readsErrors(userAgent = ""): boolean {
+  return /^(?:sluice(?![a-z-])|kubectl\/v1\.(?:1?\d|20)\.)/.test(userAgent);
 }
