@@ -131,12 +131,6 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
     );
   }
 
-  /** Also contains the exceptions of a connection that the session opens later. */
-  join(socket: Duplex): void {
-    this.#sockets = [...this.#sockets.filter(({ destroyed }) => !destroyed), socket];
-    containEvents(socket, "session", this.#failed);
-  }
-
   observe(observer: SessionObserver): () => void {
     contain("session", () => this.observers.add(observer, this), this.#failed);
     return () => this.observers.remove(observer);

@@ -1,6 +1,7 @@
 import { Duplex } from "node:stream";
 import { gatherWrites } from "@sluice/client/internal/net/gathered-writes";
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
+import { containEvents } from "@sluice/client/internal/observability/faults";
 import {
   closeCodeFor,
   endOf,
@@ -88,7 +89,8 @@ export class SeparateForwards implements StreamingSession {
     this.#nodes = new NodeConnections({
       dial: async (signal) => {
         const upstream = await options.dial(signal);
-        life.join(upstream.socket);
+        const fail = (): void => life.cut("internal-error", "the gateway failed to carry the session");
+        containEvents(upstream.socket, "session", fail);
         return upstream;
       },
       adopt: (socket) => this.#adopt(socket),
