@@ -11,6 +11,10 @@ import { SluiceRunner } from "../../../support/sluice-runner.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
+/** What came, without the channel's byte of each message. */
+const shownTo = ({ messages }: V5Client) =>
+  Buffer.concat(messages.map((message) => message.subarray(1))).toString("latin1");
+
 describe("sluice sessions, at a gateway", () => {
   let gateway: TestGateway;
   let sluice: SluiceRunner;
@@ -96,7 +100,7 @@ describe("sluice sessions, at a gateway", () => {
     const closed = new Promise((resolve) => child.once("close", resolve));
     // The second would copy into the joiner's clipboard.
     child.stdin.end("echo hi\n\u001b]52;c;cm0gLXJm\u0007");
-    const owner = () => Buffer.concat(client.messages).toString();
+    const owner = () => shownTo(client);
     await eventually("both see it", () => seen().includes("echo hi\n") && owner().includes("echo hi\n"));
     client.closeStdin();
     expect(await closed).toBe(0);
@@ -149,7 +153,7 @@ describe("sluice sessions, at a gateway", () => {
     const joiners = async () => (await gateway.readMetrics()).get("sluice_session_joiners");
     await eventually("it is counted", async () => (await joiners()) === 1);
     terminal.write("a\u0003b");
-    const owner = () => Buffer.concat(client.messages).toString("latin1");
+    const owner = () => shownTo(client);
     await eventually("the session has its keys", () => owner().includes("a\u0003b"));
     terminal.write("\u0010\u0011");
     expect(await exited).toBe(0);
