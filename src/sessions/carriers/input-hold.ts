@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { SpdyStream } from "@sluice/protocols/spdy";
 import type { Feed } from "../../net/feed.ts";
 import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
 import { MAX_PENDING_INPUT } from "../session.ts";
@@ -169,5 +170,31 @@ export class InputHold {
     this.#outputBytes = this.#quietTurns = 0;
     this.#ahead.stop();
     this.#client.release();
+  }
+}
+
+/** The streams on which a SPDY node reads a command's input. Nothing is written behind the command's result. */
+export class SpdyInput {
+  stdin: SpdyStream | undefined;
+  /** Absent without a terminal. */
+  resize: SpdyStream | undefined;
+  readonly #hasResult: () => boolean;
+
+  constructor(hasResult: () => boolean) {
+    this.#hasResult = hasResult;
+  }
+
+  /** Stdin was requested, has not ended, and a process may read it. */
+  get readsStdin(): boolean {
+    return !this.#hasResult() && this.stdin?.isWritable === true;
+  }
+
+  readonly writeStdin = (part: Uint8Array): void => this.#running(this.stdin)?.write(part);
+  readonly writeResize = (part: Uint8Array): void => this.#running(this.resize)?.write(part);
+  readonly finishStdin = (): void => this.#running(this.stdin)?.finish();
+  readonly finishResize = (): void => this.#running(this.resize)?.finish();
+
+  #running(stream: SpdyStream | undefined): SpdyStream | undefined {
+    return this.#hasResult() ? undefined : stream;
   }
 }

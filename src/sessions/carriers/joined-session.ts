@@ -6,6 +6,7 @@ import {
   clientEnd,
   WebSocketConnection,
   type WebSocketEnd,
+  webSocketOptions,
 } from "@sluice/client/internal/sessions/websocket-connection";
 import { NOTHING } from "@sluice/protocols/bytes";
 import {
@@ -29,7 +30,6 @@ import {
 } from "../session-joins.ts";
 import type { OutputAnswer, OutputPage } from "../session-outputs.ts";
 import { terminalWarning } from "./terminal-warning.ts";
-import { webSocketOptions } from "./websocket-options.ts";
 
 /** A joiner's input that waits for the session. Past it the joiner's connection is not read. */
 export const MAX_JOINED_INPUT: number = 64 * 1024;

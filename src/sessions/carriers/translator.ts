@@ -5,6 +5,7 @@ import {
   clientEnd,
   WebSocketConnection,
   type WebSocketEnd,
+  webSocketOptions,
 } from "@sluice/client/internal/sessions/websocket-connection";
 import { NOTHING } from "@sluice/protocols/bytes";
 import {
@@ -33,10 +34,8 @@ import {
 import type { InputResult, StreamingSession } from "../session.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
-import { InputHold } from "./input-hold.ts";
-import { SpdyInput } from "./spdy-input.ts";
+import { InputHold, SpdyInput } from "./input-hold.ts";
 import { terminalWarning } from "./terminal-warning.ts";
-import { webSocketOptions } from "./websocket-options.ts";
 
 export interface TranslatorOptions {
   readonly requested: RequestedStreams;

@@ -4,11 +4,11 @@ import { finishAndLinger } from "@sluice/client/internal/net/linger";
 import {
   WebSocketConnection,
   type WebSocketEnd,
+  webSocketOptions,
 } from "@sluice/client/internal/sessions/websocket-connection";
 import { ProtocolError } from "@sluice/protocols";
 import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../lifecycle.ts";
-import { webSocketOptions } from "./websocket-options.ts";
 
 /** How a side ended. `webSocket`: for SPDY in WebSocket messages. */
 export interface TunnelSideEnd {

@@ -63,6 +63,28 @@ interface WebSocketConnectionOptions {
   readonly pongIntervalMs: number;
 }
 
+/** Where a session gets its WebSockets' times from. */
+interface WebSocketTimes {
+  readonly clock: SessionClock;
+  readonly timeouts: LingerTimes & { readonly webSocketPingMs: number; readonly unsolicitedPongMs: number };
+}
+
+/** The options of a session's WebSocket, in which this process has the `role`. Only clients get unsolicited PONGs. */
+export function webSocketOptions(
+  role: WebSocketRole,
+  limits: WebSocketLimits,
+  { clock, timeouts }: WebSocketTimes,
+): WebSocketConnectionOptions {
+  return {
+    role,
+    limits,
+    lingerTimes: timeouts,
+    clock,
+    pingIntervalMs: timeouts.webSocketPingMs,
+    pongIntervalMs: role === "server" ? timeouts.unsolicitedPongMs : Number.POSITIVE_INFINITY,
+  };
+}
+
 /**
  * One end of a WebSocket (RFC 6455). Passes messages on in parts. Senders check `writableNeedDrain`;
  * while the peer does not read, only its newest PING is remembered (section 5.5.3).

@@ -1,6 +1,10 @@
 import type { Duplex } from "node:stream";
 import { sendChannelMessage } from "@sluice/client/internal/sessions/channel-message";
-import { clientEnd, WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
+import {
+  clientEnd,
+  WebSocketConnection,
+  webSocketOptions,
+} from "@sluice/client/internal/sessions/websocket-connection";
 import { NOTHING } from "@sluice/protocols/bytes";
 import {
   CHANNEL,
@@ -12,7 +16,6 @@ import {
 import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import { webSocketOptions } from "../websocket-options.ts";
 import type {
   CommandClient,
   CommandClientHandler,

@@ -3,6 +3,7 @@ import { faultOf } from "@sluice/client/internal/sessions/session-end";
 import {
   WebSocketConnection,
   type WebSocketEnd,
+  webSocketOptions,
 } from "@sluice/client/internal/sessions/websocket-connection";
 import { ProtocolError } from "@sluice/protocols";
 import { CHANNEL, ChannelDemux } from "@sluice/protocols/remotecommand";
@@ -10,7 +11,6 @@ import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../../observers/command-result.ts";
-import { webSocketOptions } from "../websocket-options.ts";
 import type { OutputStream } from "./command-client.ts";
 
 interface V5UpstreamHandler {
