@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { connect, createServer, type Server, type TLSSocket } from "node:tls";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { gatherWrites, unsentBytesOf } from "../../../packages/client/src/net/gathered-writes.ts";
 import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import { untilStill } from "../../support/still.ts";
@@ -69,6 +69,22 @@ describe("gathered writes of a TLS socket", () => {
     sent.push(bytesOf(200_000, 5));
     expect((await received).equals(Buffer.concat(sent))).toBe(true);
     expect(unsentBytesOf(socket)).toBe(0);
+  });
+
+  it("take no large memory for one small piece that leaves at once", async () => {
+    const { socket, peer } = await pair();
+    // A module of its own, so that no memory is spare.
+    vi.resetModules();
+    const fresh = await import("../../../packages/client/src/net/gathered-writes.ts");
+    const taken = vi.spyOn(Buffer, "allocUnsafeSlow");
+    fresh.gatherWrites(socket);
+    const received = readToEnd(peer);
+    socket.write(bytesOf(4 * KIB, 1));
+    const large = taken.mock.calls.filter(([size]) => size > 4 * KIB);
+    taken.mockRestore();
+    socket.end();
+    expect((await received).equals(bytesOf(4 * KIB, 1))).toBe(true);
+    expect(large).toEqual([]);
   });
 
   it("are done when they are copied: the memory may be used again when write returns", async () => {

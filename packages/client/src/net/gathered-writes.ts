@@ -68,12 +68,13 @@ class GatheredWrites {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
     const { pieces, done } = waiting;
+    this.#memory ??= this.#promptMemory(pieces);
     while (waiting.at < pieces.length) {
-      if (this.#gatheredBytes === GATHER_BYTES) {
+      if (this.#gatheredBytes === this.#memory?.byteLength) {
         if (this.#sending !== undefined) return;
         this.#flush();
-        // The write failed.
-        if (this.#waiting !== waiting) return;
+        // The write failed, or the socket is gone.
+        if (this.#waiting !== waiting || this.#socket.destroyed) return;
       }
       this.#copyOf(waiting, pieces[waiting.at] as Piece);
     }
@@ -85,12 +86,24 @@ class GatheredWrites {
     done();
   }
 
+  /**
+   * A single small piece that leaves at once, such as a heartbeat, gets memory of its own size: a
+   * thousand of them in one turn would take a thousand large memories.
+   */
+  #promptMemory(pieces: readonly Piece[]): Buffer | undefined {
+    const chunk = pieces[0]?.chunk;
+    if (pieces.length !== 1 || typeof chunk !== "object" || this.#sending !== undefined) return undefined;
+    return chunk.byteLength > 0 && chunk.byteLength <= PROMPT_BYTES
+      ? Buffer.allocUnsafe(chunk.byteLength)
+      : undefined;
+  }
+
   #copyOf(waiting: Waiting, { chunk, encoding }: Piece): void {
     const bytes = typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk;
-    const room = GATHER_BYTES - this.#gatheredBytes;
+    this.#memory ??= spareMemories.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES);
+    const room = this.#memory.byteLength - this.#gatheredBytes;
     const isWhole = waiting.offset === 0 && bytes.byteLength <= room;
     const part = isWhole ? bytes : bytes.subarray(waiting.offset, waiting.offset + room);
-    this.#memory ??= spareMemories.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES);
     this.#memory.set(part, this.#gatheredBytes);
     this.#gatheredBytes += part.byteLength;
     waiting.offset += part.byteLength;
@@ -144,7 +157,8 @@ class GatheredWrites {
     }
     if (memory !== undefined) {
       poisonFreed(memory);
-      if (spareMemories.length < MAX_SPARE_MEMORIES) spareMemories.push(memory);
+      if (memory.byteLength === GATHER_BYTES && spareMemories.length < MAX_SPARE_MEMORIES)
+        spareMemories.push(memory);
     }
     this.#gather();
     this.#flush();
