@@ -22,7 +22,11 @@ const DRAWN = {
 export function writeGrowthDocument(results) {
   const cells = Object.values(results.cells);
   mkdirSync(CHARTS, { recursive: true });
-  const curves = Map.groupBy(cells, ({ id }) => id.slice(0, id.lastIndexOf("/")));
+  const curves = new Map();
+  for (const cell of cells) {
+    const curve = cell.id.slice(0, cell.id.lastIndexOf("/"));
+    curves.set(curve, [...(curves.get(curve) ?? []), cell]);
+  }
   const sections = Array.from(curves, ([id, points]) => sectionOf(id, points));
   writeFileSync(
     DOCUMENT,
