@@ -21,3 +21,48 @@ export function poisonFreed(memory: Uint8Array, start = 0, end: number = memory.
   if (!IS_POISONED) return;
   Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength).fill(POISON, start, end, "latin1");
 }
+
+/** Memories that no socket took for so long go to the garbage collector. */
+export const SPARE_MS = 10_000;
+/**
+ * Two for each of 512 sockets: both ends of 256 bulk sessions. With 128 the rest came from the
+ * allocator, and V8 collected all garbage after each 64 MiB of it.
+ */
+export const MAX_SPARE_MEMORIES = 1_024;
+
+export type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
+
+/** Memories of one size that sockets take and give back. */
+export class SpareMemories {
+  readonly #byteLength: number;
+  readonly #spare: Memory[] = [];
+  /** The fewest that were spare since the last look. */
+  #unused = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(byteLength: number) {
+    this.#byteLength = byteLength;
+  }
+
+  take(): Memory {
+    const memory = this.#spare.pop();
+    if (this.#spare.length < this.#unused) this.#unused = this.#spare.length;
+    return memory ?? Buffer.allocUnsafeSlow(this.#byteLength);
+  }
+
+  /** Takes back one that `take` returned. It may be written to from now on. */
+  give(memory: Memory): void {
+    poisonFreed(memory);
+    if (this.#spare.length >= MAX_SPARE_MEMORIES) return;
+    this.#spare.push(memory);
+    this.#timer ??= setInterval(this.#look, SPARE_MS).unref();
+  }
+
+  readonly #look = (): void => {
+    this.#spare.splice(0, this.#unused);
+    this.#unused = this.#spare.length;
+    if (this.#unused > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  };
+}

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
-import { poisonFreed } from "./freed-memory.ts";
+import { type Memory, SpareMemories } from "./freed-memory.ts";
 
 /** Three TLS records: as much as one read of an encrypted connection usually brings. */
 const GATHER_BYTES = 48 * 1024;
@@ -9,10 +9,7 @@ const GATHER_BYTES = 48 * 1024;
  * the event loop ends.
  */
 const PROMPT_BYTES = 4 * 1024;
-/** Buffers kept for the next bulk session: 6 MiB. The garbage collector would free dropped ones late. */
-const MAX_SPARE_MEMORIES = 128;
-
-const spareMemories: Buffer[] = [];
+const spare = new SpareMemories(GATHER_BYTES);
 
 type Done = (error?: Error | null) => void;
 type Piece = { readonly chunk: Buffer | string; readonly encoding: BufferEncoding };
@@ -33,9 +30,9 @@ class GatheredWrites {
   readonly #socket: TLSSocket;
   readonly #send: TLSSocket["_write"];
   readonly #finish: TLSSocket["_final"];
-  #memory: Buffer | undefined;
+  #memory: Memory | undefined;
   #gatheredBytes = 0;
-  #sending: Buffer | undefined;
+  #sending: Memory | undefined;
   #sendingBytes = 0;
   #isScheduled = false;
   #waiting: Waiting | undefined;
@@ -90,7 +87,7 @@ class GatheredWrites {
    * A single small piece that leaves at once, such as a heartbeat, gets memory of its own size: a
    * thousand of them in one turn would take a thousand large memories.
    */
-  #promptMemory(pieces: readonly Piece[]): Buffer | undefined {
+  #promptMemory(pieces: readonly Piece[]): Memory | undefined {
     const chunk = pieces[0]?.chunk;
     if (pieces.length !== 1 || typeof chunk !== "object" || this.#sending !== undefined) return undefined;
     return chunk.byteLength > 0 && chunk.byteLength <= PROMPT_BYTES
@@ -100,7 +97,7 @@ class GatheredWrites {
 
   #copyOf(waiting: Waiting, { chunk, encoding }: Piece): void {
     const bytes = typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk;
-    this.#memory ??= spareMemories.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES);
+    this.#memory ??= spare.take();
     const room = this.#memory.byteLength - this.#gatheredBytes;
     const isWhole = waiting.offset === 0 && bytes.byteLength <= room;
     const part = isWhole ? bytes : bytes.subarray(waiting.offset, waiting.offset + room);
@@ -155,11 +152,7 @@ class GatheredWrites {
       waiting?.done(error);
       return;
     }
-    if (memory !== undefined) {
-      poisonFreed(memory);
-      if (memory.byteLength === GATHER_BYTES && spareMemories.length < MAX_SPARE_MEMORIES)
-        spareMemories.push(memory);
-    }
+    if (memory?.byteLength === GATHER_BYTES) spare.give(memory);
     this.#gather();
     this.#flush();
   };

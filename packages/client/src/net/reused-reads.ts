@@ -1,6 +1,6 @@
 import type { OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { poisonFreed } from "./freed-memory.ts";
+import { type Memory, poisonFreed, SpareMemories } from "./freed-memory.ts";
 
 /**
  * A TCP read brings up to 64 KiB. A TLS read brings a record of 16 KiB: two are gathered, plus the
@@ -19,14 +19,8 @@ const QUIET_CHUNKS = 32;
 /** A smaller remainder of the memory is not worth a read. */
 const MIN_READ_BYTES = 2 * 1024;
 
-type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
-
-/**
- * TLS bulk memories kept for the next socket: 4 MiB. The garbage collector would free dropped ones
- * late. For plain sockets reuse cost more than new memory.
- */
-const MAX_SPARE_MEMORIES = 112;
-const spareMemories: Memory[] = [];
+/** For plain sockets reuse cost more than new memory. */
+const spareOfTls = new SpareMemories(BULK_BYTES.tls);
 /** Most memories that one socket keeps for reuse; a queue that never empties would keep more and more. */
 const MAX_KEPT_MEMORIES = 8;
 
@@ -94,10 +88,7 @@ class ReadBuffer {
 
   /** Frees all chunks, the present one when its 'data' event returns. */
   recycle(): void {
-    for (const memory of this.#kept) {
-      poisonFreed(memory);
-      if (spareMemories.length < MAX_SPARE_MEMORIES) spareMemories.push(memory);
-    }
+    for (const memory of this.#kept) spareOfTls.give(memory);
     this.release();
     this.#heldEnd = 0;
     poisonFreed(this.#memory, 0, this.#start);
@@ -117,8 +108,8 @@ class ReadBuffer {
       return this.#memory.subarray(this.#start);
     const isKept = this.#isShared && byteLength === this.#bulkBytes && this.#start > 0;
     if (isKept && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
-    const spare = this.#isShared && size === this.#bulkBytes ? spareMemories.pop() : undefined;
-    this.#memory = spare ?? Buffer.allocUnsafeSlow(size);
+    this.#memory =
+      this.#isShared && size === this.#bulkBytes ? spareOfTls.take() : Buffer.allocUnsafeSlow(size);
     this.#heldEnd = this.#start = 0;
     return this.#memory;
   }
