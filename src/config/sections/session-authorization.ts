@@ -6,7 +6,7 @@ import { LONGEST_WAIT } from "./timeouts.ts";
 
 const portForward = table({
   connections: choice(
-    "`shared`: a port-forward has one connection to its node, as in Kubernetes. `separate`: each forwarded connection has its own, up to MAX_FORWARD_CONNECTIONS, so that one which stalls or fails leaves the others alone, and kubectl gets no error text, at which it would end.",
+    "`shared`: a port-forward has one connection to its node, as in Kubernetes. `separate`: each forwarded connection has its own, 64 of a forward at most, so that one that stalls or fails leaves the others alone, and kubectl gets no error text, at which it would end.",
     ["shared", "separate"],
     { default: "shared" },
   ),
