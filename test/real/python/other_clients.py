@@ -1,4 +1,4 @@
-"""A client of Python, named first, against a pod whose port 7 echoes: prints a JSON object, one member for each check that it can make."""
+"""A client of Python, named first, against a pod whose port 7 echoes, by a local port that is free: prints a JSON object, one member for each check that it can make."""
 
 import asyncio
 import hashlib
@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-client_name, kubeconfig, pod_name = sys.argv[1:]
+client_name, kubeconfig, pod_name, local_port = sys.argv[1:]
 FORWARDS = 20
 SIZE = 5 * 1024 * 1024
 DATA = bytes(range(256)) * (SIZE // 256)
@@ -42,7 +42,7 @@ async def kr8s_client():
     pod = await kr8s.asyncio.objects.Pod.get(pod_name, namespace="default", api=api)
     failed = await pod.exec(FAILS, container="main", check=False)
     got = await pod.exec(DOWNLOAD, container="main", check=False)
-    async with pod.portforward(7, local_port="auto") as port:
+    async with pod.portforward(7, local_port=int(local_port)) as port:
         forwards = sum(await asyncio.gather(*(echoed(port, number) for number in range(FORWARDS))))
     return {
         "exit_code": [failed.stdout.decode(), failed.stderr.decode(), failed.returncode],
