@@ -31,6 +31,9 @@ export class NodeConnections {
   readonly #ways: Ways;
   readonly #open = new Set<NodeConnection>();
   #reserve: Promise<NodeConnection> | undefined;
+  /** What `keepOne` dialled, until it carries a forwarded connection. */
+  #replacement: NodeConnection | undefined;
+  #hasLostReplacement = false;
   readonly #dials = new Set<AbortController>();
   #isOver = false;
 
@@ -57,6 +60,7 @@ export class NodeConnections {
     const unused = this.#unused();
     unused?.users.add(user);
     const connection = unused ?? (await this.#takeDialled(user)) ?? (await this.#takeAnother(user));
+    if (connection === this.#replacement) this.#replacement = undefined;
     this.#refill();
     return connection;
   }
@@ -70,11 +74,19 @@ export class NodeConnections {
 
   lost(connection: NodeConnection): void {
     this.#open.delete(connection);
+    if (connection === this.#replacement) this.#hasLostReplacement = true;
   }
 
-  /** Dials one if there is none. Rejects as `dial` does. */
+  /**
+   * Dials one if there is none. Rejects as `dial` does, and if the one that it dialled before ended
+   * unused: a node that ends each connection at once would be dialled for ever.
+   */
   async keepOne(): Promise<void> {
-    if (this.size === 0 && !this.#isOver) await this.#dial();
+    if (this.size > 0 || this.#isOver) return;
+    const replacement = this.#hasLostReplacement ? undefined : await this.#dial();
+    if (replacement === undefined || replacement.peer.isOver)
+      throw new Error("the node ends connections that carry nothing");
+    if (replacement.users.size === 0) this.#replacement = replacement;
   }
 
   over(): void {
