@@ -64,9 +64,9 @@ function parsed(line: Buffer): unknown {
   try {
     value = JSON.parse(line.toString("utf8"));
   } catch {
-    throw malformed("is no JSON");
+    throw malformed("is not JSON");
   }
-  if (!isHeader(value) && !isEvent(value)) throw malformed("is no event");
+  if (!isHeader(value) && !isEvent(value)) throw malformed("is not an event");
   return value;
 }
 

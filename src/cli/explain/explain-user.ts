@@ -20,17 +20,17 @@ export type ExplainedUser =
       readonly problem: string;
       /** Whether that fails the command. */
       readonly isRefused: boolean;
-      /** An authenticator did not answer, so that there is no verdict. */
+      /** An authenticator did not answer. `explain` then gives no verdict. */
       readonly isUnanswered: boolean;
     };
 
-/** A plugin's answer, which may ask a person to log in. Past it there is no verdict. */
+/** How long a credential plugin may take, a person's login included. Past it `explain` gives no verdict. */
 const EXPLAIN_PLUGIN_TIMEOUT_MS = 30_000;
 
 const LIMITS = { pluginTimeoutMs: EXPLAIN_PLUGIN_TIMEOUT_MS };
 
-/** No user, which fails nothing. */
-export function nobody(problem: string): ExplainedUser {
+/** No user is known. That fails no command. */
+export function unknownUser(problem: string): ExplainedUser {
   return { user: undefined, problem, isRefused: false, isUnanswered: false };
 }
 
@@ -74,7 +74,7 @@ export async function authenticatedUser(
   { name, kubeconfig }: { readonly name: string; readonly kubeconfig: Kubeconfig | Error },
   isGiven: boolean,
 ): Promise<ExplainedUser> {
-  if (kubeconfig instanceof Error) return nobody(kubeconfig.message.split("\n")[0] ?? "");
+  if (kubeconfig instanceof Error) return unknownUser(kubeconfig.message.split("\n")[0] ?? "");
   const logger = { ...SILENT, child: () => logger };
   const upstreams = new UpstreamTlsFiles({ logger });
   let result = "";

@@ -23,7 +23,7 @@ import {
   currentKubeconfig,
   type ExplainedUser,
   namedUser,
-  nobody,
+  unknownUser,
 } from "./explain-user.ts";
 
 type Values = Invocation<typeof explainFlags>["values"];
@@ -72,7 +72,7 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   const request = { subresource: named.subresource, namespace, pod: named.pod };
   const configuration = await loadConfiguration(values.config);
   const isGiven = values.kubeconfig !== undefined || values.context !== undefined;
-  let explained: ExplainedUser = nobody("no kubeconfig was found");
+  let explained: ExplainedUser = unknownUser("no kubeconfig was found");
   if (user !== undefined) explained = { user, source: "--as" };
   else if (current !== undefined) explained = await authenticatedUser(configuration, current, isGiven);
   if (explained.user === undefined && !explained.isRefused) {
