@@ -10,6 +10,7 @@ import { inClusterServer } from "@sluice/client/internal/net/in-cluster-server";
 import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import type { ReadFile } from "../net/followed-files.ts";
 import { tlsOptionsOf, type UpstreamTlsFiles, type UpstreamUse } from "../net/upstream-tls-files.ts";
+import type { Logger } from "../observability/logger.ts";
 
 export interface WebhookClient {
   /** A Buffer already contains JSON. */
@@ -149,4 +150,52 @@ function tlsOf(target: WebhookTarget, options: UpstreamTlsOptions): UpstreamTls 
 function problemOf(source: string, error: unknown): ConfigurationError {
   const message = error instanceof Error ? error.message : String(error);
   return new ConfigurationError([{ source, line: 0, column: 0, path: "", message }]);
+}
+
+interface ReviewLogOptions {
+  /** The account's required permission, as the check at start names it. */
+  readonly permission: string;
+  /** The log message for a review without an answer. */
+  readonly failed: string;
+  readonly logger: Pick<Logger, "info" | "warn" | "error">;
+}
+
+interface LoggedReviews {
+  readonly ask: (review: unknown) => Promise<JsonAnswer>;
+  readonly onFailure: (error: Error) => void;
+}
+
+/**
+ * Logs each failed review. A refusal of the account itself is logged once, and its end: otherwise
+ * every request would repeat the line.
+ */
+export function loggedReviews(
+  ask: (review: unknown) => Promise<JsonAnswer>,
+  { permission, failed, logger }: ReviewLogOptions,
+): LoggedReviews {
+  let isRefused = false;
+  /** Undefined if there was no answer. */
+  const answeredWith = (status: number | undefined): void => {
+    const wasRefused = isRefused;
+    isRefused = status === 403;
+    if (isRefused && !wasRefused)
+      logger.warn({ missing: [permission] }, "the gateway's account lacks permissions: see `sluice rbac`");
+    else if (wasRefused && status !== undefined && status < 300)
+      logger.info({ permission }, "the gateway's account has the permission again");
+  };
+  return {
+    ask: async (review) => {
+      let status: number | undefined;
+      try {
+        const answer = await ask(review);
+        status = answer.status;
+        return answer;
+      } finally {
+        answeredWith(status);
+      }
+    },
+    onFailure: ({ message }) => {
+      if (!isRefused) logger.error({ problem: message }, failed);
+    },
+  };
 }

@@ -1,5 +1,3 @@
-import type { Extensible, ObjectMeta } from "./object-meta.ts";
-
 /** Any API object; its kind selects the strategy. */
 export interface ApiObject extends Extensible {
   readonly apiVersion: string;
@@ -10,4 +8,24 @@ export interface ApiObject extends Extensible {
 /** `Pod/default/web`, `Node//worker`: the object's unique key. */
 export function keyOf({ kind, metadata }: ApiObject): string {
   return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/**
+ * A Kubernetes object with the fields that Sluice uses. Other fields stay in the object, and GET
+ * returns them unchanged.
+ */
+export interface Extensible {
+  readonly [field: string]: unknown;
+}
+
+export interface ObjectMeta extends Extensible {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** RFC 3339. */
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }

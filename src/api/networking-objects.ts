@@ -1,4 +1,4 @@
-import type { Extensible, ObjectMeta } from "./object-meta.ts";
+import type { Extensible, ObjectMeta } from "./api-object.ts";
 
 export const NETWORKING_API_VERSION = "networking.k8s.io/v1";
 

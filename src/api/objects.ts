@@ -1,13 +1,12 @@
 // src/api: the Kubernetes API's conventions: defaults, validation, conversion, discovery, Table
 
-import type { ApiObject } from "./api-object.ts";
+import type { ApiObject, Extensible, ObjectMeta } from "./api-object.ts";
 import type { NetworkingObject } from "./networking-objects.ts";
-import type { Extensible, ObjectMeta } from "./object-meta.ts";
 import type { Lifecycle, Probe } from "./probe-objects.ts";
-import type { RbacObject } from "./rbac-objects.ts";
+import type { LabelSelector, RbacObject } from "./rbac-objects.ts";
 import type { Service, ServiceObject } from "./service-objects.ts";
 
-export type { ObjectMeta } from "./object-meta.ts";
+export type { ObjectMeta } from "./api-object.ts";
 
 export interface Pod extends Extensible {
   readonly apiVersion: "v1";
@@ -156,4 +155,51 @@ export interface ObjectChange {
   /** The replaced object; a watch with a selector needs it to see an object leave. */
   readonly previous?: KubernetesObject;
   readonly resourceVersion: number;
+}
+
+/** A controller creates pods from this. */
+export interface PodTemplateSpec extends Extensible {
+  readonly metadata?: Partial<ObjectMeta>;
+  readonly spec: PodSpec;
+}
+
+/** Deployment, ReplicaSet, StatefulSet and DaemonSet (apps/v1). */
+export interface AppsWorkload extends ApiObject {
+  readonly spec: Extensible & {
+    readonly replicas?: number;
+    readonly selector?: LabelSelector;
+    readonly template: PodTemplateSpec;
+  };
+}
+
+export interface ReplicationController extends ApiObject {
+  readonly spec: Extensible & {
+    readonly replicas?: number;
+    readonly selector?: Readonly<Record<string, string>>;
+    readonly template?: PodTemplateSpec;
+  };
+}
+
+export interface JobSpec extends Extensible {
+  readonly parallelism?: number;
+  readonly completions?: number;
+  readonly backoffLimit?: number;
+  readonly activeDeadlineSeconds?: number;
+  readonly template: PodTemplateSpec;
+}
+
+export interface Job extends ApiObject {
+  readonly spec: JobSpec;
+}
+
+export interface CronJob extends ApiObject {
+  readonly spec: Extensible & {
+    readonly schedule?: string;
+    readonly concurrencyPolicy?: string;
+    readonly jobTemplate: Extensible & { readonly metadata?: Partial<ObjectMeta>; readonly spec: JobSpec };
+  };
+}
+
+export interface PodTemplate extends ApiObject {
+  readonly template: PodTemplateSpec;
 }

@@ -1,4 +1,4 @@
-import type { Extensible } from "./object-meta.ts";
+import type { Extensible } from "./api-object.ts";
 
 /**
  * A container's liveness, readiness or startup probe: one handler, its timing and its thresholds.

@@ -1,4 +1,4 @@
-import type { Extensible, ObjectMeta } from "./object-meta.ts";
+import type { Extensible, ObjectMeta } from "./api-object.ts";
 
 export const RBAC_GROUP = "rbac.authorization.k8s.io";
 export const RBAC_API_VERSION = "rbac.authorization.k8s.io/v1";

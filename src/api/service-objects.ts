@@ -1,4 +1,4 @@
-import type { Extensible, ObjectMeta } from "./object-meta.ts";
+import type { Extensible, ObjectMeta } from "./api-object.ts";
 
 /** A stable name and port in front of pods. */
 export interface Service extends Extensible {

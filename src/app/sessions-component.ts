@@ -5,7 +5,7 @@ import type { BuiltAuthenticator } from "../access/authn/component.ts";
 import { Impersonation } from "../access/authn/impersonation.ts";
 import type { BuiltAuthorizer } from "../access/authz/component.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import type { SessionAuthorization } from "../config/sections/session-authorization.ts";
+import type { SessionAuthorization } from "../config/sections/authorization.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { buildKubelet } from "../legs/api-server/kubelets-component.ts";
 import type { Component } from "../lifecycle/component.ts";

@@ -1,8 +1,13 @@
 // src/cluster: pods, nodes, Services and Ingresses, from manifests or a live API; `locate`
 
+import type { StatusError } from "@sluice/client/internal/api/status";
 import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
-import type { Freshness } from "./freshness.ts";
+
+/** The kinds that decide a session. */
+export const SESSION_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
+
+export const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 
 /** Cluster state in memory. Nothing here waits. */
 export interface Cluster {
@@ -30,3 +35,19 @@ export interface Cluster {
 }
 
 export type ClusterChange = ObjectChange;
+
+/** The age of some kinds' state. */
+export interface Freshness {
+  readonly asOf: Date;
+  /** The 503 for requests that need the state, if it is too old. */
+  readonly problem: StatusError | undefined;
+}
+
+/** Throws StatusError 503 if the state of the kinds is too old. */
+export function requireFresh(
+  { freshnessOf }: { readonly freshnessOf?: ((kinds: readonly ObjectKind[]) => Freshness) | undefined },
+  kinds: readonly ObjectKind[],
+): void {
+  const problem = freshnessOf?.(kinds).problem;
+  if (problem !== undefined) throw problem;
+}

@@ -2,6 +2,8 @@ import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import { strategies, strategyOf } from "../api/strategy/strategies.ts";
 import { groupOf } from "../api/strategy/strategy.ts";
 
+const MAX_SHOWN_FIELDS = 20;
+
 /**
  * The kind of an object that the gateway does not use; undefined if the object is to be read, or
  * refused as misspelled.
@@ -48,3 +50,26 @@ export class PassedOver {
 
 const MAX_SHOWN_KINDS = 20;
 const MAX_KIND_CHARACTERS = 80;
+
+/**
+ * Fields of valid objects for which only names and types were checked: one line for each kind,
+ * however many objects.
+ */
+export class UnjudgedFields {
+  readonly #fields = new Map<string, Set<string>>();
+
+  add(kind: string, fields: readonly string[]): void {
+    if (fields.length === 0) return;
+    const known = this.#fields.get(kind) ?? new Set<string>();
+    this.#fields.set(kind, known);
+    for (const field of fields) known.add(field);
+  }
+
+  get lines(): string[] {
+    return [...this.#fields].map(([kind, fields]) => {
+      const shown = [...fields].slice(0, MAX_SHOWN_FIELDS);
+      const rest = fields.size > shown.length ? ` and ${fields.size - shown.length} more` : "";
+      return `not judged, but for names and types: ${kind} ${shown.join(", ")}${rest}`;
+    });
+  }
+}

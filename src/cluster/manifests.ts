@@ -14,8 +14,7 @@ import { type FieldValidation, placed, readObject } from "../api/strategy/read-o
 import { FeatureGates } from "../config/feature-gates.ts";
 import { atOnce } from "../lifecycle/slices.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
-import { foreignKindOf, PassedOver } from "./foreign-kinds.ts";
-import { UnjudgedFields } from "./unjudged-fields.ts";
+import { foreignKindOf, PassedOver, UnjudgedFields } from "./foreign-kinds.ts";
 
 export interface ManifestFile {
   readonly name: string;

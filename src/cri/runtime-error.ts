@@ -1,4 +1,23 @@
-import { GRPC_CODE_NAMES } from "./grpc-code-names.ts";
+/** gRPC's status codes in Go's names, by number: kubelets quote them in errors of runtimes and of probes. */
+export const GRPC_CODE_NAMES = [
+  "OK",
+  "Canceled",
+  "Unknown",
+  "InvalidArgument",
+  "DeadlineExceeded",
+  "NotFound",
+  "AlreadyExists",
+  "PermissionDenied",
+  "ResourceExhausted",
+  "FailedPrecondition",
+  "Aborted",
+  "OutOfRange",
+  "Unimplemented",
+  "Internal",
+  "Unavailable",
+  "DataLoss",
+  "Unauthenticated",
+] as const;
 
 type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
 

@@ -4,8 +4,8 @@ import { loadInCluster, loadKubeconfig } from "@sluice/client/internal/kubernete
 import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
+import { RBAC_KINDS } from "../cluster/cluster.ts";
 import { ClusterStore } from "../cluster/cluster-store.ts";
-import { RBAC_KINDS } from "../cluster/freshness.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { type LastGoodManifests, ManifestSource } from "../cluster/manifest-source.ts";
 import { parseManifests } from "../cluster/manifests.ts";

@@ -1,4 +1,4 @@
-import type { ObjectMeta } from "../api/object-meta.ts";
+import type { ObjectMeta } from "../api/api-object.ts";
 import type { KubernetesObject, Node, ObjectKind, Pod, PodSpec } from "../api/objects.ts";
 
 /**

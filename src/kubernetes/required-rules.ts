@@ -1,6 +1,6 @@
 import { ADMISSION_RESOURCES } from "../api/admission/connect-rules.ts";
 import type { ObjectKind } from "../api/objects.ts";
-import { SESSION_KINDS } from "../cluster/freshness.ts";
+import { SESSION_KINDS } from "../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { LiveApi } from "../config/sections/cluster.ts";
 import { servesApi } from "../config/sections/listeners.ts";

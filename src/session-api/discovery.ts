@@ -1,5 +1,5 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
-import { aggregatedResource, resourceEntries } from "../api/read-only-server/resource-entries.ts";
+import { aggregatedResource, resourceEntries } from "../api/read-only-server/group-discovery.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
 

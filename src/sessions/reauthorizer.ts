@@ -2,7 +2,7 @@ import type { SessionClock, Ticking } from "@sluice/client/internal/net/session-
 import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import type { Attributes, Authorizer, Decision } from "../access/authz/authorizer.ts";
 import type { UserInfo } from "../access/user-info.ts";
-import type { SessionAuthorization } from "../config/sections/session-authorization.ts";
+import type { SessionAuthorization } from "../config/sections/authorization.ts";
 import type { RunningSession } from "./sessions.ts";
 
 /** Running sessions that are authorized again at the same time. Past it they wait, the longest due first. */

@@ -3,8 +3,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "audit.log.maxBackups": "unit/access/audit/audit-file.test.ts: as many backups are kept",
   "audit.log.maxBytes": "unit/access/audit/audit-file.test.ts",
   "audit.webhook.maxQueuedEvents": "integration/access/audit/audited-requests.test.ts: dead, continue",
-  "audit.webhook.throttle.burst": "unit/access/audit/delivery-throttle.test.ts: lets a burst through at once",
-  "audit.webhook.throttle.perSecond": "unit/access/audit/delivery-throttle.test.ts",
+  "audit.webhook.throttle.burst": "unit/access/audit/event-queue.test.ts: lets a burst through at once",
+  "audit.webhook.throttle.perSecond": "unit/access/audit/event-queue.test.ts",
   "authentication.tokenReview.maxCachedTokens": "unit/access/authn/token-review.test.ts",
   "authentication.tokenReview.timeout": "unit/access/authn/token-review.test.ts",
   "authorization.webhook.maxCachedDecisions":

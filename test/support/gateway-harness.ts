@@ -14,9 +14,9 @@ import {
   parseConfiguration,
 } from "../../src/config/configuration.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
+import type { SessionAuthorization } from "../../src/config/sections/authorization.ts";
 import type { Limits } from "../../src/config/sections/limits.ts";
 import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
-import type { SessionAuthorization } from "../../src/config/sections/session-authorization.ts";
 import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules } from "../../src/listeners/edge-rules.ts";

@@ -10,8 +10,7 @@ import { webhookClient } from "../webhook-client.ts";
 import { AuditFile } from "./audit-file.ts";
 import { type AuditBackend, AuditLog } from "./audit-log.ts";
 import { METADATA_OF_EVERYTHING } from "./audit-policy.ts";
-import { DeliveryThrottle } from "./delivery-throttle.ts";
-import { EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
+import { DeliveryThrottle, EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
 /**
  * Events that wait for an unwritable audit log; each takes about 1 KiB. Past it audit.onFailure

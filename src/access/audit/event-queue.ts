@@ -1,5 +1,4 @@
 import { setTimeout as passed } from "node:timers/promises";
-import type { DeliveryThrottle } from "./delivery-throttle.ts";
 
 /** The backend works but will never accept these events. */
 export class EventsRefused extends Error {
@@ -183,5 +182,34 @@ export class EventQueue {
     const refused = this.#waiting.filter(({ upTo }) => upTo <= this.#delivered);
     this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#delivered);
     for (const { reject } of refused) reject(error);
+  }
+}
+
+interface DeliveryThrottleOptions {
+  readonly perSecond: number;
+  /** Deliveries that may follow each other at once after a pause. */
+  readonly burst: number;
+}
+
+/** A token bucket without a timer, evaluated on each delivery. */
+export class DeliveryThrottle {
+  readonly #intervalMs: number;
+  readonly #burst: number;
+  readonly #nowMs: () => number;
+  /** When the bucket will be full again. */
+  #fullAtMs = Number.NEGATIVE_INFINITY;
+
+  /** `nowMs` must be monotonic. */
+  constructor({ perSecond, burst }: DeliveryThrottleOptions, nowMs: () => number) {
+    this.#intervalMs = 1_000 / perSecond;
+    this.#burst = burst;
+    this.#nowMs = nowMs;
+  }
+
+  /** Takes one delivery's token; returns how many milliseconds it must wait, 0 for none. */
+  takeTurn(): number {
+    const nowMs = this.#nowMs();
+    this.#fullAtMs = Math.max(nowMs, this.#fullAtMs) + this.#intervalMs;
+    return Math.max(0, this.#fullAtMs - nowMs - this.#burst * this.#intervalMs);
   }
 }

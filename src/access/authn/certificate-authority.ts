@@ -1,5 +1,14 @@
 import { X509Certificate } from "node:crypto";
-import type { PeerCertificates } from "./authenticator.ts";
+import { SUPERUSER_GROUP } from "../authz/authorizer.ts";
+import {
+  type Attempt,
+  type CredentialsRequest,
+  invalidCredential,
+  NO_CREDENTIAL,
+  type PeerCertificates,
+  type RequestAuthenticator,
+} from "./authenticator.ts";
+import { subjectOf } from "./certificate-subject.ts";
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -8,6 +17,9 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
  * unauthenticated: 401.
  */
 const MAX_PATH_CERTIFICATES = 8;
+
+/** Kubernetes' extra that says which of a user's credentials was used. */
+const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 
 /**
  * One bundle of authorities. TLS verifies against all of a listener's bundles together, so the
@@ -62,4 +74,37 @@ function parse(pem: string): X509Certificate[] {
   const certificates = (pem.match(PEM_CERTIFICATE) ?? []).map((block) => new X509Certificate(block));
   if (certificates.length === 0) throw new Error("holds no PEM certificate");
   return certificates;
+}
+
+/** kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. */
+export class ClientCertificates implements RequestAuthenticator {
+  readonly #authority: CertificateAuthority;
+  readonly #refusesMasters: boolean;
+
+  constructor(authority: CertificateAuthority, refusesMasters = false) {
+    this.#authority = authority;
+    this.#refusesMasters = refusesMasters;
+  }
+
+  async attempt({ peer }: CredentialsRequest): Promise<Attempt> {
+    if (peer === undefined) return NO_CREDENTIAL;
+    if (!this.#authority.hasIssued(peer)) return invalidCredential("certificate-unverified");
+    const subject = subjectOf(peer.leaf);
+    if (subject === undefined) return invalidCredential("certificate-unverified");
+    const { commonName, organizations } = subject;
+    if (commonName === "") return NO_CREDENTIAL;
+    if (this.#refusesMasters && organizations.includes(SUPERUSER_GROUP))
+      return invalidCredential("certificate-name-not-allowed");
+    const fingerprint = peer.leaf.fingerprint256.replaceAll(":", "").toLowerCase();
+    return {
+      type: "known",
+      user: {
+        name: commonName,
+        uid: "",
+        groups: organizations,
+        extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] },
+        expiresAtMs: Date.parse(peer.leaf.validTo),
+      },
+    };
+  }
 }

@@ -1,6 +1,5 @@
 import { aggregateText, invalidValue } from "../../api/field-errors.ts";
 import { subdomainProblems } from "../../api/validation/name-rules.ts";
-import { headerText } from "./header-text.ts";
 
 /**
  * Keys of a user's extra in headers, more than any identity provider sends. Past it further keys
@@ -75,4 +74,16 @@ function keyProblem(key: string): string | undefined {
     ...(isPath ? [] : [of(path, `Invalid path (regex used for validation is '${PATH}')`)]),
   ];
   return problems.length === 0 ? undefined : aggregateText(problems);
+}
+
+/**
+ * Decodes a header value: Node.js turns each byte into a character, Kubernetes' clients send UTF-8.
+ * Invalid UTF-8 stays unchanged, so that two different values never become one name.
+ */
+export function headerText(value: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(value, "latin1"));
+  } catch {
+    return value;
+  }
 }

@@ -4,10 +4,15 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import type { UserInfo } from "../user-info.ts";
-import { extraOf } from "./extra-headers.ts";
-import { headerText } from "./header-text.ts";
-import { IMPERSONATION_MODES, type ImpersonationMode, requireMode } from "./impersonation-modes.ts";
-import { fixedGroupsOf, serviceAccountOf, withSystemGroup } from "./system-users.ts";
+import { extraOf, headerText } from "./extra-headers.ts";
+import {
+  fixedGroupsOf,
+  IMPERSONATION_MODES,
+  type ImpersonationMode,
+  requireMode,
+  serviceAccountOf,
+  withSystemGroup,
+} from "./impersonation-modes.ts";
 
 const EXTRA_PREFIX = "Impersonate-Extra-";
 /**

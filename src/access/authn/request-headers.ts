@@ -9,8 +9,7 @@ import {
 } from "./authenticator.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { subjectOf } from "./certificate-subject.ts";
-import { extraOf } from "./extra-headers.ts";
-import { headerText } from "./header-text.ts";
+import { extraOf, headerText } from "./extra-headers.ts";
 
 /**
  * kube-apiserver's --requestheader-*: a proxy names its user in headers. Requires a certificate of

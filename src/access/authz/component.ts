@@ -5,9 +5,8 @@ import type { Component } from "../../lifecycle/component.ts";
 import { Started } from "../../lifecycle/started.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { loggedReviews } from "../review-log.ts";
 import type { UserInfo } from "../user-info.ts";
-import { webhookClient } from "../webhook-client.ts";
+import { loggedReviews, webhookClient } from "../webhook-client.ts";
 import {
   type Attributes,
   type Authorizer,

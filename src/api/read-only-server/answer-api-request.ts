@@ -1,12 +1,16 @@
 import { methodNotAllowed, StatusError, unknownPath } from "@sluice/client/internal/api/status";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
 import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer } from "./api-answer.ts";
-import { aggregatedGroups, answerGroupPath, apiGroups } from "./group-discovery.ts";
+import {
+  aggregatedGroups,
+  aggregatedResource,
+  answerGroupPath,
+  apiGroups,
+  resourceEntries,
+} from "./group-discovery.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
-import { aggregatedResource, resourceEntries } from "./resource-entries.ts";
-import { qualifiedNameOf, resourcesOf } from "./resources.ts";
-import { reviewAt } from "./review-resources.ts";
+import { qualifiedNameOf, resourcesOf, reviewAt } from "./resources.ts";
 
 const AGGREGATED_GROUP = "apidiscovery.k8s.io";
 const aggregatedForms: readonly Representation[] = ["v2", "v2beta1"].map((version) => ({

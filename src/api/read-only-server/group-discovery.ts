@@ -1,8 +1,14 @@
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
 import { negotiate } from "./negotiate.ts";
-import { aggregatedResource, resourceEntries } from "./resource-entries.ts";
-import { resources, resourcesOf } from "./resources.ts";
-import { type ReviewResource, reviewResources, reviewsOf } from "./review-resources.ts";
+import {
+  READ_VERBS,
+  type Resource,
+  type ReviewResource,
+  resources,
+  resourcesOf,
+  reviewResources,
+  reviewsOf,
+} from "./resources.ts";
 
 const REVIEW_VERBS = ["create"];
 
@@ -85,5 +91,47 @@ function aggregatedEntry({ group, version, name, kind }: ReviewResource): unknow
     scope: "Cluster",
     singularResource: kind.toLowerCase(),
     verbs: REVIEW_VERBS,
+  };
+}
+
+/** A resource and its subresources for an `APIResourceList`. */
+export function resourceEntries(resource: Resource): unknown[] {
+  const { name, singularName, kind, isNamespaced, shortNames, categories, subresources } = resource;
+  const own = {
+    name,
+    singularName,
+    namespaced: isNamespaced,
+    kind,
+    verbs: resource.verbs ?? READ_VERBS,
+    shortNames,
+    categories,
+  };
+  const below = subresources.map((subresource) => ({
+    name: `${name}/${subresource.name}`,
+    singularName: "",
+    namespaced: isNamespaced,
+    kind: subresource.kind,
+    verbs: subresource.verbs,
+  }));
+  return [own, ...below];
+}
+
+/** The same for an `APIGroupDiscoveryList`. */
+export function aggregatedResource(resource: Resource): unknown {
+  const { group, version, name, singularName, kind, isNamespaced, shortNames, categories, subresources } =
+    resource;
+  return {
+    resource: name,
+    responseKind: { group, version, kind },
+    scope: isNamespaced ? "Namespaced" : "Cluster",
+    singularResource: singularName,
+    verbs: resource.verbs ?? READ_VERBS,
+    shortNames,
+    categories,
+    subresources: subresources.map((subresource) => ({
+      subresource: subresource.name,
+      responseKind: { group, version, kind: subresource.kind },
+      verbs: subresource.verbs,
+    })),
   };
 }

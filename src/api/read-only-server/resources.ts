@@ -125,6 +125,38 @@ export const resources: readonly Resource[] = [
   },
 ];
 
+const AUTHORIZATION = "authorization.k8s.io";
+
+const AUTHENTICATION = "authentication.k8s.io";
+
+export const reviewResources: readonly ReviewResource[] = [
+  {
+    group: AUTHENTICATION,
+    version: "v1",
+    name: "selfsubjectreviews",
+    kind: "SelfSubjectReview",
+  },
+  // kubectl 1.27 posts its SelfSubjectReview in this version.
+  {
+    group: AUTHENTICATION,
+    version: "v1beta1",
+    name: "selfsubjectreviews",
+    kind: "SelfSubjectReview",
+  },
+  {
+    group: AUTHORIZATION,
+    version: "v1",
+    name: "selfsubjectaccessreviews",
+    kind: "SelfSubjectAccessReview",
+  },
+  {
+    group: AUTHORIZATION,
+    version: "v1",
+    name: "selfsubjectrulesreviews",
+    kind: "SelfSubjectRulesReview",
+  },
+];
+
 /** `v1`, `networking.k8s.io/v1`. */
 export function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {
   return group === "" ? version : `${group}/${version}`;
@@ -137,4 +169,25 @@ export function qualifiedNameOf({ name, group }: Resource): string {
 
 export function resourcesOf(group: string, version: string): readonly Resource[] {
   return resources.filter((resource) => resource.group === group && resource.version === version);
+}
+
+/**
+ * Self-reviews: clients POST them and get the answer at once; nothing is stored. The gateway
+ * answers them; discovery announces them.
+ */
+export interface ReviewResource {
+  readonly group: string;
+  readonly version: string;
+  readonly name: string;
+  readonly kind: string;
+}
+
+/** The review at a path, or undefined. */
+export function reviewAt(path: string): ReviewResource | undefined {
+  return reviewResources.find(({ group, version, name }) => path === `/apis/${group}/${version}/${name}`);
+}
+
+/** The reviews of one group and version. */
+export function reviewsOf(group: string, version: string): readonly ReviewResource[] {
+  return reviewResources.filter((review) => review.group === group && review.version === version);
 }

@@ -1,7 +1,19 @@
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import type { FeatureGates } from "../../config/feature-gates.ts";
-import { ingressV1beta1, NETWORKING_V1BETA1 } from "../conversion/ingress-v1beta1.ts";
-import { INGRESS_CLASS_ANNOTATION, type Ingress, NETWORKING_API_VERSION } from "../networking-objects.ts";
-import { labelProblems, serviceNameProblems } from "../validation/name-rules.ts";
+import { type FieldError, invalidValue } from "../field-errors.ts";
+import {
+  INGRESS_CLASS_ANNOTATION,
+  type Ingress,
+  type IngressAddress,
+  NETWORKING_API_VERSION,
+} from "../networking-objects.ts";
+import {
+  isLenientIP,
+  labelProblems,
+  NOT_AN_IP,
+  serviceNameProblems,
+  subdomainProblems,
+} from "../validation/name-rules.ts";
 import { ingressShape } from "../validation/networking-shapes.ts";
 import {
   annotationErrors,
@@ -11,11 +23,9 @@ import {
   secretNameProblems,
   validateIngress,
 } from "../validation/validate-ingress.ts";
-import { ingressStatusErrors } from "../validation/validate-ingress-status.ts";
-import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
-import { withFirstGeneration, withNextGeneration } from "./generation.ts";
-import { keepingStatus } from "./plain-strategy.ts";
-import type { Strategy } from "./strategy.ts";
+import { validateMetadataUpdate } from "../validation/validate-metadata.ts";
+import { ingressV1beta1, NETWORKING_V1BETA1 } from "./ingress-v1beta1.ts";
+import { keepingStatus, type Strategy, withFirstGeneration, withNextGeneration } from "./strategy.ts";
 
 export const ingressStrategy: Strategy<Ingress> = {
   kind: "Ingress",
@@ -73,4 +83,23 @@ function hasRelaxedServiceName({ spec }: Ingress): boolean {
     const name = backend?.service?.name ?? "";
     return serviceNameProblems(name).length > 0 && labelProblems(name).length === 0;
   });
+}
+
+export function ingressStatusErrors({ status }: Ingress): FieldError[] {
+  const addresses = status?.loadBalancer?.ingress ?? [];
+  return addresses.flatMap((address, index) =>
+    addressErrors(address ?? {}, ["status", "loadBalancer", "ingress", index]),
+  );
+}
+
+function addressErrors({ ip = "", hostname = "" }: IngressAddress, path: FieldPath): FieldError[] {
+  const hostnamePath = [...path, "hostname"];
+  const nameProblems = hostname === "" ? [] : subdomainProblems(hostname);
+  return [
+    ...(ip === "" || isLenientIP(ip) ? [] : [invalidValue([...path, "ip"], ip, NOT_AN_IP)]),
+    ...nameProblems.map((problem) => invalidValue(hostnamePath, hostname, problem)),
+    ...(isLenientIP(hostname)
+      ? [invalidValue(hostnamePath, hostname, "must be a DNS name, not an IP address")]
+      : []),
+  ];
 }

@@ -1,15 +1,13 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { formatPath } from "@sluice/client/internal/config/configuration-error";
 import { FeatureGates } from "../../config/feature-gates.ts";
-import type { ApiObject } from "../api-object.ts";
-import { fieldErrorText } from "../field-errors.ts";
+import type { ApiObject, ObjectMeta } from "../api-object.ts";
+import { type FieldError, fieldErrorText } from "../field-errors.ts";
 import { kindShape } from "../validation/kubernetes-shapes.ts";
-import { lostFields } from "../validation/lost-fields.ts";
-import { unknownFields } from "../validation/unknown-fields.ts";
+import { lostFields, unknownFields } from "../validation/unknown-fields.ts";
 import { unreadFields } from "../validation/unread-fields.ts";
 import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem } from "./decode-object.ts";
 import { groupOf, type Strategy } from "./strategy.ts";
-import { prepareUpdate } from "./write-object.ts";
 
 export type { FieldValidation, ObjectProblem } from "./decode-object.ts";
 
@@ -101,4 +99,35 @@ export function placed(object: ApiObject, { isNamespaced }: Strategy): ApiObject
 function kindName(strategy: Strategy): string {
   const group = groupOf(strategy);
   return group === "" ? strategy.kind : `${strategy.kind}.${group}`;
+}
+
+/** The object to store, unless there are errors. */
+export interface PreparedWrite {
+  readonly object: ApiObject;
+  readonly errors: readonly FieldError[];
+  readonly warnings: readonly string[];
+}
+
+/** Expects `next` with defaults, after admission. Takes server-owned fields from `old`. */
+export function prepareUpdate(
+  strategy: Strategy,
+  next: ApiObject,
+  old: ApiObject,
+  gates: FeatureGates,
+): PreparedWrite {
+  const prepared = strategy.prepareForUpdate(withServerFields(next, old), old, gates);
+  const errors = strategy.validateUpdate(prepared, old, gates);
+  return { object: prepared, errors, warnings: [] };
+}
+
+/** rest.BeforeUpdate: an absent uid is kept from `old`; clients never set times and generation. */
+export function withServerFields(next: ApiObject, old: ApiObject): ApiObject {
+  const serverFields = ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
+  const kept = Object.fromEntries(
+    serverFields.filter((name) => old.metadata[name] !== undefined).map((name) => [name, old.metadata[name]]),
+  );
+  const given = Object.entries(next.metadata).filter(([name]) => !serverFields.includes(name));
+  const uid = next.metadata.uid || old.metadata.uid;
+  const metadata = { ...Object.fromEntries(given), ...kept, ...(uid !== undefined && { uid }) } as ObjectMeta;
+  return { ...next, metadata };
 }

@@ -1,7 +1,7 @@
-import { ingressClassV1beta1, NETWORKING_V1BETA1 } from "../conversion/ingress-v1beta1.ts";
-import { invalidValue } from "../field-errors.ts";
+import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
+import { duplicate, type FieldError, invalidValue, required } from "../field-errors.ts";
 import { type IngressClass, NETWORKING_API_VERSION } from "../networking-objects.ts";
-import type { Namespace, Node } from "../objects.ts";
+import type { Namespace, Node, NodeAddress } from "../objects.ts";
 import {
   COORDINATION_API_VERSION,
   DISCOVERY_API_VERSION,
@@ -10,17 +10,20 @@ import {
   type Secret,
   type Service,
 } from "../service-objects.ts";
+import { labelProblems, subdomainProblems } from "../validation/name-rules.ts";
 import { ingressClassShape } from "../validation/networking-shapes.ts";
 import { namespaceShape, nodeShape } from "../validation/object-shapes.ts";
 import { endpointSliceShape, leaseShape, secretShape, serviceShape } from "../validation/service-shapes.ts";
 import { validateIngressClass } from "../validation/validate-ingress-class.ts";
-import { FIELD_IS_IMMUTABLE, validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
-import { validateNamespace, validateNode } from "../validation/validate-node.ts";
+import {
+  FIELD_IS_IMMUTABLE,
+  validateMetadata,
+  validateMetadataUpdate,
+} from "../validation/validate-metadata.ts";
 import { secretWarnings, validateLease, validateSecret } from "../validation/validate-secret.ts";
 import { validateEndpointSlice, validateService } from "../validation/validate-service.ts";
-import { withFirstGeneration, withNextGeneration } from "./generation.ts";
 import { ingressStrategy } from "./ingress-strategy.ts";
-import { keepingStatus, plainStrategy } from "./plain-strategy.ts";
+import { ingressClassV1beta1, NETWORKING_V1BETA1 } from "./ingress-v1beta1.ts";
 import { podStrategy } from "./pod-strategy.ts";
 import {
   clusterRoleBindingStrategy,
@@ -28,7 +31,13 @@ import {
   roleBindingStrategy,
   roleStrategy,
 } from "./rbac-strategies.ts";
-import type { Strategy } from "./strategy.ts";
+import {
+  keepingStatus,
+  plainStrategy,
+  type Strategy,
+  withFirstGeneration,
+  withNextGeneration,
+} from "./strategy.ts";
 import { workloadStrategies } from "./workload-strategies.ts";
 
 const serviceStrategy = plainStrategy<Service>({
@@ -198,4 +207,38 @@ const byKind: ReadonlyMap<string, Strategy> = new Map(
 
 export function strategyOf(kind: string): Strategy | undefined {
   return byKind.get(kind);
+}
+
+/**
+ * The API server's checks of the Node fields that Sluice reads, and that the node can be dialled:
+ * kubelets report address and port themselves, but a file's author may mistype them.
+ */
+export function validateNode({ metadata, status }: Node): FieldError[] {
+  const portPath = ["status", "daemonEndpoints", "kubeletEndpoint", "Port"];
+  const port = status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
+  const isPort = port >= 0 && port <= 65_535;
+  return [
+    ...validateMetadata(metadata, { isNamespaced: false, nameProblems: subdomainProblems }),
+    ...addressErrors(status?.addresses ?? [], ["status", "addresses"]),
+    ...(isPort ? [] : [invalidValue(portPath, port, "must be between 0 and 65535, inclusive")]),
+  ];
+}
+
+export function validateNamespace({ metadata }: Namespace): FieldError[] {
+  return validateMetadata(metadata, { isNamespaced: false, nameProblems: labelProblems });
+}
+
+function addressErrors(addresses: readonly NodeAddress[], path: FieldPath): FieldError[] {
+  const seen = new Set<string>();
+  return addresses.flatMap((entry, index) => {
+    const { type = "", address = "" } = entry ?? {};
+    const key = JSON.stringify([type, address]);
+    const isTaken = seen.has(key);
+    seen.add(key);
+    return [
+      ...(type === "" ? [required([...path, index, "type"])] : []),
+      ...(address === "" ? [required([...path, index, "address"])] : []),
+      ...(isTaken ? [duplicate([...path, index], { type, address })] : []),
+    ];
+  });
 }

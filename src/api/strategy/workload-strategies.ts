@@ -2,12 +2,20 @@ import type { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject } from "../api-object.ts";
 import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
 import type { FieldError } from "../field-errors.ts";
+import type {
+  AppsWorkload,
+  CronJob,
+  Job,
+  PodTemplate,
+  PodTemplateSpec,
+  ReplicationController,
+} from "../objects.ts";
 import {
   dropDisabledProbeFields,
   type ProbeFieldOptions,
   probeFieldOptions,
 } from "../validation/disabled-probe-fields.ts";
-import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
+import { validateMetadataUpdate } from "../validation/validate-metadata.ts";
 import {
   immutableErrors,
   statefulSetUpdateErrors,
@@ -24,17 +32,8 @@ import {
   podTemplateShape,
   replicationControllerShape,
 } from "../validation/workload-shapes.ts";
-import type {
-  AppsWorkload,
-  CronJob,
-  Job,
-  PodTemplate,
-  PodTemplateSpec,
-  ReplicationController,
-} from "../workload-objects.ts";
-import { withFirstGeneration, withNextGeneration } from "./generation.ts";
-import { keepingStatus } from "./plain-strategy.ts";
 import type { Strategy } from "./strategy.ts";
+import { keepingStatus, withFirstGeneration, withNextGeneration } from "./strategy.ts";
 
 /** Locates an object's pod template, and validates the rest. */
 interface WorkloadRules<T extends ApiObject>

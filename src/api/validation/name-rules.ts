@@ -1,3 +1,7 @@
+import { isIPv6 } from "node:net";
+
+export const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
 /**
  * Kubernetes' rules for names. Each function returns every applicable message, in the API server's
  * words; none for a valid name.
@@ -148,4 +152,13 @@ function patternSentence(sentence: string, pattern: string, examples: readonly s
 
 function matches(value: string, pattern: string): boolean {
   return new RegExp(`^(?:${pattern})$`).test(value);
+}
+
+/**
+ * Kubernetes' lenient parser: IPv4 parts may have leading zeros (`010.0.0.1`); zones are refused.
+ */
+export function isLenientIP(value: string): boolean {
+  if (value.includes(":")) return isIPv6(value) && !value.includes("%");
+  const parts = value.split(".");
+  return parts.length === 4 && parts.every((part) => /^\d{1,15}$/.test(part) && Number(part) <= 255);
 }

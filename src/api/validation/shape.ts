@@ -1,6 +1,5 @@
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
-import { goBase64Problem } from "./go-base64.ts";
-import { goTimeProblem } from "./go-time.ts";
+import { goBase64Problem, goTimeProblem } from "./go-time.ts";
 
 const FORM = /^[+-]?\d*(?:\.\d*)?(?<suffix>[eEinumkKMGTP]+(?:[-+]\d*|\d*)|[-+]\d*|)$/;
 const SUFFIX = /^(?:[numkMGTPE]?|[KMGTPE]i|[eE][-+]?\d+)$/;

@@ -1,4 +1,5 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
+import { isRecord } from "@sluice/client/internal/api/status-body";
 import { formatPath } from "@sluice/client/internal/config/configuration-error";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
@@ -43,4 +44,15 @@ function unknownText(name: string, path: FieldPath, known: readonly string[]): s
   const nearest = nearestName(name, known);
   const meant = nearest === undefined ? "" : `; did you mean ${goQuote(nearest)}?`;
   return `unknown field ${goQuote(formatPath(path))}${meant}`;
+}
+
+/** Fields of `before` that `after` lacks, outermost only. Expects lists of equal length. */
+export function lostFields(before: unknown, after: unknown, path: FieldPath = []): FieldPath[] {
+  if (Array.isArray(before) && Array.isArray(after)) {
+    return before.flatMap((item, index) => lostFields(item, after[index], [...path, index]));
+  }
+  if (!isRecord(before) || !isRecord(after)) return [];
+  return Object.entries(before).flatMap(([name, member]) =>
+    Object.hasOwn(after, name) ? lostFields(member, after[name], [...path, name]) : [[...path, name]],
+  );
 }

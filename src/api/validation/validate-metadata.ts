@@ -1,10 +1,22 @@
+import { isDeepStrictEqual } from "node:util";
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
+import type { ObjectMeta } from "../api-object.ts";
 import { type FieldError, forbiddenField, invalidValue, required, tooLong } from "../field-errors.ts";
-import type { ObjectMeta } from "../objects.ts";
 import { labelProblems, labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";
 
 /** Kubernetes' limit for all annotations of an object together. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+export const FIELD_IS_IMMUTABLE = "field is immutable";
+
+const IMMUTABLE_FIELDS = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
 
 interface MetadataRules {
   readonly isNamespaced: boolean;
@@ -55,4 +67,18 @@ export function annotationErrors(
   );
   const bytes = new TextEncoder().encode(Object.entries(annotations).flat().join("")).byteLength;
   return bytes > MAX_ANNOTATIONS_BYTES ? [...errors, tooLong(path, MAX_ANNOTATIONS_BYTES)] : errors;
+}
+
+/** Checks an object's immutable metadata. The store detects outdated resourceVersions. */
+export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): FieldError[] {
+  const { generation = 0 } = next;
+  const isDecremented = Number(generation) < Number(old.generation ?? 0);
+  return [
+    ...(isDecremented
+      ? [invalidValue(["metadata", "generation"], generation, "must not be decremented")]
+      : []),
+    ...IMMUTABLE_FIELDS.filter((name) => !isDeepStrictEqual(next[name], old[name])).map((name) =>
+      invalidValue(["metadata", name], next[name], FIELD_IS_IMMUTABLE),
+    ),
+  ];
 }

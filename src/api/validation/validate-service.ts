@@ -1,9 +1,10 @@
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { duplicate, type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
 import type { Endpoint, EndpointPort, EndpointSlice, Service, ServicePort } from "../service-objects.ts";
-import { isLenientIP, NOT_AN_IP } from "./ip-rules.ts";
 import {
+  isLenientIP,
   labelProblems,
+  NOT_AN_IP,
   portNameProblems,
   portNumberProblems,
   serviceNameProblems,

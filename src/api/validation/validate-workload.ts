@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
 import { matchesSelector } from "../label-match.ts";
-import type { LabelSelector } from "../rbac-objects.ts";
 import type {
   AppsWorkload,
   CronJob,
@@ -11,12 +10,12 @@ import type {
   PodTemplate,
   PodTemplateSpec,
   ReplicationController,
-} from "../workload-objects.ts";
+} from "../objects.ts";
+import type { LabelSelector } from "../rbac-objects.ts";
 import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { labelProblems, subdomainProblems } from "./name-rules.ts";
 import { selectorErrors } from "./validate-label-selector.ts";
-import { annotationErrors, labelErrors, validateMetadata } from "./validate-metadata.ts";
-import { FIELD_IS_IMMUTABLE } from "./validate-metadata-update.ts";
+import { annotationErrors, FIELD_IS_IMMUTABLE, labelErrors, validateMetadata } from "./validate-metadata.ts";
 import { podSpecErrors } from "./validate-pod-spec.ts";
 
 /** A CronJob's Jobs append eleven characters to its name. */

@@ -1,8 +1,8 @@
 import { StatusError } from "@sluice/client/internal/api/status";
 import type { Attributes, Decision } from "../../access/authz/authorizer.ts";
+import { requireCreatePermission, requirePermission } from "../../access/authz/authorizer.ts";
 import { buildAuthorizer } from "../../access/authz/component.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import type { ClusterStore } from "../../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";

@@ -1,13 +1,17 @@
 import { checked, table, unflagged, type ValueOf } from "@sluice/client/internal/config/field";
-import { boolean, string } from "@sluice/client/internal/config/fields";
+import { boolean, file, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
-import { upstreamTrust } from "@sluice/client/internal/config/sections/upstream-trust";
+import {
+  checkUpstreamTrust,
+  upstreamTrust,
+  upstreamTrustFields,
+} from "@sluice/client/internal/config/sections/upstream-trust";
 import { optionalSection, section } from "../section-fields.ts";
 import { authentication } from "./authentication.ts";
 import { authorization } from "./authorization.ts";
-import { kubeletUpstream } from "./kubelet-upstream.ts";
 import { addressFields } from "./listener-address.ts";
 import { listenerTls } from "./tls-settings.ts";
+import { ORIGIN_URL } from "./upstream-api-server.ts";
 
 export const DEFAULT_RUNTIME_ENDPOINT = "unix:///run/containerd/containerd.sock";
 
@@ -23,6 +27,24 @@ const runtime = table({
   }),
   streamingServer: section("Certificates for a streaming server that speaks TLS.", upstreamTrust),
 });
+
+const upstreamFields = table({
+  url: string("Scheme, host and port of the kubelet.", {
+    ...ORIGIN_URL,
+    required: 'is required, such as "https://127.0.0.1:10260"',
+  }),
+  serverName: string("Name that the kubelet's certificate must carry. Absent: the host of `url`.", {
+    flag: "kubelet-upstream-server-name",
+  }),
+  ...upstreamTrustFields(),
+  tokenFile: file(
+    "Bearer token for the kubelet, instead of a client certificate; read for every request.",
+    "text",
+  ),
+});
+
+/** The kubelet behind a kubelet listener; it gets the requests that the listener does not serve. */
+const kubeletUpstream = checked(upstreamFields, checkKubeletUpstream);
 
 const fields = table({
   ...addressFields(10_250, { address: { flag: { name: "kubelet-address", placeholder: "ADDRESS" } } }),
@@ -77,4 +99,17 @@ function checkUpstreamIsAnother({ address, port, upstream }: ValueOf<typeof fiel
     host === address || (/^(0\.0\.0\.0|::)$/.test(address) && /^(127\.|::1$|localhost$)/.test(host));
   if (isOwnAddress && Number(upstreamPort) === port && port !== 0)
     section.section("upstream").problem("url", "must not be the address of this listener");
+}
+
+export type KubeletUpstreamSettings = ValueOf<typeof kubeletUpstream>;
+
+/** Callers' credentials never reach the kubelet, so an https kubelet needs Sluice's own. */
+function checkKubeletUpstream(values: ValueOf<typeof upstreamFields>, section: Section): void {
+  checkUpstreamTrust(values, section);
+  const { url, tokenFile, clientCertificateFile } = values;
+  const given = [tokenFile, clientCertificateFile].filter((path) => path !== undefined).length;
+  if (url.startsWith("https:") && given !== 1)
+    section.problem("url", "needs one of clientCertificateFile and tokenFile: the credentials of Sluice");
+  if (url.startsWith("http:") && tokenFile !== undefined)
+    section.problem("tokenFile", "must not be sent in clear: url has to be https");
 }

@@ -1,6 +1,6 @@
 import { checkNetwork } from "@sluice/client/internal/config/address-list";
 import { checked, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
-import { boolean, choice, implied } from "@sluice/client/internal/config/fields";
+import { boolean, choice, file, implied, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
 import {
   checkUpstreamTrust,
@@ -9,12 +9,27 @@ import {
 import { choices, strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
 import { optionalSection, section } from "../section-fields.ts";
-import { egressProxy } from "./egress-proxy.ts";
 import { nodeCircuit, nodeStreaming } from "./node-streaming.ts";
 
 const AUTHORITY_FLAG = "kubelet-certificate-authority";
 const CERTIFICATE_FLAG = "kubelet-client-certificate";
 const KEY_FLAG = "kubelet-client-key";
+
+/** The HTTP CONNECT proxy to the nodes; EgressSelectorConfiguration's HTTPConnect transport. */
+const egressProxy = checked(
+  table({
+    url: string("`http://host:port`, `https://host:port` or `unix:///path`.", {
+      required: 'is required, such as "https://konnectivity:8131" or "unix:///run/proxy.sock"',
+      check: checkProxyUrl,
+    }),
+    ...upstreamTrustFields(),
+    credentialsFile: file(
+      "One line `user:password`, sent as Basic credentials; read again at each dial.",
+      "text",
+    ),
+  }),
+  checkUpstreamTrust,
+);
 
 const fields = table({
   scheme: choice("`https`, as kubelets serve it; `http` for fake nodes and local hops.", ["https", "http"], {
@@ -85,4 +100,19 @@ function checkKubelet(values: ValueOf<typeof fields>, section: Section): void {
   if (values.verifyNodeName && (values.scheme === "http" || skipsVerification(values))) {
     section.problem("verifyNodeName", "needs scheme https and certificateAuthorityFile");
   }
+}
+
+export type EgressProxySettings = ValueOf<typeof egressProxy>;
+
+function checkProxyUrl(value: string): string | undefined {
+  const shape = "must be http://host:port, https://host:port or unix:///path";
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined) return shape;
+  // People share configuration files; credentials belong into a secret file.
+  if (url.username !== "" || url.password !== "") return "must not hold credentials; use credentialsFile";
+  if (url.protocol === "unix:") {
+    return url.hostname === "" && url.pathname.length > 1 && url.search + url.hash === "" ? undefined : shape;
+  }
+  const isPlain = url.pathname === "/" && url.search === "" && url.hash === "";
+  return (url.protocol === "http:" || url.protocol === "https:") && isPlain ? undefined : shape;
 }

@@ -1,11 +1,11 @@
 import { headerValue } from "@sluice/client/internal/http/header-list";
+import { requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import { requirePermission } from "../../access/authz/require-permission.ts";
 import { answerReview } from "../../access/authz/reviews/answer-review.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
 import { jsonAnswer } from "../../api/read-only-server/api-answer.ts";
-import { reviewAt } from "../../api/read-only-server/review-resources.ts";
+import { reviewAt } from "../../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { readReview } from "../../listeners/request-body.ts";
 import type {

@@ -1,7 +1,7 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
+import { requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import { requirePermission } from "../../access/authz/require-permission.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../../access/policy/require-policy.ts";
 import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";

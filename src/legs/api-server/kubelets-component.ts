@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dial } from "@sluice/client/internal/net/dial";
 import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { EgressProxySettings } from "../../config/sections/egress-proxy.ts";
+import type { EgressProxySettings } from "../../config/sections/kubelet.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
 import { NodeAddresses, NodeAddressRefused, resolveByDns } from "../../net/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "../../net/reserved-endpoints.ts";

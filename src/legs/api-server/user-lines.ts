@@ -1,6 +1,6 @@
 import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import { fixedGroupsOf, withSystemGroup } from "../../access/authn/system-users.ts";
+import { fixedGroupsOf, withSystemGroup } from "../../access/authn/impersonation-modes.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";

@@ -7,7 +7,7 @@ import {
   type HeaderFields,
   type ResponseHead,
 } from "@sluice/protocols/http2";
-import { GRPC_CODE_NAMES } from "../../cri/grpc-code-names.ts";
+import { GRPC_CODE_NAMES } from "../../cri/runtime-error.ts";
 
 export interface GrpcStatus {
   readonly code: number;

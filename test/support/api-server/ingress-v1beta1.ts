@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../../src/api/api-object.ts";
-import { NETWORKING_V1BETA1 } from "../../../src/api/conversion/ingress-v1beta1.ts";
 import type { Ingress, IngressBackend, IngressRule } from "../../../src/api/networking-objects.ts";
+import { NETWORKING_V1BETA1 } from "../../../src/api/strategy/ingress-v1beta1.ts";
 
 /** An Ingress or IngressClass as clients of networking.k8s.io/v1beta1 see it. */
 export function asV1beta1(object: ApiObject): ApiObject {

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../../src/api/api-object.ts";
+import { type PreparedWrite, withServerFields } from "../../../src/api/strategy/read-object.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";
-import { type PreparedWrite, withServerFields } from "../../../src/api/strategy/write-object.ts";
 import type { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { hasStatus, keepingSpec, statusUpdateErrors } from "./status-strategies.ts";
 

@@ -3,10 +3,10 @@ import type { FieldError } from "../../../src/api/field-errors.ts";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
 import type { Namespace, Node, Pod } from "../../../src/api/objects.ts";
 import type { Service } from "../../../src/api/service-objects.ts";
-import { ingressStatusErrors } from "../../../src/api/validation/validate-ingress-status.ts";
-import { validateMetadataUpdate } from "../../../src/api/validation/validate-metadata-update.ts";
-import { validateNamespace, validateNode } from "../../../src/api/validation/validate-node.ts";
-import { podStatusErrors } from "../../../src/api/validation/validate-pod.ts";
+import { ingressStatusErrors } from "../../../src/api/strategy/ingress-strategy.ts";
+import { podStatusErrors } from "../../../src/api/strategy/pod-strategy.ts";
+import { validateNamespace, validateNode } from "../../../src/api/strategy/strategies.ts";
+import { validateMetadataUpdate } from "../../../src/api/validation/validate-metadata.ts";
 import { validateService } from "../../../src/api/validation/validate-service.ts";
 
 /** The kinds with a `/status`, and what is validated at a write to it. */

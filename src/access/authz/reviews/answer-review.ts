@@ -1,7 +1,7 @@
 import { badRequest, forbidden } from "@sluice/client/internal/api/status";
 import { isRecord } from "@sluice/client/internal/api/status-body";
 import { invalidObject, invalidValue, required } from "../../../api/field-errors.ts";
-import type { ReviewResource } from "../../../api/read-only-server/review-resources.ts";
+import type { ReviewResource } from "../../../api/read-only-server/resources.ts";
 import type { UserInfo } from "../../user-info.ts";
 import type { Attributes, Authorizer } from "../authorizer.ts";
 

@@ -5,12 +5,10 @@ import {
   type Authorizer,
   alwaysAllow,
   type Decision,
-} from "../../../../src/access/authz/authorizer.ts";
-import { requestAttributes } from "../../../../src/access/authz/request-attributes.ts";
-import {
   requireCreatePermission,
   requirePermission,
-} from "../../../../src/access/authz/require-permission.ts";
+} from "../../../../src/access/authz/authorizer.ts";
+import { requestAttributes } from "../../../../src/access/authz/request-attributes.ts";
 
 const user = { name: "u", uid: "1", groups: [], extra: {} };
 const exec: Attributes = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "../../../../src/api/api-object.ts";
 import { fieldErrorText } from "../../../../src/api/field-errors.ts";
+import { prepareUpdate } from "../../../../src/api/strategy/read-object.ts";
 import { strategies, strategyOf } from "../../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
 import { prepareStatusUpdate } from "../../../support/api-server/prepare-write.ts";
 

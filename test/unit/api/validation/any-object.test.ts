@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeObject } from "../../../../src/api/strategy/decode-object.ts";
-import { readObject } from "../../../../src/api/strategy/read-object.ts";
+import { prepareUpdate, readObject } from "../../../../src/api/strategy/read-object.ts";
 import { strategies } from "../../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
 import type { Shape } from "../../../../src/api/validation/shape.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
 import { asV1beta1 } from "../../../support/api-server/ingress-v1beta1.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { StatusError } from "../../../../../packages/client/src/api/status.ts";
 import type { Attributes, Authorizer } from "../../../../../src/access/authz/authorizer.ts";
 import { answerReview } from "../../../../../src/access/authz/reviews/answer-review.ts";
-import { reviewAt } from "../../../../../src/api/read-only-server/review-resources.ts";
+import { reviewAt } from "../../../../../src/api/read-only-server/resources.ts";
 
 const alice = { name: "alice", uid: "u1", groups: ["dev"], extra: { scope: ["x"] } };
 

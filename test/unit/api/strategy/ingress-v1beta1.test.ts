@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ingressV1beta1 } from "../../../../src/api/conversion/ingress-v1beta1.ts";
+import { ingressV1beta1 } from "../../../../src/api/strategy/ingress-v1beta1.ts";
 import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { asV1beta1 } from "../../../support/api-server/ingress-v1beta1.ts";
 

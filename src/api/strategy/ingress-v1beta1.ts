@@ -1,13 +1,12 @@
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, Extensible } from "../api-object.ts";
 import {
   type Ingress,
   type IngressBackend,
   type IngressRule,
   NETWORKING_API_VERSION,
 } from "../networking-objects.ts";
-import type { Extensible } from "../object-meta.ts";
 import { ingressClassShape, ingressV1beta1Shape } from "../validation/networking-shapes.ts";
-import type { VersionConversion } from "./version-conversion.ts";
+import type { VersionConversion } from "./strategy.ts";
 
 export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fieldErrorText } from "../../../../src/api/field-errors.ts";
 import type { Pod, PodSpec } from "../../../../src/api/objects.ts";
+import { prepareUpdate } from "../../../../src/api/strategy/read-object.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
-import { prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
 import { prepareStatusUpdate } from "../../../support/api-server/prepare-write.ts";
 import { bothGates, defaultedPod, main, noGates, podStrategy, podWith } from "../example-pod.ts";
 

@@ -1,7 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { CertificateAuthority } from "../../../../src/access/authn/certificate-authority.ts";
-import { ClientCertificates } from "../../../../src/access/authn/client-certificates.ts";
+import {
+  CertificateAuthority,
+  ClientCertificates,
+} from "../../../../src/access/authn/certificate-authority.ts";
 import { issueCertificate } from "../../../support/test-certificates.ts";
 
 describe("a client certificate of system:masters", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DeliveryThrottle } from "../../../../src/access/audit/delivery-throttle.ts";
+import { DeliveryThrottle } from "../../../../src/access/audit/event-queue.ts";
 
 it("lets a burst through at once and then one per interval, and the burst again after a silence", () => {
   let nowMs = 0;

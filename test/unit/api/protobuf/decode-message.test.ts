@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ProtobufError } from "../../../../src/api/protobuf/decode-message.ts";
-import { decodeReview } from "../../../../src/api/protobuf/decode-review.ts";
+import { decodeReview, ProtobufError } from "../../../../src/api/protobuf/decode-message.ts";
 
 const field = (number: number, value: string | Buffer): Buffer => {
   const bytes = Buffer.from(value);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { loggedReviews } from "../../../src/access/review-log.ts";
+import { loggedReviews } from "../../../src/access/webhook-client.ts";
 
 /** The messages of reviews with these answers, one after the other; an Error: there was none. Failures are reported as their callers do. */
 async function linesOf(...answers: (number | Error)[]): Promise<string[]> {
