@@ -17,9 +17,12 @@ const STDIN_MESSAGE = (() => {
   applyMask(payload, MASK_KEY, 0);
   return frame.subarray(0, headerBytes + 1 + CHUNK_BYTES);
 })();
+/** Masked with zeros. */
+const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 const SPDY_CHUNK = Buffer.alloc(CHUNK_BYTES, "z");
 
 process.on("message", async ({ via, test, port, isTls, sessions, bytes }) => {
+  if (via === "held") return hold({ port, isTls }, sessions);
   const run = via === "ws" ? webSocketSession : spdySession;
   const startedAt = process.hrtime.bigint();
   await Promise.all(Array.from({ length: sessions }, () => run({ port, isTls }, test, bytes / sessions)));
@@ -52,14 +55,16 @@ function upgrade({ port, isTls }, lines) {
   });
 }
 
+const requestOf = (test, bytes) => [
+  `GET ${pathOf(test, bytes)} HTTP/1.1`,
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}`,
+  "Sec-WebSocket-Protocol: v5.channel.k8s.io",
+];
+
 async function webSocketSession(server, test, bytes) {
-  const { socket, rest } = await upgrade(server, [
-    `GET ${pathOf(test, bytes)} HTTP/1.1`,
-    "Upgrade: websocket",
-    "Sec-WebSocket-Version: 13",
-    `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}`,
-    "Sec-WebSocket-Protocol: v5.channel.k8s.io",
-  ]);
+  const { socket, rest } = await upgrade(server, requestOf(test, bytes));
   let counted = 0;
   let channel = 0;
   let said = "";
@@ -86,6 +91,41 @@ async function webSocketSession(server, test, bytes) {
   }
   await closed;
   check(test, bytes, counted, said, status);
+}
+
+/** Opens echo sessions, says so, and says later when the first and the last were told that they end. */
+async function hold(server, sessions) {
+  const ends = [];
+  let told = 0;
+  let left = sessions;
+  const open = async () => {
+    while (left-- > 0) {
+      const { socket } = await upgrade(server, requestOf("upload"));
+      const ended = new Promise((resolve) => {
+        const decoder = new WebSocketFrameDecoder("client", {
+          onMessage: (part) => {
+            if (!Buffer.from(part).includes("shutting down")) return;
+            told += 1;
+            resolve(Date.now());
+          },
+          onPing: () => void socket.write(PONG),
+          onPong: () => {},
+          onClose: () => socket.end(),
+        });
+        socket.on("data", (chunk) => decoder.push(chunk));
+        socket.once("close", () => resolve(Date.now()));
+      });
+      ends.push(ended);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, open));
+  process.send({ held: ends.length });
+  const times = await Promise.all(ends);
+  const [firstAt, lastAt] = times.reduce(
+    ([first, last], at) => [Math.min(first, at), Math.max(last, at)],
+    [Number.POSITIVE_INFINITY, 0],
+  );
+  process.send({ firstAt, lastAt, told });
 }
 
 async function spdySession(server, test, bytes) {

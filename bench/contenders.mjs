@@ -72,7 +72,7 @@ const collectorUrl = async () => {
 
 const sluice =
   (flags, { build = () => undefined, samplePercent, maxOutputBytes } = {}) =>
-  async ({ node, folder, upstreamPort, webSocketPort, tls }) => {
+  async ({ node, folder, upstreamPort, webSocketPort, tls, gracePeriod }) => {
     const [port, adminPort] = await freePorts(2);
     const tracing = samplePercent && { endpoint: await collectorUrl(), samplePercent };
     const folderOfRecordings = path.join(folder, "recordings");
@@ -81,7 +81,7 @@ const sluice =
       maxOutputBytes,
       rules: [{ name: "all" }],
     };
-    const legs = { upstreamPort, webSocketPort, port, adminPort, tls };
+    const legs = { upstreamPort, webSocketPort, port, adminPort, tls, gracePeriod };
     const file = writeGatewayFiles(folder, { ...legs, tracing, recording });
     const child = startProgram(node, [
       ...(build()?.nodeFlags ?? NODE_FLAGS),
@@ -92,7 +92,7 @@ const sluice =
       ...flags,
     ]);
     await accepting(port, child);
-    return { child, port, path: "/api/v1/namespaces/default/pods/pod", folderOfRecordings };
+    return { child, port, adminPort, path: "/api/v1/namespaces/default/pods/pod", folderOfRecordings };
   };
 
 const haproxy = async ({ folder, upstreamPort, tls }) => {

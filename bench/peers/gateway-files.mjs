@@ -4,10 +4,11 @@ import path from "node:path";
 
 /**
  * Writes it into `folder` and returns its path. With `tls`, both legs are encrypted. With `webSocketPort`, the node is there and takes
- * nothing but WebSocket. `tracing` and `recording` are those sections of the configuration.
+ * nothing but WebSocket. `tracing` and `recording` are those sections of the configuration;
+ * `gracePeriod` is that of sessions after SIGTERM.
  */
 export function writeGatewayFiles(folder, options) {
-  const { upstreamPort, webSocketPort, port, adminPort, tls, tracing, recording } = options;
+  const { upstreamPort, webSocketPort, port, adminPort, tls, tracing, recording, gracePeriod } = options;
   const file = (name) => path.join(folder, name);
   writeFileSync(file("tokens.csv"), "bench-token,bench,1\n");
   writeFileSync(
@@ -42,7 +43,7 @@ kubelet: { ${nodeLeg}, allowedAddresses: [127.0.0.0/8], streaming: { mode: ${web
 # One load client is all clients here.
 limits: { maxConcurrentSessions: 20000, maxConnectionsPerAddress: 30000 }
 logging: { level: error }
-${tracing ? `tracing: ${JSON.stringify(tracing)}\n` : ""}${recording ? `recording: ${JSON.stringify(recording)}\n` : ""}`,
+${tracing ? `tracing: ${JSON.stringify(tracing)}\n` : ""}${recording ? `recording: ${JSON.stringify(recording)}\n` : ""}${gracePeriod ? `timeouts: { shutdownGracePeriod: ${gracePeriod} }\n` : ""}`,
   );
   return file("gateway.yaml");
 }

@@ -1,0 +1,114 @@
+// How soon clients hear that a gateway ends, from its SIGTERM without a grace period: the first, the last, and its exit; and how long
+// it makes an admin's request wait meanwhile. Needs no Go.
+//   node bench/ends.mjs [--sessions 1000,3000,10000] [--plain] [--rounds 3] [--against ../before/dist/src/main.js]
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { competeWith, contenders } from "./contenders.mjs";
+import { cpuSeconds } from "./processes.mjs";
+import { sessionsWithin } from "./workloads.mjs";
+
+const { values } = parseArgs({
+  options: {
+    sessions: { type: "string", default: "1000,3000,10000" },
+    plain: { type: "boolean", default: false },
+    rounds: { type: "string", default: "1" },
+    against: { type: "string" },
+    "against-flags": { type: "string" },
+  },
+});
+const SAMPLE_MS = 10;
+const folder = mkdtempSync(path.join(tmpdir(), "sluice-ends-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const forked = (file, args = []) =>
+  fork(fileURLToPath(new URL(file, import.meta.url)), args, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+const tls = await createSelfSignedCertificate(["127.0.0.1"], "sluice-ends");
+tls.certFile = path.join(folder, "cert.pem");
+tls.keyFile = path.join(folder, "key.pem");
+writeFileSync(tls.certFile, tls.certPem);
+writeFileSync(tls.keyFile, tls.keyPem);
+const isTls = !values.plain;
+const upstream = forked("peers/upstream.mjs", isTls ? ["-tls", `${tls.certFile},${tls.keyFile}`] : []);
+const [upstreamPort] = await once(upstream, "message");
+if (values.against !== undefined) competeWith(values.against, values["against-flags"]);
+const builds = values.against === undefined ? ["sluice"] : ["sluice-other", "sluice"];
+
+for (const wanted of values.sessions.split(",").map(Number)) {
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const name of builds) await measure(name, sessionsWithin(wanted));
+  }
+}
+upstream.kill();
+
+async function measure(name, sessions) {
+  const own = mkdtempSync(path.join(folder, "gateway-"));
+  const options = { node: process.execPath, folder: own, upstreamPort, tls: isTls ? tls : undefined };
+  const { child, port, adminPort } = await contenders[name].start({ ...options, gracePeriod: "0s" });
+  const client = forked("client.mjs");
+  client.send({ via: "held", port, isTls, sessions });
+  await once(client, "message");
+  // What the set-ups left over is done by then.
+  await delay(1_000);
+  const before = usageOf(child.pid);
+  const isOver = Promise.all([once(client, "message"), once(child, "exit")]);
+  const startedAt = Date.now();
+  child.kill("SIGTERM");
+  const [during, adminMs, [[{ firstAt, lastAt, told }]]] = await Promise.all([
+    usageUntilExit(child),
+    adminUntilExit(child, adminPort),
+    isOver,
+  ]);
+  client.disconnect();
+  console.log(
+    `${isTls ? "TLS" : "plain"}, ${name}, ${sessions} sessions: first end after ${firstAt - startedAt} ms, ` +
+      `last after ${lastAt - startedAt}, exit after ${during.ms}; ${told} read why; CPU ${(during.cpu - before.cpu).toFixed(2)} s; ` +
+      `${before.mib} MiB, then ${during.mib} at most; an admin's request took ${adminMs} ms at most`,
+  );
+}
+
+function usageOf(pid) {
+  return {
+    cpu: cpuSeconds(pid),
+    mib: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024),
+  };
+}
+
+/** Milliseconds until its exit; its CPU shortly before that, and the most memory that it had. */
+async function usageUntilExit(child) {
+  const startedAt = Date.now();
+  let last = { cpu: 0, mib: 0 };
+  while (child.exitCode === null && child.signalCode === null) {
+    try {
+      const { cpu, mib } = usageOf(child.pid);
+      last = { cpu, mib: Math.max(mib || 0, last.mib) };
+    } catch {
+      // It ended between the two looks.
+    }
+    await delay(SAMPLE_MS);
+  }
+  return { ...last, ms: Date.now() - startedAt };
+}
+
+/** The longest that the admin listener took to answer before it stopped accepting. */
+async function adminUntilExit(child, port) {
+  let longest = 0;
+  while (child.exitCode === null && child.signalCode === null) {
+    const startedAt = performance.now();
+    try {
+      await (await fetch(`http://127.0.0.1:${port}/livez`)).text();
+    } catch {
+      break;
+    }
+    longest = Math.max(longest, performance.now() - startedAt);
+    await delay(SAMPLE_MS);
+  }
+  return Math.round(longest);
+}
