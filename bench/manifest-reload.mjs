@@ -65,8 +65,9 @@ const another = () => readings.pop();
 /** A reload as a gateway does it: what a memory has is not read again. */
 const memory = new ManifestMemory();
 async function reload(now) {
-  const changed = memory.changedOf(now);
-  memory.keep(now, await inSlices(readingFiles(changed, { gates, known: memory.knownOf(changed) })));
+  const comparison = await inSlices(memory.comparing(now));
+  const { changed, known } = comparison;
+  await inSlices(memory.keeping(comparison, await inSlices(readingFiles(changed, { gates, known }))));
 }
 await reload(files);
 let edits = 0;

@@ -6,11 +6,22 @@ import { DEFAULT_NAMESPACE } from "../api/strategy/read-object.ts";
 
 const READY_POD_CONDITIONS = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
 
+/** By the object as it was read: a store compares the same result in no time. */
+const completed = new WeakMap<KubernetesObject, KubernetesObject>();
+
 /**
  * Adds the fields that a running cluster would add. A pod without a status counts as running: no
  * kubelet reports it, and kubectl forwards ports only to running pods.
  */
 export function withDefaults(object: KubernetesObject): KubernetesObject {
+  const before = completed.get(object);
+  if (before !== undefined) return before;
+  const now = completedOf(object);
+  completed.set(object, now);
+  return now;
+}
+
+function completedOf(object: KubernetesObject): KubernetesObject {
   const metadata = { ...object.metadata, uid: object.metadata.uid ?? stableUid(object) };
   switch (object.kind) {
     case "Pod":

@@ -4,6 +4,7 @@ import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
 import { inSlices } from "../lifecycle/slices.ts";
 import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
+import { ManifestMemory } from "./manifest-memory.ts";
 import {
   type FileReading,
   joiningFiles,
@@ -12,46 +13,6 @@ import {
   readingFiles,
 } from "./manifests.ts";
 import { readInThread } from "./read-in-thread.ts";
-
-interface KeptFile {
-  readonly text: string;
-  readonly reading: FileReading;
-}
-
-/**
- * What the last reading made of each file, so that a reload decodes only objects that changed. Costs the
- * memory of the files' texts.
- */
-export class ManifestMemory {
-  #files: ReadonlyMap<string, KeptFile> = new Map();
-
-  /** The files whose text is not the one that was read last. */
-  changedOf(files: readonly ManifestFile[]): readonly ManifestFile[] {
-    return files.filter(({ name, text }) => this.#files.get(name)?.text !== text);
-  }
-
-  /** The items of the given files as they were read last, by digest. */
-  knownOf(files: readonly ManifestFile[]): ReadonlyMap<string, ReadItem> {
-    const known = new Map<string, ReadItem>();
-    for (const { name } of files) {
-      for (const { digest, object, warnings } of this.#files.get(name)?.reading.found ?? [])
-        known.set(digest, { object, warnings });
-    }
-    return known;
-  }
-
-  /** Keeps the readings of changed files, and forgets files that are gone. Returns all, in the files' order. */
-  keep(files: readonly ManifestFile[], changed: readonly FileReading[]): FileReading[] {
-    const readings = new Map(changed.map((reading) => [reading.name, reading]));
-    const kept = files.map(({ name, text }): [string, KeptFile] => {
-      const reading = readings.get(name) ?? this.#files.get(name)?.reading;
-      if (reading === undefined) throw new Error(`${name} has not been read`);
-      return [name, { text, reading }];
-    });
-    this.#files = new Map(kept);
-    return kept.map(([, { reading }]) => reading);
-  }
-}
 
 /** Long enough for an editor or a folder copy to finish, too short to notice. */
 const DEFAULT_RELOAD_DELAY_MS = 200;
@@ -192,8 +153,14 @@ export class ManifestSource {
   /** Returns the number of changes. */
   async #load(files: readonly ManifestFile[], read: ReadFiles): Promise<number> {
     const { store, lastGood, now = () => new Date() } = this.#options;
-    const changed = this.#memory.changedOf(files);
-    const readings = this.#memory.keep(files, await read(changed, this.#memory.knownOf(changed)));
+    let comparison = await inSlices(this.#memory.comparing(files));
+    let changed = await read(comparison.changed, comparison.known);
+    const again = this.#memory.whole(comparison, changed);
+    if (again !== undefined) {
+      comparison = again;
+      changed = await read(again.changed, again.known);
+    }
+    const readings = await inSlices(this.#memory.keeping(comparison, changed));
     const objects = await inSlices(joiningFiles(readings, (line) => this.#logPassedOver(line)));
     lastGood?.keep(files);
     return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));

@@ -48,12 +48,18 @@ export interface FoundItem extends ReadItem {
   readonly digest: string;
 }
 
+/** An object of a kind that is not used. */
+export interface ForeignItem {
+  readonly line: number;
+  readonly kind: string;
+}
+
 /** What one file holds. */
 export interface FileReading {
   readonly name: string;
   readonly found: readonly FoundItem[];
   readonly problems: readonly ConfigurationProblem[];
-  readonly passedOver: readonly string[];
+  readonly foreign: readonly ForeignItem[];
 }
 
 /**
@@ -76,7 +82,7 @@ function* readingManifests(
 ): Generator<void, Manifests> {
   const unjudged = new UnjudgedFields();
   const readings = yield* readingFiles(files, { gates, fieldValidation, old, unjudged });
-  return { ...wholeOf(readings), unjudged: unjudged.lines };
+  return { ...(yield* joiningReadings(readings)), unjudged: unjudged.lines };
 }
 
 /** Reads each file by itself, in steps between other work. Objects whose digest is `known` are not decoded. */
@@ -90,17 +96,30 @@ export function* readingFiles(
 }
 
 /** Throws ConfigurationError with the problems of all files. */
-function wholeOf(readings: readonly FileReading[]): Omit<Manifests, "unjudged"> {
+function* joiningReadings(readings: readonly FileReading[]): Generator<void, Omit<Manifests, "unjudged">> {
   const problems = readings.flatMap((reading) => reading.problems);
-  problems.push(...duplicateProblems(readings));
+  const firstOf = new Map<string, string>();
+  const objects: ApiObject[] = [];
+  const warnings: string[] = [];
+  for (const { name, found } of readings) {
+    for (const { object, line, warnings: own } of found) {
+      const key = keyOf(object);
+      const first = firstOf.get(key);
+      if (first === undefined) firstOf.set(key, `${name}:${line}`);
+      else problems.push(duplicateProblem(object, first, { name, line }));
+      objects.push(object);
+      for (const warning of own) warnings.push(`${name}:${line}: ${warning}`);
+      yield;
+    }
+  }
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return {
-    objects: readings.flatMap(({ found }) => found.map(({ object }) => object)),
-    warnings: readings.flatMap(({ name, found }) =>
-      found.flatMap(({ line, warnings }) => warnings.map((warning) => `${name}:${line}: ${warning}`)),
-    ),
-    passedOver: readings.flatMap(({ passedOver }) => passedOver),
-  };
+  return { objects, warnings, passedOver: passedOverLines(readings) };
+}
+
+function passedOverLines(readings: readonly FileReading[]): string[] {
+  const passedOver = new PassedOver();
+  for (const { name, foreign } of readings) for (const { kind } of foreign) passedOver.add(name, kind);
+  return passedOver.lines;
 }
 
 /**
@@ -129,7 +148,7 @@ export function* joiningFiles(
   readings: readonly FileReading[],
   onPassedOver: OnPassedOver,
 ): Generator<void, KubernetesObject[]> {
-  const { objects: read, passedOver } = wholeOf(readings);
+  const { objects: read, passedOver } = yield* joiningReadings(readings);
   for (const line of passedOver) onPassedOver(line);
   const given = read.filter(isClusterObject);
   const objects: KubernetesObject[] = [];
@@ -154,14 +173,14 @@ interface ReadContext {
 function* readingFile({ name, text }: ManifestFile, context: ReadContext): Generator<void, FileReading> {
   const found: FoundItem[] = [];
   const problems: ConfigurationProblem[] = [];
-  const passedOver = new PassedOver();
+  const foreign: ForeignItem[] = [];
   try {
     const documents = yield* readYamlDocuments(text, name, { isManifest: true });
     for (const document of documents) {
       for (const { value, path } of itemsOf(document.value)) {
         yield;
-        const foreign = foreignKindOf(value);
-        if (foreign !== undefined) passedOver.add(name, foreign);
+        const kind = foreignKindOf(value);
+        if (kind !== undefined) foreign.push({ line: document.lineOf(path), kind });
         else
           readItem(value, context, (field) => document.lineOf([...path, ...field]), {
             found,
@@ -174,7 +193,7 @@ function* readingFile({ name, text }: ManifestFile, context: ReadContext): Gener
     if (!(error instanceof ConfigurationError)) throw error;
     problems.push(...error.problems);
   }
-  return { name, found, problems, passedOver: passedOver.lines };
+  return { name, found, problems, foreign };
 }
 
 function readItem(
@@ -239,20 +258,12 @@ function itemsOf(value: unknown): { value: unknown; path: FieldPath }[] {
   return [{ value, path: [] }];
 }
 
-function duplicateProblems(readings: readonly FileReading[]): ConfigurationProblem[] {
-  const firstOf = new Map<string, string>();
-  return readings.flatMap(({ name: source, found }) =>
-    found.flatMap(({ object, line }) => {
-      const first = firstOf.get(keyOf(object));
-      if (first === undefined) {
-        firstOf.set(keyOf(object), `${source}:${line}`);
-        return [];
-      }
-      const { kind, metadata } = object;
-      const name =
-        metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-      const message = `${kind} "${name}" already exists: it stands at ${first} too`;
-      return [{ source, line, column: 0, path: "", message }];
-    }),
-  );
+function duplicateProblem(
+  { kind, metadata }: ApiObject,
+  first: string,
+  { name: source, line }: { readonly name: string; readonly line: number },
+): ConfigurationProblem {
+  const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+  const message = `${kind} "${name}" already exists: it stands at ${first} too`;
+  return { source, line, column: 0, path: "", message };
 }

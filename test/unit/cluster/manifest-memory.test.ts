@@ -1,6 +1,7 @@
+import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
-import { ManifestMemory } from "../../../src/cluster/manifest-source.ts";
+import { type Comparison, ManifestMemory } from "../../../src/cluster/manifest-memory.ts";
 import {
   joiningFiles,
   type ManifestFile,
@@ -26,9 +27,11 @@ const decoded = vi.spyOn(strategy as { withDefaults(object: unknown): unknown },
 afterEach(() => decoded.mockClear());
 
 function reload(memory: ManifestMemory, files: readonly ManifestFile[]) {
-  const changed = memory.changedOf(files);
-  const known = memory.knownOf(changed);
-  return memory.keep(files, atOnce(readingFiles(changed, { gates, known })));
+  const read = ({ changed, known }: Comparison) => atOnce(readingFiles(changed, { gates, known }));
+  const first = atOnce(memory.comparing(files));
+  const readings = read(first);
+  const again = memory.whole(first, readings);
+  return atOnce(memory.keeping(again ?? first, again === undefined ? readings : read(again)));
 }
 
 const objectsOf = (readings: ReturnType<typeof reload>) => atOnce(joiningFiles(readings, () => {}));
@@ -97,4 +100,90 @@ it("infinities, nulls and numbers that YAML tells apart are told apart", () => {
     const again = reload(new ManifestMemory(), of(port));
     expect(reload(memory, of(port)), port).toEqual(again);
   }
+});
+
+it("a reload parses the documents that changed, and no other", () => {
+  const memory = new ManifestMemory();
+  reload(memory, [file("a", service("one"), service("two"), service("three"))]);
+  const now = [file("a", service("one"), service("two", 81), service("three"))];
+  const { changed } = atOnce(memory.comparing(now));
+  expect(changed).toEqual([{ name: "a.yaml", text: `---\n${service("two", 81)}` }]);
+});
+
+it("a directive holds for all of its file", () => {
+  const memory = new ManifestMemory();
+  const of = (port: number) => [file("a", `%YAML 1.2\n`, service("one"), service("two", port))];
+  reload(memory, of(80));
+  expect(atOnce(memory.comparing(of(81))).changed).toEqual(of(81));
+});
+
+it("what is wrong with an edit is told with the line of the whole file, and mended without decoding the rest", () => {
+  const memory = new ManifestMemory();
+  const of = (third: string) => [file("a", service("one"), service("two"), third)];
+  reload(memory, of(service("three")));
+  const wrong = service("three").replace("port: 80", 'port: "80');
+  const problems = reload(new ManifestMemory(), of(wrong))[0]?.problems;
+  expect(problems).toMatchObject([{ line: 15 }]);
+  decoded.mockClear();
+  expect(reload(memory, of(wrong))[0]?.problems).toEqual(problems);
+  expect(reload(memory, of(service("four")))).toEqual(reload(new ManifestMemory(), of(service("four"))));
+});
+
+/** Values that hold what looks like the start of a document, at every place where YAML may take it for one. */
+const VALUE = fc.constantFrom(
+  "plain",
+  "|\n      text\n      ---\n      more",
+  "|\n      text\n---\n      more",
+  '"two\n      --- lines"',
+  '"two\n--- lines"',
+  "'one\n\n---'",
+  "one # --- no comment",
+  "[\n---\n]",
+  "---",
+  ">-\n      folded\n...",
+);
+const DOCUMENT = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(fc.integer({ min: 1, max: 6 }), VALUE)
+      .map(([index, value]) => annotated(`s${index}`, value)),
+  },
+  fc.constantFrom(
+    "# only a comment\n",
+    "",
+    "...\n",
+    "apiVersion: other.dev/v1\nkind: Thing\nmetadata: { name: a }\n",
+    "apiVersion: v1\nkind: List\nitems:\n- { apiVersion: v1, kind: Service, metadata: { name: l1 }, spec: { ports: [{ port: 1 }] } }\n- { apiVersion: v1, kind: Service, metadata: { name: l2 }, spec: { ports: [{ port: 1 }] } }\n",
+    '{"apiVersion":"v1","kind":"Service","metadata":{"name":"j"},"spec":{"ports":[{"port":1}]}}',
+  ),
+);
+const SEPARATOR = fc.constantFrom(
+  "---\n",
+  "--- # again\n",
+  "---\t\n",
+  "---\r\n",
+  "...\n---\n",
+  "\n---\n",
+  "--- ",
+);
+const TEXT = fc.array(fc.tuple(DOCUMENT, SEPARATOR), { minLength: 1, maxLength: 6 });
+const annotated = (name: string, value: string) =>
+  `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\n  annotations:\n    a: ${value}\nspec: { ports: [{ port: 80 }] }\n`;
+const textOf = (pieces: readonly (readonly [string, string])[]) =>
+  pieces.map(([document, separator], index) => (index === 0 ? document : separator + document)).join("");
+
+it("after any edit, a file is read to what it is read to for the first time", () => {
+  fc.assert(
+    fc.property(fc.array(TEXT, { minLength: 2, maxLength: 2 }), fc.nat(), (texts, at) => {
+      const [one = [], other = []] = texts;
+      const memory = new ManifestMemory();
+      const edited = one.with(at % one.length, other[0] ?? ["", "---\n"]);
+      for (const pieces of [one, edited, [...edited, ...other], one.toReversed()]) {
+        const now = [{ name: "a.yaml", text: textOf(pieces) }];
+        expect(reload(memory, now)).toEqual(reload(new ManifestMemory(), now));
+      }
+    }),
+    { numRuns: 100 },
+  );
 });
