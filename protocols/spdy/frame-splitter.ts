@@ -40,6 +40,10 @@ export class FrameSplitter {
   #held: Uint8Array = NOTHING;
   #heldBytes = 0;
   #isStopped = false;
+  /** The chunk of this `push`, what of it is not forwarded yet, and the frame that is being read. */
+  #chunk: Uint8Array = NOTHING;
+  #passStart = 0;
+  #frameStart = 0;
 
   constructor(handler: FrameSplitterHandler, maxControlFrameBytes: number) {
     this.#handler = handler;
@@ -51,6 +55,13 @@ export class FrameSplitter {
     this.#isStopped = true;
   }
 
+  /** Within an event: forwards the bytes before its frame now. */
+  passBeforeFrame(): void {
+    const [start, end] = [this.#passStart, this.#frameStart];
+    this.#passStart = end;
+    if (end > start) this.#handler.onBytes(this.#chunk.subarray(start, end));
+  }
+
   /**
    * May overwrite headers inside the chunk. Throws ProtocolError if a control frame is too long to
    * buffer.
@@ -59,27 +70,29 @@ export class FrameSplitter {
     if (this.#isStopped) return;
     const first = this.#heldBytes === 0 ? 0 : this.#completeHeld(chunk);
     if (this.#heldBytes > 0) return;
-    let start = this.#passRestOfData(chunk, first);
-    if (this.#isStopped) return;
-    let offset = start;
-    while (offset < chunk.length) {
-      const end = this.#endOfFrame(chunk, offset);
-      if (end === undefined) break;
-      if (this.#isStopped) {
-        if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
-        return;
+    const start = this.#passRestOfData(chunk, first);
+    if (!this.#isStopped) this.#passFrames(chunk, start);
+    this.#chunk = NOTHING;
+    this.#passStart = this.#frameStart = 0;
+  }
+
+  #passFrames(chunk: Uint8Array, start: number): void {
+    this.#chunk = chunk;
+    this.#passStart = this.#frameStart = start;
+    while (this.#frameStart < chunk.length) {
+      const end = this.#endOfFrame(chunk, this.#frameStart);
+      if (end === undefined || this.#isStopped) break;
+      if (isPing(chunk, this.#frameStart, end)) {
+        this.passBeforeFrame();
+        this.#handler.onPing(readUint32(chunk, this.#frameStart + FRAME_HEADER_BYTES));
+        this.#passStart = end;
       }
-      if (isPing(chunk, offset, end)) {
-        if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
-        this.#handler.onPing(readUint32(chunk, offset + FRAME_HEADER_BYTES));
-        start = end;
-      }
-      offset = Math.min(end, chunk.length);
+      this.#frameStart = Math.min(end, chunk.length);
     }
-    if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
+    this.passBeforeFrame();
     // Copies explicitly: on a Buffer slice() would be a view, and the caller may overwrite the
     // chunk.
-    if (offset < chunk.length) this.#hold(chunk.subarray(offset));
+    if (!this.#isStopped && this.#frameStart < chunk.length) this.#hold(chunk.subarray(this.#frameStart));
   }
 
   #hold(rest: Uint8Array): void {

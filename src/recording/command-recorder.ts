@@ -77,6 +77,10 @@ export class CommandRecorder implements SessionObserver {
     if (this.#statusBytes <= MAX_STATUS_BYTES) this.#status.push(Buffer.from(part));
   }
 
+  onReport(): Promise<void> | undefined {
+    return this.#recording.written();
+  }
+
   onUndecodable(side: Side, message: string): SessionEnd | undefined {
     return this.#recording.fail(`the recording cannot go on: the ${side} cannot be decoded (${message})`);
   }

@@ -108,6 +108,23 @@ export class SessionRecording {
     return this.failure;
   }
 
+  /**
+   * Settles when all output so far is in the recording's file, or the session was ended because it is
+   * not; undefined if its rule lets it go on.
+   */
+  written(): Promise<void> | undefined {
+    if (!this.isRequired || this.failure !== undefined || this.queue.isWritten) return undefined;
+    const { maxHoldMs } = this.#options.bounds;
+    let timer: NodeJS.Timeout | undefined;
+    const isLate = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        this.fail(`the recording was not written for ${maxHoldMs / 1_000} s`);
+        resolve();
+      }, maxHoldMs);
+    });
+    return Promise.race([this.queue.write(), isLate]).finally(() => clearTimeout(timer));
+  }
+
   noteGap(bytes: number): void {
     this.#lostBytes += bytes;
     this.#options.metrics.gap();

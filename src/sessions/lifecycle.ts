@@ -16,7 +16,7 @@ import { SessionObservers } from "./observers/session-observers.ts";
 import type { InputResult, SessionReport, SessionTimeouts, StreamingSession } from "./session.ts";
 import type { SessionInfo } from "./session-info.ts";
 import type { RunningSession, Sessions } from "./sessions.ts";
-import { whenTaken } from "./when-taken.ts";
+import { whenSettled, whenTaken } from "./when-taken.ts";
 
 /** A limit's warning comes this long before the end, or at half of a shorter limit. */
 const WARN_BEFORE_MS = 60_000;
@@ -165,6 +165,19 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
     );
   }
 
+  /** Calls `pass`, now or once no observer delays the node's report; not if the session ended before. */
+  passReport(pass: () => void): void {
+    const waits = this.observers.report();
+    if (waits === undefined) {
+      pass();
+      return;
+    }
+    const passNow = (): void => {
+      if (!this.isOver) contain("session", pass, this.#failed);
+    };
+    waits.then(passNow, (error: unknown) => settleFault("session", error, this.#failed));
+  }
+
   tick(nowMs: number): void {
     if (this.#session === undefined || this.isOver) return;
     try {
@@ -268,25 +281,7 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
       this.#owner.onReport?.(report);
     };
     if (waits === undefined) finish();
-    else this.#finishAfter(waits, finish);
-  }
-
-  /** The session stays on the clock until then, so that a shutdown waits, too. */
-  #finishAfter(waits: Promise<unknown>, finish: () => void): void {
-    const { clock } = this;
-    const untilMs = clock.now() + MAX_END_WAIT_MS;
-    let isFinished = false;
-    const waiting: Ticking = {
-      tick: (nowMs) => {
-        if (nowMs < untilMs || isFinished) return;
-        isFinished = true;
-        clock.delete(waiting);
-        finish();
-      },
-    };
-    clock.contain(waiting, "session", () => clock.delete(waiting));
-    clock.add(waiting);
-    void waits.then(() => waiting.tick(untilMs));
+    else whenSettled(waits, this.clock, MAX_END_WAIT_MS, finish);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { queuedBytesOf } from "@sluice/client/internal/net/linger";
+import type { SessionClock, Ticking } from "@sluice/client/internal/net/session-clock";
 
 /** Error codes of reads and writes on a connection that the peer has reset. */
 const RESETS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
@@ -38,4 +39,26 @@ export function whenTaken(
   };
   socket.on("end", ended);
   socket.on("close", closed);
+}
+
+/** Calls back once, when `waits` settles or `maxMs` later. It is on the clock, so that a shutdown waits, too. */
+export function whenSettled(
+  waits: Promise<unknown>,
+  clock: SessionClock,
+  maxMs: number,
+  settle: () => void,
+): void {
+  const untilMs = clock.now() + maxMs;
+  let isSettled = false;
+  const waiting: Ticking = {
+    tick: (nowMs) => {
+      if (nowMs < untilMs || isSettled) return;
+      isSettled = true;
+      clock.delete(waiting);
+      settle();
+    },
+  };
+  clock.contain(waiting, "session", () => clock.delete(waiting));
+  clock.add(waiting);
+  void waits.then(() => waiting.tick(untilMs));
 }

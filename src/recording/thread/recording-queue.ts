@@ -44,8 +44,13 @@ export class RecordingQueue {
   readonly #opened: Settle<RecordingQueue>;
   #ended: Settle<FinishedRecording> | undefined;
   #events: QueueEvents | undefined;
+  #written: (() => void)[] = [];
   #queuedBytes = 0;
   #isGone = false;
+  /** Nothing came since the last `write`. */
+  #isAsked = false;
+  /** All that came is in the file, or `onFailed` was called. */
+  isWritten = false;
 
   constructor(handle: number, file: string, shared: SharedQueue, opened: Settle<RecordingQueue>) {
     this.#handle = handle;
@@ -66,6 +71,7 @@ export class RecordingQueue {
     if (this.#isGone || this.#queuedBytes + part.byteLength > maxQueuedBytesPerSession) return false;
     if (!this.#shared.add(this.#handle, kind, timeMs, part)) return false;
     this.#queuedBytes += part.byteLength;
+    this.#isAsked = this.isWritten = false;
     return true;
   }
 
@@ -90,6 +96,17 @@ export class RecordingQueue {
 
   lost(timeMs: number, lost: LostOutput): void {
     this.#post({ kind: "lost", handle: this.#handle, timeMs, ...lost });
+  }
+
+  /** Resolves when all that came is in the file; if `onFailed` was called, at an unknown time. */
+  async write(): Promise<void> {
+    while (!this.#isAsked && !this.#isGone) {
+      this.#isAsked = true;
+      const written = new Promise<void>((resolve) => this.#written.push(resolve));
+      this.#post({ kind: "write", handle: this.#handle });
+      await written;
+    }
+    this.isWritten = !this.#isGone;
   }
 
   /** Resolves when the recording is on the disk. Rejects with RecordingError. */
@@ -127,6 +144,9 @@ export class RecordingQueue {
       case "failed":
         this.#events?.onFailed(message.problem);
         return;
+      case "written":
+        this.#written.shift()?.();
+        return;
       case "chunk":
         this.#events?.onChunk(message.chunk, message.hash);
         return;
@@ -147,6 +167,7 @@ export class RecordingQueue {
     this.#opened.reject(error);
     this.#ended?.reject(error);
     this.#events?.onFailed(THREAD_ENDED);
+    for (const resolve of this.#written.splice(0)) resolve();
   }
 
   #post(message: ToThread): void {

@@ -121,6 +121,10 @@ export class RecordingService {
       case "lost":
         writer?.lost(message.timeMs, message.bytes, message.seconds, message.sha256);
         return;
+      case "write":
+        this.#flush(handle, recording);
+        this.#answer({ kind: "written", handle });
+        return;
       case "discard":
         this.#open.delete(handle);
         this.#discard(file);

@@ -24,6 +24,8 @@ export type ToThread =
   /** Parts of several sessions (slab.ts); the answer is `taken`, with the memory. */
   | { readonly kind: "slab"; readonly buffer: ArrayBuffer; readonly used: number }
   | ({ readonly kind: "lost"; readonly handle: number; readonly timeMs: number } & LostOutput)
+  /** The answer is `written`: what came before is in the file, or `failed` was said. */
+  | { readonly kind: "write"; readonly handle: number }
   /** The answer is `ended`. */
   | ({ readonly kind: "end"; readonly handle: number; readonly timeMs: number } & RecordedEnd)
   /** The session did not start: its file goes. */
@@ -71,6 +73,7 @@ export type FromThread =
     }
   /** The session's file cannot be written: a gap has begun. */
   | { readonly kind: "failed"; readonly handle: number; readonly problem: string }
+  | { readonly kind: "written"; readonly handle: number }
   /** A gap has ended. */
   | { readonly kind: "gap"; readonly handle: number; readonly bytes: number }
   | {

@@ -11,6 +11,7 @@ import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 import type { InputResult, StreamingSession } from "../session.ts";
 import { InputHold } from "./input-hold.ts";
+import { ReportHold } from "./report-hold.ts";
 
 /**
  * How long an ending session waits for the rest of a node's frame. Past it the connection is broken
@@ -30,13 +31,12 @@ export class Relay implements StreamingSession {
   readonly #decoder: PassThroughDecoder | undefined;
   readonly #silence: NodeSilence;
   readonly #hold: InputHold | undefined;
+  readonly #report: ReportHold;
   #downstreamEndedMs: number | undefined;
   #lastNodeBeatMs: number;
   #lastClientBeatMs: number;
   /** An end that waits until the present frame is complete. */
   #pending: { readonly end: SessionEnd; readonly message: string; readonly untilMs: number } | undefined;
-  #isResultWritten = false;
-  #isResultSent = false;
   #hasPassedOutput = false;
   #hasPassedInput = false;
 
@@ -53,6 +53,8 @@ export class Relay implements StreamingSession {
     this.#life = life;
     this.#lastNodeBeatMs = this.#lastClientBeatMs = life.clock.now();
     this.#silence = new NodeSilence(this.#lastNodeBeatMs);
+    this.#report = new ReportHold(life, this.#downstream, ends, () => this.#answerClient());
+    if (this.#report.isEnabled) decoder?.keepReport?.(this.#report);
     const ahead = closesBehindResult ? new ReadAhead(life.info?.user ?? "") : undefined;
     feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.pace("node"), ahead);
     const fromClient = (chunk: Uint8Array): void => this.#toUpstream(chunk);
@@ -104,29 +106,23 @@ export class Relay implements StreamingSession {
     this.#silence.heard();
     if (this.#decoder === undefined) {
       this.#life.downstreamBytes += chunk.byteLength;
-      this.#passDownstream(chunk);
+      this.#report.pass(chunk);
       return;
     }
     this.#hasPassedOutput = false;
+    this.#report.chunkBegins();
     const end = this.#decoder.fromNode(chunk, this.#passDownstream);
     // An answer to the gateway's own heartbeat is not traffic.
     if (this.#hasPassedOutput) this.#life.downstreamBytes += chunk.byteLength;
     this.#hold?.heard(chunk.byteLength);
     if (this.#pending !== undefined) this.#cut(this.#pending.end, this.#pending.message);
     else if (end !== undefined) this.#cut(end);
+    this.#report.chunkEnds();
   }
 
   readonly #passDownstream = (bytes: Uint8Array): void => {
     this.#hasPassedOutput = true;
-    if (!this.#downstream.writable) return;
-    if (this.#isResultWritten || this.#ends?.hasResult !== true) {
-      this.#downstream.write(bytes);
-      return;
-    }
-    this.#isResultWritten = true;
-    this.#downstream.write(bytes, (error) => {
-      this.#isResultSent = !error;
-    });
+    this.#report.pass(bytes);
   };
 
   #toUpstream(chunk: Uint8Array): void {
@@ -162,7 +158,7 @@ export class Relay implements StreamingSession {
 
   /** A client that does not read gets one answer, to its newest PING, once it reads again. */
   #answerClient(): void {
-    if (this.#life.isOver || this.#downstream.writableNeedDrain) return;
+    if (this.#life.isOver || this.#downstream.writableNeedDrain || this.#report.isWaiting) return;
     const answer = this.#decoder?.answerClient?.();
     if (answer !== undefined && this.#downstream.writable) this.#downstream.write(answer);
   }
@@ -181,8 +177,8 @@ export class Relay implements StreamingSession {
         this.#lastNodeBeatMs = nowMs;
       }
     }
-    if (nowMs - this.#lastClientBeatMs < timeouts.unsolicitedPongMs || this.#downstream.writableNeedDrain)
-      return;
+    if (nowMs - this.#lastClientBeatMs < timeouts.unsolicitedPongMs) return;
+    if (this.#downstream.writableNeedDrain || this.#report.isWaiting) return;
     const beat = this.#decoder?.beatClient?.();
     if (beat === undefined) return;
     this.#lastClientBeatMs = nowMs;
@@ -191,7 +187,7 @@ export class Relay implements StreamingSession {
 
   /** The node's FIN ends a streaming session: the client gets all of the output, then a FIN. */
   #upstreamEnded(): void {
-    if (this.#life.isOver || this.#cutPending()) return;
+    if (this.#life.isOver || this.#cutPending() || this.#report.delays(() => this.#upstreamEnded())) return;
     const end = this.#nodeEnd("the node ended the connection");
     if (this.#reportsFailures && this.#ends?.hasStatus === false && this.#decoder?.hasNodeLeft !== true) {
       this.#cutNow(end, "the node ended the session without a status");
@@ -202,7 +198,8 @@ export class Relay implements StreamingSession {
   }
 
   #upstreamBroke(how: string): void {
-    if (this.#life.isOver || this.#cutPending()) return;
+    if (this.#life.isOver || this.#cutPending() || this.#report.delays(() => this.#upstreamBroke(how)))
+      return;
     const end = this.#ends?.nodeEnd(how) ?? endOf("upstream-lost", how);
     this.#cutNow(end, how);
   }
@@ -235,8 +232,9 @@ export class Relay implements StreamingSession {
   #clientBroke(how: string): void {
     if (this.#life.isOver) return;
     this.#hold?.flush();
-    const isAllSent = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
-    const hasAll = this.#isResultSent || isAllSent;
+    const isAllPassed = this.#ends?.hasResult === true && !this.#report.isWaiting;
+    const isAllSent = isAllPassed && queuedBytesOf(this.#downstream) === 0;
+    const hasAll = this.#report.isResultSent || isAllSent;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
     this.#over(end ?? endOf("client-gone", how), hasAll);
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
@@ -264,15 +262,12 @@ export class Relay implements StreamingSession {
   #cutNow(end: SessionEnd, message: string): void {
     if (this.#life.isOver) return;
     const failureFrame = this.#decoder?.failureFrame?.(message, end);
+    const isReportKept = this.#report.isWithheld;
     this.#over(end);
     if (failureFrame !== undefined) {
       if (this.#downstream.writable) this.#downstream.write(failureFrame);
       this.#lingerBoth();
-    } else if (
-      (this.#reportsFailures && this.#ends?.hasStatus) ||
-      this.#ends?.hasResult ||
-      this.#decoder?.hasNodeLeft
-    ) {
+    } else if (!isReportKept && this.#hasReport) {
       // The status is already on its way. Breaking the connection now would discard it.
       this.#lingerBoth();
     } else {
@@ -286,6 +281,11 @@ export class Relay implements StreamingSession {
     return this.#decoder?.failureFrame !== undefined;
   }
 
+  get #hasReport(): boolean {
+    if (this.#reportsFailures && this.#ends?.hasStatus) return true;
+    return this.#ends?.hasResult === true || this.#decoder?.hasNodeLeft === true;
+  }
+
   #lingerBoth(): void {
     finishAndLinger(this.#downstream, this.#life.timeouts, this.#life.clock);
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
@@ -294,6 +294,7 @@ export class Relay implements StreamingSession {
   /** `hasAll`: the client had taken everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
     this.#hold?.drop();
-    this.#life.end(end, hasAll ? undefined : this.#downstream, () => this.#isResultSent);
+    this.#report.drop();
+    this.#life.end(end, hasAll ? undefined : this.#downstream, () => this.#report.isResultSent);
   }
 }

@@ -66,6 +66,7 @@ export class Translator implements StreamingSession {
   readonly #input = new SpdyInput(() => this.#result.isComplete);
   #unrepliedStreams = 0;
   #runningOutputs = 0;
+  #isFinishing = false;
 
   constructor(
     downstream: UpgradedConnection,
@@ -270,7 +271,9 @@ export class Translator implements StreamingSession {
 
   /** All output has been passed on: sends the status, then Close. */
   #finish(): void {
-    if (!this.#life.isOver) this.#conclude(this.#result.conclude());
+    if (this.#life.isOver || this.#isFinishing) return;
+    this.#isFinishing = true;
+    this.#life.passReport(() => this.#conclude(this.#result.conclude()));
   }
 
   #fail(end: SessionEnd): void {

@@ -3,6 +3,21 @@ import type { EndObserver } from "../observers/end-observer.ts";
 
 export type Pass = (bytes: Uint8Array) => void;
 
+/** Where the node's forwarded bytes end. */
+export interface PassedEnd {
+  readonly isInFrame: boolean;
+  readonly isInMessage: boolean;
+}
+
+/** The node's report of a command's end, which a relay may keep from the client for a while. */
+export interface KeptReport {
+  readonly hasBegun: boolean;
+  /** Called before any of the report is passed on, and when all before it was. */
+  begin(passed: PassedEnd): void;
+  /** What the client has, while it has nothing of the report. */
+  readonly kept: PassedEnd | undefined;
+}
+
 /**
  * Decodes a relay's bytes for observers, and keeps no view of them. PINGs and their answers end here,
  * because a byte sent to a node's closed socket discards the output that the node has queued.
@@ -42,6 +57,8 @@ export interface PassThroughDecoder {
    * node reported nothing; undefined if they cannot follow the bytes already passed.
    */
   failureFrame?(message: string, end: SessionEnd): Uint8Array | undefined;
+  /** Tells `report` where the node's report begins. While it is kept, a failure may replace it. */
+  keepReport?(report: KeptReport): void;
   /**
    * Stops passing the node's bytes after its present frame. True: that frame is complete, or the bytes
    * have no frames.

@@ -14,7 +14,7 @@ import {
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, type SessionStream, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
+import type { KeptReport, Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";
 
 const STREAMS: Readonly<Record<string, SessionStream>> = {
@@ -51,6 +51,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   #hasStdinEnded = false;
   #isOpaque = false;
   #refusal: SessionEnd | undefined;
+  #report: KeptReport | undefined;
 
   constructor(
     version: RemoteCommandVersion,
@@ -82,9 +83,15 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
           if (streamId === this.#errorStreamId) this.#isReplied = true;
         },
         onFinish: (streamId) => {
-          if (streamId === this.#errorStreamId) observers.statusEnd();
+          if (streamId !== this.#errorStreamId) return;
+          // Servers of v1 reset it before the command starts.
+          if (version !== "channel.k8s.io") this.#reportBegins();
+          observers.statusEnd();
         },
-        onGoAway: () => ends.nodeLeft(true),
+        onGoAway: () => {
+          this.#reportBegins();
+          ends.nodeLeft(true);
+        },
         onPing: (id) => this.#pings.fromNode(id),
       },
       limits.maxControlFrameBytes,
@@ -119,6 +126,10 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     return this.#refusal;
   }
 
+  keepReport(report: KeptReport): void {
+    this.#report = report;
+  }
+
   /** The client's bytes always end with a whole frame, so the answer can follow at any time. */
   answerClient(): Uint8Array | undefined {
     return this.#isOpaque ? undefined : this.#pings.answerClient();
@@ -147,12 +158,23 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
     const streamId = this.#errorStreamId;
     // Clients drop DATA on a stream without a reply; their own timeout then reports the failure.
-    if (streamId === undefined || !this.#isReplied || this.#isOpaque || this.#ends.hasStatus)
-      return undefined;
+    if (streamId === undefined || !this.#isReplied || this.#isOpaque) return undefined;
+    if (this.#ends.hasStatus && !this.#isReportKept) return undefined;
     const status = specOf(this.#version).hasStatusJson
       ? encodeStatus(statusOf(end, message))
       : new TextEncoder().encode(reasonOf(end, message));
     return dataFrame(streamId, status, true);
+  }
+
+  /** What v1 servers have reset takes no Status. */
+  get #isReportKept(): boolean {
+    return this.#report?.kept !== undefined && this.#version !== "channel.k8s.io";
+  }
+
+  #reportBegins(): void {
+    if (this.#report?.hasBegun !== false) return;
+    this.#splitter.passBeforeFrame();
+    this.#report.begin({ isInFrame: false, isInMessage: false });
   }
 
   get #stdinId(): number | undefined {
@@ -226,6 +248,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   #nodePayload(streamId: number, bytes: Uint8Array, start: number, end: number): void {
     if (this.#clientFrames !== undefined) this.#payloadMoves();
     if (streamId === this.#errorStreamId) {
+      this.#reportBegins();
       this.#observers.status(bytes.subarray(start, end));
     } else if (this.#observers.showsNode) {
       const stream = this.#streams.get(streamId);

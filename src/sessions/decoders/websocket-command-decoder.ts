@@ -57,11 +57,16 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
       spec,
       (channel) => channel === CHANNEL.ERROR || observers.showsNode,
       (channel, part) => {
-        if (channel === CHANNEL.ERROR) observers.status(part);
+        if (channel === CHANNEL.ERROR) this.#status(part);
         else if (channel === CHANNEL.STDOUT) this.refuse(observers.data(STDOUT, "node", part));
         else if (channel === CHANNEL.STDERR) this.refuse(observers.data(STDERR, "node", part));
       },
     );
+  }
+
+  #status(part: Uint8Array): void {
+    this.reportBegins();
+    this.observers.status(part);
   }
 
   /**
@@ -87,7 +92,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   }
 
   protected override failureMessage(given: CommandStatus): Uint8Array | undefined {
-    if (this.#ends.hasStatus) return undefined;
+    if (this.#ends.hasStatus && this.report?.kept === undefined) return undefined;
     const status = statusPayload(this.#version, encodeStatus(given));
     return encodeChannelMessage(specOf(this.#version), CHANNEL.ERROR, status);
   }

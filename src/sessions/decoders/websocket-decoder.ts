@@ -19,7 +19,7 @@ import type { Farewells } from "../observers/end-observer.ts";
 import type { Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
 import type { ChannelReader } from "./channel-reader.ts";
-import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
+import type { KeptReport, Pass, PassedEnd, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 /** Ends a message whose last frame will not come. */
 const LAST_FRAGMENT: Uint8Array = Uint8Array.of(0x80, 0);
@@ -44,10 +44,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #nodePing: Uint8Array | undefined;
   /** Stopping: the node's bytes pass until the end of its present frame. Stopped: none pass. */
   #isStopping = false;
-  #isStopped = false;
-  #isCutInMessage = false;
-  #isCutInFrame = false;
+  #stopped: PassedEnd | undefined;
   #hasSaidMissing = false;
+  #nodeChunk: Uint8Array = NOTHING;
+  protected report: KeptReport | undefined;
   hasNodeLeft = false;
 
   constructor(observers: SessionObservers, ends: Farewells) {
@@ -79,7 +79,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         this.#isPartRefused = false;
         if (this.readsNode) this.node.payload(chunk, start, end);
         else this.skipNode();
-        if (this.#isPartRefused) this.#cutBefore(chunk);
+        if (!this.#isPartRefused) return;
+        this.#isStopping = true;
+        this.#stopped = this.#passBeforeFrame();
       },
       onMessageEnd: () => {},
       onCloseStart: () => this.#beforeClose(),
@@ -96,7 +98,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         if (!this.#isNodeCut) this.#passDown(bytes);
       },
       onBoundary: () => {
-        if (this.#isStopped) return;
+        if (this.#stopped) return;
         const answer = this.#takeAnswer();
         if (answer !== undefined) this.#passDown(answer);
         if (this.#isStopping) this.#stopHere();
@@ -151,8 +153,19 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
 
   fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     this.#passDown = pass;
+    this.#nodeChunk = chunk;
     this.#canReadNode = this.#walk("node", this.#nodeFrames, this.#canReadNode, chunk, pass);
+    this.#nodeChunk = NOTHING;
     return this.#refusal;
+  }
+
+  keepReport(report: KeptReport): void {
+    this.report = report;
+  }
+
+  /** The node's present frame is the first of its report. */
+  protected reportBegins(): void {
+    if (this.report?.hasBegun === false && !this.#isNodeCut) this.report.begin(this.#passBeforeFrame());
   }
 
   answerClient(): Uint8Array | undefined {
@@ -184,44 +197,45 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 
   stop(): boolean {
-    if (!this.#canReadNode || this.#isStopped) return true;
+    if (!this.#canReadNode || this.#stopped || this.report?.kept) return true;
     this.#isStopping = true;
     if (this.#nodeFrames.isBetweenFrames) this.#stopHere();
     else this.#nodeFrames.awaitBoundary();
-    return this.#isStopped;
+    return this.#stopped !== undefined;
   }
 
   failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
-    const isBetweenFrames = this.#isStopped
-      ? !this.#isCutInFrame
-      : this.#canReadNode && this.#nodeFrames.isBetweenFrames;
-    if (this.hasNodeLeft || !isBetweenFrames) return undefined;
-    const isCut = this.#isStopped ? this.#isCutInMessage : this.#nodeFrames.isInMessage;
-    const failure = this.#hasSaidMissing ? undefined : this.failureMessage(statusOf(end, message));
-    return Buffer.concat([isCut ? LAST_FRAGMENT : NOTHING, failure ?? NOTHING, this.closeFor(end)]);
+    const kept = this.report?.kept;
+    const { isInFrame, isInMessage } = kept ?? this.#passedEnd;
+    if ((this.hasNodeLeft && !kept) || isInFrame) return undefined;
+    const failure = this.#hasSaidMissing && !kept ? undefined : this.failureMessage(statusOf(end, message));
+    return Buffer.concat([isInMessage ? LAST_FRAGMENT : NOTHING, failure ?? NOTHING, this.closeFor(end)]);
+  }
+
+  get #passedEnd(): PassedEnd {
+    const isInFrame = !this.#canReadNode || !this.#nodeFrames.isBetweenFrames;
+    return this.#stopped ?? { isInFrame, isInMessage: this.#nodeFrames.isInMessage };
   }
 
   /** The client gets none of what the node sends from here on, so nothing of it counts. */
   get #isNodeCut(): boolean {
-    return this.#isStopped || (this.#refusal !== undefined && !this.#isStopping);
+    return this.#stopped !== undefined || (this.#refusal !== undefined && !this.#isStopping);
   }
 
-  /** The node's present frame is refused: what came before it in the chunk still passes. */
-  #cutBefore(chunk: Uint8Array): void {
-    this.#isStopping = true;
-    this.#isCutInFrame = !this.#nodeFrames.passBeforeFrame(chunk);
-    this.#isCutInMessage = this.#nodeFrames.wasInMessage;
-    this.#isStopped = true;
+  /** The node's present frame does not pass yet: what came before it in the chunk does. */
+  #passBeforeFrame(): PassedEnd {
+    const isInFrame = !this.#nodeFrames.passBeforeFrame(this.#nodeChunk);
+    return { isInFrame, isInMessage: this.#nodeFrames.wasInMessage };
   }
 
   #stopHere(): void {
-    this.#isStopped = true;
-    this.#isCutInMessage = this.#nodeFrames.isInMessage;
+    this.#stopped = { isInFrame: false, isInMessage: this.#nodeFrames.isInMessage };
   }
 
   /** Sends a missing Status before Close, since a client takes an end without one for exit code 0. */
   #beforeClose(): void {
     if (this.#isNodeCut || this.#nodeFrames.isInMessage) return;
+    this.reportBegins();
     const missing = this.missingStatus();
     if (missing === undefined) return;
     this.#hasSaidMissing = true;

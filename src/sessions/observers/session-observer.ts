@@ -90,6 +90,11 @@ export interface SessionObserver {
   /** The node ended the error stream properly, or closed the session with 1000. */
   onStatusEnd?(): void;
   /**
+   * The node begins to report the end of an exec or attach. Its client gets no more until the promise
+   * settles: the observer bounds it. Called again if output follows.
+   */
+  onReport?(): Promise<void> | undefined;
+  /**
    * This side can no longer be decoded. A returned end refuses the session; otherwise it continues
    * unobserved.
    */

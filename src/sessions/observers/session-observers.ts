@@ -127,6 +127,21 @@ export class SessionObservers {
     this.#notify((observer) => observer.onStatusEnd?.());
   }
 
+  /** True if an observer may delay the node's report of the end. */
+  get awaitsReport(): boolean {
+    return !this.#isOver && this.#observers.some((observer) => observer.onReport !== undefined);
+  }
+
+  /** Settles when no observer delays the node's report of the end any more; undefined: none does. */
+  report(): Promise<unknown> | undefined {
+    const waits: Promise<void>[] = [];
+    this.#notify((observer) => {
+      const wait = observer.onReport?.();
+      if (wait !== undefined) waits.push(wait);
+    });
+    return waits.length === 0 ? undefined : Promise.all(waits);
+  }
+
   undecodable(side: Side, message: string): SessionEnd | undefined {
     let end: SessionEnd | undefined;
     this.#notify((observer) => {

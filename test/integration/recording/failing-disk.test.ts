@@ -21,7 +21,7 @@ afterEach(async () => {
   gateway = kubelet = undefined;
 });
 
-function setFault(fault: "" | "full" | "hang"): void {
+function setFault(fault: "" | "full" | "hang" | "die"): void {
   if (gateway === undefined) return;
   const file = path.join(gateway.folder, "fault");
   if (fault === "") rmSync(file, { force: true });
@@ -101,6 +101,22 @@ describe("a disk that is full", () => {
     expect(gap).toMatchObject({ bytes: missing.byteLength, sha256 });
     expect(recorded.of("m").join()).toContain(`gap: ${missing.byteLength} bytes`);
     expect(recorded.comments.at(-1)).toMatchObject({ head: { gaps: 1, bytes: 100_017, end: "completed" } });
+  });
+});
+
+describe.each([
+  ["full", "the recording cannot be written: ENOSPC"],
+  ["hang", "the recording was not written for 0.5 s"],
+  ["die", "the recording cannot be written: the thread that writes recordings has ended"],
+] as const)("a fault at a command's end (%s)", (fault, message) => {
+  it("refuse: the client gets the failure in place of the command's success", async () => {
+    const { client, node } = await start({ ...refuse, maxHold: "500ms" });
+    setFault(fault);
+    node.streams.get("stdout")?.write(Buffer.from("last"));
+    endExec(node, SUCCESS);
+    const { stdout, status } = await client.done;
+    expect(stdout.toString()).toBe("before last");
+    expect(JSON.parse(status)).toMatchObject({ status: "Failure", code: 503, message });
   });
 });
 

@@ -1,30 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
-import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
-import { defaultWebSocketLimits, OPCODE } from "../../../protocols/websocket/index.ts";
-import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
-import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
-import { Relay } from "../../../src/sessions/carriers/relay.ts";
-import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import type { SessionObserver, SessionStream } from "../../../src/sessions/observers/session-observer.ts";
-import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
-import { MAX_PENDING_INPUT, type StreamingSession } from "../../../src/sessions/session.ts";
-import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
+import { MAX_PENDING_INPUT } from "../../../src/sessions/session.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
-import {
-  channelPeer,
-  type Peer,
-  plainPipe,
-  settle,
-  spdyPeer,
-  webSocketPipe,
-} from "../../support/session-peers.ts";
-
-const NOTHING = new Uint8Array(0);
-const COMMAND_STREAMS = ["error", "stdin", "stdout"];
-const requested = { stdin: true, stdout: true, stderr: false, tty: false };
-const webSocketLimits = defaultWebSocketLimits;
+import { type Begin, bridged, carriers, passing, translated } from "../../support/command-carriers.ts";
+import { settle } from "../../support/session-peers.ts";
 
 /** What observers are shown of the input, each piece with its typist. */
 class Typed implements SessionObserver {
@@ -38,102 +19,6 @@ class Typed implements SessionObserver {
     return this.refuses !== "" && text.includes(this.refuses) ? endOf("refused", "refused") : undefined;
   }
 }
-
-interface Joinable {
-  readonly carried: CarriedSession;
-  readonly session: StreamingSession;
-  readonly client: Peer;
-  readonly node: Peer;
-}
-
-type Begin = (carried: CarriedSession) => Joinable;
-
-/** Over WebSocket or SPDY from end to end. */
-function passing(transport: "websocket" | "spdy", protocol: string): Begin {
-  return (carried) => {
-    const { client, node, life } = carried;
-    const header = transport === "spdy" ? "X-Stream-Protocol-Version" : "Sec-WebSocket-Protocol";
-    const { decoderFor, ...rest } = passThroughOf(
-      { offer: { transport } as StreamingRequest["offer"], subresource: "exec", ports: [] },
-      [[header, protocol]],
-      { spdy: defaultSpdyLimits },
-    );
-    const session = carried.carry(
-      () =>
-        new Relay({ socket: client, head: NOTHING }, { socket: node, head: NOTHING }, life, {
-          decoder: decoderFor(life.observers),
-          ...rest,
-        }),
-    );
-    if (transport === "spdy") {
-      const clientPeer = spdyPeer(plainPipe(client), "client", COMMAND_STREAMS);
-      return { carried, session, client: clientPeer, node: spdyPeer(plainPipe(node), "server") };
-    }
-    const isBase64 = protocol.includes("base64");
-    const opcode = isBase64 ? OPCODE.TEXT : OPCODE.BINARY;
-    const hasClose = protocol.startsWith("v5");
-    return {
-      carried,
-      session,
-      client: channelPeer(webSocketPipe(client, "client", opcode), { isBase64, hasClose }),
-      node: channelPeer(webSocketPipe(node, "server", opcode), { isBase64, isNode: true }),
-    };
-  };
-}
-
-const translated: Begin = (carried) => {
-  const { client, node, life } = carried;
-  const options = {
-    requested,
-    upstreamVersion: "v4.channel.k8s.io",
-    webSocketLimits,
-    spdyLimits: defaultSpdyLimits,
-    maxQueuedBytes: 1 << 20,
-  } as const;
-  const [downstream, upstream] = [client, node].map((socket) => ({ socket, head: NOTHING }));
-  const session = carried.carry(() => new Translator(downstream as never, upstream as never, options, life));
-  return {
-    carried,
-    session,
-    client: channelPeer(webSocketPipe(client, "client"), { hasClose: true }),
-    node: spdyPeer(plainPipe(node), "server"),
-  };
-};
-
-const bridged: Begin = (carried) => {
-  const { client, node, life } = carried;
-  const version = "v4.channel.k8s.io";
-  const session = carried.carry(
-    () =>
-      new CommandBridge(
-        { socket: client, head: NOTHING },
-        { socket: node, head: NOTHING },
-        {
-          webSocketLimits,
-          hasTerminal: false,
-          clientOf: (handler) =>
-            new ChannelCommandClient(client, handler, { version, requested, webSocketLimits }, life),
-        },
-        life,
-      ),
-  );
-  return {
-    carried,
-    session,
-    client: channelPeer(webSocketPipe(client, "client")),
-    node: channelPeer(webSocketPipe(node, "server"), { isNode: true }),
-  };
-};
-
-const carriers: Readonly<Record<string, Begin>> = {
-  "WebSocket v5 that passes through": passing("websocket", "v5.channel.k8s.io"),
-  "WebSocket v4 that passes through": passing("websocket", "v4.channel.k8s.io"),
-  "WebSocket v1 that passes through": passing("websocket", "channel.k8s.io"),
-  "base64 that passes through": passing("websocket", "v4.base64.channel.k8s.io"),
-  "SPDY that passes through": passing("spdy", "v4.channel.k8s.io"),
-  "a translated session": translated,
-  "a bridged session": bridged,
-};
 
 async function begun(begin: Begin) {
   const typed = new Typed();

@@ -48,6 +48,7 @@ export class CommandBridge implements StreamingSession {
   readonly #hold: InputHold;
   #hasInputEnded = false;
   #hasResult = false;
+  #isFinishing = false;
   #early: Conclusion | undefined;
 
   constructor(
@@ -118,9 +119,10 @@ export class CommandBridge implements StreamingSession {
     if (!this.#client.isReady && nowMs - this.#life.startedMs >= streamCreationMs) {
       this.#fail(faultOf("client", "stream-creation-timeout", "the client did not open its streams in time"));
     } else if (
+      !this.#isFinishing &&
       this.#overdueEnd.isDue(nowMs, this.#life.downstreamBytes, this.#upstreamConnection.socket.isPaused())
     ) {
-      this.#conclude(this.#upstream.conclude());
+      this.#finish(this.#upstream.conclude());
     }
   }
 
@@ -166,7 +168,7 @@ export class CommandBridge implements StreamingSession {
   #clientIsReady(): void {
     if (this.#life.isOver) return;
     if (this.#early !== undefined) {
-      this.#conclude(this.#early);
+      this.#finish(this.#early);
       return;
     }
     const { socket, head } = this.#upstreamConnection;
@@ -192,7 +194,7 @@ export class CommandBridge implements StreamingSession {
   /** Output waits until the client is ready, but a broken upstream is noticed at once. */
   #upstreamEnded(conclusion: Conclusion): void {
     if (this.#life.isOver) return;
-    if (this.#client.isReady) this.#conclude(conclusion);
+    if (this.#client.isReady) this.#finish(conclusion);
     else this.#early = conclusion;
   }
 
@@ -214,6 +216,12 @@ export class CommandBridge implements StreamingSession {
     if (this.#life.isOver) return;
     this.#conclude(failedBy(end));
     this.#upstream.leave();
+  }
+
+  #finish(conclusion: Conclusion): void {
+    if (this.#isFinishing) return;
+    this.#isFinishing = true;
+    this.#life.passReport(() => this.#conclude(conclusion));
   }
 
   /** All output has been passed on: sends the status, then ends the session. */

@@ -1,0 +1,116 @@
+import type { Duplex } from "node:stream";
+import type { KeptReport, PassedEnd } from "../decoders/pass-through-decoder.ts";
+import type { SessionLifecycle } from "../lifecycle.ts";
+import type { EndObserver } from "../observers/end-observer.ts";
+
+/**
+ * Writes what a node sends to the client, but keeps its report of a command's end, and all behind it,
+ * until no observer delays it. The node is not read meanwhile.
+ */
+export class ReportHold implements KeptReport {
+  /** False: no observer of this session delays anything. */
+  readonly isEnabled: boolean;
+  /** The kernel has taken the node's result. */
+  isResultSent = false;
+  readonly #life: SessionLifecycle;
+  readonly #downstream: Duplex;
+  readonly #ends: EndObserver | undefined;
+  readonly #onPassed: () => void;
+  #kept: Uint8Array[] = [];
+  hasBegun = false;
+  #passed: PassedEnd | undefined;
+  #isKeeping = false;
+  #hasPassed = false;
+  #isResultWritten = false;
+  #release: (() => void) | undefined;
+  #next: (() => void) | undefined;
+
+  constructor(
+    life: SessionLifecycle,
+    downstream: Duplex,
+    ends: EndObserver | undefined,
+    onPassed: () => void,
+  ) {
+    this.#life = life;
+    this.#downstream = downstream;
+    this.#ends = ends;
+    this.#onPassed = onPassed;
+    this.isEnabled = life.observers.awaitsReport;
+  }
+
+  begin(passed?: PassedEnd): void {
+    if (!this.isEnabled || this.#life.isOver) return;
+    this.#passed ??= passed;
+    this.hasBegun = this.#isKeeping = true;
+  }
+
+  get kept(): PassedEnd | undefined {
+    return this.isWithheld ? this.#passed : undefined;
+  }
+
+  /** The client has nothing of the node's end. */
+  get isWithheld(): boolean {
+    return this.#isKeeping && !this.#hasPassed;
+  }
+
+  get isWaiting(): boolean {
+    return this.#release !== undefined;
+  }
+
+  /** A chunk of the node follows. Output behind the report waits as the report does. */
+  chunkBegins(): void {
+    if (this.hasBegun) this.begin();
+  }
+
+  pass(bytes: Uint8Array): void {
+    if (this.#isKeeping) this.#kept.push(Uint8Array.from(bytes));
+    else this.#write(bytes);
+  }
+
+  /** The observers know the chunk: what is kept passes when they allow it. */
+  chunkEnds(): void {
+    if (!this.#isKeeping || this.isWaiting || this.#life.isOver) return;
+    this.#release = this.#life.hold("node");
+    this.#life.passReport(() => this.#pass());
+  }
+
+  /**
+   * Delays what the node's end leads to; false: now. A node that ends without a report has reported,
+   * too: some versions know no other success.
+   */
+  delays(next: () => void): boolean {
+    if (!this.hasBegun) this.begin();
+    this.chunkEnds();
+    if (this.isWaiting) this.#next ??= next;
+    return this.isWaiting;
+  }
+
+  drop(): void {
+    this.#kept = [];
+    this.#isKeeping = false;
+    this.#next = undefined;
+    this.#release?.();
+    this.#release = undefined;
+  }
+
+  #pass(): void {
+    const [bytes, next] = [Buffer.concat(this.#kept), this.#next];
+    this.#hasPassed = true;
+    this.drop();
+    if (bytes.byteLength > 0) this.#write(bytes);
+    this.#onPassed();
+    next?.();
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (!this.#downstream.writable) return;
+    if (this.#isResultWritten || this.#ends?.hasResult !== true) {
+      this.#downstream.write(bytes);
+      return;
+    }
+    this.#isResultWritten = true;
+    this.#downstream.write(bytes, (error) => {
+      this.isResultSent = !error;
+    });
+  }
+}
