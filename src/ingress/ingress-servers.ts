@@ -165,7 +165,6 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
           );
         }
       },
-      // Without a listener Node would close the connection unanswered.
       onConnect: (socket) =>
         socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
       onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, context),

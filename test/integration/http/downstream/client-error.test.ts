@@ -187,3 +187,13 @@ it.each([
   const { answer, reset } = await exchange(await start(upgrades), [head]);
   expect([answer.split(" ", 2)[1], reset, upgrades]).toEqual([String(status), false, []]);
 });
+
+it("a CONNECT that nobody takes is answered 405", async () => {
+  const server = createHttp1Server(BOUNDS, { onRequest: (_request, response) => response.end() });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const head = "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n";
+  const { answer, reset } = await exchange((server.address() as AddressInfo).port, [head]);
+  expect([answer.split("\r\n", 1)[0], reset]).toEqual(["HTTP/1.1 405 Method Not Allowed", false]);
+});

@@ -46,7 +46,7 @@ interface Http1Handlers {
   onExpectContinue?(request: IncomingMessage, response: ServerResponse): void;
   /** Absent: upgrade requests are served like others. */
   onUpgrade?(request: IncomingMessage, socket: Duplex, early: Buffer): void;
-  /** Called for CONNECT. Absent: Node closes the connection. */
+  /** Called for CONNECT. Absent: it is answered with 405. */
   onConnect?(socket: Duplex): void;
   /** Called for a request whose unknown method was answered with 501. */
   onUnknownMethod?(request: UnknownMethod, socket: Duplex): void;
@@ -109,8 +109,10 @@ export function createHttp1Server(
       leave(request, socket, () => onUpgrade(request, socket, early)),
     );
   }
-  if (onConnect !== undefined)
-    server.on("connect", (request, socket) => leave(request, socket, () => onConnect(socket)));
+  // Without a listener Node would close the connection unanswered.
+  const onTunnel =
+    onConnect ?? ((socket: Duplex): void => refuseInText(socket, 405, "this server is no proxy"));
+  server.on("connect", (request, socket) => leave(request, socket, () => onTunnel(socket)));
   return server;
 }
 
