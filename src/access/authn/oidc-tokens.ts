@@ -43,7 +43,7 @@ function requireUniqueNames(text: string): void {
   }
 }
 
-/** How far an issuer's clock may be ahead in `nbf`; kube-apiserver's value (go-oidc). */
+/** How far an issuer's clock may be ahead in `nbf`. */
 const NOT_BEFORE_SKEW_SECONDS = 300;
 
 /** Unpadded base64url (RFC 7515 section 2). */
@@ -99,10 +99,38 @@ export class OidcTokens implements TokenAuthenticator {
  */
 function claimsOf(token: string): Claims {
   const [, header = "", payload = ""] = JWT.exec(token) ?? [];
-  const { b64 = true } = parseStrictObject(Buffer.from(header, "base64url"));
+  const { b64 = true, kid, nonce } = parseStrictObject(Buffer.from(header, "base64url"));
   // Only relevant if `crit` names it; the payload would not be base64url.
   if (b64 !== true) throw new Error("another form of the payload");
-  return parseStrictObject(Buffer.from(payload, "base64url"));
+  if (![kid, nonce].every(isTextOrAbsent)) throw new Error("a header that is no text");
+  const claims = parseStrictObject(Buffer.from(payload, "base64url"));
+  requireReadableClaims(claims);
+  return claims;
+}
+
+/** The claims that kube-apiserver reads of each token, whether or not it uses them. */
+const READ_CLAIMS = new Set("iss sub aud exp iat nbf nonce at_hash _claim_names _claim_sources".split(" "));
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Throws where Go's decoder fails, and for names that it takes for others: `EXP` and `exp` are one there. */
+function requireReadableClaims(claims: Claims): void {
+  for (const name of Object.keys(claims)) {
+    // Through capitals, as Go folds: the long s is an s.
+    const folded = name.toUpperCase().toLowerCase();
+    if (folded !== name && READ_CLAIMS.has(folded)) throw new Error("a claim's name in other letters");
+  }
+  const { iat = 0, sub, nonce, at_hash, _claim_names, _claim_sources } = claims;
+  const issued = typeof iat === "string" && NUMBER.test(iat) ? Number(iat) : iat;
+  if (!isTime(issued) || ![sub, nonce, at_hash].every(isTextOrAbsent)) throw new Error("a claim's type");
+  const [names, sources] = [_claim_names, _claim_sources].map((value) => Object(value ?? {}) as Claims);
+  const areNamed = Object.values(names ?? {}).every(
+    (source) => typeof source === "string" && Object.hasOwn(sources ?? {}, source),
+  );
+  if (!areNamed) throw new Error("a distributed claim without its source");
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string";
 }
 
 async function verify(token: string, keys: KeyResolver, algorithms: string[]): Promise<void> {

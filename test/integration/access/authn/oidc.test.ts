@@ -172,6 +172,14 @@ describe("tokens of an OpenID Connect issuer", () => {
     const input = `${Buffer.from(header).toString("base64url")}.${Buffer.from(payload).toString("base64url")}`;
     return `${input}.${signature("RSA-SHA256", Buffer.from(input), KeyObject.from(first.privateKey)).toString("base64url")}`;
   };
+  /** Signed so by the issuer. */
+  const withExtraCharacter = () => {
+    const bytes = claimsText("");
+    const whole = bytes.slice(0, -1).padEnd(Math.ceil(bytes.length / 3) * 3 - 1) + bytes.slice(-1);
+    const [header, payload] = signedText(whole).split(".");
+    const input = `${header}.${payload}A`;
+    return `${input}.${signature("RSA-SHA256", Buffer.from(input), KeyObject.from(first.privateKey)).toString("base64url")}`;
+  };
   const claimsText = (claims: string) =>
     `{"iss":${JSON.stringify(issuer)},"aud":"sluice","sub":"jane","exp":${seconds(60)}${claims}}`;
 
@@ -203,6 +211,39 @@ describe("tokens of an OpenID Connect issuer", () => {
     ["nbf 4 minutes ahead", () => signedText(claimsText(`,"nbf":${seconds(240)}`)), true],
     ["nbf 6 minutes ahead", () => signedText(claimsText(`,"nbf":${seconds(360)}`)), false],
     ["nbf null", () => signedText(claimsText(',"nbf":null')), true],
+    ["an expiry beside one in capitals", () => signedText(claimsText(',"EXP":1')), false],
+    [
+      "an issuer beside one with a long s",
+      () => signedText(claimsText(',"i\u017fs":"https://other"')),
+      false,
+    ],
+    ["a name in capitals that nobody reads", () => signedText(claimsText(',"GROUPS":["x"]')), true],
+    ["iat as a word", () => signedText(claimsText(',"iat":"yesterday"')), false],
+    ["iat null", () => signedText(claimsText(',"iat":null')), false],
+    ["iat of 1e999", () => signedText(claimsText(',"iat":1e999')), false],
+    ["iat as digits", () => signedText(claimsText(',"iat":"1700000000"')), true],
+    ["iat with a fraction", () => signedText(claimsText(',"iat":1700000000.5')), true],
+    ["a nonce that is a number", () => signedText(claimsText(',"nonce":5')), false],
+    ["at_hash that is a list", () => signedText(claimsText(',"at_hash":["x"]')), false],
+    ["at_hash null", () => signedText(claimsText(',"at_hash":null')), true],
+    [
+      "a distributed claim without its source",
+      () => signedText(claimsText(',"_claim_names":{"a":"b"}')),
+      false,
+    ],
+    [
+      "a distributed claim with its source",
+      () =>
+        signedText(claimsText(',"_claim_names":{"a":"b"},"_claim_sources":{"b":{"endpoint":"https://a"}}')),
+      true,
+    ],
+    ["a key id that is a number", () => signedText(claimsText(""), { alg: "RS256", kid: 1 }), false],
+    [
+      "a nonce in the header that is a number",
+      () => signedText(claimsText(""), { alg: "RS256", nonce: 1 }),
+      false,
+    ],
+    ["a payload whose last character encodes nothing", () => withExtraCharacter(), false],
     ["nbf as text", () => signedText(claimsText(`,"nbf":"${seconds(-60)}"`)), false],
   ])("with %s", async (_, make, isTaken) => {
     expect((await tokensOf().attemptToken(make())).type).toBe(isTaken ? "known" : "invalid");
