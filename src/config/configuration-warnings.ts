@@ -6,12 +6,13 @@ import type { GatewayConfiguration } from "./configuration.ts";
 import { takesTokens } from "./sections/authentication.ts";
 import { servesApi } from "./sections/listeners.ts";
 
+type Judged = Pick<GatewayConfiguration, "authentication" | "cluster" | "kubelet" | "listeners">;
+
 /** Valid settings that may be mistakes; the start, check-config and readiness log them. */
-export function configurationWarnings({
-  authentication,
-  kubelet,
-  listeners,
-}: Pick<GatewayConfiguration, "authentication" | "kubelet" | "listeners">): string[] {
+export function configurationWarnings(
+  { authentication, cluster, kubelet, listeners }: Judged,
+  nodeVersion = process.versions.node,
+): string[] {
   const warnings: string[] = [];
   if (servesApi(listeners) && kubelet.scheme === "https" && kubelet.insecureSkipTLSVerify) {
     warnings.push(
@@ -25,7 +26,17 @@ export function configurationWarnings({
     warnings.push(inClear("apiServer", apiServer.address));
   if (node && !node.tls && !isLoopback(node.address) && takesTokens(node.authentication ?? authentication))
     warnings.push(inClear("kubelet", node.address));
+  if (cluster.live && apiServer?.tls && apiServer.http2 && dropsSpacedHeaders(nodeVersion)) {
+    warnings.push(
+      `Node.js ${nodeVersion} drops HTTP/2 headers whose value begins or ends with white space: who impersonates "jane " acts as itself; use Node.js 24.2 or newer, or listeners.apiServer.http2: false`,
+    );
+  }
   return warnings;
+}
+
+function dropsSpacedHeaders(nodeVersion: string): boolean {
+  const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
+  return major < 24 || (major === 24 && minor < 2);
 }
 
 /**

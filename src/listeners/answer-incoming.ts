@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { type HeaderLine, trimWhitespace } from "@sluice/client/internal/http/header-list";
 import { beginTrace, endWithResponse } from "@sluice/client/internal/http/trace-headers";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { reportFault } from "@sluice/client/internal/observability/faults";
@@ -200,6 +201,11 @@ function requireAllowedOrigin(
   throw refusal;
 }
 
+/** Over HTTP/2 only: the next hop over HTTP/1.1 would read `admin ` as `admin`. */
+function isSpacedImpersonation([name, value]: HeaderLine): boolean {
+  return /^impersonate-/i.test(name) && trimWhitespace(value) !== value;
+}
+
 type IncomingRequest = IncomingStreaming & { readonly source: RequestSource };
 
 function incomingOf(
@@ -209,6 +215,7 @@ function incomingOf(
 ): IncomingRequest {
   requireOneSpelling(target);
   if (headers.length > limits.maxRequestHeaders) throw WIRE_ERRORS["too-many-headers"].streaming();
+  if (headers.some(isSpacedImpersonation)) throw WIRE_ERRORS["impersonation-spaced"].streaming();
   const { remoteAddress = "", remotePort } = socket as Socket;
   const sourceAddresses = edge.sourceAddressesOf(headers, remoteAddress);
   const incoming = {

@@ -46,6 +46,11 @@ interface Http2Options {
   readonly idleMs?: number;
   /** A closing connection breaks if its client takes none of the queued bytes for this long. */
   readonly takingMs: number;
+  /**
+   * Keeps header values that begin or end with white space, if Node can (24.2 and newer). Absent:
+   * nghttp2 drops such headers silently.
+   */
+  readonly keepsOuterSpace?: true;
   /** Shared with the listener's other requests. Absent: turns of these connections' own. */
   readonly turns?: RequestTurns;
 }
@@ -116,7 +121,7 @@ export class Http2Connections {
   constructor(
     limits: Http2Limits,
     handlers: Http2Handlers,
-    { idleMs = HTTP2_IDLE_MS, takingMs, turns = new RequestTurns() }: Http2Options,
+    { idleMs = HTTP2_IDLE_MS, takingMs, keepsOuterSpace, turns = new RequestTurns() }: Http2Options,
   ) {
     this.#turns = turns;
     this.#idleMs = idleMs;
@@ -137,6 +142,7 @@ export class Http2Connections {
       maxSessionMemory: this.#sessionMemoryMib,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
+      ...(keepsOuterSpace && { strictFieldWhitespaceValidation: false }),
     });
     // The peer broke off or violated the protocol: the session is over, and 'close' follows.
     this.#server.on("sessionError", () => {});

@@ -192,5 +192,6 @@ function http2For(
       void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
     },
   };
-  return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs, turns });
+  const options = { takingMs: timeouts.streamIdleMs, turns, keepsOuterSpace: true } as const;
+  return new Http2Connections(limits, handlers, options);
 }

@@ -74,6 +74,10 @@ export const REQUEST_ERRORS = {
     streaming: ({ user }: { user: string }) =>
       badRequest(`requested ${user} without impersonating a user name`),
   },
+  "impersonation-spaced": {
+    cause: "An HTTP/2 request impersonates a name that begins or ends with white space",
+    streaming: () => badRequest("an impersonated name begins or ends with white space"),
+  },
   "impersonation-too-long": {
     cause: "The request impersonates too many groups and extras",
     streaming: () => genericError(431, "too many impersonation headers"),

@@ -74,3 +74,16 @@ describe("warnings of a configuration", () => {
     expect(warnings).toEqual(expected.map((text) => expect.stringContaining(text)));
   });
 });
+
+it("a Node.js that drops impersonated names with white space is a warning before a live cluster", () => {
+  const tls = { certFile: "a.crt", keyFile: "a.key" };
+  const warned = (apiServer: object, version: string, cluster: object = { kubeconfig: "k" }) =>
+    configurationWarnings(parse({ cluster, listeners: { apiServer } }), version).filter((text) =>
+      text.includes("white space"),
+    ).length;
+  expect(["20.20.2", "22.20.0", "24.1.0"].map((version) => warned({ tls }, version))).toEqual([1, 1, 1]);
+  expect(["24.2.0", "24.21.0", "26.0.0"].map((version) => warned({ tls }, version))).toEqual([0, 0, 0]);
+  expect(warned({ tls, http2: false }, "20.20.2")).toBe(0);
+  expect(warned({}, "20.20.2")).toBe(0);
+  expect(warned({ tls }, "20.20.2", { manifests: ["a.yaml"] })).toBe(0);
+});
