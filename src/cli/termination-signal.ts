@@ -3,21 +3,50 @@ import { constants } from "node:os";
 /** npm forwards signals that the terminal sent to the whole group, so one Ctrl-C may arrive twice. */
 const SAME_CTRL_C_MS = 500;
 
-/**
- * Resolves at the first signal. A second one ends the process at once, except for a repeated Ctrl-C
- * or SIGHUP.
- */
-export function terminationSignal(
-  signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT", "SIGHUP"],
-): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    const onSignal = (signal: NodeJS.Signals): void => {
-      resolve(signal);
-      for (const name of signals) if (name !== "SIGHUP" && name !== "SIGINT") process.off(name, onSignal);
-      setTimeout(() => process.off("SIGINT", onSignal), SAME_CTRL_C_MS).unref();
-    };
-    for (const name of signals) process.on(name, onSignal);
-  });
+/** The first of several signals. Listens until `release`. */
+export class TerminationSignal {
+  readonly came: Promise<NodeJS.Signals>;
+  readonly #signals: readonly NodeJS.Signals[];
+  #resolve: (signal: NodeJS.Signals) => void = () => {};
+  #hasCome = false;
+
+  constructor(signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT", "SIGHUP"]) {
+    this.#signals = signals;
+    this.came = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    for (const name of signals) process.on(name, this.#onSignal);
+  }
+
+  /** After a signal, a repeated Ctrl-C or SIGHUP still does not kill the process that is about to exit. */
+  release(): void {
+    if (this.#hasCome) setTimeout(() => this.#off(this.#signals), SAME_CTRL_C_MS).unref();
+    else this.#off(this.#signals);
+  }
+
+  /** A second signal ends the process at once, except for a repeated Ctrl-C or SIGHUP. */
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.#hasCome = true;
+    this.#resolve(signal);
+    this.#off(this.#signals.filter((name) => name !== "SIGHUP" && name !== "SIGINT"));
+    setTimeout(() => this.#off(["SIGINT"]), SAME_CTRL_C_MS).unref();
+  };
+
+  #off(signals: readonly NodeJS.Signals[]): void {
+    for (const name of signals) process.off(name, this.#onSignal);
+  }
+}
+
+/** Runs `use` with the first SIGTERM, SIGINT or SIGHUP to come, and stops listening behind it. */
+export async function withTerminationSignal<T>(
+  use: (terminated: Promise<NodeJS.Signals>) => Promise<T>,
+): Promise<T> {
+  const signal = new TerminationSignal();
+  try {
+    return await use(signal.came);
+  } finally {
+    signal.release();
+  }
 }
 
 /**

@@ -12,7 +12,7 @@ import { maskControls } from "../../observability/mask-controls.ts";
 import type { Invocation } from "../command.ts";
 import type { agentFlags } from "../commands/agent.ts";
 import { requireLoopback } from "../loopback.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 import { overridesOf } from "./connection.ts";
 import { type Verbosity, verbosityOf } from "./verbosity.ts";
@@ -25,9 +25,8 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
     throw new UsageError("--dir and --write-kubeconfig exclude each other");
   }
   const verbosity = verbosityOf(values.v);
-  const stopped = terminationSignal();
   try {
-    return await serve(values, { place, verbosity }, stopped);
+    return await withTerminationSignal((stopped) => serve(values, { place, verbosity }, stopped));
   } catch (error) {
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);

@@ -4,7 +4,7 @@ import { PortForwarder } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
 import type { Invocation } from "../command.ts";
 import type { portForwardFlags } from "../commands/port-forward.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 import { openConnection, parseResource } from "./connection.ts";
 import { PodSource } from "./find-pods.ts";
@@ -19,9 +19,19 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
   }
   const mappings = ports.map(parsePort);
   const parsed = parseResource(resource);
-  const stopped = terminationSignal();
-  const connection = await openConnection(values);
-  const sessions = new PodSessions(connection, new PodSource(connection, parsed));
+  return await withTerminationSignal(async (stopped) => {
+    const connection = await openConnection(values);
+    const sessions = new PodSessions(connection, new PodSource(connection, parsed));
+    return await forward(values, sessions, mappings, stopped);
+  });
+}
+
+async function forward(
+  values: Invocation<typeof portForwardFlags>["values"],
+  sessions: PodSessions,
+  mappings: readonly PortMapping[],
+  stopped: Promise<NodeJS.Signals>,
+): Promise<number> {
   const forwarder = new PortForwarder({
     addresses: values.address.split(","),
     ports: mappings,

@@ -30,7 +30,7 @@ import { conformanceFlags } from "../commands/conformance.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 import { openTarget, serverSpecOf, targetSpecOf } from "../load/load-target.ts";
 import { openRuntime } from "../probe/probe-runtime.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** Servers without an API server in front; users must name the pod's container. */
@@ -184,14 +184,16 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
   const baseline = await baselineOf(values.baseline);
   const { endpoint, close } = await openEndpoint(values);
   const interrupted = new AbortController();
-  void terminationSignal().then(() => interrupted.abort());
   const view = openConformanceView(cases.length);
-  const report = await runConformance(endpoint, {
-    cases,
-    settings,
-    signal: interrupted.signal,
-    onWait: (count, longestMs) => view.wait(count, longestMs),
-    onCase: (one: CaseReport, done: number) => view.update(one, done),
+  const report = await withTerminationSignal((terminated) => {
+    void terminated.then(() => interrupted.abort());
+    return runConformance(endpoint, {
+      cases,
+      settings,
+      signal: interrupted.signal,
+      onWait: (count, longestMs) => view.wait(count, longestMs),
+      onCase: (one: CaseReport, done: number) => view.update(one, done),
+    });
   });
   view.stop();
   close?.();

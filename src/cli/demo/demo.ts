@@ -14,7 +14,7 @@ import type { Invocation } from "../command.ts";
 import type { demoFlags } from "../commands/demo.ts";
 import { requireLoopback } from "../loopback.ts";
 import { shellWord } from "../print-text.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 
 /**
@@ -23,7 +23,13 @@ import { UsageError } from "../usage-error.ts";
  */
 export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
   requireLoopback(values.address, "the demo runs commands on this machine");
-  const stopped = terminationSignal();
+  return await withTerminationSignal((stopped) => runUntil(stopped, values));
+}
+
+async function runUntil(
+  stopped: Promise<NodeJS.Signals>,
+  values: Invocation<typeof demoFlags>["values"],
+): Promise<number> {
   // The reader of the first line may be gone, and the terminal, too.
   process.stdout.on("error", () => {});
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;

@@ -2,24 +2,25 @@ import { randomUUID } from "node:crypto";
 import { createSelfSignedCertificate, runFakeNode } from "@sluice/lab/fake-node";
 import type { Invocation } from "../command.ts";
 import type { fakeNodeFlags } from "../commands/fake-node.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** Runs one fake node with a self-signed certificate until SIGTERM or Ctrl-C, for compositions and tests. */
 export async function run({ values }: Invocation<typeof fakeNodeFlags>): Promise<number> {
   const { name, address, port, pod } = values;
-  const stopped = terminationSignal();
-  const node = await runFakeNode({
-    name,
-    address,
-    port,
-    declaresWebSockets: values["declare-websockets"],
-    tls: await createSelfSignedCertificate([name, address], name),
-    pods: pod.map(parsePod),
+  await withTerminationSignal(async (stopped) => {
+    const node = await runFakeNode({
+      name,
+      address,
+      port,
+      declaresWebSockets: values["declare-websockets"],
+      tls: await createSelfSignedCertificate([name, address], name),
+      pods: pod.map(parsePod),
+    });
+    process.stdout.write(`ready https://${node.address}:${node.port}\n`);
+    await stopped;
+    await node.close();
   });
-  process.stdout.write(`ready https://${node.address}:${node.port}\n`);
-  await stopped;
-  await node.close();
   return 0;
 }
 

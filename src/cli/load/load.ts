@@ -21,7 +21,7 @@ import { type LoadValues, command as loadCommand, type loadFlags } from "../comm
 import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 import { checkInstalled, readManifests } from "../setup/install.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 import { httpPlanOf, publishHttp } from "./load-http.ts";
 import { runMerge } from "./load-merge.ts";
@@ -193,16 +193,18 @@ async function runSessions(
   if (values.html !== undefined) await readPlots();
   const startAtMs = announcedStart(values);
   const view = openLoadView(plan);
-  const report = await runInProcesses({
-    plan,
-    processes,
-    part,
-    startAtMs,
-    target,
-    start: startGenerator,
-    interrupted: terminationSignal(),
-    onProgress: (collector) => view.update(collector),
-  });
+  const report = await withTerminationSignal((interrupted) =>
+    runInProcesses({
+      plan,
+      processes,
+      part,
+      startAtMs,
+      target,
+      start: startGenerator,
+      interrupted,
+      onProgress: (collector) => view.update(collector),
+    }),
+  );
   view.stop();
   return publish(report, thresholds, values);
 }
@@ -232,6 +234,8 @@ async function runHttp(values: LoadValues, operands: readonly string[]): Promise
   const thresholds = thresholdsOf(values, HTTP_METRICS);
   const startAtMs = announcedStart(values);
   const part = values.part ?? { index: 0, of: 1 };
-  const report = await runHttpLoad(plan, { part, startAtMs, interrupted: terminationSignal() });
+  const report = await withTerminationSignal((interrupted) =>
+    runHttpLoad(plan, { part, startAtMs, interrupted }),
+  );
   return publishHttp(report, thresholds, values);
 }

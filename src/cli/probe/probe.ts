@@ -20,7 +20,7 @@ import {
 import { probedContainers } from "../../probes/worker/probe-manager.ts";
 import type { Invocation } from "../command.ts";
 import type { probeFlags } from "../commands/probe.ts";
-import { terminationSignal } from "../termination-signal.ts";
+import { withTerminationSignal } from "../termination-signal.ts";
 import { UsageError } from "../usage-error.ts";
 import { describeHandler, reportText } from "./probe-report.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
@@ -62,7 +62,6 @@ async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates):
   const what = describeHandler(asked.handler, asked.target.host);
   if (values.watch) {
     const stopping = new AbortController();
-    void terminationSignal().then(() => stopping.abort());
     const watch = new ProbeWatch({
       what,
       kind: asked.kind,
@@ -72,7 +71,10 @@ async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates):
       write: (text) => process.stdout.write(text),
       isTerminal: process.stdout.isTTY === true,
     });
-    return (await watch.run(stopping.signal)) ? 0 : 1;
+    return await withTerminationSignal(async (terminated) => {
+      void terminated.then(() => stopping.abort());
+      return (await watch.run(stopping.signal)) ? 0 : 1;
+    });
   }
   const startMs = performance.now();
   const result = await attempt();

@@ -19,7 +19,7 @@ import { workerCount } from "../../config/sections/workers.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import type { Invocation } from "../command.ts";
 import type { serveFlags } from "../commands/serve.ts";
-import { endBySignal, terminationSignal } from "../termination-signal.ts";
+import { endBySignal, TerminationSignal } from "../termination-signal.ts";
 
 const FAILED = "the program could not be replaced, and serves on";
 
@@ -74,7 +74,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
     ),
   );
   const life = new ServeLife();
-  void terminationSignal(["SIGTERM", "SIGINT"]).then((signal) => {
+  void new TerminationSignal(["SIGTERM", "SIGINT"]).came.then((signal) => {
     if (life.state !== "starting") return life.leave(signal);
     process.stderr.write(`sluice serve: ${signal} before the gateway was ready\n`);
     endBySignal(signal);

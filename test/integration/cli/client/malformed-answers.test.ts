@@ -5,6 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { runCommand } from "../../../../src/cli/command-line.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
 
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /** Every command that reads objects of a server, at one that answers 200 with something else. */
 describe("an answer that is not what was asked for", () => {
   const files = new GatewayFiles({});
@@ -75,11 +77,14 @@ describe("an answer that is not what was asked for", () => {
     const [name = "", ...args] = words;
     const at = args.includes("--") ? args.indexOf("--") : args.length;
     const kubeconfig = ["--kubeconfig", files.writeKubeconfig(url)];
+    const listeners = () => SIGNALS.map((signal) => [signal, process.listenerCount(signal)]);
+    const before = listeners();
     for (answer of answers) {
       printed = "";
       const code = await runCommand(name, [...args.slice(0, at), ...kubeconfig, ...args.slice(at)]);
       expect([answer, code, printed]).toEqual([answer, 1, expect.stringMatching(/^error: [^\n]+\n$/)]);
     }
+    expect(listeners()).toEqual(before);
   });
 
   it.each([
