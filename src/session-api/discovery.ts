@@ -1,5 +1,9 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
+import { aggregatedAnswer, aggregatedForms } from "../api/read-only-server/answer-api-request.ts";
+import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
 import { aggregatedResource, resourceEntries } from "../api/read-only-server/group-discovery.ts";
+import { negotiate } from "../api/read-only-server/negotiate.ts";
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
 
@@ -41,4 +45,23 @@ export function withSessionsGroup(answer: unknown): object | undefined {
   const isOurs = (item: unknown): boolean =>
     isRecord(item) && isRecord(item.metadata) && item.metadata.name === SESSIONS_GROUP;
   return items.some(isOurs) ? undefined : { ...answer, items: [...items, AGGREGATED_GROUP] };
+}
+
+/** kube-apiserver's own users: as them it reads what the server of an APIService serves. */
+const AGGREGATORS: readonly string[] = ["system:kube-aggregator", "system:aggregator"];
+
+export const isAggregator = (name: string): boolean => AGGREGATORS.includes(name);
+
+/**
+ * What API servers read about this group: forwarded, they would get their own groups, and ask for
+ * OpenAPI in circles. Undefined for other paths. Throws StatusError 404, 406.
+ */
+export function answerAggregator(path: string, accept: string): ApiAnswer | undefined {
+  if (path.startsWith("/openapi/")) throw WIRE_ERRORS["path-unknown"].streaming();
+  if (path === `/apis/${SESSIONS_GROUP}`) return jsonAnswer(API_GROUP);
+  if (path === `/apis/${GROUP_VERSION}`) return jsonAnswer(API_RESOURCES);
+  if (path !== "/apis") return undefined;
+  const form = negotiate(accept, aggregatedForms);
+  if (form !== undefined) return aggregatedAnswer(form, [AGGREGATED_GROUP]);
+  return jsonAnswer({ kind: "APIGroupList", apiVersion: "v1", groups: [GROUP] });
 }

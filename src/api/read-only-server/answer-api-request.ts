@@ -13,7 +13,8 @@ import type { ObjectSource } from "./object-source.ts";
 import { qualifiedNameOf, resourcesOf, reviewAt } from "./resources.ts";
 
 const AGGREGATED_GROUP = "apidiscovery.k8s.io";
-const aggregatedForms: readonly Representation[] = ["v2", "v2beta1"].map((version) => ({
+/** All resources of a server at once, for kubectl since 1.26 and for API servers. */
+export const aggregatedForms: readonly Representation[] = ["v2", "v2beta1"].map((version) => ({
   as: "APIGroupDiscoveryList",
   group: AGGREGATED_GROUP,
   version,
@@ -50,7 +51,10 @@ function answerCoreResources(accept: string): ApiAnswer {
 /**
  * client-go accepts the aggregated form only if Content-Type names it with all three parameters.
  */
-function aggregatedAnswer({ as, group, version }: Representation, items: readonly unknown[]): ApiAnswer {
+export function aggregatedAnswer(
+  { as, group, version }: Representation,
+  items: readonly unknown[],
+): ApiAnswer {
   const body = { kind: as, apiVersion: `${group}/${version}`, metadata: {}, items };
   const answer = jsonAnswer(body, `application/json;g=${group};v=${version};as=${as}`);
   return { ...answer, headers: { ...answer.headers, Vary: "Accept" } };

@@ -7,6 +7,7 @@ import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { isAttachPath, isOutputPath } from "../../listeners/exchange-times.ts";
 import { readJson } from "../../listeners/request-body.ts";
+import { answerAggregator, isAggregator } from "../../session-api/discovery.ts";
 import { isSessionsPath, type SessionsApi } from "../../session-api/sessions-api.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
@@ -26,6 +27,11 @@ export function withSessionsApi(
   return {
     async handleRequest(incoming, downstream): Promise<void> {
       const { method, url } = incoming;
+      const forAggregator = await answerIfAggregator(incoming, gateway);
+      if (forAggregator !== undefined) {
+        ignored(downstream);
+        return await sendAnswer(forAggregator, downstream);
+      }
       if (isSessionsPath(url.pathname)) {
         const answer = await answerSessions(incoming, downstream, api, gateway);
         recordAnswer(answer, incoming);
@@ -45,6 +51,23 @@ export function withSessionsApi(
       throw WIRE_ERRORS["path-unknown"].streaming();
     },
   };
+}
+
+/** Throws StatusError. The header alone says nothing: the front proxy's certificate has to come with it. */
+async function answerIfAggregator(
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<ApiAnswer | undefined> {
+  const { headers, method, url, trail, notes } = incoming;
+  if (method !== "GET" || !headers.some(([, value]) => isAggregator(value))) return undefined;
+  const user = await gateway.authenticator.authenticate(incoming);
+  if (user === undefined || !isAggregator(user.name)) return undefined;
+  const answer = answerAggregator(url.pathname, headerValue(headers, "accept") ?? "");
+  if (answer === undefined) return undefined;
+  if (notes !== undefined) notes.user = user.name;
+  await trail?.received(user);
+  recordAnswer(answer, incoming);
+  return answer;
 }
 
 async function answerSessions(

@@ -8,6 +8,7 @@ import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../../src/legs/api-server/forward-to-api-server.ts";
 import { MAX_DISCOVERY_BYTES } from "../../../../src/legs/api-server/merge-discovery.ts";
 import { SessionsApi } from "../../../../src/session-api/sessions-api.ts";
+import type { GatewayContext } from "../../../../src/sessions/context.ts";
 import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { closeServer, listen } from "../../../support/http/loopback.ts";
 
@@ -17,7 +18,10 @@ afterEach(async () => {
 });
 
 /** An API server that answers so, and the gateway in front of it. */
-async function start(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+async function start(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  more: Partial<GatewayContext> = {},
+) {
   const requests: IncomingMessage[] = [];
   const apiServer = createServer((incoming, response) => {
     requests.push(incoming);
@@ -35,8 +39,9 @@ async function start(answer: (request: IncomingMessage, response: ServerResponse
     type: async () => "unknown",
     output: async () => "unknown",
   });
-  const others = forwardToApiServer(harness.context, { upstream, impersonates: false });
-  const { server } = createApiServer(harness.context, withSessionsApi(others, api, harness.context), {});
+  const context = { ...harness.context, ...more };
+  const others = forwardToApiServer(context, { upstream, impersonates: false });
+  const { server } = createApiServer(context, withSessionsApi(others, api, context), {});
   const port = await listen(server);
   closing.push(async () => {
     api.stop();
@@ -157,5 +162,43 @@ describe("the discovery of an API server behind the gateway", () => {
     for (const path of ["/apis/sluice.device", "/apis/apps", "/api"])
       expect((await get(port, path)).body).toBe("{}");
     expect(requests).toHaveLength(3);
+  });
+});
+
+describe("an API server that forwards the group to the gateway, and is behind it, too", () => {
+  /** The front proxy's certificate came along, or did not. */
+  const believing = (isProxy: boolean): Partial<GatewayContext> => ({
+    authenticator: {
+      authenticate: async ({ headers }) => {
+        const name = headers.find(([header]) => header === "X-Remote-User")?.[1] ?? "";
+        return { name: isProxy ? name : "ana", uid: "", groups: [], extra: {} };
+      },
+    },
+  });
+  const asAggregator = { "X-Remote-User": "system:kube-aggregator", Accept: FORM };
+  const asOpenApiReader = { "X-Remote-User": "system:aggregator" };
+
+  it("reads this group alone, in each form, and no OpenAPI in circles", async () => {
+    const { port, requests } = await start(answering(AGGREGATED), believing(true));
+    const aggregated = await get(port, "/apis", asAggregator);
+    expect(aggregated.headers["content-type"]).toBe(FORM);
+    const { items } = JSON.parse(aggregated.body) as { items: { metadata: object }[] };
+    expect(items.map(({ metadata }) => metadata)).toEqual([{ name: "sluice.dev", creationTimestamp: null }]);
+    const plain = await get(port, "/apis", { ...asAggregator, Accept: "application/json" });
+    expect(JSON.parse(plain.body)).toMatchObject({ groups: [{ name: "sluice.dev" }] });
+    const resources = await get(port, "/apis/sluice.dev/v1alpha1", asAggregator);
+    expect(resources.body).toContain("streamingsessions");
+    expect((await get(port, "/apis/sluice.dev", asAggregator)).body).toContain("preferredVersion");
+    for (const path of ["/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"])
+      expect((await get(port, path, asOpenApiReader)).status).toBe(404);
+    expect(requests).toHaveLength(0);
+    expect((await get(port, "/version", asAggregator)).body).toBe(AGGREGATED);
+  });
+
+  it("is believed by its certificate alone: others' headers change nothing", async () => {
+    const { port, requests } = await start(answering(AGGREGATED), believing(false));
+    expect((await get(port, "/apis", asAggregator)).body).toContain("apps");
+    expect((await get(port, "/openapi/v2", asOpenApiReader)).body).toBe(AGGREGATED);
+    expect(requests).toHaveLength(2);
   });
 });
