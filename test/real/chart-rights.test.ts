@@ -1,5 +1,5 @@
 import path from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { describeReal } from "../support/real-parts.ts";
 import {
@@ -67,6 +67,61 @@ describeReal("helm", "the rights that the chart gives", () => {
       ],
       ["ClusterRole", "viewer", may("list", "watch")],
     ]);
+  });
+
+  describe("of the API server to speak for its users", () => {
+    const PROXY = "gateway.apiService.frontProxy";
+    const values = [
+      "gateway.apiService.enabled=true",
+      `${PROXY}.clientCA=c`,
+      `${PROXY}.allowedNames={proxy}`,
+    ];
+    const rendered = (...more: string[]) => renderChart("--set", [...values, ...more].join());
+    const apiServiceOf = (objects: readonly Rendered[]) =>
+      objects.find(({ kind }) => kind === "APIService") as (Rendered & { spec: object }) | undefined;
+
+    it("come with its certificate's authority and names, and only if they are wanted", () => {
+      const objects = rendered();
+      expect(parse(configurationOf(objects)).authentication.requestHeader).toEqual({
+        clientCAFile: "/etc/sluice-proxies/ca.crt",
+        allowedNames: ["proxy"],
+      });
+      const pod = objects.find(({ kind }) => kind === "Deployment")?.spec?.template.spec;
+      const volume = { name: "proxies", configMap: { name: "s-sluice-gateway-front-proxy" } };
+      expect(pod?.volumes).toContainEqual(volume);
+      const plain = renderChart("--set", "image.tag=x");
+      expect(configurationOf(plain)).not.toContain("requestHeader");
+      expect(apiServiceOf(plain)).toBeUndefined();
+    });
+
+    it("go to a server of the gateway's own certificate", () => {
+      const objects = rendered();
+      const secret = objects.find(({ metadata }) => metadata.name === "s-sluice-gateway-tls");
+      expect(secret?.data?.["ca.crt"]).toMatch(/^LS0t/);
+      expect(apiServiceOf(objects)?.spec).toEqual({
+        group: "sluice.dev",
+        version: "v1alpha1",
+        groupPriorityMinimum: 1000,
+        versionPriority: 100,
+        service: { name: "s-sluice-gateway", namespace: "sluice", port: 443 },
+        caBundle: secret?.data?.["ca.crt"],
+      });
+      const given = apiServiceOf(rendered("gateway.tls.existingSecret=t", "gateway.apiService.caBundle=b"));
+      expect(given?.spec).toMatchObject({ caBundle: Buffer.from("b").toString("base64") });
+      const managed = apiServiceOf(
+        rendered("gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name=i"),
+      );
+      expect(managed?.metadata).toMatchObject({
+        annotations: { "cert-manager.io/inject-ca-from": "sluice/s-sluice-gateway" },
+      });
+      expect(managed?.spec).not.toHaveProperty("caBundle");
+      const blind = apiServiceOf(rendered("gateway.apiService.insecureSkipTLSVerify=true"))?.spec;
+      expect(blind).toMatchObject({ insecureSkipTLSVerify: true });
+      expect(blind).not.toHaveProperty("caBundle");
+      expect(() => rendered("gateway.tls.existingSecret=t")).toThrow(
+        "gateway.apiService.caBundle is required",
+      );
+    });
   });
 
   it("name what an API server without the constrained verbs needs", () => {

@@ -157,6 +157,11 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     ["gateway.peers.certManager.enabled=true", "gateway.peers.certManager.issuerRef.name is required"],
     ["gateway.quotaStore.existingSecret=valkey", "gateway.quotaStore needs gateway.config.quotaStore.url"],
     ["gateway.config.quotaStore.onFailure=open", "at '/gateway/config/quotaStore/onFailure'"],
+    ["gateway.apiService.enabled=true", "gateway.apiService.frontProxy.clientCA is required"],
+    [
+      "gateway.apiService.enabled=true,gateway.apiService.frontProxy.clientCA=x",
+      "gateway.apiService.frontProxy.allowedNames is required",
+    ],
     ["gateway.serviceAccount.create=false", "gateway.serviceAccount.name is required"],
     ["node.runtimeSockets=/run/cri.sock", "at '/node': additional properties 'runtimeSockets' not allowed"],
     ["ingress.ingressClass.default=yes", "at '/ingress/ingressClass/default': got string, want boolean"],

@@ -47,6 +47,7 @@ data:
   {{- if regexMatch "^[0-9.]+$|:" . }}{{ $addresses = append $addresses . }}{{ else }}{{ $hosts = append $hosts . }}{{ end }}
   {{- end }}
   {{- $certificate := genSignedCert $fullname $addresses $hosts 3650 $ca }}
+  {{- $_ := set . "servingCA" (b64enc $ca.Cert) }}
   ca.crt: {{ $ca.Cert | b64enc }}
   tls.crt: {{ $certificate.Cert | b64enc }}
   tls.key: {{ $certificate.Key | b64enc }}

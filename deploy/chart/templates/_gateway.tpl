@@ -25,6 +25,9 @@ cluster:
   {{- end }}
 authentication:
   tokenReview: { inCluster: true }
+  {{- if .values.apiService.enabled }}
+  requestHeader: {{- (include "sluice.frontProxy" . | fromYaml).headers | toYaml | nindent 4 }}
+  {{- end }}
 authorization:
   mode: [Webhook]
   webhook: { inCluster: true }

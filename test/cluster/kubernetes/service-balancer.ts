@@ -11,10 +11,14 @@ export interface ServiceBalancer {
   close(): Promise<void>;
 }
 
-/** A layer 4 load balancer on loopback: each connection goes to the next endpoint of a Service, and stays there. */
+/**
+ * A layer 4 load balancer, on loopback unless the Service's own address is given: each connection goes to the next
+ * endpoint of a Service, and stays there.
+ */
 export async function balanceService(
   endpoints: ServiceEndpoints,
   [namespace, service, targetPort]: readonly [string, string, number],
+  own: { readonly host: string; readonly port: number } = { host: "127.0.0.1", port: 0 },
 ): Promise<ServiceBalancer> {
   const sockets = new Set<Socket>();
   const failures: string[] = [];
@@ -48,7 +52,7 @@ export async function balanceService(
       from.pipe(to);
     }
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(own);
   await once(server, "listening");
   const cutAll = (): void => {
     for (const socket of [...sockets]) socket.resetAndDestroy();

@@ -1,0 +1,246 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, expect, inject, it } from "vitest";
+import { sluiceCommand } from "../support/built-program.ts";
+import { eventually } from "../support/eventually.ts";
+import { collect } from "../support/kubectl.ts";
+import { describeReal } from "../support/real-parts.ts";
+import { type ServedGateway, serveGateway } from "../support/served-gateway.ts";
+import { gatewayConfiguration } from "./door-configurations.ts";
+import { allowGateway } from "./doors.ts";
+import { ChartedCluster, IMAGE } from "./kubernetes/charted-cluster.ts";
+import { subjectOf, TOKENS, type TokenUser } from "./kubernetes/credentials.ts";
+import { balanceService, type ServiceBalancer } from "./kubernetes/service-balancer.ts";
+import { ServiceEndpoints } from "./kubernetes/service-endpoints.ts";
+import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
+
+const run = promisify(execFile);
+const SHELL = ["exec", "-i", "web", "-c", "main", "--", "sh", "-c", "echo ready; exec cat"];
+const FORBIDDEN = 'User "vera" cannot list resource "streamingsessions" in API group "sluice.dev"';
+
+/** kubectl as one user at one server. */
+class Caller {
+  static readonly started: ChildProcess[] = [];
+  readonly #program: string;
+  readonly #target: readonly string[];
+
+  constructor(program: string, ...target: readonly string[]) {
+    this.#program = program;
+    this.#target = target;
+  }
+
+  async run(...words: readonly string[]): Promise<string> {
+    return (await run(this.#program, [...this.#target, ...words], { maxBuffer: 2 ** 28 })).stdout;
+  }
+
+  start(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const child = spawn(this.#program, [...this.#target, ...words], { env: { ...process.env, ...env } });
+    Caller.started.push(child);
+    const [output, problem] = [collect(child.stdout as Readable), collect(child.stderr as Readable)];
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    const says = (text: string): Promise<unknown> =>
+      eventually(
+        () => `${JSON.stringify(text)} of ${words.join(" ")}: ${output()}${problem()}`,
+        () => output().includes(text),
+      );
+    return { child, says, problem, ended };
+  }
+}
+
+afterEach(() => {
+  for (const child of Caller.started.splice(0)) child.kill("SIGKILL");
+});
+
+/** A shell that `opener` runs is seen, and ended, by `moderator`. Resolves to its name. */
+async function endShell(
+  opener: Caller,
+  moderator: Caller,
+  moderatorName: string,
+  env?: Record<string, string>,
+): Promise<string> {
+  const watch = moderator.start(["get", "sess", "-w", "--output-watch-events"]);
+  const shell = opener.start(SHELL, env);
+  await shell.says("ready");
+  const named = await moderator.run("get", "streamingsessions", "-o", "name");
+  const [, name = ""] = /^streamingsession\.sluice\.dev\/(\S+)\n$/.exec(named) ?? [];
+  const table = await moderator.run("get", "streamingsessions", "-A");
+  expect(table).toMatch(/^NAMESPACE +NAME +POD +CONTAINER +SUBRESOURCE +USER +AGE\n/);
+  expect(table).toMatch(new RegExp(`default +${name} +web +main +exec +dave +\\d+s\\n`));
+  const yaml = await moderator.run("get", "streamingsession", name, "-o", "yaml");
+  expect(yaml).toContain("kind: StreamingSession");
+  expect(yaml).toContain("exec cat");
+  expect(await moderator.run("describe", "streamingsession", name)).toContain("Subresource:  exec");
+  await watch.says(name);
+  const deletedMs = performance.now();
+  expect(await moderator.run("delete", "streamingsession", name)).toContain(`"${name}" deleted`);
+  expect(await shell.ended).toBe(1);
+  expect(shell.problem()).toContain(`error: the session was ended by ${moderatorName}\n`);
+  // kubectl's own start is the most of it.
+  expect(performance.now() - deletedMs).toBeLessThan(10_000);
+  await watch.says("DELETED");
+  return name;
+}
+
+async function expectRecording(moderator: Caller, name: string): Promise<void> {
+  await eventually("it is recorded", async () =>
+    (await moderator.run("get", "recordings", "-o", "name")).includes(`recording.sluice.dev/${name}\n`),
+  );
+  expect(await moderator.run("get", "recordings")).toMatch(new RegExp(`${name} +web +main +exec +dave `));
+  const recording = JSON.parse(await moderator.run("get", "recording", name, "-o", "json"));
+  expect(recording).toMatchObject({ kind: "Recording", status: { gaps: 0, outputBytes: 6 } });
+  const content = `/apis/sluice.dev/v1alpha1/namespaces/default/recordings/${name}/content`;
+  expect(await moderator.run("get", "--raw", content)).toContain('"o", "ready\\n"]');
+}
+
+const RECORDING = { rules: [{ name: "all", recordOnFailure: "refuse" }] };
+
+describeReal("cluster", "sessions that kubectl sees and ends through the gateway", () => {
+  const cluster = inject("cluster") as ClusterAddresses;
+  let folder: string;
+  const gateways: ServedGateway[] = [];
+  afterAll(async () => {
+    for (const gateway of gateways) await gateway.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  let open: (door: "gateway" | "spdy") => Promise<(user: TokenUser) => Caller>;
+  beforeAll(() => {
+    folder = mkdtempSync(path.join(tmpdir(), "sluice-sessions-"));
+    open = async (door) => {
+      const file = path.join(folder, `${door}.json`);
+      const recording = { ...RECORDING, folder: path.join(folder, `recordings-${door}`) };
+      writeFileSync(file, JSON.stringify({ ...gatewayConfiguration(cluster, door), recording }));
+      await allowGateway(cluster, file, subjectOf("sluice"));
+      const gateway = await serveGateway(file);
+      gateways.push(gateway);
+      const server = ["--server", `https://${gateway.authority}`];
+      const authority = ["--certificate-authority", path.join(cluster.credentials, "ca.crt")];
+      return (user) =>
+        new Caller(
+          path.join(cluster.programs, "kubectl"),
+          ...["--kubeconfig", "/dev/null", "--cache-dir", path.join(folder, door)],
+          ...[...server, ...authority, "--token", TOKENS[user].token],
+        );
+    };
+  });
+
+  it.each([
+    ["a kubelet that takes WebSocket", "gateway"],
+    ["a node that speaks SPDY", "spdy"],
+  ] as const)("of %s, by both of kubectl's protocols", async (_, door) => {
+    const as = await open(door);
+    await endShell(as("dev"), as("admin"), TOKENS.admin.user);
+    const overSpdy = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: "false" };
+    const name = await endShell(as("dev"), as("admin"), TOKENS.admin.user, overSpdy);
+    await expectRecording(as("admin"), name);
+    await expect(as("viewer").run("get", "streamingsessions")).rejects.toThrow(FORBIDDEN);
+  });
+});
+
+describeReal(
+  ["cluster", "helm"],
+  "sessions at the cluster's own API server, by the chart's APIService",
+  () => {
+    const NAMESPACE = "api-service";
+    let charted: ChartedCluster;
+    let cluster: ClusterAddresses;
+    let endpoints: ServiceEndpoints;
+    let service: ServiceBalancer;
+    let address = "";
+    let as: (user: TokenUser) => Caller;
+    let administrator: Caller;
+    let throughGateway: Caller;
+
+    beforeAll(async () => {
+      cluster = inject("cluster") as ClusterAddresses;
+      charted = await ChartedCluster.create(cluster);
+      await charted.importImage();
+      await charted.createNamespace(NAMESPACE, "restricted");
+      const set = {
+        "image.repository": IMAGE,
+        "gateway.apiService.enabled": "true",
+        "gateway.replicaCount": "1",
+        "gateway.resources.requests.cpu": "10m",
+        "gateway.config.workers": "1",
+        "gateway.extraVolumes[0].name": "recordings",
+        "gateway.extraVolumes[0].emptyDir.sizeLimit": "1Gi",
+        "gateway.extraVolumeMounts[0].name": "recordings",
+        "gateway.extraVolumeMounts[0].mountPath": "/var/lib/recordings",
+        "gateway.config.recording.folder": "/var/lib/recordings",
+        "gateway.config.recording.rules[0].name": "all",
+        "gateway.config.recording.rules[0].recordOnFailure": "refuse",
+      };
+      await charted.helm(
+        ...["install", "sluice", "sluice-0.1.0.tgz", "--namespace", NAMESPACE, "--wait", "--timeout", "120s"],
+        ...[
+          "--set",
+          Object.entries(set)
+            .map((pair) => pair.join("="))
+            .join(","),
+        ],
+      );
+      const service_ = ["-n", NAMESPACE, "get", "service", "sluice-gateway", "-o"];
+      address = await charted.kubectl(...service_, "jsonpath={.spec.clusterIP}");
+      // What kube-proxy does on the API server's machine.
+      await run("ip", ["address", "add", `${address}/32`, "dev", "lo"]);
+      endpoints = await ServiceEndpoints.follow(cluster.adminKubeconfig);
+      const own = { host: address, port: 443 };
+      service = await balanceService(endpoints, [NAMESPACE, "sluice-gateway", 6443], own);
+      const available = ["--for=condition=Available", "apiservice/v1alpha1.sluice.dev", "--timeout=60s"];
+      await charted.kubectl("wait", ...available);
+      const target = (server: string) => [
+        ...["--kubeconfig", "/dev/null", "--cache-dir", path.join(charted.folder, "cache")],
+        ...["--server", server, "--insecure-skip-tls-verify"],
+      ];
+      const program = charted.kubectlProgram;
+      as = (user) => new Caller(program, ...target(cluster.url), "--token", TOKENS[user].token);
+      administrator = new Caller(program, "--kubeconfig", cluster.adminKubeconfig);
+      throughGateway = new Caller(program, ...target(`https://${address}`), "--token", TOKENS.dev.token);
+    }, 300_000);
+    afterAll(async () => {
+      await charted.helm("uninstall", "sluice", "--namespace", NAMESPACE);
+      await service?.close();
+      await endpoints?.close();
+      if (address !== "") await run("ip", ["address", "del", `${address}/32`, "dev", "lo"]);
+      await charted.remove(NAMESPACE);
+    }, 120_000);
+
+    it("are listed, watched and ended there, as the user who asks", async () => {
+      const name = await endShell(throughGateway, administrator, subjectOf("admin"));
+      await expectRecording(administrator, name);
+      await expect(as("viewer").run("get", "streamingsessions")).rejects.toThrow(FORBIDDEN);
+    });
+
+    it("are viewed and joined there, too", async () => {
+      const shell = throughGateway.start(SHELL);
+      await shell.says("ready");
+      const named = await administrator.run("get", "streamingsessions", "-o", "name");
+      const name = named.trim().replace(/^.*\//, "");
+      const [program, words] = sluiceCommand("sessions");
+      const sluice = (verb: string) =>
+        new Caller(program, ...words, verb, name, "--kubeconfig", cluster.adminKubeconfig).start([]);
+      const [viewer, joiner] = [sluice("watch"), sluice("join")];
+      joiner.child.stdin?.write("typed by another\n");
+      for (const { says } of [shell, viewer, joiner]) await says("typed by another\n");
+      shell.child.stdin?.end();
+      expect(await shell.ended).toBe(0);
+      expect(await Promise.all([viewer.ended, joiner.ended])).toEqual([0, 0]);
+    });
+
+    it("are one group of the API server and of the gateway, beside all others", async () => {
+      for (const caller of [administrator, throughGateway]) {
+        const { groups } = JSON.parse(await caller.run("get", "--raw", "/apis")) as {
+          groups: { name: string }[];
+        };
+        expect(groups.map(({ name }) => name).filter((name) => name === "sluice.dev")).toHaveLength(1);
+        expect(groups.length).toBeGreaterThan(10);
+      }
+      expect(await administrator.run("get", "--raw", "/openapi/v3/api/v1")).toContain("podIP");
+      const log = await administrator.run("-n", NAMESPACE, "logs", "deployment/sluice-gateway");
+      expect(log).not.toMatch(/lacks permissions|could not be|"level":"error"/);
+    });
+  },
+);
