@@ -59,11 +59,19 @@ export class EchoedInput {
     const code = character.codePointAt(0) as number;
     if (character === "\r" || character === "\n") this.#enter(timeMs);
     else if (code === 0x7f || code === 0x08) this.#typed = Array.from(this.#typed).slice(0, -1).join("");
+    else if (code === 0x03) this.#giveUp();
     else if (code === 0x15) this.#typed = "";
     else if (code === 0x17) this.#typed = withoutLastWord(this.#typed);
     else if (code < 0x20 || (code >= 0x80 && code <= 0x9f)) this.#isUnclear = true;
     else if (this.#typed.length >= MAX_LINE_CHARACTERS) this.#isUnclear = true;
     else this.#typed += character;
+  }
+
+  /** Ctrl-C: programs drop the line, also one that an earlier key made unclear. */
+  #giveUp(): void {
+    this.#isHidden = true;
+    this.#typed = "";
+    this.#isUnclear = false;
   }
 
   #enter(atMs: number): void {

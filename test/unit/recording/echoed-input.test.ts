@@ -46,6 +46,13 @@ describe("typed lines", () => {
     expect(play(...steps)).toEqual({ echoed: [], isHidden: true });
   });
 
+  it.each([
+    ["a line", ["<rm -r x", ">$ rm -r x", "<\x03", ">^C\r\n$ "]],
+    ["a prompt for a password", ["<sudo ls\r", ">Password: ", "<hunt\t", "<\x03", ">\r\n$ "]],
+  ])("are recorded again behind Ctrl-C in %s, which is hidden itself", (_what, steps) => {
+    expect(play(...steps, "<ls\r", ">ls\r\n")).toEqual({ echoed: ["ls"], isHidden: true });
+  });
+
   it("wait for their echo up to a number", () => {
     const lines = Array.from({ length: 20 }, (_, index) => `line-${index + 10}`);
     const { echoed, isHidden } = play(
@@ -57,7 +64,7 @@ describe("typed lines", () => {
 
   it("are never text that the terminal did not show after they were typed", () => {
     const text = fc.string({
-      unit: fc.constantFrom("a", "b", "\r", "\n", "\b", "\x7f", "\x15", "\u001b", "[", "K", " "),
+      unit: fc.constantFrom("a", "b", "\x03", "\r", "\n", "\b", "\x7f", "\x15", "\u001b", "[", "K", " "),
     });
     const step = fc.tuple(fc.boolean(), text);
     fc.assert(
