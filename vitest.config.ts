@@ -17,7 +17,7 @@ const PROPERTIES = [
   "test/unit/protocols/resume/byte-queue.test.ts",
   "test/unit/protocols/spdy/fuzz.test.ts",
   "test/unit/protocols/websocket/fuzz.test.ts",
-  "test/unit/probes/expand-command.test.ts",
+  "test/unit/probes/probe-target.test.ts",
   "test/unit/recording/tampering.test.ts",
   "test/unit/sessions/pass-through-splits.test.ts",
   "test/unit/sessions/screens/screens.test.ts",

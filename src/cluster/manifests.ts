@@ -6,8 +6,7 @@ import {
 } from "@sluice/client/internal/config/configuration-error";
 import { parseYamlDocuments, readYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
-import type { ApiObject } from "../api/api-object.ts";
-import { keyOf } from "../api/api-object.ts";
+import { type ApiObject, keyOf } from "../api/api-object.ts";
 import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
 import { decodeObject } from "../api/strategy/decode-object.ts";
 import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";

@@ -1,4 +1,4 @@
-import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
+import { canonicalAddress } from "@sluice/client/internal/config/address-list";
 import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
 import { listElements } from "@sluice/client/internal/http/header-list";
 

@@ -3,10 +3,9 @@ import { type HeaderList, headerValue } from "@sluice/client/internal/http/heade
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { EventQueue } from "../access/audit/event-queue.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
-import type { IngressMetrics } from "../observability/ingress-metrics.ts";
+import type { IngressMetrics, RouteNames } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import { quietJson } from "../observability/mask-controls.ts";
-import type { RouteNames } from "../observability/route-metrics.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 
 /**

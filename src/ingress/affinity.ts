@@ -1,5 +1,5 @@
 import { subdomainProblems } from "../api/validation/name-rules.ts";
-import { requestPathOf, rulePathOf } from "./request-path.ts";
+import { requestPathOf, rulePathOf } from "./ingress-request.ts";
 
 const PREFIX = "nginx.ingress.kubernetes.io/";
 export const AFFINITY_ANNOTATIONS = [

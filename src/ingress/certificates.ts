@@ -6,8 +6,8 @@ import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
 import { validityOf } from "../config/certificate-validity.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { readAuthority } from "./backend-tls.ts";
-import { HostOwners } from "./host-owners.ts";
-import { wildcardOf } from "./request-host.ts";
+import { HostOwners } from "./ingress-classes.ts";
+import { wildcardOf } from "./ingress-request.ts";
 import type { RouteOrigin } from "./route.ts";
 
 /** A Secret that cannot be served as written: a Warning Event on the Ingress that names it. */

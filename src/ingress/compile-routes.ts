@@ -1,11 +1,10 @@
 import { type Ingress, isRegularExpression } from "../api/networking-objects.ts";
 import type { Namespace } from "../api/objects.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
-import { HostOwners, hostOf } from "./host-owners.ts";
-import type { IngressClasses } from "./ingress-classes.ts";
+import { HostOwners, hostOf, type IngressClasses } from "./ingress-classes.ts";
+import { rulePathOf } from "./ingress-request.ts";
 import { type PathRewrite, rulePathWith } from "./path-rewrite.ts";
 import type { PathType } from "./path-tree.ts";
-import { rulePathOf } from "./request-path.ts";
 import type { Route, RouteOrigin } from "./route.ts";
 import { routeBackendOf } from "./route-backend.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";

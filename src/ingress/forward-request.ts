@@ -13,7 +13,6 @@ import { forwardOverHttp2 } from "../http/upstream/http2-forwarder.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
-import { addForwardedHeaders } from "./forwarded-headers.ts";
 import {
   addOwnLines,
   type IngressAnswer,
@@ -22,10 +21,16 @@ import {
   upstreamRefusal,
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
-import { type IngressRequest, type RequestOrigin, readIngressRequest, sourceOf } from "./ingress-request.ts";
+import {
+  addForwardedHeaders,
+  type IngressRequest,
+  type RequestOrigin,
+  readIngressRequest,
+  sourceOf,
+  traceExchange,
+} from "./ingress-request.ts";
 import type { RouteBackend } from "./route.ts";
 import { H2C_APP_PROTOCOL } from "./route-problems.ts";
-import { traceExchange } from "./trace-exchange.ts";
 
 interface IncomingExchange extends RequestOrigin {
   readonly downstream: HttpDownstream;

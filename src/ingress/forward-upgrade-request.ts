@@ -8,19 +8,23 @@ import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { forwardUpgrade, type WaitingClient } from "../http/upgrade/forward-upgrade.ts";
 import { answerAndClose } from "../listeners/answer.ts";
-import type { RequestHead } from "../listeners/request-head.ts";
-import type { RouteNames } from "../observability/route-metrics.ts";
+import type { RequestHead } from "../listeners/websocket-stream.ts";
+import type { RouteNames } from "../observability/ingress-metrics.ts";
 import { carryForwarded } from "../sessions/carry-forwarded.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
 import type { SessionReport } from "../sessions/session.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import { addressOf } from "./forward-request.ts";
-import { addForwardedHeaders } from "./forwarded-headers.ts";
 import { type IngressAnswer, ingressAnswer, upstreamRefusal } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
-import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
-import { traceExchange } from "./trace-exchange.ts";
+import {
+  addForwardedHeaders,
+  type IngressRequest,
+  type RequestOrigin,
+  readIngressRequest,
+  traceExchange,
+} from "./ingress-request.ts";
 
 /** A request to switch protocols, and its connection. */
 export interface IncomingUpgrade extends RequestOrigin {

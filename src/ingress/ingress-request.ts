@@ -1,11 +1,14 @@
 import type { Socket } from "node:net";
 import type { StatusError } from "@sluice/client/internal/api/status";
+import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
+import { beginTrace } from "@sluice/client/internal/http/trace-headers";
+import type { RequestTrace, Tracing } from "@sluice/client/internal/observability/trace";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import { addForwardedOrigin } from "../http/forwarded-headers.ts";
 import { networkOf } from "../listeners/connection-cap.ts";
 import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
-import { hostForMatching } from "./request-host.ts";
-import { requestPathOf } from "./request-path.ts";
+import type { RouteNames } from "../observability/ingress-metrics.ts";
 
 /** A request as the router sees it. */
 export interface IngressRequest {
@@ -31,6 +34,27 @@ interface BadIngressRequest {
 }
 
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)([^#]*)$/i;
+
+/**
+ * A host name or IPv4 address. Also allows `_` and hyphens at a label's ends, which RFC 1123
+ * forbids and real hosts use.
+ */
+const HOST = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
+
+const IPV6_LITERAL = /^\[[0-9a-f:.]{2,45}\]$/;
+
+const UNRESERVED = /^%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])$/;
+
+// Printable, but forbidden in a path (RFC 3986 section 3.3); some clients send them unescaped.
+const EXCLUDED = /["<>\\^`{|}]/;
+
+const ESCAPE_OR_EXCLUDED = /%[0-9A-Fa-f]{2}|["<>\\^`{|}]/g;
+
+/** Also escapes `?` and `#`, which would end the path. */
+const NOT_IN_PATH = /%(?![0-9A-Fa-f]{2})|[^\x21\x24-\x7e]|[<>?\\^`{|}]/gu;
+
+// A request target has no controls, spaces, `#` or non-ASCII characters (RFC 9112 section 3.2).
+const TARGET = /^[\x21\x22\x24-\x7e]*$/;
 
 /**
  * Reads a request's host and path. In absolute-form both come from the target, and Host is ignored
@@ -72,4 +96,155 @@ export function sourceOf(
 ): string {
   const isTold = edge.isTrustedProxy(remoteAddress);
   return networkOf(isTold ? (edge.sourceAddressesOf(headers, remoteAddress)[0] ?? "") : remoteAddress);
+}
+
+/**
+ * Normalizes an authority for matching: lower case, without port and one trailing dot. Undefined if
+ * it has no valid host. The backend gets the original.
+ */
+export function hostForMatching(authority: string): string | undefined {
+  const withoutPort = /^(.*?)(?::[0-9]{0,5})?$/s.exec(authority)?.[1] ?? "";
+  const host = withoutPort.toLowerCase();
+  if (IPV6_LITERAL.test(host)) return host;
+  const name = host.endsWith(".") ? host.slice(0, -1) : host;
+  return HOST.test(name) ? name : undefined;
+}
+
+/**
+ * The `*.suffix` rule that may match a host: the star stands for exactly one label (KEP-1453).
+ * Undefined for a single label.
+ */
+export function wildcardOf(host: string): string | undefined {
+  const dot = host.indexOf(".");
+  return dot <= 0 || host.startsWith("[") ? undefined : `*${host.slice(dot)}`;
+}
+
+/** A request's path for routing, and its target for the backend. */
+interface RequestPath {
+  /** Normalized (RFC 3986 section 6.2.2), without dot segments and query. */
+  readonly path: string;
+  /**
+   * Path and query for the backend: the original bytes, or the normalized ones if there were dot
+   * segments.
+   */
+  readonly target: string;
+}
+
+/**
+ * Reads an origin-form target's path; undefined for a bad request. The backend gets the path that
+ * was matched: `%2F` and `%5C` stay encoded, encoded dots count as dots, dot segments are removed.
+ */
+export function requestPathOf(target: string): RequestPath | undefined {
+  const queryAt = target.indexOf("?");
+  const raw = queryAt === -1 ? target : target.slice(0, queryAt);
+  const query = queryAt === -1 ? "" : target.slice(queryAt);
+  if (!TARGET.test(target)) return undefined;
+  if (raw === "") return { path: "/", target: `/${query}` };
+  if (!raw.startsWith("/") || hasBrokenEscape(raw)) return undefined;
+  const path = raw.includes("%") || EXCLUDED.test(raw) ? normalized(raw) : raw;
+  if (!path.includes("/.")) return { path, target };
+  const resolved = withoutDotSegments(path);
+  if (resolved === undefined) return undefined;
+  return { path: resolved, target: resolved === path ? target : `${resolved}${query}` };
+}
+
+/**
+ * A rule's path in the form of `RequestPath.path`, so that it matches a request for the same text.
+ */
+export function rulePathOf(path: string): string {
+  const escaped = path.replace(NOT_IN_PATH, percentEncoded);
+  return escaped.includes("%") ? normalized(escaped) : escaped;
+}
+
+/** Removes the first `count` segments of the target's path; always leaves a path. */
+export function withoutSegments(target: string, count: number): string {
+  const left = remainderOf(target, count);
+  return left.startsWith("/") ? left : `/${left}`;
+}
+
+/**
+ * The rest after the first `count` segments: from the next slash on, or only the query. Counts
+ * segments, because a client may spell them differently than the rule.
+ */
+export function remainderOf(target: string, count: number): string {
+  const queryAt = target.indexOf("?");
+  const pathEnd = queryAt === -1 ? target.length : queryAt;
+  let start = 0;
+  for (let left = count; left > 0 && start < pathEnd; left--) {
+    const slash = target.indexOf("/", start + 1);
+    start = slash === -1 || slash > pathEnd ? pathEnd : slash;
+  }
+  return target.slice(start);
+}
+
+/**
+ * Decodes unreserved characters, puts other escapes in capitals, and escapes forbidden characters.
+ */
+function normalized(path: string): string {
+  return path.replace(ESCAPE_OR_EXCLUDED, (found) => {
+    if (found.length === 1) return encodeURIComponent(found);
+    const triplet = found.toUpperCase();
+    return UNRESERVED.test(triplet) ? decodeURIComponent(triplet) : triplet;
+  });
+}
+
+/** A lone surrogate becomes U+FFFD in UTF-8. */
+function percentEncoded(character: string): string {
+  return encodeURIComponent(/\p{Surrogate}/u.test(character) ? "\ufffd" : character);
+}
+
+function hasBrokenEscape(path: string): boolean {
+  return path.includes("%") && /%(?![0-9A-Fa-f]{2})/.test(path);
+}
+
+/** RFC 3986 section 5.2.4, but undefined if `..` would climb above the root. */
+function withoutDotSegments(path: string): string | undefined {
+  const segments = path.slice(1).split("/");
+  const kept: string[] = [];
+  for (const [index, segment] of segments.entries()) {
+    if (segment === "..") {
+      if (kept.pop() === undefined) return undefined;
+    } else if (segment !== ".") {
+      kept.push(segment);
+    }
+    const isLast = index === segments.length - 1;
+    if (isLast && (segment === "." || segment === "..")) kept.push("");
+  }
+  return `/${kept.join("/")}`;
+}
+
+/** Adds X-Forwarded-* headers; trusts those of trusted proxies only. Host stays as the client wrote it. */
+export function addForwardedHeaders(
+  edit: HeaderEdit,
+  { authority }: IngressRequest,
+  { isTls, remoteAddress }: RequestOrigin,
+  { edge }: { readonly edge: EdgeRules },
+  prefix: string | undefined,
+): void {
+  if (authority !== undefined) edit.set("Host", authority);
+  addForwardedOrigin(edit, {
+    peerAddress: remoteAddress,
+    isPeerTrusted: edge.isTrustedProxy(remoteAddress),
+    protocol: isTls ? "https" : "http",
+    host: authority,
+  });
+  if (prefix !== undefined) edit.set("X-Forwarded-Prefix", prefix);
+}
+
+/** Traces an exchange of the front door under its rule's names; undefined if tracing is off. */
+export function traceExchange(
+  request: { readonly method: string; readonly target: string; readonly headers: HeaderList },
+  { isTls, remoteAddress }: RequestOrigin,
+  route: { readonly names: RouteNames } | undefined,
+  { tracing, edge }: { readonly tracing?: Tracing | undefined; readonly edge: EdgeRules },
+): RequestTrace | undefined {
+  if (tracing === undefined) return undefined;
+  const { method, headers } = request;
+  const addresses = edge.sourceAddressesOf(headers, remoteAddress);
+  const trace = beginTrace(tracing, request, { encrypted: isTls }, addresses);
+  if (route === undefined) return trace;
+  const { namespace, ingress, service } = route.names;
+  trace?.rename(`${method} ${namespace}/${ingress}`);
+  trace?.set({ "k8s.namespace.name": namespace, "k8s.ingress.name": ingress, "k8s.service.name": service });
+  return trace;
 }

@@ -1,5 +1,5 @@
 import { isRegularExpression } from "../api/networking-objects.ts";
-import { remainderOf, requestPathOf } from "./request-path.ts";
+import { remainderOf, requestPathOf } from "./ingress-request.ts";
 
 const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
 const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";

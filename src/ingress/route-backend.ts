@@ -1,5 +1,5 @@
 import type { Ingress, IngressBackend } from "../api/networking-objects.ts";
-import type { RouteNames } from "../observability/route-metrics.ts";
+import type { RouteNames } from "../observability/ingress-metrics.ts";
 import { cookiePathOf } from "./affinity.ts";
 import { segmentsOf } from "./path-rewrite.ts";
 import type { RouteBackend } from "./route.ts";

@@ -1,5 +1,5 @@
+import { wildcardOf } from "./ingress-request.ts";
 import { PathTree, type PathType } from "./path-tree.ts";
-import { wildcardOf } from "./request-host.ts";
 
 /** A candidate at one host and path. */
 interface PlacedRoute<Route> {

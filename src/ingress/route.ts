@@ -1,6 +1,6 @@
 import { type HeaderLine, type HeaderList, headerValues } from "@sluice/client/internal/http/header-list";
 import type { ApiObject } from "../api/api-object.ts";
-import type { RouteNames } from "../observability/route-metrics.ts";
+import type { RouteNames } from "../observability/ingress-metrics.ts";
 import type { PathRewrite } from "./path-rewrite.ts";
 import type { RouteOptions } from "./route-options.ts";
 

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { answerPlainHttp } from "@sluice/client/internal/http/downstream/plain-http";
 import { type ClientHello, ClientHelloReader } from "@sluice/protocols/tls";
 import { cipherOptionsOf, type TlsSettings } from "../config/sections/tls-settings.ts";
-import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
+import { judgeByFirstBytes } from "../listeners/proxy-protocol.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 
 export interface SecureServerOptions {

@@ -2,7 +2,7 @@ import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
 import type { LeaderElectionSettings } from "../config/sections/leader-election.ts";
 import type { ApiClient } from "../kubernetes/api-client.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
-import { objectPath } from "../kubernetes/live-resources.ts";
+import { objectPath } from "../kubernetes/live-object.ts";
 import { electReplica } from "../kubernetes/replica-election.ts";
 import { SharedEventRecorder } from "../kubernetes/shared-event-recorder.ts";
 import type { Logger } from "../observability/logger.ts";

@@ -7,8 +7,7 @@ import {
 } from "../api/admission/connect-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { AdmissionReason } from "../sessions/plan.ts";
-import type { ApiClient } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
+import { type ApiClient, ApiError } from "./api-client.ts";
 import { metadataIn } from "./live-object.ts";
 
 const GROUP = "/apis/admissionregistration.k8s.io";

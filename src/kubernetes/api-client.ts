@@ -1,4 +1,5 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { type Status, statusOfBody } from "@sluice/client/internal/api/status";
 import {
   askJson,
   JSON_CLIENT_HEADERS,
@@ -11,7 +12,6 @@ import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
 import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import { ApiError, MalformedAnswerError } from "./api-error.ts";
 
 /**
  * An answer of the live API, such as a page of 500 large objects. Past it a list asks for half the
@@ -24,6 +24,9 @@ export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  */
 const ANSWER_TIMEOUT_MS = 60_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
+
+/** One day; longer waits are cut to it. */
+const MAX_RETRY_AFTER_SECONDS = 86_400;
 
 interface ApiClientOptions {
   readonly kubeconfig: Kubeconfig;
@@ -131,4 +134,40 @@ export class ApiClient {
     if (statusCode === 403) this.#options.onForbidden?.();
     throw new ApiError(statusCode, await wholeBody(answer, MAX_REFUSAL_BYTES).catch(() => ""), headers);
   }
+}
+
+/** The API server refused a request. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: number;
+  readonly status: Status | undefined;
+  /** The server's Retry-After. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: number, body: Uint8Array | string, headers: IncomingHttpHeaders = {}) {
+    const status = statusOfBody(body);
+    super(status?.message ?? `the API server answered ${code}`);
+    this.code = status?.code || code;
+    this.status = status;
+    const header = Number.parseInt(headers["retry-after"] ?? "", 10);
+    const seconds = Number.isNaN(header) ? status?.details?.retryAfterSeconds : header;
+    this.retryAfterMs =
+      seconds === undefined ? undefined : 1_000 * Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
+  }
+
+  /**
+   * The server cannot use the requested version: it expired (410), or the server has not reached it
+   * yet (504 with the cause ResourceVersionTooLarge).
+   */
+  get isVersionUseless(): boolean {
+    const isTooLarge = this.status?.details?.causes?.some(
+      ({ reason }) => reason === "ResourceVersionTooLarge",
+    );
+    return this.code === 410 || (this.code === 504 && isTooLarge === true);
+  }
+}
+
+/** The answer is not JSON, or has not the requested shape. */
+export class MalformedAnswerError extends Error {
+  override readonly name = "MalformedAnswerError";
 }

@@ -5,8 +5,7 @@ import { servesApi } from "../config/sections/listeners.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
-import { liveObject } from "./live-object.ts";
-import { collectionPath } from "./live-resources.ts";
+import { collectionPath, liveObject } from "./live-object.ts";
 import { loggedReflector } from "./logged-reflector.ts";
 import type { Reflector } from "./reflector.ts";
 

@@ -16,8 +16,7 @@ import {
   servedPaths,
   verdictOf,
 } from "./admission-verdict.ts";
-import type { ApiClient } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
+import { type ApiClient, ApiError } from "./api-client.ts";
 import { metadataIn } from "./live-object.ts";
 import { loggedReflector, type ReflectorTuning } from "./logged-reflector.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";

@@ -1,5 +1,5 @@
 import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
-import { MalformedAnswerError } from "./api-error.ts";
+import { MalformedAnswerError } from "./api-client.ts";
 
 /**
  * One event of a watch: etcd refuses objects over 1.5 MiB, and JSON may be longer. Past it the

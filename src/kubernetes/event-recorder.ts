@@ -1,7 +1,6 @@
 import type { Pod } from "../api/objects.ts";
 import type { ApiClient } from "./api-client.ts";
-import { EventBudget } from "./event-budget.ts";
-import { countUpEvent, createEvent, firstSaid, type SaidEvent } from "./event-requests.ts";
+import { countUpEvent, createEvent, EventBudget, firstSaid, type SaidEvent } from "./event-requests.ts";
 
 /** An Event about a container, for `kubectl describe pod`. */
 type ContainerEvent = SaidEvent;

@@ -4,10 +4,8 @@ import { publishedFeaturesOf, unionOf } from "../cluster/locate.ts";
 import { PUBLISHED_FEATURES_ANNOTATION } from "../config/sections/node-streaming.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { ApiClient } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
-import { liveObject } from "./live-object.ts";
-import { objectPath } from "./live-resources.ts";
+import { type ApiClient, ApiError } from "./api-client.ts";
+import { liveObject, objectPath } from "./live-object.ts";
 
 /**
  * How long a shutdown may spend on withdrawing features. Past it they stay until the next start

@@ -2,9 +2,8 @@ import { COORDINATION_API_VERSION, type Lease, type LeaseSpec } from "../api/ser
 import { leaseShape } from "../api/validation/service-shapes.ts";
 import { isShaped } from "../api/validation/shape.ts";
 import { withoutNulls } from "../api/validation/without-nulls.ts";
-import type { ApiClient } from "./api-client.ts";
-import { ApiError, MalformedAnswerError } from "./api-error.ts";
-import { collectionPath, objectPath } from "./live-resources.ts";
+import { type ApiClient, ApiError, MalformedAnswerError } from "./api-client.ts";
+import { collectionPath, objectPath } from "./live-object.ts";
 
 interface LeaderElectionOptions {
   readonly client: Pick<ApiClient, "json">;

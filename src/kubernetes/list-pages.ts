@@ -1,4 +1,4 @@
-import { MalformedAnswerError } from "./api-error.ts";
+import { MalformedAnswerError } from "./api-client.ts";
 
 /**
  * Objects of one list, three times the pods that Kubernetes supports; an empty page counts as one.

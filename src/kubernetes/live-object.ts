@@ -1,8 +1,100 @@
-import type { KubernetesObject, ObjectKind } from "../api/objects.ts";
+import type { ObjectMeta } from "../api/api-object.ts";
+import type { KubernetesObject, Node, ObjectKind, Pod, PodSpec } from "../api/objects.ts";
 import { strategyOf } from "../api/strategy/strategies.ts";
 import { isShaped, shapeProblem } from "../api/validation/shape.ts";
 import { asDecoded } from "../api/validation/without-nulls.ts";
-import { projected } from "./projections.ts";
+
+const METADATA = [
+  "name",
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "labels",
+  "ownerReferences",
+];
+
+/** Repeats the whole object as text. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+const POD_SPEC = [
+  "nodeName",
+  "restartPolicy",
+  "hostNetwork",
+  "serviceAccountName",
+  "terminationGracePeriodSeconds",
+  "readinessGates",
+];
+
+const CONTAINER = [
+  "name",
+  "image",
+  "ports",
+  "stdin",
+  "tty",
+  "restartPolicy",
+  "livenessProbe",
+  "readinessProbe",
+  "startupProbe",
+  "lifecycle",
+];
+
+const CONTAINER_LISTS = ["containers", "initContainers", "ephemeralContainers"];
+
+const POD_STATUS = [
+  "phase",
+  "reason",
+  "podIP",
+  "podIPs",
+  "hostIP",
+  "hostIPs",
+  "startTime",
+  "conditions",
+  "observedGeneration",
+];
+
+const CONTAINER_STATUS = ["name", "ready", "started", "restartCount", "state", "containerID"];
+
+const STATUS_LISTS = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+
+const NODE_SPEC = ["unschedulable", "taints"];
+
+const NODE_STATUS = ["addresses", "daemonEndpoints", "declaredFeatures", "conditions", "nodeInfo"];
+
+const projections: Readonly<Partial<Record<ObjectKind, (object: KubernetesObject) => object>>> = {
+  Pod: (object) => {
+    const { apiVersion, kind, spec, status } = object as Pod;
+    return {
+      apiVersion,
+      kind,
+      spec: { ...picked(spec, POD_SPEC), ...listsPicked(spec, CONTAINER_LISTS, CONTAINER) } as PodSpec,
+      status: { ...picked(status, POD_STATUS), ...listsPicked(status, STATUS_LISTS, CONTAINER_STATUS) },
+    };
+  },
+  Node: (object) => {
+    const { apiVersion, kind, spec, status } = object as Node;
+    return { apiVersion, kind, spec: picked(spec, NODE_SPEC), status: picked(status, NODE_STATUS) };
+  },
+};
+
+/** The path of each kind's collection. */
+const COLLECTIONS: Readonly<Record<ObjectKind, { readonly base: string; readonly plural: string }>> = {
+  Pod: { base: "/api/v1", plural: "pods" },
+  Node: { base: "/api/v1", plural: "nodes" },
+  Namespace: { base: "/api/v1", plural: "namespaces" },
+  Service: { base: "/api/v1", plural: "services" },
+  Secret: { base: "/api/v1", plural: "secrets" },
+  EndpointSlice: { base: "/apis/discovery.k8s.io/v1", plural: "endpointslices" },
+  Lease: { base: "/apis/coordination.k8s.io/v1", plural: "leases" },
+  Ingress: { base: "/apis/networking.k8s.io/v1", plural: "ingresses" },
+  IngressClass: { base: "/apis/networking.k8s.io/v1", plural: "ingressclasses" },
+  Role: { base: "/apis/rbac.authorization.k8s.io/v1", plural: "roles" },
+  ClusterRole: { base: "/apis/rbac.authorization.k8s.io/v1", plural: "clusterroles" },
+  RoleBinding: { base: "/apis/rbac.authorization.k8s.io/v1", plural: "rolebindings" },
+  ClusterRoleBinding: { base: "/apis/rbac.authorization.k8s.io/v1", plural: "clusterrolebindings" },
+};
 
 /** An object has not its kind's shape. The message names fields and types, never values. */
 export class BadObjectError extends Error {
@@ -51,4 +143,59 @@ export function metadataIn(value: unknown): {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/**
+ * Expects its kind's shape. Keeps what routing, policy and probes read: a tenth of the memory for
+ * 50,000 pods, and no environment variables. The copy shares nothing with the answer.
+ */
+function projected(object: KubernetesObject): KubernetesObject {
+  const project = projections[object.kind];
+  return { ...(project?.(object) ?? object), metadata: metadataOf(object) } as KubernetesObject;
+}
+
+function metadataOf({ metadata }: KubernetesObject): ObjectMeta {
+  const kept = picked(metadata, METADATA) as ObjectMeta;
+  if (!metadata.annotations) return kept;
+  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations;
+  return Object.keys(annotations).length === 0 ? kept : { ...kept, annotations };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Treats null as absent, in the object and in the picked fields. */
+function picked(fields: Fields | null | undefined, names: readonly string[]): Fields {
+  const result: Record<string, unknown> = {};
+  for (const name of names) if (fields?.[name] !== undefined) result[name] = fields[name];
+  return result;
+}
+
+function listsPicked(
+  fields: Fields | null | undefined,
+  lists: readonly string[],
+  names: readonly string[],
+): Fields {
+  const result: Record<string, unknown> = {};
+  for (const list of lists) {
+    const items = fields?.[list];
+    if (Array.isArray(items)) result[list] = items.map((item: Fields | null) => picked(item, names));
+  }
+  return result;
+}
+
+/** Without a namespace: all namespaces, or a cluster-scoped kind. */
+export function collectionPath(kind: ObjectKind, namespace = ""): string {
+  const { base, plural } = COLLECTIONS[kind];
+  return namespace === ""
+    ? `${base}/${plural}`
+    : `${base}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+}
+
+export function objectPath(kind: ObjectKind, namespace: string, name: string): string {
+  return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** The API's resource name: `pods`. */
+export function pluralOf(kind: ObjectKind): string {
+  return COLLECTIONS[kind].plural;
 }

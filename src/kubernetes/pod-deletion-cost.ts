@@ -1,7 +1,7 @@
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
-import { objectPath } from "./live-resources.ts";
+import { objectPath } from "./live-object.ts";
 
 /**
  * KEP-2255: a scale-in removes the pods with the lowest cost first, if they are otherwise alike;

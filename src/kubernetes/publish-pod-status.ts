@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod, PodStatus } from "../api/objects.ts";
 import type { ApiClient } from "./api-client.ts";
-import { objectPath } from "./live-resources.ts";
+import { objectPath } from "./live-object.ts";
 
 const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
 

@@ -1,9 +1,8 @@
 import type { ObjectKind } from "../api/objects.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { FairQueue } from "../net/fair-queue.ts";
-import type { ApiClient } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
-import { objectPath, pluralOf } from "./live-resources.ts";
+import { type ApiClient, ApiError } from "./api-client.ts";
+import { objectPath, pluralOf } from "./live-object.ts";
 
 /**
  * Concurrent reads of objects that no watch has delivered. Past it namespaces below their share

@@ -1,9 +1,14 @@
 import { createHash } from "node:crypto";
 import type { ApiObject } from "../api/api-object.ts";
-import type { ApiClient, ApiRequest } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
-import { EventBudget } from "./event-budget.ts";
-import { countUpEvent, createEvent, eventPath, firstSaid, type SaidEvent } from "./event-requests.ts";
+import { type ApiClient, ApiError, type ApiRequest } from "./api-client.ts";
+import {
+  countUpEvent,
+  createEvent,
+  EventBudget,
+  eventPath,
+  firstSaid,
+  type SaidEvent,
+} from "./event-requests.ts";
 
 /** Events that wait to be written. Past it they are dropped and counted. */
 export const MAX_PENDING_EVENTS = 1_000;

@@ -19,9 +19,9 @@ import { type AnswerContext, answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
 import { networkOf } from "./connection-cap.ts";
 import type { ListenerContext } from "./listener-context.ts";
-import { peerCertificatesOf } from "./peer-certificates.ts";
-import type { RequestHead } from "./request-head.ts";
 import type { RequestSeats } from "./request-seats.ts";
+import { peerCertificatesOf } from "./serving-certificate.ts";
+import type { RequestHead } from "./websocket-stream.ts";
 
 /** The rest is a path of the pod's or Service's own server, which may be spelt in any way. */
 const OWN_SERVER = /^\/api\/v1\/namespaces\/[^/]+\/(?:pods|services)\/[^/]+\/proxy(?=\/)/;

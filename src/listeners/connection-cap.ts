@@ -1,5 +1,5 @@
 import { isIPv6, type Socket } from "node:net";
-import { canonicalAddress, ipv6Groups } from "@sluice/client/internal/config/canonical-address";
+import { canonicalAddress, ipv6Groups } from "@sluice/client/internal/config/address-list";
 import type { Limits } from "../config/sections/limits.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 

@@ -1,8 +1,7 @@
 import { isIP } from "node:net";
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { StatusError } from "@sluice/client/internal/api/status";
-import { AddressList } from "@sluice/client/internal/config/address-list";
-import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
+import { AddressList, canonicalAddress } from "@sluice/client/internal/config/address-list";
 import {
   type HeaderList,
   hasHeader,

@@ -15,7 +15,7 @@ import type { Limits } from "../config/sections/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { watchHttp2Session } from "../http/watch-http2-session.ts";
 import { type Lane, RequestTurns } from "./request-turns.ts";
-import { settlesWithin } from "./settles-within.ts";
+import { settlesWithin } from "./unused-connections.ts";
 
 /** One stream's raw request. */
 export interface Http2Request {

@@ -14,19 +14,18 @@ import { containEvents, settleFault } from "@sluice/client/internal/observabilit
 import { Http1Downstream } from "../http/downstream/http1-downstream.ts";
 import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
 import { boundsOfListener } from "../http/downstream/listener-bounds.ts";
-import { stopAccepting } from "../net/stop-accepting.ts";
+import { stopAccepting } from "../net/listen.ts";
 import { answerRequest, answerUpgrade, type ListenerRoutes } from "./answer-incoming.ts";
 import { connectionCap } from "./connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";
 import type { ListenerContext } from "./listener-context.ts";
 import { PlainRequests } from "./plain-requests.ts";
 import { admitConnections } from "./proxy-protocol.ts";
-import type { RequestHead } from "./request-head.ts";
 import { RequestSeats } from "./request-seats.ts";
 import { RequestTurns } from "./request-turns.ts";
 import { type ServingTls, serveByAlpn, tlsOptionsOf } from "./serving-tls.ts";
 import { UnusedConnections } from "./unused-connections.ts";
-import { webSocketRequestOf } from "./websocket-stream.ts";
+import { type RequestHead, webSocketRequestOf } from "./websocket-stream.ts";
 
 export interface ListenerOptions {
   /** Absent: plain HTTP. */

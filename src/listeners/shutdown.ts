@@ -1,7 +1,7 @@
 import type { Logger } from "../observability/logger.ts";
 import type { ResumableRunContext } from "../sessions/context.ts";
 import type { Listener } from "./listener.ts";
-import { settlesWithin } from "./settles-within.ts";
+import { settlesWithin } from "./unused-connections.ts";
 
 /** After the grace period, bytes queued for clients have this long to leave. */
 const FLUSH_MS = 2_000;

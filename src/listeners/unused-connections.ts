@@ -1,6 +1,5 @@
 import type { Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { settlesWithin } from "./settles-within.ts";
 
 /**
  * How long a drain waits for the first request of an accepted connection, as Go's http.Server. Past
@@ -66,4 +65,15 @@ type Connection = string | Socket;
 function connectionOf(socket: Socket): Connection {
   const { remoteAddress, remotePort } = socket;
   return remotePort === undefined ? socket : `${remoteAddress} ${remotePort}`;
+}
+
+/** Resolves with true if `promise` is fulfilled in time. `promise` must not reject. */
+export function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), timeoutMs);
+    void promise.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
 }

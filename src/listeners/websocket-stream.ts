@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
 import { HeaderNames } from "@sluice/client/internal/http/header-edit";
-import { headerListOf } from "@sluice/client/internal/http/header-list";
+import { type HeaderList, headerListOf } from "@sluice/client/internal/http/header-list";
 import { upgradeEdit } from "../http/hop-by-hop.ts";
 import { http1Lines } from "../http/http2-headers.ts";
 import type { Http2Request } from "./http2-connections.ts";
-import type { RequestHead } from "./request-head.ts";
 
 export const NOT_IMPLEMENTED = 501;
 const KEY = new HeaderNames(["sec-websocket-key"]);
@@ -37,4 +37,16 @@ export function webSocketRequestOf({
   edit.add("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
   const headers = edit.lines();
   return { method: "GET", target: pseudo[":path"] ?? "", headers, socket };
+}
+
+/**
+ * A request's head, independent of the HTTP version. A WebSocket on an HTTP/2 stream appears as the
+ * equivalent upgrade.
+ */
+export interface RequestHead {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: HeaderList;
+  /** The request's connection. */
+  readonly socket: Duplex;
 }

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import type { Writable } from "node:stream";
 import { type Status, statusBody, statusHeaders } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
@@ -31,4 +32,16 @@ export function writeStatus(downstream: HttpDownstream, status: Status): void {
     Object.entries(statusHeaders(status)),
     Buffer.from(statusBody(status)),
   );
+}
+
+/** Resolves when the client has taken the written bytes, or has left. Removes its listeners. */
+export function waitForDrain(response: Writable): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      response.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    response.on("drain", settle).on("close", settle);
+  });
 }

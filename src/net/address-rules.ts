@@ -1,6 +1,10 @@
 import { isIP } from "node:net";
-import { AddressList } from "@sluice/client/internal/config/address-list";
-import { canonicalAddress, ipv4Of, ipv6Groups } from "@sluice/client/internal/config/canonical-address";
+import {
+  AddressList,
+  canonicalAddress,
+  ipv4Of,
+  ipv6Groups,
+} from "@sluice/client/internal/config/address-list";
 
 /** Addresses that are never a node's: this machine, link-local, cloud metadata, broadcast, multicast. */
 const NEVER_A_NODE = new AddressList([

@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { isLoopback } from "@sluice/client/internal/config/address-list";
-import { canonicalAddress } from "@sluice/client/internal/config/canonical-address";
+import { canonicalAddress, isLoopback } from "@sluice/client/internal/config/address-list";
 import { embeddedAddresses } from "./address-rules.ts";
 
 /** Resolves a name to its addresses. */

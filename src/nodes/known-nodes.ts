@@ -4,8 +4,7 @@ import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { NodeCircuit, NodeStreaming } from "../config/sections/node-streaming.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { NodeMetrics } from "../observability/node-metrics.ts";
-import { CircuitBreaker, type CircuitState } from "./circuit-breaker.ts";
-import { CircuitOpenError } from "./circuit-open-error.ts";
+import { CircuitBreaker, CircuitOpenError, type CircuitState } from "./circuit-breaker.ts";
 import {
   declaresWebSocket,
   modeOf,

@@ -1,9 +1,8 @@
 import type { FaultPlace } from "@sluice/client/internal/observability/faults";
 import { AggregatorRegistry, Registry } from "prom-client";
-import type { Exemplar } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
 import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
-import { openMetricsOf } from "./open-metrics.ts";
+import { type Exemplar, openMetricsOf } from "./open-metrics.ts";
 import { ReloadMetrics } from "./operations-metrics.ts";
 import { QuotaMetrics } from "./quota-metrics.ts";
 

@@ -1,7 +1,7 @@
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { Counter, Histogram, Registry } from "prom-client";
-import { HistogramExemplars } from "./exemplars.ts";
 import { counter, gauge, histogram, type MetricsOf, register } from "./metric-table.ts";
+import { HistogramExemplars } from "./open-metrics.ts";
 import {
   codeLabel,
   type MeasuredPlan,

@@ -8,7 +8,7 @@ import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
-import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.ts";
+import { peerCertificatesOf, rejudgePeer } from "../listeners/serving-certificate.ts";
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
 import type { ResumableRunContext } from "../sessions/context.ts";
 import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";

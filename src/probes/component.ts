@@ -13,7 +13,7 @@ import { type BuiltPodProbes, type PodProbeParts, probePods } from "./pod-probes
 import type { RunProbe } from "./run-probe.ts";
 import { ProbeThreads } from "./threads/probe-threads.ts";
 import { probeGateways, probeNodes, type UpstreamProbeParts } from "./upstream-probes-component.ts";
-import type { ProbeState } from "./worker/probe-state.ts";
+import type { ProbeState } from "./worker/probe-results.ts";
 import { TimerWheel } from "./worker/timer-wheel.ts";
 
 interface ElectedPodProbes {

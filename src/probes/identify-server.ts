@@ -1,9 +1,8 @@
-import { DeadlineError, ExchangeError } from "./exchange-error.ts";
 import { exchangeHttp1 } from "./http/exchange-http1.ts";
 import { HttpRequest } from "./http/http-request.ts";
 import { Http2Link } from "./http2/http2-link.ts";
-import { openSocket } from "./open-socket.ts";
-import { ProbeDeadline } from "./probe-deadline.ts";
+import { openSocket, ProbeDeadline } from "./probe-deadline.ts";
+import { DeadlineError, ExchangeError } from "./probe-result.ts";
 
 /** The kind of server at a port, found by trying protocols. */
 export type ServerKind =

@@ -11,7 +11,7 @@ import type { Metrics } from "../observability/metrics.ts";
 import { commandsIn, endContainer } from "./container-runtime.ts";
 import { PodProbes } from "./pods/pod-probes.ts";
 import type { RunProbe } from "./run-probe.ts";
-import type { ProbeState } from "./worker/probe-state.ts";
+import type { ProbeState } from "./worker/probe-results.ts";
 import type { TimerWheel } from "./worker/timer-wheel.ts";
 
 /** The node whose containers are probed. */

@@ -3,7 +3,7 @@ import { connect as connectTls, createSecureContext, type SecureContext, type TL
 import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { containEvents, settleFault } from "@sluice/client/internal/observability/faults";
-import { brokenText } from "./exchange-error.ts";
+import { brokenText } from "./probe-result.ts";
 
 export interface SocketTarget {
   /** A name or an IP address; IPv6 without brackets. */

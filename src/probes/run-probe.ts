@@ -1,16 +1,19 @@
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { ProbeHandler } from "../api/probe-objects.ts";
 import { type Cancellation, cancellationFor } from "./cancellation-for.ts";
-import { resolveContainerPort } from "./container-port.ts";
-import { DeadlineError } from "./exchange-error.ts";
 import { probeExec } from "./exec-probe.ts";
-import { expandCommand } from "./expand-command.ts";
 import { probeGrpc } from "./grpc/grpc-probe.ts";
 import { probeHttp } from "./http/http-probe.ts";
-import { openSocket } from "./open-socket.ts";
-import { ProbeDeadline } from "./probe-deadline.ts";
-import { errored, failure, type ProbeResult, success, type WireFacts } from "./probe-result.ts";
-import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
+import { openSocket, ProbeDeadline } from "./probe-deadline.ts";
+import {
+  DeadlineError,
+  errored,
+  failure,
+  type ProbeResult,
+  success,
+  type WireFacts,
+} from "./probe-result.ts";
+import { expandCommand, type ProbeOptions, type ProbeTarget, resolveContainerPort } from "./probe-target.ts";
 
 /** `runProbe`, or a function that runs it elsewhere. */
 export type RunProbe = (

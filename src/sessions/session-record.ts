@@ -5,7 +5,7 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { contain } from "@sluice/client/internal/observability/faults";
 import type { TraceSpan } from "@sluice/client/internal/observability/trace";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
+import { CircuitOpenError } from "../nodes/circuit-breaker.ts";
 import { type Admission, timesOf } from "./admission.ts";
 import type { SessionRunContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";

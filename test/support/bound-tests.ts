@@ -64,7 +64,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/security/edge.test.ts: an address has so many connections and no more",
   "limits.maxHttp2Streams":
     "integration/legs/api-server/http2.test.ts: no more streams at a time than the bound",
-  "limits.maxIngressMetricRoutes": "unit/observability/route-metrics.test.ts: past the limit",
+  "limits.maxIngressMetricRoutes": "unit/observability/ingress-metrics.test.ts: past the limit",
   "limits.maxLongRunningRequests":
     "integration/security/fair-shares.test.ts: watches of others begin | integration/security/fair-shares.test.ts: each other user has its watches | unit/net/displacing-seats.test.ts",
   "limits.maxLongRunningRequestsPerUser":

@@ -1,7 +1,7 @@
 import { ACCESS_FAMILIES } from "../../src/observability/access-metrics.ts";
 import { CLUSTER_FAMILIES } from "../../src/observability/cluster-metrics.ts";
 import { FAULT_FAMILIES } from "../../src/observability/fault-counter.ts";
-import { INGRESS_FAMILIES } from "../../src/observability/ingress-metrics.ts";
+import { INGRESS_FAMILIES, ROUTE_FAMILIES } from "../../src/observability/ingress-metrics.ts";
 import { KUBELET_FAMILIES } from "../../src/observability/kubelet-counters.ts";
 import { KUBERNETES_FAMILIES } from "../../src/observability/kubernetes-metrics.ts";
 import { WORKER_FAMILIES } from "../../src/observability/merged-metrics.ts";
@@ -13,7 +13,6 @@ import { PROBE_FAMILIES } from "../../src/observability/probe-metrics.ts";
 import { QUOTA_FAMILIES } from "../../src/observability/quota-metrics.ts";
 import { RECORDING_FAMILIES } from "../../src/observability/recording-metrics.ts";
 import { RESUMPTION_FAMILIES } from "../../src/observability/resumption-metrics.ts";
-import { ROUTE_FAMILIES } from "../../src/observability/route-metrics.ts";
 import { streamingFamilies } from "../../src/observability/streaming-metrics.ts";
 import { TRACE_FAMILIES } from "../../src/observability/trace-metrics.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ObjectKind } from "../../src/api/objects.ts";
-import { collectionPath } from "../../src/kubernetes/live-resources.ts";
+import { collectionPath } from "../../src/kubernetes/live-object.ts";
 import type { ScriptedApi } from "./scripted-api.ts";
 
 const FOLDER = path.join(import.meta.dirname, "../fixtures/kubernetes-1.37.2");

@@ -2,10 +2,9 @@ import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
 import type { ObjectKind } from "../../src/api/objects.ts";
 import { ClusterStore, type ClusterStoreOptions } from "../../src/cluster/cluster-store.ts";
-import type { ApiClient, ApiRequest } from "../../src/kubernetes/api-client.ts";
-import { ApiError } from "../../src/kubernetes/api-error.ts";
+import { type ApiClient, ApiError, type ApiRequest } from "../../src/kubernetes/api-client.ts";
 import { LiveCluster } from "../../src/kubernetes/live-cluster.ts";
-import { collectionPath } from "../../src/kubernetes/live-resources.ts";
+import { collectionPath } from "../../src/kubernetes/live-object.ts";
 import type { Backoff } from "../../src/net/backoff.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 

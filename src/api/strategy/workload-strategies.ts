@@ -32,8 +32,7 @@ import {
   podTemplateShape,
   replicationControllerShape,
 } from "../validation/workload-shapes.ts";
-import type { Strategy } from "./strategy.ts";
-import { keepingStatus, withFirstGeneration, withNextGeneration } from "./strategy.ts";
+import { keepingStatus, type Strategy, withFirstGeneration, withNextGeneration } from "./strategy.ts";
 
 /** Locates an object's pod template, and validates the rest. */
 interface WorkloadRules<T extends ApiObject>

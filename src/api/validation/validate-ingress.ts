@@ -1,7 +1,13 @@
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
-import type { Ingress, IngressPath, IngressRule, IngressSpec, IngressTls } from "../networking-objects.ts";
-import { INGRESS_CLASS_ANNOTATION } from "../networking-objects.ts";
+import {
+  INGRESS_CLASS_ANNOTATION,
+  type Ingress,
+  type IngressPath,
+  type IngressRule,
+  type IngressSpec,
+  type IngressTls,
+} from "../networking-objects.ts";
 import { isLenientIP, subdomainProblems, wildcardSubdomainProblems } from "./name-rules.ts";
 import { type BackendRules, backendErrors } from "./validate-ingress-backend.ts";
 import { validateMetadata } from "./validate-metadata.ts";

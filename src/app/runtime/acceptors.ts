@@ -1,7 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Component } from "../../lifecycle/component.ts";
-import type { Listen, ListenAddress } from "../../net/listen.ts";
-import { stopAccepting } from "../../net/stop-accepting.ts";
+import { type Listen, type ListenAddress, stopAccepting } from "../../net/listen.ts";
 
 /**
  * The gateway's listening sockets, in the primary. They only accept; the worker that gets the

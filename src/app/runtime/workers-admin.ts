@@ -6,8 +6,7 @@ import {
   type MissingSessions,
   type SessionLists,
 } from "../../admin/admin-server.ts";
-import type { DescribedNode } from "../../nodes/describe-nodes.ts";
-import { mergeNodes } from "../../nodes/merge-nodes.ts";
+import { type DescribedNode, mergeNodes } from "../../nodes/describe-nodes.ts";
 import type { MergedMetrics, MetricSnapshot } from "../../observability/merged-metrics.ts";
 import type { Worker, WorkerPool } from "./worker-pool.ts";
 

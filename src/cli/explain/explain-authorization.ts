@@ -1,6 +1,10 @@
 import { StatusError } from "@sluice/client/internal/api/status";
-import type { Attributes, Decision } from "../../access/authz/authorizer.ts";
-import { requireCreatePermission, requirePermission } from "../../access/authz/authorizer.ts";
+import {
+  type Attributes,
+  type Decision,
+  requireCreatePermission,
+  requirePermission,
+} from "../../access/authz/authorizer.ts";
 import { buildAuthorizer } from "../../access/authz/component.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import type { UserInfo } from "../../access/user-info.ts";

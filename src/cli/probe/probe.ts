@@ -4,11 +4,10 @@ import { readManifestFiles } from "../../cluster/manifest-files.ts";
 import { parseManifests } from "../../cluster/manifests.ts";
 import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
-import { resolveContainerPort } from "../../probes/container-port.ts";
 import { identifyServer } from "../../probes/identify-server.ts";
 import { likelyCause } from "../../probes/likely-cause.ts";
 import type { ProbeResult } from "../../probes/probe-result.ts";
-import type { ProbeTarget } from "../../probes/probe-target.ts";
+import { type ProbeTarget, resolveContainerPort } from "../../probes/probe-target.ts";
 import { runProbe } from "../../probes/run-probe.ts";
 import {
   PROBE_KINDS,

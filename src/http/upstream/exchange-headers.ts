@@ -1,8 +1,14 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
-import type { HeaderLine } from "@sluice/client/internal/http/header-list";
+import {
+  type HeaderLine,
+  type HeaderList,
+  isHeaderName,
+  isHeaderValue,
+} from "@sluice/client/internal/http/header-list";
 import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { ResponseHead } from "@sluice/protocols/http1";
 import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
@@ -10,6 +16,9 @@ import type { ForwardOptions } from "./forward-options.ts";
 export const EXPECT = new HeaderNames(["expect"]);
 const TRAILER = new HeaderNames(["trailer"]);
 const LENGTH = new HeaderNames(["content-length"]);
+
+// Rejects the same targets as Node's client: with controls, spaces, or characters above one byte.
+const TARGET = /^[\x21-\xff]+$/;
 
 /** The request headers for the upstream, with the caller's edit and this hop's framing. */
 export function requestHeadersOf(
@@ -53,4 +62,31 @@ export function isRepeatable({ method, hasBody }: HttpDownstream): boolean {
 
 function isUsuallyBodiless(method: string): boolean {
   return ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "CONNECT"].includes(method);
+}
+
+/**
+ * A request's head as Latin-1 text. Throws UpstreamError "invalid-request" for lines that the upstream
+ * could read differently: clients and identity providers choose them.
+ */
+export function requestHeadText(method: string, target: string, headers: HeaderList): string {
+  if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();
+  let text = `${method} ${target} HTTP/1.1\r\n`;
+  for (const [name, value] of headers) {
+    if (!isHeaderName(name) || !isHeaderValue(value)) throw invalidRequest();
+    text += `${name}: ${value}\r\n`;
+  }
+  return `${text}Connection: keep-alive\r\n\r\n`;
+}
+
+/** The trailers after a body's last chunk, and the empty line. Drops invalid lines. */
+export function trailerText(trailers: HeaderList): string {
+  let text = "";
+  for (const [name, value] of trailers) {
+    if (isHeaderName(name) && isHeaderValue(value)) text += `${name}: ${value}\r\n`;
+  }
+  return `${text}\r\n`;
+}
+
+function invalidRequest(): UpstreamError {
+  return new UpstreamError("invalid-request", "the request cannot be forwarded");
 }

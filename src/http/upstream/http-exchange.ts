@@ -13,11 +13,10 @@ import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upst
 import { containAsync } from "@sluice/client/internal/observability/faults";
 import type { FieldLines, ResponseHead } from "@sluice/protocols/http1";
 import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
-import { isRepeatable, requestHeadersOf, responseEdit } from "./exchange-headers.ts";
+import { isRepeatable, requestHeadersOf, requestHeadText, responseEdit } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { overdueError, watchBody } from "./silent-body.ts";
 import { UpstreamRequestBody } from "./upstream-request-body.ts";
-import { requestHeadText } from "./upstream-request-head.ts";
 
 /** One exchange, from the client's request to the end of the response. */
 export class HttpExchange implements Http1Exchange {

@@ -1,7 +1,7 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { Http1UpstreamConnection } from "@sluice/client/internal/http/upstream/http1-upstream-connection";
 import { trailersToForward } from "../hop-by-hop.ts";
-import { trailerText } from "./upstream-request-head.ts";
+import { trailerText } from "./exchange-headers.ts";
 
 /**
  * Sends a request's body from the client to one connection, in the framing that the head announced, as

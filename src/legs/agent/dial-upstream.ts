@@ -3,8 +3,7 @@ import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgra
 import { requestSession } from "../../sessions/request-session.ts";
 import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { AgentContext } from "./agent-context.ts";
-import type { AgentUpstream } from "./agent-upstream.ts";
-import { inUsersName, reasonLines } from "./user-headers.ts";
+import { type AgentUpstream, inUsersName, reasonLines } from "./agent-upstream.ts";
 
 /**
  * Requests the session with the user's credentials, and once more with new ones after a 401. Throws

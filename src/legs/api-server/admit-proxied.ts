@@ -1,7 +1,6 @@
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import type { Attributes } from "../../access/authz/authorizer.ts";
-import { requirePermission } from "../../access/authz/authorizer.ts";
+import { type Attributes, requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";

@@ -2,8 +2,11 @@ import { traced } from "@sluice/client/internal/observability/trace";
 import { tunnelOffers } from "@sluice/protocols/portforward";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import type { Authorizer } from "../../access/authz/authorizer.ts";
-import { requireCreatePermission, requirePermission } from "../../access/authz/authorizer.ts";
+import {
+  type Authorizer,
+  requireCreatePermission,
+  requirePermission,
+} from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { requirePolicy } from "../../access/policy/require-policy.ts";

@@ -1,13 +1,15 @@
+import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import { requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { answerReview } from "../../access/authz/reviews/answer-review.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
-import { jsonAnswer } from "../../api/read-only-server/api-answer.ts";
+import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
 import { reviewAt } from "../../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { readReview } from "../../listeners/request-body.ts";
+import { waitForDrain, writeAnswer } from "../../listeners/write-answer.ts";
 import type {
   AccessContext,
   ClusterContext,
@@ -18,7 +20,6 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { identify } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
-import { recordAnswer, sendAnswer } from "./send-answer.ts";
 
 /** Kubernetes' role system:public-info-viewer lets everyone read these, authenticated or not. */
 const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
@@ -84,4 +85,30 @@ async function requireReader(
 /** Go's name for the machine's architecture, as Kubernetes reports it. */
 function goArchitecture(): string {
   return process.arch === "x64" ? "amd64" : process.arch;
+}
+
+/** For audit. A watch has no single answer to record. */
+export function recordAnswer({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): void {
+  const isJson = headers["Content-Type"]?.startsWith("application/json");
+  if (isJson && body instanceof Uint8Array) trail?.responding(body);
+}
+
+/** Writes an answer; resolves when a watch ends or its client has left. */
+export async function sendAnswer(
+  { status, headers, body }: ApiAnswer,
+  downstream: HttpDownstream,
+): Promise<void> {
+  const lines = Object.entries(headers);
+  if (body instanceof Uint8Array) return writeAnswer(downstream, status, lines, body);
+  // Sends each watch event at once. Releases the source when the client leaves, or has left during
+  // authentication.
+  const sink = downstream.respond(status, "OK", [...lines, ["Date", new Date().toUTCString()]]);
+  const iterator = body[Symbol.asyncIterator]();
+  downstream.onClose(() => void iterator.return?.());
+  for (;;) {
+    const { value, done } = await iterator.next();
+    if (done || sink.destroyed) break;
+    if (!sink.write(value)) await waitForDrain(sink);
+  }
+  downstream.finish([]);
 }

@@ -13,10 +13,10 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
+import { recordAnswer, sendAnswer } from "./answer-from-cluster.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { joinSession } from "./join-session.ts";
 import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
-import { recordAnswer, sendAnswer } from "./send-answer.ts";
 
 /** Answers the API group of sessions, and adds it to the discovery of all groups. Others get the rest. */
 export function withSessionsApi(

@@ -5,7 +5,7 @@ import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
-import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
+import { isRuntimeUnreached, refusedPath } from "../../nodes/node-capability.ts";
 import type { ClusterContext, GatewayContext, SessionRunContext } from "../../sessions/context.ts";
 import type { Fallback, Refusal } from "../../sessions/leg.ts";
 import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";

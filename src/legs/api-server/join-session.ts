@@ -2,8 +2,11 @@ import { randomUUID } from "node:crypto";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import type { Authorizer } from "../../access/authz/authorizer.ts";
-import { requireCreatePermission, requirePermission } from "../../access/authz/authorizer.ts";
+import {
+  type Authorizer,
+  requireCreatePermission,
+  requirePermission,
+} from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";

@@ -1,6 +1,10 @@
+import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { Authorizer } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
+import type { CriRuntime } from "../../cri/cri-runtime.ts";
+import type { ServingContext } from "../../listeners/listener-context.ts";
+import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import {
@@ -8,7 +12,7 @@ import {
   requireCreateForUpgrade,
   requireNodePermission,
 } from "./kubelet-authorization.ts";
-import type { NodeContext } from "./node-context.ts";
+import type { KubeletUpstream } from "./kubelet-upstream.ts";
 
 /**
  * Authorizes the user before anything else; no impersonation. `opensSession` adds the synthetic `create`
@@ -46,4 +50,23 @@ export function callerStanding(
     if (requiresCreateForUpgrades) await requireCreateForUpgrade(authorizer, attributes);
   };
   return new SessionStanding(user, gateway.authorizer, require, { expires: false });
+}
+
+/** Everything the kubelet listener's request handling needs. */
+export interface NodeContext {
+  /** With the listener's own authenticator, authorizer, sessions and metrics. */
+  readonly gateway: ServingContext;
+  readonly runtime: CriRuntime;
+  /** Permissions and session lists use this node name. */
+  readonly nodeName: string;
+  /** TLS settings for runtimes with a TLS streaming server. */
+  readonly streamingTls: UpstreamTls;
+  /** Whether a GET upgrade also needs `create` on nodes/proxy. */
+  readonly requiresCreateForUpgrades: boolean;
+  readonly counters: KubeletCounters;
+  /**
+   * The node's kubelet, which answers requests that Sluice does not; undefined: the runtime answers
+   * what it can.
+   */
+  readonly upstream: KubeletUpstream | undefined;
 }

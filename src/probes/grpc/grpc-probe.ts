@@ -1,10 +1,15 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { GRPCAction } from "../../api/probe-objects.ts";
 import { formatDuration } from "../../config/duration.ts";
-import { DeadlineError, ExchangeError } from "../exchange-error.ts";
-import { noteCertificate, openSocket } from "../open-socket.ts";
-import type { ProbeDeadline } from "../probe-deadline.ts";
-import { failure, type ProbeResult, success, type WireFacts } from "../probe-result.ts";
+import { noteCertificate, openSocket, type ProbeDeadline } from "../probe-deadline.ts";
+import {
+  DeadlineError,
+  ExchangeError,
+  failure,
+  type ProbeResult,
+  success,
+  type WireFacts,
+} from "../probe-result.ts";
 import type { ProbeSocket, SocketTarget } from "../probe-socket.ts";
 import { checkRequestOf } from "./check-request.ts";
 import {

@@ -1,8 +1,8 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { ERROR_CODE, errorCodeName } from "@sluice/protocols/http2";
-import { DeadlineError } from "../exchange-error.ts";
 import { Http2Link, type Http2LinkHandler } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
+import { DeadlineError } from "../probe-result.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
 import type { CheckRequest } from "./check-request.ts";
 import { type GrpcStatus, statusOfReset, UNAVAILABLE } from "./grpc-status.ts";

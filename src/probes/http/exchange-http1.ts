@@ -1,10 +1,9 @@
 import { closeAfterServer } from "../close-after-server.ts";
-import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
+import { DeadlineError, ExchangeError } from "../probe-result.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
-import { BODY_DEADLINE_TEXT, type HttpReply } from "./http-reply.ts";
 import type { HttpRequest } from "./http-request.ts";
-import { Http1Response } from "./http1-response.ts";
+import { BODY_DEADLINE_TEXT, Http1Response, type HttpReply } from "./http1-response.ts";
 
 /**
  * Sends one GET with `Connection: close` and closes the socket. Rejects with ExchangeError or

@@ -1,12 +1,11 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { ERROR_CODE, errorCodeName, fieldOf, type ResponseHead } from "@sluice/protocols/http2";
-import { DeadlineError, ExchangeError } from "../exchange-error.ts";
-import { streamErrorText } from "../http2/http2-error-text.ts";
-import { Http2Link } from "../http2/http2-link.ts";
+import { Http2Link, streamErrorText } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
+import { DeadlineError, ExchangeError } from "../probe-result.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
-import { BODY_DEADLINE_TEXT, BodyStart, type HttpReply } from "./http-reply.ts";
 import type { HttpRequest } from "./http-request.ts";
+import { BODY_DEADLINE_TEXT, BodyStart, type HttpReply } from "./http1-response.ts";
 
 /** Go's client retries these on a new connection. */
 const RETRYABLE_CODES: ReadonlySet<number> = new Set([ERROR_CODE.REFUSED_STREAM, ERROR_CODE.PROTOCOL_ERROR]);

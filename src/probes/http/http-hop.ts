@@ -1,9 +1,7 @@
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
-import { resolveContainerPort } from "../container-port.ts";
-import type { ProbeTarget } from "../probe-target.ts";
-import { HttpRequest } from "./http-request.ts";
-import { type ProbeHeaders, probeHeaders } from "./probe-headers.ts";
+import { type ProbeTarget, resolveContainerPort } from "../probe-target.ts";
+import { HttpRequest, type ProbeHeaders, probeHeaders } from "./http-request.ts";
 import { type ProbeUrl, probeUrl } from "./probe-url.ts";
 
 /** One request of a probe: its destination and content. */

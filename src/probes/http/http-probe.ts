@@ -1,15 +1,22 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
-import { DeadlineError, ExchangeError } from "../exchange-error.ts";
-import { noteCertificate, openSocket } from "../open-socket.ts";
-import type { ProbeDeadline } from "../probe-deadline.ts";
-import { errored, failure, type ProbeResult, success, type WireFacts, warning } from "../probe-result.ts";
+import { noteCertificate, openSocket, type ProbeDeadline } from "../probe-deadline.ts";
+import {
+  DeadlineError,
+  ExchangeError,
+  errored,
+  failure,
+  type ProbeResult,
+  success,
+  type WireFacts,
+  warning,
+} from "../probe-result.ts";
 import type { ProbeTarget } from "../probe-target.ts";
 import { exchangeHttp1 } from "./exchange-http1.ts";
 import { exchangeHttp2 } from "./exchange-http2.ts";
 import { type FirstHop, firstHop, type HttpHop, hopTo } from "./http-hop.ts";
-import type { HttpReply } from "./http-reply.ts";
+import type { HttpReply } from "./http1-response.ts";
 import type { ProbeUrl } from "./probe-url.ts";
 
 interface Redirect {

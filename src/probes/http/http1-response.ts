@@ -10,8 +10,7 @@ import {
   type ResponseHandler,
   type ResponseHead,
 } from "@sluice/protocols/http1";
-import { ExchangeError } from "../exchange-error.ts";
-import { BodyStart, type HttpReply } from "./http-reply.ts";
+import { ExchangeError, MAX_OUTPUT_BYTES } from "../probe-result.ts";
 
 /**
  * The heads of a probed server's answer, interim ones included; Go does not limit their number.
@@ -25,6 +24,9 @@ const LIMITS = {
   maxHeaders: MAX_RESPONSE_HEAD_BYTES,
 };
 const MAX_QUOTED_BYTES = 256;
+
+export const BODY_DEADLINE_TEXT =
+  "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
 
 /**
  * Parses an HTTP/1 response as leniently as Go, because the verdict decides about containers. Keeps
@@ -122,4 +124,31 @@ function quote(latin1: string): string {
 function quoteByte(byte: number): string {
   if (byte >= 0x80) return `\\x${byte.toString(16)}`;
   return goQuote(String.fromCharCode(byte)).slice(1, -1);
+}
+
+/** The result of one exchange: a status, and the part of the body that a probe keeps. */
+export interface HttpReply {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: string;
+  /** The body ended before that part was complete. */
+  readonly bodyError?: string;
+}
+
+/** Keeps the beginning of a body and does not read the rest. */
+export class BodyStart {
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+
+  /** True once it needs no more. Copies the part, which may be overwritten. */
+  push(part: Uint8Array): boolean {
+    const wanted = part.subarray(0, MAX_OUTPUT_BYTES - this.#bytes);
+    if (wanted.length > 0) this.#parts.push(Buffer.from(wanted));
+    this.#bytes += wanted.length;
+    return this.#bytes >= MAX_OUTPUT_BYTES;
+  }
+
+  get text(): string {
+    return this.#parts.length === 1 ? String(this.#parts[0]) : Buffer.concat(this.#parts).toString();
+  }
 }

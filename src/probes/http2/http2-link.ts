@@ -3,12 +3,12 @@ import {
   ClientConnection,
   type ClientConnectionHandler,
   encodeFrame,
+  errorCodeName,
   FRAME,
   Http2Error,
 } from "@sluice/protocols/http2";
 import { closeAfterServer } from "../close-after-server.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
-import { http2ErrorText } from "./http2-error-text.ts";
 
 /** A connection's events and its end. */
 export interface Http2LinkHandler extends ClientConnectionHandler {
@@ -27,6 +27,8 @@ const GOAWAY_BYTES = encodeFrame(FRAME.GOAWAY, 0, 0, new Uint8Array(8));
  * many control frames`.
  */
 const MAX_UNSENT_BYTES = 64 * 1024;
+
+const TOO_LARGE = "http2: frame too large";
 
 /**
  * One probe's HTTP/2 connection on a connected socket, plain or TLS. Sends related frames in one
@@ -120,4 +122,25 @@ export class Http2Link {
     this.close();
     this.#handler.onBroken(text, isEof);
   }
+}
+
+/** Go's HTTP/2 words for a server's fault. A probe's request is always the first stream. */
+function http2ErrorText({ fault, code, message }: Http2Error): string {
+  switch (fault) {
+    case "connection":
+      return `connection error: ${errorCodeName(code)}`;
+    case "stream":
+      return streamErrorText(code, message);
+    case "frame-too-large":
+      return TOO_LARGE;
+    case "looks-like-http1":
+      return `http2: failed reading the frame payload: ${TOO_LARGE}, note that the frame header looked like an HTTP/1.1 header`;
+    case "header-list-too-large":
+      return "http2: response header list larger than advertised limit";
+  }
+}
+
+/** Go's words for the end of the probe's only stream. */
+export function streamErrorText(code: number, reason: string): string {
+  return `stream error: stream ID 1; ${errorCodeName(code)}${reason === "" ? "" : `; ${reason}`}`;
 }

@@ -7,7 +7,7 @@ import type { ProbeGates } from "../probe-target.ts";
 import type { RunProbe } from "../run-probe.ts";
 import { withReadyConditions } from "../worker/derive-status.ts";
 import { ProbeManager } from "../worker/probe-manager.ts";
-import type { ProbeState } from "../worker/probe-state.ts";
+import type { ProbeState } from "../worker/probe-results.ts";
 import type { ProbeEvent } from "../worker/prober.ts";
 import type { TimerWheel } from "../worker/timer-wheel.ts";
 import { type RestartRequest, restartRequest } from "./restart.ts";

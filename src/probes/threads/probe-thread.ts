@@ -4,16 +4,16 @@ import { containAsync, onFault } from "@sluice/client/internal/observability/fau
 import { CancellableRun } from "../cancellation-for.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import { runProbe } from "../run-probe.ts";
-import { KnownProbes } from "./serialized-probe.ts";
-import { StartQueue } from "./start-queue.ts";
 import {
+  KnownProbes,
   type ThreadAnswer,
   type ThreadFault,
   type ThreadRequest,
   type ThreadResult,
   type ThreadRun,
   toThreadResult,
-} from "./thread-messages.ts";
+} from "./serialized-probe.ts";
+import { StartQueue } from "./start-queue.ts";
 
 /** Takes a few milliseconds. */
 const STARTS_PER_TURN = 32;

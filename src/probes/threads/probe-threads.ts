@@ -6,8 +6,13 @@ import { type Cancellable, type Cancellation, cancellationFor } from "../cancell
 import { errored, type ProbeResult } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";
-import { described } from "./serialized-probe.ts";
-import { fromThreadResult, type ThreadAnswer, type ThreadFault, type ThreadRun } from "./thread-messages.ts";
+import {
+  described,
+  fromThreadResult,
+  type ThreadAnswer,
+  type ThreadFault,
+  type ThreadRun,
+} from "./serialized-probe.ts";
 
 export interface ProbeThreadsOptions {
   /** The most threads. They start as the probe rate rises, and stay. 0: none. */

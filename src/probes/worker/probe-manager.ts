@@ -4,8 +4,7 @@ import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics
 import type { ProbeResult } from "../probe-result.ts";
 import { type ContainerVerdicts, withVerdicts } from "./derive-status.ts";
 import { PROBE_KINDS, type ProbeKind, probeOf, timingOf } from "./probe-kind.ts";
-import { ProbeResults } from "./probe-results.ts";
-import type { ProbeState } from "./probe-state.ts";
+import { ProbeResults, type ProbeState } from "./probe-results.ts";
 import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbeEvent, type RoundResult, runRound } from "./prober.ts";
 import type { TimerWheel } from "./timer-wheel.ts";

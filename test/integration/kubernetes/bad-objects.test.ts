@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ObjectKind } from "../../../src/api/objects.ts";
 import type { ClusterStoreOptions } from "../../../src/cluster/cluster-store.ts";
-import { ApiError } from "../../../src/kubernetes/api-error.ts";
+import { ApiError } from "../../../src/kubernetes/api-client.ts";
 import { MAX_LOGGED_BAD_OBJECTS } from "../../../src/kubernetes/live-cluster.ts";
 import { Backoff } from "../../../src/net/backoff.ts";
 import { eventually } from "../../support/eventually.ts";

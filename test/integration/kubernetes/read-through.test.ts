@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../../src/api/objects.ts";
-import { ApiError } from "../../../src/kubernetes/api-error.ts";
+import { ApiError } from "../../../src/kubernetes/api-client.ts";
 import { MAX_REMEMBERED_MISSING, MISSING_FOR_MS, ReadThrough } from "../../../src/kubernetes/read-through.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pod, startLive } from "./live.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CommandTimeoutError, probeExec, type RunCommand } from "../../../src/probes/exec-probe.ts";
-import { expandCommand } from "../../../src/probes/expand-command.ts";
+import { expandCommand } from "../../../src/probes/probe-target.ts";
 import { closedPort, MISBEHAVIOURS, startServer } from "../../support/misbehaving-servers.ts";
 import { probe } from "./probe.ts";
 

@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { HeaderLine } from "../../../packages/client/src/http/header-list.ts";
-import { readIngressRequest } from "../../../src/ingress/ingress-request.ts";
+import {
+  hostForMatching,
+  readIngressRequest,
+  requestPathOf,
+  rulePathOf,
+  withoutSegments,
+} from "../../../src/ingress/ingress-request.ts";
 import type { PathType } from "../../../src/ingress/path-tree.ts";
-import { hostForMatching } from "../../../src/ingress/request-host.ts";
-import { requestPathOf, rulePathOf, withoutSegments } from "../../../src/ingress/request-path.ts";
 import {
   accepts,
   backendOf,

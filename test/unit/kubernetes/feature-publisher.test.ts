@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import type { Node } from "../../../src/api/objects.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
-import type { ApiRequest } from "../../../src/kubernetes/api-client.ts";
-import { ApiError } from "../../../src/kubernetes/api-error.ts";
+import { ApiError, type ApiRequest } from "../../../src/kubernetes/api-client.ts";
 import { FeaturePublisher } from "../../../src/kubernetes/feature-publisher.ts";
 import { eventually } from "../../support/eventually.ts";
 import { untilStill } from "../../support/still.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CertificateAuthority } from "../../../../src/access/authn/certificate-authority.ts";
-import { peerCertificatesOf } from "../../../../src/listeners/peer-certificates.ts";
+import { peerCertificatesOf } from "../../../../src/listeners/serving-certificate.ts";
 import { AccessGateway } from "../../../support/access-gateway.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 

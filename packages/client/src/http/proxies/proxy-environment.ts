@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { AddressList, checkNetwork, isLoopback } from "../../config/address-list.ts";
-import { canonicalAddress } from "../../config/canonical-address.ts";
+import { AddressList, canonicalAddress, checkNetwork, isLoopback } from "../../config/address-list.ts";
 
 /** The environment variables that Go programs read; upper case takes precedence over lower case. */
 type ProxyEnvironment = Readonly<Record<string, string | undefined>>;

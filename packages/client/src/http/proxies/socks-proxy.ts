@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6, type Socket } from "node:net";
-import { ipv6Groups } from "../../config/canonical-address.ts";
+import { ipv6Groups } from "../../config/address-list.ts";
 import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, type UpstreamEndpoint } from "../../net/dial.ts";
 import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
 

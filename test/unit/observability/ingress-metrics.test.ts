@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { RouteMetrics, type RouteNames } from "../../../src/observability/route-metrics.ts";
+import { RouteMetrics, type RouteNames } from "../../../src/observability/ingress-metrics.ts";
 
 const PREFIX = "sluice_ingress_route_requests_total";
 

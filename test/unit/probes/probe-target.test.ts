@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expandCommand } from "../../../src/probes/expand-command.ts";
+import { expandCommand } from "../../../src/probes/probe-target.ts";
 import { cpuMsOf } from "../../support/cpu-time.ts";
 
 const environment = [

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { DescribedNode } from "../../../src/nodes/describe-nodes.ts";
+import { type DescribedNode, mergeNodes } from "../../../src/nodes/describe-nodes.ts";
 import type { LearnedNode, LearnedPath } from "../../../src/nodes/known-nodes.ts";
-import { mergeNodes } from "../../../src/nodes/merge-nodes.ts";
 
 const unused: LearnedPath = { successes: 0, failures: 0, lastFailure: undefined, retryInMs: 0 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { refusedPath } from "../../../src/nodes/refused-path.ts";
+import { refusedPath } from "../../../src/nodes/node-capability.ts";
 
 const RBAC = "Forbidden (user=gateway, verb=get, resource=nodes, subresource(s)=[proxy])\n";
 
