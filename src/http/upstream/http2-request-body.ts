@@ -7,6 +7,12 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
  */
 const MAX_KEPT_BODY_BYTES = 64 * 1024;
 
+/**
+ * Up to this many bytes wait until the end of the turn, which may bring the end of the body: a gRPC
+ * call is then one frame and one write.
+ */
+const PROMPT_BYTES = 4 * 1024;
+
 /** Sends a request's body to the present attempt's stream, as fast as both sides allow. */
 export class Http2RequestBody {
   readonly #downstream: HttpDownstream;
@@ -63,6 +69,10 @@ export class Http2RequestBody {
     this.#keep(part);
     const stream = this.#stream;
     if (stream === undefined || !stream.writable) return;
+    if (part.length <= PROMPT_BYTES && stream.writableCorked === 0) {
+      stream.cork();
+      setImmediate(() => stream.uncork());
+    }
     if (!stream.write(part)) this.#downstream.body.pause();
   };
 
