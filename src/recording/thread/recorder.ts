@@ -15,10 +15,10 @@ const PROGRAM = ownProgram("recorder-thread", import.meta.url);
 /** What came is handed to the thread so soon. */
 const HAND_OVER_MS = 10;
 /** While the thread has this many slabs, only full ones are handed over. */
-const SLABS_AHEAD = 4;
+const SLABS_AHEAD = 2;
 /** Less than this is copied once more, so that no memory of a whole slab waits for few bytes. */
 const SMALL_BYTES = 8 * 1024;
-const KEPT_SLABS = 16;
+const KEPT_SLABS = 8;
 
 export interface RecorderOptions extends ThreadInput, RecorderEvents {
   readonly maxQueuedBytesPerSession: number;

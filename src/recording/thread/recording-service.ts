@@ -12,6 +12,9 @@ export const SYNC_MS = 1_000;
 /** Ticks between two heads of a running recording, for the audit log: a minute. */
 export const TICKS_BETWEEN_HEADS = 60;
 
+/** So much of a slab is written at once: longer strings cost the thread more. */
+const WRITE_BYTES = 64 * 1024;
+
 interface OpenRecording {
   readonly file: RecordingFile;
   writer: SessionWriter | undefined;
@@ -138,18 +141,27 @@ export class RecordingService {
 
   #take(buffer: ArrayBuffer, used: number): void {
     const bytes = new Map<number, number>();
+    let unwritten = 0;
     for (const part of partsOf(buffer, used)) {
       bytes.set(part.handle, (bytes.get(part.handle) ?? 0) + part.bytes.byteLength);
       const writer = this.#open.get(part.handle)?.writer;
       if (writer !== undefined) write(writer, part);
+      unwritten += part.bytes.byteLength;
+      if (unwritten < WRITE_BYTES) continue;
+      this.#flushAll(bytes.keys());
+      unwritten = 0;
     }
-    for (const handle of bytes.keys()) {
-      const recording = this.#open.get(handle);
-      if (recording !== undefined) this.#flush(handle, recording);
-    }
+    if (unwritten > 0) this.#flushAll(bytes.keys());
     const taken = { kind: "taken", bytes: [...bytes] } as const;
     if (buffer.byteLength === SLAB_BYTES) this.#answer({ ...taken, buffer }, [buffer]);
     else this.#answer(taken);
+  }
+
+  #flushAll(handles: Iterable<number>): void {
+    for (const handle of handles) {
+      const recording = this.#open.get(handle);
+      if (recording !== undefined) this.#flush(handle, recording);
+    }
   }
 
   #flush(handle: number, recording: OpenRecording): void {

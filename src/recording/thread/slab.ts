@@ -1,5 +1,5 @@
-/** The size of the memory that is handed to the thread at once. */
-export const SLAB_BYTES: number = 64 * 1024;
+/** Memory that is handed to the thread at once: each wakes the event loop when it comes back. */
+export const SLAB_BYTES: number = 256 * 1024;
 /** Session, kind, time and length before each part. */
 const FRAME_HEAD_BYTES = 20;
 
