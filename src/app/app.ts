@@ -107,7 +107,7 @@ export async function startGateway(
   const { tracing: tracingSettings } = configuration;
   const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
   const recorder = app.add("recorder", () => startRecording(configuration, cluster.started, metrics, logger));
-  const screens = new Screens();
+  const screens = configuration.sessions.currentScreen === "keep" ? new Screens() : undefined;
   const sessions = app.add("sessions", () =>
     buildSessions(configuration, {
       cluster: cluster.started,

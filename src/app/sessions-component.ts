@@ -48,7 +48,8 @@ interface SessionsParts {
   readonly logger: Logger;
   readonly tracing: Tracing | undefined;
   readonly sessionWatcher: SessionWatcher | undefined;
-  readonly screens: Pick<Screens, "began">;
+  /** Absent: no output is kept. */
+  readonly screens: Pick<Screens, "began"> | undefined;
 }
 
 interface BuiltSessions extends Component {
@@ -65,7 +66,7 @@ export async function buildSessions(
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions, parts.replicaId);
   sessions.watch(parts.sessionWatcher);
-  sessions.onTerminal((session) => parts.screens.began(session));
+  sessions.onTerminal((session) => parts.screens?.began(session));
   metrics.observeRunningSessions(() => sessions.list());
   const bytesPerSecond = limits.maxConnectionBytesPerSecond;
   return {

@@ -80,7 +80,7 @@ export const gatewayConfiguration = table({
   timeouts: section("Durations.", timeouts),
   resumption: section("Sessions between two Sluices survive lost connections.", resumption),
   sessions: section(
-    "Whether running sessions may go on, and how port-forwards are carried.",
+    "Whether running sessions may go on, what is kept of them, and how port-forwards are carried.",
     sessionAuthorization,
   ),
   workers,

@@ -12,7 +12,7 @@ export const MAX_REAUTHORIZATIONS_AT_ONCE = 16;
 type Result = "allowed" | "undecided" | "refused" | "expired";
 
 interface ReauthorizerParts {
-  readonly settings: Omit<SessionAuthorization, "portForward">;
+  readonly settings: Omit<SessionAuthorization, "portForward" | "currentScreen">;
   readonly clock: SessionClock;
   readonly onResult: (result: Result) => void;
   /** Milliseconds since 1970. */

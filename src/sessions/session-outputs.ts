@@ -18,6 +18,7 @@ export const MAX_VIEWER_SILENCE_MS = 5_000;
 /** How long a viewer waits for the screen. Past it the viewer goes on without one. */
 export const MAX_SCREEN_WAIT_MS = 5_000;
 const NOT_INSTALLED = "the current screen needs @xterm/headless, which the gateway does not have";
+const NOT_KEPT = "this gateway keeps no current screens: what comes from now on follows";
 const NOT_KNOWN = "the current screen is not known: what comes from now on follows";
 const INCOMPLETE = "the current screen may be incomplete: older output may have drawn parts of it";
 /** What an event counts besides its text. */
@@ -92,8 +93,9 @@ export class SessionOutputs {
     if (session === undefined || session.isOver) return "unknown";
     if (session.info?.details === undefined || session.info.subresource === "portforward") return "no-output";
     if (this.#viewed.size >= MAX_VIEWED_SESSIONS) return "too-many";
-    const screens = session.info.details.tty ? this.#screens : undefined;
-    const viewed = new ViewedSession(id, screens);
+    const { tty } = session.info.details;
+    const note = tty && this.#screens === undefined ? NOT_KEPT : undefined;
+    const viewed = new ViewedSession(id, tty ? this.#screens : undefined, note);
     viewed.stop = session.observe(viewed);
     this.#viewed.set(id, viewed);
     this.#timer ??= setInterval(() => this.#sweep(), MAX_VIEWER_SILENCE_MS / 5).unref();
@@ -143,8 +145,13 @@ class ViewedSession implements SessionObserver {
   readonly #waiting = new Set<() => void>();
 
   /** `screens`: absent for a session without a terminal. */
-  constructor(id: string, screens?: Pick<Screens, "screenOf" | "openCharacterOf" | "isMissing">) {
+  constructor(
+    id: string,
+    screens?: Pick<Screens, "screenOf" | "openCharacterOf" | "isMissing">,
+    note?: string | undefined,
+  ) {
     this.#id = id;
+    this.#note = note;
     this.#screens = screens;
     if (screens !== undefined) this.#decoders.stdout.decode(screens.openCharacterOf(id), { stream: true });
   }
@@ -168,8 +175,9 @@ class ViewedSession implements SessionObserver {
    * A page without events: it is not drawn yet. Undefined: the viewer goes on without one.
    */
   async screenFor(after: number): Promise<OutputPage | undefined> {
-    if (this.#screens === undefined || this.#isOver || after >= this.#from) return undefined;
+    if (this.#isOver || after >= this.#from) return undefined;
     if (this.#note !== undefined) return after < 0 ? this.#noted(after, this.#note) : undefined;
+    if (this.#screens === undefined) return undefined;
     this.#asked ??= { at: this.#next, sinceMs: performance.now(), screen: this.#screens.screenOf(this.#id) };
     const asked = this.#asked;
     const screen = await within(OUTPUT_WAIT_MS, asked.screen);

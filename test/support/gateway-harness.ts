@@ -49,7 +49,7 @@ export interface HarnessOptions {
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
   /** Absent: running sessions are not authorized again. */
-  readonly sessions?: Omit<SessionAuthorization, "portForward">;
+  readonly sessions?: Omit<SessionAuthorization, "portForward" | "currentScreen">;
   readonly separateForwards?: ServingContext["separateForwards"];
   /** TLS, with HTTP/2 for clients that want it. */
   readonly isHttp2?: boolean;

@@ -313,7 +313,7 @@ export const HTTP2_PATHS: readonly Path[] = [...PATHS, ...BRIDGES]
 export interface StartOptions {
   readonly policy?: object;
   readonly authorizer?: Authorizer;
-  readonly sessions?: Omit<SessionAuthorization, "portForward">;
+  readonly sessions?: Omit<SessionAuthorization, "portForward" | "currentScreen">;
   readonly user?: Partial<UserInfo>;
   readonly idleMs?: number;
   readonly clock?: SettableClock;

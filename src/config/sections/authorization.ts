@@ -74,7 +74,7 @@ const portForward = table({
   ),
 });
 
-/** How long a running session stays its user's right. */
+/** How long a running session stays its user's right, and what is kept of it. */
 export const sessionAuthorization = table({
   reauthorizeInterval: duration(
     "How often each running session is authorized again, by the checks of its start; a refusal ends it. `0s`: never. An authorizer that cannot decide ends none; a webhook's cached answers count.",
@@ -84,6 +84,11 @@ export const sessionAuthorization = table({
     "Whether a session ends when the credentials it began with, or was last resumed with, expire: client certificates, OIDC tokens, JWTs of TokenReviews.",
     ["end", "ignore"],
     { default: "end" },
+  ),
+  currentScreen: choice(
+    "`keep`: the latest 64 KiB that each terminal printed are kept in memory, so that viewers and joiners first see its current screen. `none`: nothing is kept, and they see what comes from then on.",
+    ["keep", "none"],
+    { default: "keep" },
   ),
   portForward: section("How port-forwards are carried.", portForward),
 });

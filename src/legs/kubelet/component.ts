@@ -42,7 +42,8 @@ interface KubeletListenerParts {
   readonly upstreams: UpstreamTlsFiles;
   readonly ticketKeys?: Buffer | undefined;
   readonly sessionWatcher?: SessionWatcher | undefined;
-  readonly screens: Pick<Screens, "began">;
+  /** Absent: no output is kept. */
+  readonly screens: Pick<Screens, "began"> | undefined;
 }
 
 /**
@@ -61,7 +62,7 @@ async function buildIn(started: Started, parts: KubeletListenerParts): Promise<B
   const kubeletMetrics = metrics.addKubelet();
   const sessions = new Sessions(limits.maxConcurrentSessions, base.sessions.replica);
   sessions.watch(sessionWatcher);
-  sessions.onTerminal((session) => screens.began(session));
+  sessions.onTerminal((session) => screens?.began(session));
   kubeletMetrics.observeRunningSessions(() => sessions.list());
   const gateway: ServingContext = {
     ...base,

@@ -23,12 +23,15 @@ const kubelet = new ScriptedKubelet({
   },
 });
 let gateway: ServedGateway;
+let first: ServedGateway | undefined;
+let port = 0;
 beforeAll(async () => {
-  files.configure(webOn(await kubelet.listen()));
+  port = await kubelet.listen();
+  files.configure(webOn(port));
   gateway = await serveGateway(files.configurationFile);
 });
 afterAll(async () => {
-  await gateway?.stop();
+  await Promise.all([first?.stop(), gateway?.stop()]);
   await kubelet.close();
   files.remove();
 });
@@ -140,3 +143,21 @@ it("comes afresh to a viewer that stood still in a flood, which holds up none", 
   expect(view.notes.at(-1)).toBe("the session is over");
   expect(view.lines.slice(1)).toEqual(new Array(23).fill(""));
 }, 120_000);
+
+it("is not kept with currentScreen none: a viewer sees a note, and what comes from then on", async () => {
+  first = gateway;
+  const configuration = { sessions: { currentScreen: "none" } };
+  files.configure({ ...webOn(port), configuration });
+  gateway = await serveGateway(files.configurationFile);
+  const { client, stdout, name } = await shell();
+  stdout.write(Buffer.from("before"));
+  await eventually("the owner has it", () => Buffer.concat(client.messages).includes("before"));
+  const view = new View();
+  const followed = view.follow(name);
+  await eventually("the viewer is there", () => view.notes.length > 0);
+  stdout.write(Buffer.from("after"));
+  await eventually("the viewer sees it", () => view.lines[0] === "after");
+  client.socket.terminate();
+  await followed;
+  expect(view.notes[0]).toBe("this gateway keeps no current screens: what comes from now on follows");
+}, 60_000);

@@ -255,6 +255,16 @@ describe("a viewer of a terminal", () => {
     expect(textOf(await page(outputs, fresh.next))).toBe("later");
   });
 
+  it("sees what follows, with a note, where no screens are kept", async () => {
+    const session = new PrintingSession("exec", { tty: true });
+    const outputs = new SessionOutputs(() => [{ find: () => session.running }]);
+    const first = await page(outputs);
+    const note = "this gateway keeps no current screens: what comes from now on follows";
+    expect(first.events.map(([, code, text]) => [code, text])).toEqual([["m", note]]);
+    session.print("more");
+    expect(textOf(await page(outputs, first.next))).toBe("more");
+  });
+
   it("sees what follows, with a note, if the screen is not known, or not drawn in time", async () => {
     const { session, screens, outputs } = terminal();
     const reading = page(outputs);
