@@ -5,7 +5,7 @@ import type { WebhookTarget, WebhookUrl } from "@sluice/client/internal/config/s
 import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { askJson, type JsonAnswer } from "@sluice/client/internal/http/upstream/ask-json";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl } from "@sluice/client/internal/net/dial";
 import { inClusterServer } from "@sluice/client/internal/net/in-cluster-server";
 import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import type { ReadFile } from "../net/followed-files.ts";

@@ -6,13 +6,12 @@ import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import { NotInstalledError } from "@sluice/client/internal/config/optional-package";
-import { isSingleBinary } from "@sluice/client/internal/config/own-files";
-import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
+import { isSingleBinary, SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import { CredentialsError } from "@sluice/client/internal/kubernetes/credentials-error";
 import { maskControls } from "../observability/mask-controls.ts";
+import { EXIT_BROKEN_PIPE, UsageError } from "./command.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
-import { EXIT_BROKEN_PIPE, UsageError } from "./usage-error.ts";
 
 /** Servers: they continue when the reader of their output is gone. */
 const SERVING: readonly string[] = ["demo", "serve", "agent", "fake-node"];

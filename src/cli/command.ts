@@ -1,5 +1,8 @@
 import type { Completion, Flag, FlagTable } from "../config/flag.ts";
 
+/** A shell's status for a program that SIGPIPE ended. */
+export const EXIT_BROKEN_PIPE = 141;
+
 /** One command, as the parser, completion and documentation see it. */
 export interface Command<Flags extends FlagTable = FlagTable> {
   /** Each way to call it, without `sluice NAME`. */
@@ -63,4 +66,16 @@ export interface CommandProgram<Flags extends FlagTable = FlagTable> {
 /** Preserves the flags' literal types. */
 export function defineCommand<const Flags extends FlagTable>(command: Command<Flags>): Command<Flags> {
   return command;
+}
+
+/** The command line is wrong; the message names the valid choices. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+  /** An operand is missing or superfluous, so the usage helps more than the message. */
+  readonly showsUsage: boolean;
+
+  constructor(message: string, { showsUsage = false }: { readonly showsUsage?: boolean } = {}) {
+    super(message);
+    this.showsUsage = showsUsage;
+  }
 }

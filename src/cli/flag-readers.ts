@@ -1,5 +1,6 @@
 import { parseQuantity } from "@sluice/client/internal/config/quantity";
 import { parseDuration } from "../config/duration.ts";
+import { UsageError } from "./command.ts";
 
 /** Node's longest timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -107,4 +108,28 @@ function parsed(parse: (text: string) => number, text: string): number | undefin
   } catch {
     return undefined;
   }
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The names of the flags that were given; one with a default always is. */
+export function givenOf<V extends Values>(
+  values: V,
+  names: readonly (keyof V & string)[],
+): readonly string[] {
+  return names.filter((name) => {
+    const value: unknown = values[name];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  });
+}
+
+/** Refuses flags without effect, because the user meant something by them. Throws UsageError. */
+export function refuseIgnored<V extends Values>(
+  values: V,
+  about: string,
+  ignored: readonly (keyof V & string)[],
+): void {
+  const [first] = givenOf(values, ignored);
+  if (first !== undefined)
+    throw new UsageError(`--${first} says nothing about ${about}`, { showsUsage: true });
 }

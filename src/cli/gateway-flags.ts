@@ -1,5 +1,5 @@
 import { setFlagsFromString } from "node:v8";
-import { isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { isSingleBinary } from "@sluice/client/internal/config/version";
 
 // The first: without incremental marking V8 scavenges the buffers of chunks that were read, which die young; with it, a heap above 8 MiB
 // is marked as a whole after some 32 MiB of them. The second, in MiB: the young generation doubles with set-ups and never shrinks; half

@@ -1,7 +1,7 @@
 import type { Flag } from "../config/flag.ts";
+import { UsageError } from "./command.ts";
 import { connectionFlags } from "./commands/connection-flags.ts";
 import { parseFlags } from "./parse-flags.ts";
-import { UsageError } from "./usage-error.ts";
 
 /**
  * The number of arguments before the command's name: kubectl's global flags and their values.

@@ -1,5 +1,5 @@
 import { isLoopback } from "@sluice/client/internal/config/address-list";
-import { UsageError } from "./usage-error.ts";
+import { UsageError } from "./command.ts";
 
 /** Throws UsageError, with the reason, for an address that other machines can reach. */
 export function requireLoopback(address: string, because: string): void {

@@ -1,8 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { Flag, FlagTable } from "../config/flag.ts";
-import type { Command, Invocation, Operand } from "./command.ts";
-import { UsageError } from "./usage-error.ts";
+import { type Command, type Invocation, type Operand, UsageError } from "./command.ts";
 
 /** Every command accepts it. */
 export const HELP_FLAG = { help: { short: "h", help: "show this help" } } as const satisfies FlagTable;

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { ownProgram } from "@sluice/client/internal/config/own-files";
+import { ownProgram } from "@sluice/client/internal/config/version";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { FileReading, FoundItem, ManifestFile, ReadItem } from "./manifests.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
-import type { NamedFile } from "@sluice/client/internal/config/named-file";
+import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
 import { soonMs, validityOfPem } from "./certificate-validity.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
 import { takesTokens } from "./sections/authentication.ts";

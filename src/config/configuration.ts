@@ -7,7 +7,7 @@ import {
 import { type Field, type JsonSchema, table, type ValueOf } from "@sluice/client/internal/config/field";
 import { choice, constant } from "@sluice/client/internal/config/fields";
 import { flagProblem } from "@sluice/client/internal/config/given-flags";
-import type { NamedFile } from "@sluice/client/internal/config/named-file";
+import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
 import { Section } from "@sluice/client/internal/config/section";
 import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { tableSchema } from "./json-schema.ts";

@@ -3,9 +3,8 @@ import {
   ConfigurationError,
   type ConfigurationProblem,
 } from "@sluice/client/internal/config/configuration-error";
-import type { PemSource } from "@sluice/client/internal/config/key-pair";
-import { keyPairProblem } from "@sluice/client/internal/config/key-pair";
-import type { NamedFile } from "@sluice/client/internal/config/named-file";
+import { keyPairProblem, type PemSource } from "@sluice/client/internal/config/key-pair";
+import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
 import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { parseAuditPolicy } from "./audit-policy.ts";
 import { parseAuthenticationFile } from "./authentication-file.ts";

@@ -9,7 +9,7 @@ import {
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import { wholeBody } from "@sluice/client/internal/http/upstream/whole-body";
 import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl } from "@sluice/client/internal/net/dial";
 import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 

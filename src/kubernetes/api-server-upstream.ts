@@ -2,7 +2,7 @@ import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { connectThroughProxy, proxyServerOf } from "@sluice/client/internal/http/proxies/proxy-connection";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl } from "@sluice/client/internal/net/dial";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { LiveApi } from "../config/sections/cluster.ts";

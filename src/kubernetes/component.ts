@@ -1,7 +1,7 @@
 // src/kubernetes: the live API: list, watch, read-through, events
 
 import { loadInCluster, loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl } from "@sluice/client/internal/net/dial";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
 import { RBAC_KINDS } from "../cluster/cluster.ts";

@@ -1,7 +1,6 @@
 import { certificatesOf } from "@sluice/client/internal/config/key-pair";
 import type { UpstreamTrust } from "@sluice/client/internal/config/sections/upstream-trust";
-import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import type { Logger } from "../observability/logger.ts";
 import { FollowedFiles, type ReadFile } from "./followed-files.ts";

@@ -1,10 +1,8 @@
 import type { FaultPlace } from "@sluice/client/internal/observability/faults";
 import { AggregatorRegistry, Registry } from "prom-client";
-import { countFaults } from "./fault-counter.ts";
 import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 import { type Exemplar, openMetricsOf } from "./open-metrics.ts";
-import { ReloadMetrics } from "./operations-metrics.ts";
-import { QuotaMetrics } from "./quota-metrics.ts";
+import { countFaults, QuotaMetrics, ReloadMetrics } from "./operations-metrics.ts";
 
 export const WORKER_FAMILIES = {
   ready: gauge("sluice_workers_ready", "Worker processes that serve."),

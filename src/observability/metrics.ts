@@ -4,7 +4,6 @@ import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { type Counter, collectDefaultMetrics, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
-import { countFaults } from "./fault-counter.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletCounters } from "./kubelet-counters.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
@@ -12,14 +11,18 @@ import type { MetricSnapshot } from "./merged-metrics.ts";
 import { gauge, register } from "./metric-table.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 import { type HistogramExemplars, openMetricsOf } from "./open-metrics.ts";
-import { OperationsMetrics, ReloadMetrics } from "./operations-metrics.ts";
+import {
+  countFaults,
+  OperationsMetrics,
+  QuotaMetrics,
+  ReloadMetrics,
+  TraceMetrics,
+} from "./operations-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
-import { QuotaMetrics } from "./quota-metrics.ts";
 import { RecordingMetrics } from "./recording-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
-import { TraceMetrics } from "./trace-metrics.ts";
 
 /** The kubelet listener's metrics: its sessions under their own names, and a kubelet's counters. */
 class KubeletMetrics extends StreamingMetrics {

@@ -11,7 +11,7 @@ import type {
   Tracing,
 } from "@sluice/client/internal/observability/trace";
 import type { TracingSettings } from "../config/sections/tracing.ts";
-import type { TraceMetrics } from "./trace-metrics.ts";
+import type { TraceMetrics } from "./operations-metrics.ts";
 
 /** W3C Trace Context section 3.2.2: version 00 has these four parts; a later one may have more. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;

@@ -1,6 +1,7 @@
-import type { Registry } from "prom-client";
+import { FAULT_PLACES } from "@sluice/client/internal/observability/faults";
+import type { Counter, Registry } from "prom-client";
 import { validityOfPem } from "../config/certificate-validity.ts";
-import { gauge, type MetricsOf, register } from "./metric-table.ts";
+import { counter, gauge, histogram, type MetricsOf, register } from "./metric-table.ts";
 
 /** Workers may read a new certificate one after another. */
 const OF_CERTIFICATES = "min";
@@ -40,6 +41,42 @@ export const RELOAD_FAMILIES = {
   succeededAt: gauge(
     "sluice_config_last_reload_success_timestamp_seconds",
     "Time of the last successful reading of the configuration, in seconds since 1970.",
+  ),
+};
+
+export const FAULT_FAMILIES = {
+  internalErrors: counter(
+    "sluice_internal_errors_total",
+    "Unexpected exceptions by the place that contained them; each ended one request, exchange, session or probe. The log has their stacks.",
+    { where: FAULT_PLACES },
+  ),
+};
+
+export const TRACE_FAMILIES = {
+  spans: counter(
+    "sluice_trace_spans_total",
+    "Sampled spans by result: ended, exported to the collector, or failed to export.",
+    ["result"],
+  ),
+};
+
+const BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
+
+export const QUOTA_FAMILIES = {
+  up: gauge(
+    "sluice_quota_store_up",
+    "1 if the quota store answers; 0: it is unreachable, and quotaStore.onFailure decides.",
+  ),
+  decisions: counter(
+    "sluice_quota_decisions_total",
+    "Quota decisions: granted or refused by the store; allowed or denied while it was unreachable.",
+    { result: ["granted", "refused", "allowed", "denied"] },
+  ),
+  calls: histogram(
+    "sluice_quota_store_call_duration_seconds",
+    "Duration of calls to the quota store, failed ones included.",
+    [],
+    BUCKETS_SECONDS,
   ),
 };
 
@@ -131,5 +168,43 @@ export class ReloadMetrics {
   configurationRead(isRight: boolean): void {
     this.#metrics.isSuccessful.set(isRight ? 1 : 0);
     if (isRight) this.#metrics.succeededAt.setToCurrentTime();
+  }
+}
+
+/** Counts a process's faults. */
+export function countFaults(registry: Registry): Counter<"where"> {
+  return register(registry, FAULT_FAMILIES).internalErrors;
+}
+
+/**
+ * Metrics of OpenTelemetry spans. An ended span that was neither exported nor failed still waits,
+ * or was dropped from a full queue.
+ */
+export class TraceMetrics {
+  readonly #metrics: MetricsOf<typeof TRACE_FAMILIES>;
+
+  constructor(registry: Registry) {
+    this.#metrics = register(registry, TRACE_FAMILIES);
+  }
+
+  spans(result: "ended" | "exported" | "failed", count: number): void {
+    this.#metrics.spans.inc({ result }, count);
+  }
+}
+
+/** The quota store's metrics, in the process that counts for this replica. */
+export class QuotaMetrics {
+  readonly #metrics: MetricsOf<typeof QUOTA_FAMILIES>;
+
+  constructor(registry: Registry, isUp: () => boolean) {
+    this.#metrics = register(registry, QUOTA_FAMILIES, { up: (metric) => metric.set(isUp() ? 1 : 0) });
+  }
+
+  decided(result: "granted" | "refused" | "allowed" | "denied"): void {
+    this.#metrics.decisions.inc({ result });
+  }
+
+  called(seconds: number): void {
+    this.#metrics.calls.observe(seconds);
   }
 }

@@ -1,5 +1,5 @@
 import { CLAIMED_KUBERNETES_MINOR } from "@sluice/client/internal/config/version";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl } from "@sluice/client/internal/net/dial";
 import type { ProbeHandler } from "../api/probe-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import { nodeEndpointOf } from "../cluster/locate.ts";

@@ -1,6 +1,5 @@
 import { ACCESS_FAMILIES } from "../../src/observability/access-metrics.ts";
 import { CLUSTER_FAMILIES } from "../../src/observability/cluster-metrics.ts";
-import { FAULT_FAMILIES } from "../../src/observability/fault-counter.ts";
 import { INGRESS_FAMILIES, ROUTE_FAMILIES } from "../../src/observability/ingress-metrics.ts";
 import { KUBELET_FAMILIES } from "../../src/observability/kubelet-counters.ts";
 import { KUBERNETES_FAMILIES } from "../../src/observability/kubernetes-metrics.ts";
@@ -8,13 +7,17 @@ import { WORKER_FAMILIES } from "../../src/observability/merged-metrics.ts";
 import type { Family } from "../../src/observability/metric-table.ts";
 import { BUILD_FAMILIES } from "../../src/observability/metrics.ts";
 import { NODE_FAMILIES } from "../../src/observability/node-metrics.ts";
-import { OPERATIONS_FAMILIES, RELOAD_FAMILIES } from "../../src/observability/operations-metrics.ts";
+import {
+  FAULT_FAMILIES,
+  OPERATIONS_FAMILIES,
+  QUOTA_FAMILIES,
+  RELOAD_FAMILIES,
+  TRACE_FAMILIES,
+} from "../../src/observability/operations-metrics.ts";
 import { PROBE_FAMILIES } from "../../src/observability/probe-metrics.ts";
-import { QUOTA_FAMILIES } from "../../src/observability/quota-metrics.ts";
 import { RECORDING_FAMILIES } from "../../src/observability/recording-metrics.ts";
 import { RESUMPTION_FAMILIES } from "../../src/observability/resumption-metrics.ts";
 import { streamingFamilies } from "../../src/observability/streaming-metrics.ts";
-import { TRACE_FAMILIES } from "../../src/observability/trace-metrics.ts";
 
 /** Every family that a process of the gateway can register, by name. */
 export const METRIC_FAMILIES: readonly Family[] = [

@@ -4,7 +4,7 @@ import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { PolicyRule, SessionPolicy } from "../../config/sections/policy.ts";
 import type { Component, Health } from "../../lifecycle/component.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { QuotaMetrics } from "../../observability/quota-metrics.ts";
+import type { QuotaMetrics } from "../../observability/operations-metrics.ts";
 import { type QuotaLease, QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
 import type { QuotaAnswer } from "./quota-script.ts";
 import { valkeyConnector } from "./valkey-connection.ts";

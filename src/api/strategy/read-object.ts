@@ -4,8 +4,7 @@ import { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject, ObjectMeta } from "../api-object.ts";
 import { type FieldError, fieldErrorText } from "../field-errors.ts";
 import { kindShape } from "../validation/kubernetes-shapes.ts";
-import { lostFields, unknownFields } from "../validation/unknown-fields.ts";
-import { unreadFields } from "../validation/unread-fields.ts";
+import { lostFields, unknownFields, unreadFields } from "../validation/unknown-fields.ts";
 import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem } from "./decode-object.ts";
 import { groupOf, type Strategy } from "./strategy.ts";
 

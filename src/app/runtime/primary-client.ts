@@ -3,8 +3,15 @@ import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { SessionWatcher } from "../../sessions/sessions.ts";
 import type { ReplicaSessions } from "../session-directory.ts";
-import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
-import { endWithin, factsWithin, outputWithin, typedWithin } from "./end-within.ts";
+import {
+  type BoundAddress,
+  endWithin,
+  factsWithin,
+  outputWithin,
+  type PrimaryCalls,
+  typedWithin,
+  type WorkerCalls,
+} from "./calls.ts";
 import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 

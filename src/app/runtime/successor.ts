@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Server } from "node:net";
-import { isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
 import type { Lineage } from "./lineage.ts";
 

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { isSingleBinary, ownProgram } from "@sluice/client/internal/config/own-files";
+import { isSingleBinary, ownProgram } from "@sluice/client/internal/config/version";
 import type { AuditDelivery } from "../../access/audit/component.ts";
 import type { Quotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -15,9 +15,15 @@ import type { Logger } from "../../observability/logger.ts";
 import type { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { EndRequest, EndResult } from "../../sessions/session-actions.ts";
 import type { Acceptors } from "./acceptors.ts";
-import type { PrimaryCalls, WorkerStart } from "./calls.ts";
+import {
+  endWithin,
+  factsWithin,
+  outputWithin,
+  type PrimaryCalls,
+  typedWithin,
+  type WorkerStart,
+} from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
-import { endWithin, factsWithin, outputWithin, typedWithin } from "./end-within.ts";
 import { KeptFiles, type KeptKind } from "./kept-files.ts";
 import type { Handlers } from "./link.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";

@@ -9,13 +9,11 @@ import {
 } from "../../legs/agent/agent-kubeconfig.ts";
 import { createLogger } from "../../observability/logger.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { agentFlags } from "../commands/agent.ts";
 import { requireLoopback } from "../loopback.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
-import { overridesOf } from "./connection.ts";
-import { type Verbosity, verbosityOf } from "./verbosity.ts";
+import { overridesOf, type Verbosity, verbosityOf } from "./connection.ts";
 
 /** Offers a local address to clients of any version until SIGTERM, Ctrl-C or the terminal's end. */
 export async function run({ values }: Invocation<typeof agentFlags>): Promise<number> {

@@ -1,7 +1,6 @@
 import { attachPath } from "@sluice/client/internal/pod-paths";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { attachFlags } from "../commands/attach.ts";
-import { UsageError } from "../usage-error.ts";
 import { findContainer } from "./command-target.ts";
 import { openConnection } from "./connection.ts";
 import { runCommandSession } from "./run-command.ts";

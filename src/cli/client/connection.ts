@@ -2,11 +2,15 @@ import { kubeconfigTarget } from "@sluice/client/internal/kubeconfig-target";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { KubeconfigOverrides } from "@sluice/client/internal/kubernetes/kubeconfig-overrides";
 import type { ResumeOptions } from "@sluice/client/internal/resume-options";
-import type { Target } from "@sluice/client/internal/target";
-import type { ValuesOf } from "../command.ts";
+import type { ConnectTrace, Target } from "@sluice/client/internal/target";
+import { maskControls } from "../../observability/mask-controls.ts";
+import { UsageError, type ValuesOf } from "../command.ts";
 import type { connectionFlags } from "../commands/connection-flags.ts";
-import { UsageError } from "../usage-error.ts";
-import { type Verbosity, verbosityOf } from "./verbosity.ts";
+
+const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie|set-cookie|sec-websocket-key)$/i;
+
+/** Secrets in the header Sluice-Resume. */
+const RESUME_SECRETS = /\b(key|proof)=[\w-]+/g;
 
 export type ConnectionValues = ValuesOf<typeof connectionFlags>;
 
@@ -84,4 +88,46 @@ export function parseResource(text: string | undefined): { type: string; name: s
     throw new UsageError(text ? `${text}: must be NAME or TYPE/NAME` : "pod or type/name must be specified");
   }
   return second === undefined ? { type: "pod", name: first } : { type: first.toLowerCase(), name: second };
+}
+
+/** The output of `-v` on stderr. Credentials are masked at every level. */
+export interface Verbosity {
+  readonly trace: ConnectTrace;
+  /** Prints a line from level 4 on. */
+  note(text: string): void;
+}
+
+/** Parses `level` like kubectl: `7`, or `=7` from `-v=7`. Throws UsageError. */
+export function verbosityOf(level: string | undefined): Verbosity {
+  const text = (level ?? "0").replace(/^=/, "");
+  if (!/^\d{1,2}$/.test(text)) throw new UsageError(`-v ${text}: must be a number`);
+  const number = Number(text);
+  const write = (from: number, line: string): void => {
+    if (number >= from) process.stderr.write(`${maskControls(line)}\n`);
+  };
+  const writeHeaders = (from: number, headers: readonly (readonly [string, string])[]): void => {
+    for (const [name, value] of headers) {
+      const shown = SECRET_HEADERS.test(name) ? value.replace(/(?<!\S)\S+$/, "<masked>") : value;
+      write(from, `    ${name}: ${shown.replace(RESUME_SECRETS, "$1=<masked>")}`);
+    }
+  };
+  return {
+    note: (line) => write(4, line),
+    trace: {
+      request: (method, url, headers) => {
+        write(6, `${method} ${withoutCommand(url)}`);
+        write(7, "Request Headers:");
+        writeHeaders(7, headers);
+      },
+      response: (status, statusText, headers, elapsedMs) => {
+        write(6, `Response Status: ${status} ${statusText} in ${Math.round(elapsedMs)} milliseconds`);
+        writeHeaders(8, headers);
+      },
+    },
+  };
+}
+
+/** A command line may contain a password. */
+function withoutCommand(url: string): string {
+  return url.replace(/([?&]command=)[^&]*/g, "$1<masked>");
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { isBefore, type LogTime } from "@sluice/client/internal/api/log-time";
+import { isBefore, type LogTime } from "@sluice/client/internal/api/pod-log-options";
 import { getBody } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";

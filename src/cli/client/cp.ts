@@ -3,9 +3,8 @@ import { type CopyOptions, copyFrom, copyTo } from "@sluice/client/internal/copy
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { cpFlags } from "../commands/cp.ts";
-import { UsageError } from "../usage-error.ts";
 import { findContainer } from "./command-target.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
 import { startProgress } from "./progress.ts";

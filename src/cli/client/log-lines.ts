@@ -1,4 +1,4 @@
-import { type LogTime, parseLogTime } from "@sluice/client/internal/api/log-time";
+import { type LogTime, parseLogTime } from "@sluice/client/internal/api/pod-log-options";
 
 const LF = 0x0a;
 const SPACE = 0x20;

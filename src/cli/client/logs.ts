@@ -1,8 +1,7 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { maskControls } from "../../observability/mask-controls.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { logsFlags } from "../commands/logs.ts";
-import { UsageError } from "../usage-error.ts";
 import { openConnection, parseResource } from "./connection.ts";
 import { type LogRequest, type LogSource, printContainerLog } from "./container-log.ts";
 import { containerOf, PodSource, podsWith, podsWithin, usablePods } from "./find-pods.ts";

@@ -2,10 +2,9 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import { type PortMapping, parsePortArgument } from "@sluice/client/internal/port-argument";
 import { PortForwarder } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { portForwardFlags } from "../commands/port-forward.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
 import { openConnection, parseResource } from "./connection.ts";
 import { PodSource } from "./find-pods.ts";
 import { PodSessions } from "./pod-sessions.ts";

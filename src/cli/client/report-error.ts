@@ -2,7 +2,7 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
-import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
+import { EXIT_BROKEN_PIPE } from "../command.ts";
 
 /** Prints the error on stderr, in kubectl's words if it has any, and returns the exit code. */
 export function reportError(error: unknown): number {

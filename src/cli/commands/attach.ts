@@ -1,7 +1,7 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { detachKeys } from "../flag-readers.ts";
-import { commandFlags, podOperand } from "./command-flags.ts";
+import { commandFlags, podOperand } from "./connection-flags.ts";
 
 export const attachFlags = {
   ...commandFlags,

@@ -1,8 +1,7 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { countFrom } from "../flag-readers.ts";
-import { commandFlags } from "./command-flags.ts";
-import { connectionFlags } from "./connection-flags.ts";
+import { commandFlags, connectionFlags } from "./connection-flags.ts";
 
 export const cpFlags = {
   container: commandFlags.container,

@@ -1,6 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
-import { commandFlags, podOperand } from "./command-flags.ts";
+import { commandFlags, podOperand } from "./connection-flags.ts";
 
 export const execFlags = {
   ...commandFlags,

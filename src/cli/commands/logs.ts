@@ -1,8 +1,7 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { countFrom, durationFrom } from "../flag-readers.ts";
-import { podOperand, podRunningTimeout } from "./command-flags.ts";
-import { connectionFlags } from "./connection-flags.ts";
+import { connectionFlags, podOperand, podRunningTimeout } from "./connection-flags.ts";
 
 export const logsFlags = {
   container: { short: "c", value: "NAME", help: "print the log of this container", completes: "container" },

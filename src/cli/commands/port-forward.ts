@@ -1,7 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
-import { podOperand, podRunningTimeout } from "./command-flags.ts";
-import { connectionFlags } from "./connection-flags.ts";
+import { connectionFlags, podOperand, podRunningTimeout } from "./connection-flags.ts";
 
 export const portForwardFlags = {
   address: {

@@ -25,13 +25,12 @@ import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import { parseStreamingUrl } from "../../cri/streaming-url.ts";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
-import type { Invocation, ValuesOf } from "../command.ts";
+import { type Invocation, UsageError, type ValuesOf } from "../command.ts";
 import { conformanceFlags } from "../commands/conformance.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 import { openTarget, serverSpecOf, targetSpecOf } from "../load/load-target.ts";
 import { openRuntime } from "../probe/probe-runtime.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** Servers without an API server in front; users must name the pod's container. */
 const DIRECT_FLAGS = ["kubelet", "runtime-endpoint", "streaming-url"] as const;

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import { startDemoCluster } from "@sluice/lab/demo/demo-cluster";
 import { DemoFolder, DemoFolderTakenError, randomToken } from "@sluice/lab/demo/demo-folder";
@@ -10,12 +10,11 @@ import { formatResults, runSelfCheck } from "@sluice/lab/demo/self-check";
 import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { startGateway } from "../../app/app.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { demoFlags } from "../commands/demo.ts";
 import { requireLoopback } from "../loopback.ts";
 import { shellWord } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
 
 /**
  * Starts two fake nodes and the gateway on loopback, shows every path working, then serves until

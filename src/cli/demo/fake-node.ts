@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createSelfSignedCertificate, runFakeNode } from "@sluice/lab/fake-node";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { fakeNodeFlags } from "../commands/fake-node.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** Runs one fake node with a self-signed certificate until SIGTERM or Ctrl-C, for compositions and tests. */
 export async function run({ values }: Invocation<typeof fakeNodeFlags>): Promise<number> {

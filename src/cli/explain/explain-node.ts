@@ -4,8 +4,8 @@ import { snapshotCluster } from "../../kubernetes/component.ts";
 import { type DescribedNode, describeNode } from "../../nodes/describe-nodes.ts";
 import type { LearnedPath } from "../../nodes/known-nodes.ts";
 import { flag, listOf, number, object, optional, text } from "../client/answer-shape.ts";
+import { UsageError } from "../command.ts";
 import { printText } from "../print-text.ts";
-import { UsageError } from "../usage-error.ts";
 import { explainClients } from "./explain-clients.ts";
 
 const ADMIN_TIMEOUT_MS = 10_000;

@@ -12,8 +12,8 @@ import { accepts, backendOf, type Route, type RouteBackend, type RouteFilters } 
 import type { RouteTable } from "../../ingress/route-table.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
 import { atOnce } from "../../lifecycle/slices.ts";
+import { UsageError } from "../command.ts";
 import { printText } from "../print-text.ts";
-import { UsageError } from "../usage-error.ts";
 
 /**
  * Prints the Ingress that serves a URL, and the request its backend gets, or the redirect to HTTPS.

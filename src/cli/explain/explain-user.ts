@@ -10,7 +10,7 @@ import { buildAuthenticator } from "../../access/authn/component.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
-import { UsageError } from "../usage-error.ts";
+import { UsageError } from "../command.ts";
 
 /** The user that the configuration knows by a kubeconfig's credentials, or why it knows none. */
 export type ExplainedUser =

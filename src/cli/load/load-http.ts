@@ -10,8 +10,8 @@ import {
   thresholdLines,
 } from "@sluice/lab/load";
 import { quietJson } from "../../observability/mask-controls.ts";
+import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
-import { UsageError } from "../usage-error.ts";
 import { exitCodeOf, writeReport } from "./load-result.ts";
 import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
 

@@ -11,8 +11,8 @@ import {
   readReports,
   SESSION_METRICS,
 } from "@sluice/lab/load";
+import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
-import { UsageError } from "../usage-error.ts";
 import { publishHttp } from "./load-http.ts";
 import { publish, thresholdsOf } from "./load-result.ts";
 

@@ -10,9 +10,9 @@ import {
   PROTOCOLS_OF,
   type Verification,
 } from "@sluice/lab/load";
+import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { remotePort } from "../flag-readers.ts";
-import { UsageError } from "../usage-error.ts";
 import { defaultCommand, type SessionPlace, sessionPath } from "./load-target.ts";
 
 /** Throws UsageError. `operands` come before `--`, `command` after it; the server may be on loopback. */

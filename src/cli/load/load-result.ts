@@ -11,8 +11,8 @@ import {
   type Threshold,
 } from "@sluice/lab/load";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
+import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** Differs from 1, so that a pipeline can tell a slow server from a failed run; k6 uses the same code. */
 const THRESHOLD_NOT_MET = 99;

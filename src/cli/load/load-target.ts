@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
 import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "@sluice/client";
-import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/kubelet-paths";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
+import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
 import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "@sluice/lab/load";
+import { UsageError } from "../command.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** The server, as plain data for generator processes. */
 export type TargetSpec =

@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
-import { isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { SERVICE_ACCOUNT_FOLDER } from "@sluice/client/internal/net/in-cluster-server";
 import {
   duration,
@@ -16,13 +16,12 @@ import {
   size,
 } from "@sluice/lab/load";
 import cliProgress from "cli-progress";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import { type LoadValues, command as loadCommand, type loadFlags } from "../commands/load.ts";
 import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 import { checkInstalled, readManifests } from "../setup/install.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
 import { httpPlanOf, publishHttp } from "./load-http.ts";
 import { runMerge } from "./load-merge.ts";
 import { partOf, planOf, processesOf } from "./load-plan.ts";

@@ -3,7 +3,7 @@ import { CriRuntime } from "../../cri/cri-runtime.ts";
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import { commandsIn } from "../../probes/container-runtime.ts";
 import type { RunCommand } from "../../probes/exec-probe.ts";
-import { UsageError } from "../usage-error.ts";
+import { UsageError } from "../command.ts";
 
 interface RuntimeCommands {
   readonly runCommand: RunCommand;

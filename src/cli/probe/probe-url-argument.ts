@@ -1,5 +1,5 @@
 import type { HTTPHeader, ProbeHandler } from "../../api/probe-objects.ts";
-import { UsageError } from "../usage-error.ts";
+import { UsageError } from "../command.ts";
 
 interface UrlProbeFlags {
   readonly protocol?: string | undefined;

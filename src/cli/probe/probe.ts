@@ -17,10 +17,9 @@ import {
   timingOf,
 } from "../../probes/worker/probe-kind.ts";
 import { probedContainers } from "../../probes/worker/probe-manager.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { probeFlags } from "../commands/probe.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { UsageError } from "../usage-error.ts";
 import { describeHandler, reportText } from "./probe-report.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";

@@ -12,9 +12,8 @@ import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { headerOf, readRecording } from "../../recording/reading/read-recording.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readLines } from "../../recording/reading/recording-lines.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { recordingsFlags } from "../commands/recordings.ts";
-import { UsageError } from "../usage-error.ts";
 
 type Values = Invocation<typeof recordingsFlags>["values"];
 

@@ -5,10 +5,9 @@ import { type RecordingSummary, readRecording } from "../../recording/reading/re
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
 import { deleteRecording } from "../../recording/storage/delete-recording.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import { recordingsFlags } from "../commands/recordings.ts";
-import { refuseIgnored } from "../refuse-ignored.ts";
-import { UsageError } from "../usage-error.ts";
+import { refuseIgnored } from "../flag-readers.ts";
 import { exportRecording } from "./export-recording.ts";
 import { reportingFileErrors } from "./report-file-error.ts";
 

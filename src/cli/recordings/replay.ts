@@ -2,9 +2,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { replayFlags } from "../commands/replay.ts";
-import { UsageError } from "../usage-error.ts";
 import { reportingFileErrors } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. */

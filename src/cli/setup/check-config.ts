@@ -19,9 +19,8 @@ import type { PolicyRule } from "../../config/sections/policy.ts";
 import { rulePathWith } from "../../ingress/path-rewrite.ts";
 import { routeOptionsOf, SERVED_FOREIGN_ANNOTATIONS } from "../../ingress/route-options.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { checkConfigFlags } from "../commands/check-config.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** The classes that this gateway serves. */
 interface OwnClasses {

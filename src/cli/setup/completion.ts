@@ -1,5 +1,4 @@
-import type { Invocation } from "../command.ts";
-import { UsageError } from "../usage-error.ts";
+import { type Invocation, UsageError } from "../command.ts";
 
 /** Each script calls `sluice __complete` for candidates, under the name that the user typed. */
 const COMPLETION_SCRIPTS = {

@@ -1,6 +1,5 @@
 import { configurationSchema } from "../../config/configuration.ts";
-import type { Invocation } from "../command.ts";
-import { UsageError } from "../usage-error.ts";
+import { type Invocation, UsageError } from "../command.ts";
 
 /** Prints the JSON Schema of a configuration. */
 export async function run({ operands }: Invocation): Promise<number> {

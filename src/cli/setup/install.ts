@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { embeddedText, isSingleBinary } from "@sluice/client/internal/config/own-files";
-import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
-import type { Invocation } from "../command.ts";
+import { embeddedText, isSingleBinary, SLUICE_VERSION } from "@sluice/client/internal/config/version";
+import { type Invocation, UsageError } from "../command.ts";
 import type { installFlags } from "../commands/install.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** A valid namespace. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;

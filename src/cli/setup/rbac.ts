@@ -1,8 +1,7 @@
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { type RequiredRule, requiredRules } from "../../kubernetes/required-rules.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, UsageError } from "../command.ts";
 import type { rbacFlags } from "../commands/rbac.ts";
-import { UsageError } from "../usage-error.ts";
 
 /** A name that YAML reads without quotes. */
 const PLAIN_NAME = /^[A-Za-z][\w.:@-]*$/;

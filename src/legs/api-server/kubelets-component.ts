@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { dial } from "@sluice/client/internal/net/dial";
-import { addressOfUrl } from "@sluice/client/internal/net/endpoint-of-url";
+import { addressOfUrl, dial } from "@sluice/client/internal/net/dial";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/sections/kubelet.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Worker } from "node:worker_threads";
-import { ownProgram } from "@sluice/client/internal/config/own-files";
+import { ownProgram } from "@sluice/client/internal/config/version";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { UploadRound } from "../storage/s3/uploader.ts";
 import { codeOf } from "./disk.ts";

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { ownProgram } from "@sluice/client/internal/config/own-files";
+import { ownProgram } from "@sluice/client/internal/config/version";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { RunningSession } from "../sessions.ts";
 import type { FromScreenThread, TerminalPart, TerminalSize, ToScreenThread } from "./screen-messages.ts";

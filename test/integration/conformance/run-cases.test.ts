@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Target } from "../../../packages/client/src/index.ts";
 import {
@@ -10,8 +9,8 @@ import {
   runConformance,
   runtimeEndpoint,
 } from "../../../packages/lab/src/conformance/index.ts";
+import { SkippedCase, Violation } from "../../../packages/lab/src/conformance/judge.ts";
 import { MAX_KEPT_BYTES, RecordedOutput } from "../../../packages/lab/src/conformance/recorded-output.ts";
-import { SkippedCase, Violation } from "../../../packages/lab/src/conformance/violation.ts";
 
 const closers: (() => void)[] = [];
 afterEach(() => {

@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { LINE_BYTES, LineSequence } from "../../../packages/lab/src/load/line-sequence.ts";
-import { SeededStream } from "../../../packages/lab/src/load/seeded-stream.ts";
+import { LINE_BYTES, LineSequence, SeededStream } from "../../../packages/lab/src/load/seeded-stream.ts";
 
 describe("the seeded stream", () => {
   const stream = new SeededStream(7, 3);

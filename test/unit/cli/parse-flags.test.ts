@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { UsageError } from "../../../src/cli/command.ts";
 import { parseFlags } from "../../../src/cli/parse-flags.ts";
-import { UsageError } from "../../../src/cli/usage-error.ts";
 import type { FlagTable } from "../../../src/config/flag.ts";
 
 const flags = {

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
 import { expect, it, onTestFinished } from "vitest";
-import type { NamedFile } from "../../../packages/client/src/config/named-file.ts";
 import { expiryWarnings } from "../../../src/config/configuration-warnings.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 

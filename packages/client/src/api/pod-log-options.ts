@@ -1,4 +1,3 @@
-import { type LogTime, parseLogTime } from "./log-time.ts";
 import { genericError } from "./status.ts";
 
 /** Selects and formats a container's log lines. */
@@ -23,6 +22,8 @@ const STREAMS: Readonly<Record<string, PodLogOptions["stream"] | "invalid">> = {
   Stdout: "stdout",
   Stderr: "stderr",
 };
+
+const RFC3339 = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Reads PodLogOptions from a query by Kubernetes' rules. Throws the kubelet's 400 and 422. */
 export function parsePodLogOptions(query: URLSearchParams, nowMs: number): PodLogOptions {
@@ -85,4 +86,31 @@ function timeOf(query: URLSearchParams, name: string): LogTime | undefined {
 
 function undecodable(): Error {
   return genericError(400, '{"message": "Unable to decode query."}');
+}
+
+/** A time with nanoseconds, as in log lines. */
+export interface LogTime {
+  readonly seconds: number;
+  readonly nanoseconds: number;
+}
+
+/** RFC 3339 with any fraction of a second; undefined for other text. */
+export function parseLogTime(text: string): LogTime | undefined {
+  const [, whole, fraction = "", zone] = RFC3339.exec(text) ?? [];
+  const milliseconds = Date.parse(`${whole}${zone}`);
+  if (Number.isNaN(milliseconds)) return undefined;
+  return { seconds: milliseconds / 1_000, nanoseconds: Number(fraction.padEnd(9, "0")) };
+}
+
+/**
+ * Writes all nine digits in the text's own time zone, as kubelets do. Expects a text that
+ * `parseLogTime` accepts.
+ */
+export function withNineDigits(text: string): string {
+  const [, whole = "", fraction = "", zone = ""] = RFC3339.exec(text) ?? [];
+  return `${whole}.${fraction.padEnd(9, "0")}${zone}`;
+}
+
+export function isBefore(left: LogTime, right: LogTime): boolean {
+  return left.seconds === right.seconds ? left.nanoseconds < right.nanoseconds : left.seconds < right.seconds;
 }

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { DescribedFlag, Field, FieldFlag, JsonSchema, Table } from "./field.ts";
-import type { FileContent } from "./named-file.ts";
+import type { FileContent } from "./named-file-text.ts";
 import type { Section } from "./section.ts";
 
 export interface FieldOptions {

@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import type { ConfigurationProblem } from "./configuration-error.ts";
 
 /** A file named in the configuration, and its text. */
 export interface NamedText {
@@ -63,4 +64,21 @@ export function observeRightFiles(observer: (files: readonly NamedText[]) => voi
 
 function filesRead(): NamedText[] {
   return Array.from(lastRead, ([name, text]) => ({ name, text }));
+}
+
+/** The required content of a file. `text` means at least one character. */
+export type FileContent =
+  | "certificates"
+  | "private key"
+  | "audit policy"
+  | "authentication configuration"
+  | "webhook kubeconfig"
+  | "text";
+
+/** A file, and the field or flag that names it, for `checkNamedFiles`. */
+export interface NamedFile extends Omit<ConfigurationProblem, "message"> {
+  readonly file: string;
+  readonly content: FileContent;
+  /** For a private key: the file of its certificate. */
+  readonly certificateFile?: string | undefined;
 }

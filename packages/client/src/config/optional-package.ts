@@ -1,5 +1,4 @@
-import { isSingleBinary } from "./own-files.ts";
-import { MANIFEST } from "./version.ts";
+import { isSingleBinary, MANIFEST } from "./version.ts";
 
 /** An optional dependency is not installed. The message contains the command that installs it. */
 export class NotInstalledError extends Error {}

@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { type ConfigurationProblem, formatPath } from "./configuration-error.ts";
 import { flagPlace, flagProblem, type GivenFlags } from "./given-flags.ts";
-import type { FileContent, NamedFile } from "./named-file.ts";
+import type { FileContent, NamedFile } from "./named-file-text.ts";
 import { suggestion } from "./nearest-name.ts";
 import type { YamlDocument } from "./yaml-documents.ts";
 import type { FieldPath } from "./yaml-field-places.ts";

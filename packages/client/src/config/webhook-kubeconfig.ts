@@ -1,6 +1,6 @@
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { type PemSource, pemOf } from "./key-pair.ts";
-import type { NamedFile } from "./named-file.ts";
+import type { NamedFile } from "./named-file-text.ts";
 import { notAmong, Section } from "./section.ts";
 import { checkWebhookUrl } from "./sections/webhook-target.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";

@@ -10,10 +10,9 @@ import { folderOf, localPath, nameIn, safeName, shownName } from "./archive-name
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
-import { changedWhileRead } from "./growth.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { moveInto } from "./move-into.ts";
-import { changedNames, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
+import { changedNames, changedWhileRead, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { bytesInput, remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";

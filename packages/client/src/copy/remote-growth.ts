@@ -1,6 +1,6 @@
 import { shownName } from "./archive-names.ts";
 import type { CopyContext } from "./copy-context.ts";
-import { changedWhileRead, warnOfGrowth } from "./growth.ts";
+import { CopyError } from "./copy-error.ts";
 import { canHash, HASH_FUNCTION } from "./hashing.ts";
 import { bytesIn, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
 
@@ -79,4 +79,29 @@ function unquoted(name: string): string {
   return bytes.replace(/\\([0-7]{3}|.)/g, (_all, code: string) =>
     code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (ESCAPES[code] ?? code),
   );
+}
+
+interface Known {
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+/**
+ * Whether a file grew after its first `readBytes` were read, so those bytes are still its start.
+ * Throws CopyError "changed" if it shrank or was overwritten in place.
+ */
+export function hasOnlyGrown(name: string, before: Known, readBytes: number, after: Known): boolean {
+  const hasGrown = after.size > before.size;
+  const isSame = after.size === before.size && after.mtimeMs === before.mtimeMs;
+  if (readBytes !== before.size || !(hasGrown || isSame)) throw changedWhileRead(name);
+  return hasGrown;
+}
+
+/** Warns that the copy contains a file's first `bytes`, its state when the copy began. */
+export function warnOfGrowth({ warn }: Pick<CopyContext, "warn">, name: string, bytes: number): void {
+  warn(`${name} grew while it was read: the copy has its first ${bytes} bytes`);
+}
+
+export function changedWhileRead(name: string): CopyError {
+  return new CopyError("changed", `${name}: file changed as we read it`);
 }

@@ -25,10 +25,9 @@ import { backpressureCases, slowReaderCases } from "./cases/slow-reader-cases.ts
 import { terminalCases } from "./cases/terminal-cases.ts";
 import { CASE_GROUPS, type ConformanceCase, onEach } from "./conformance-case.ts";
 import type { CommandSessionRequest, SessionPlace } from "./endpoint.ts";
-import { expectBytes, expectExit, expectStatus, expectText } from "./judge.ts";
+import { expectBytes, expectExit, expectStatus, expectText, SkippedCase, Violation } from "./judge.ts";
 import { RawWebSocket } from "./raw-websocket.ts";
 import { COMMAND_TRANSPORTS, OFFERS } from "./transports.ts";
-import { SkippedCase, Violation } from "./violation.ts";
 
 const ECHO: CommandSessionRequest = {
   kind: "exec",

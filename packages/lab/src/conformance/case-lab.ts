@@ -12,10 +12,10 @@ import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { isRemoteCommandVersion, type RequestedStreams } from "@sluice/protocols/remotecommand";
 import { CommandSession, type CommandSessionOptions } from "./command-session.ts";
 import type { Endpoint, SessionRequest } from "./endpoint.ts";
+import { Violation } from "./judge.ts";
 import type { LabSettings } from "./lab-settings.ts";
 import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOffer } from "./transports.ts";
 import { answerTo, type UpgradeAnswer } from "./upgrade-answer.ts";
-import { Violation } from "./violation.ts";
 
 /** Test deadlines are shorter than clients', so they need a finer clock. */
 const CLOCK_INTERVAL_MS = 100;

@@ -1,5 +1,5 @@
 import { attachPath, execPath, type PodReference, portForwardPath, type Target } from "@sluice/client";
-import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/kubelet-paths";
+import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
 
 /** The kind of server. It decides which paths exist and which transports must be accepted. */

@@ -1,6 +1,5 @@
 import type { CommandResult } from "./command-session.ts";
 import type { RecordedOutput } from "./recorded-output.ts";
-import { Violation } from "./violation.ts";
 
 const QUOTED_CHARACTERS = 120;
 
@@ -46,4 +45,14 @@ export function expectBytes(what: string, output: RecordedOutput, byteLength: nu
 
 function quoted(text: string): string {
   return JSON.stringify(text.length > QUOTED_CHARACTERS ? `${text.slice(0, QUOTED_CHARACTERS)}…` : text);
+}
+
+/** The endpoint does not meet the requirement. The message names the observation and the expectation. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+}
+
+/** The case cannot judge this endpoint. The message says why. */
+export class SkippedCase extends Error {
+  override readonly name = "SkippedCase";
 }

@@ -4,9 +4,9 @@ import { CaseLab } from "./case-lab.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import type { CaseReport, ConformanceReport, Verdict } from "./conformance-report.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { SkippedCase } from "./judge.ts";
 import { defaultLabSettings, type LabSettings } from "./lab-settings.ts";
 import { type Survey, surveyEndpoint } from "./survey.ts";
-import { SkippedCase } from "./violation.ts";
 
 const MASK = "[credentials]";
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];

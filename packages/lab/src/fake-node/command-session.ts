@@ -2,7 +2,6 @@ import type { Duplex } from "node:stream";
 import type { TerminalSize } from "@sluice/protocols/remotecommand";
 import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
 import type { FakeNodeLimits } from "./limits.ts";
-import { PauseGate } from "./pause-gate.ts";
 import { CommandStartError } from "./start-command.ts";
 
 /** The destination of a session's output: SPDY streams or WebSocket channels. */
@@ -129,5 +128,24 @@ export class CommandSession implements CommandProcessHandler {
   #stopCarrying(): void {
     this.#isOver = true;
     this.#gate.release(this);
+  }
+}
+
+/** Stops reading a connection while any stream holds it. SPDY and WebSocket have no other backpressure. */
+export class PauseGate {
+  readonly #socket: Duplex;
+  readonly #holders = new Set<unknown>();
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+  }
+
+  hold(holder: unknown): void {
+    this.#holders.add(holder);
+    this.#socket.pause();
+  }
+
+  release(holder: unknown): void {
+    if (this.#holders.delete(holder) && this.#holders.size === 0) this.#socket.resume();
   }
 }

@@ -1,6 +1,10 @@
 import { EventEmitter, once } from "node:events";
-import { isBefore, parseLogTime, withNineDigits } from "@sluice/client/internal/api/log-time";
-import type { PodLogOptions } from "@sluice/client/internal/api/pod-log-options";
+import {
+  isBefore,
+  type PodLogOptions,
+  parseLogTime,
+  withNineDigits,
+} from "@sluice/client/internal/api/pod-log-options";
 import type { OutputStream } from "./command-process.ts";
 
 /** containerd's max_container_log_line_size: longer lines are stored in parts. */

@@ -3,10 +3,12 @@ import {
   exitCodeStatus,
   internalErrorStatus,
   type RemoteCommandVersion,
+  type RequestedStreams,
   specOf,
   successStatus,
 } from "@sluice/protocols/remotecommand";
 import type { CommandExit } from "./command-process.ts";
+import type { StartProcess } from "./command-session.ts";
 
 export interface LastWordOptions {
   readonly version: RemoteCommandVersion;
@@ -41,4 +43,10 @@ function translatorCause(code: number): string {
 
 function runtimeCause(code: number, { argv }: LastWordOptions): string {
   return `error executing command [${argv.join(" ")}], exit code ${code}`;
+}
+
+/** One exec or attach request, whatever protocol carries it. */
+export interface CommandService extends LastWordOptions {
+  readonly requested: RequestedStreams;
+  readonly start: StartProcess;
 }

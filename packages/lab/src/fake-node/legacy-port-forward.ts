@@ -5,9 +5,9 @@ import { ProtocolError } from "@sluice/protocols";
 import { dataChannelOf, encodePortPrefix, errorChannelOf } from "@sluice/protocols/portforward";
 import { ChannelDemux, type ChannelFraming } from "@sluice/protocols/remotecommand";
 import { CLOSE } from "@sluice/protocols/websocket";
+import { PauseGate } from "./command-session.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
 import { openWebSocket } from "./open-websocket.ts";
-import { PauseGate } from "./pause-gate.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /** Serves old WebSocket clients' port-forward: opens one connection per port at once. */

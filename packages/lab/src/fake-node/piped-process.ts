@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import {
   type CommandLine,
@@ -9,7 +10,6 @@ import {
   type OutputStream,
   WORKING_DIRECTORY,
 } from "./command-process.ts";
-import { exitCodeOf, signalGroup } from "./process-group.ts";
 import { spawnWithoutTerminals } from "./pseudo-terminal.ts";
 
 /** A command without a terminal: separate stdout and stderr, and a stdin that can end. */
@@ -107,4 +107,20 @@ export class PipedProcess implements CommandProcess {
     if (this.#failure !== undefined) this.#handler.onExit({ type: "failed", message: this.#failure.message });
     else this.#handler.onExit({ type: "exited", code: exitCodeOf(code, signal) });
   }
+}
+
+/** Signals the process and its descendants; the process was started as leader of its own group. */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // ESRCH: all of them have ended.
+  }
+}
+
+/** The exit code as a shell reports it. */
+export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {
+  if (code !== null) return code;
+  return 128 + (signal === null ? 0 : constants.signals[signal]);
 }

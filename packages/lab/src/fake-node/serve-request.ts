@@ -14,7 +14,7 @@ import {
   SPDY_VERSIONS,
 } from "@sluice/protocols/remotecommand";
 import { isWebSocketUpgrade, offeredSubprotocols } from "@sluice/protocols/websocket";
-import type { CommandService } from "./command-service.ts";
+import type { CommandService } from "./failure-frame.ts";
 import type { ForwardTarget } from "./forwarded-connection.ts";
 import { type KubeletRoute, parseKubeletRoute, parseRequestedStreams } from "./kubelet-request.ts";
 import { LegacyPortForward } from "./legacy-port-forward.ts";

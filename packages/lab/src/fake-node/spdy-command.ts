@@ -5,9 +5,8 @@ import { ResizeDecoder, type StreamType, spdyStreamTypes } from "@sluice/protoco
 import { defaultSpdyLimits, type SpdyStream, type SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
-import type { CommandService } from "./command-service.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
-import { failureFrame } from "./failure-frame.ts";
+import { type CommandService, failureFrame } from "./failure-frame.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /**

@@ -7,8 +7,8 @@ import {
   timeoutText,
 } from "@sluice/protocols/portforward";
 import { defaultSpdyLimits, RST, type SpdyStream, type SpdyStreamHandler } from "@sluice/protocols/spdy";
+import { PauseGate } from "./command-session.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
-import { PauseGate } from "./pause-gate.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /** A stream, and its data from before its partner arrived. */

@@ -9,7 +9,7 @@ import {
   environmentOf,
   WORKING_DIRECTORY,
 } from "./command-process.ts";
-import { exitCodeOf, signalGroup } from "./process-group.ts";
+import { exitCodeOf, signalGroup } from "./piped-process.ts";
 import { openPseudoTerminal, type PseudoTerminal, spawnWithoutTerminals } from "./pseudo-terminal.ts";
 
 const DEFAULT_SIZE: TerminalSize = { width: 80, height: 24 };

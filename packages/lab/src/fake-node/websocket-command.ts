@@ -13,9 +13,8 @@ import {
 import { CLOSE } from "@sluice/protocols/websocket";
 import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
-import type { CommandService } from "./command-service.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
-import { failureFrame } from "./failure-frame.ts";
+import { type CommandService, failureFrame } from "./failure-frame.ts";
 import { openWebSocket } from "./open-websocket.ts";
 import type { ServingContext } from "./serving-context.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { notInstalled } from "@sluice/client/internal/config/optional-package";
-import { embeddedText, isSingleBinary } from "@sluice/client/internal/config/own-files";
+import { embeddedText, isSingleBinary } from "@sluice/client/internal/config/version";
 import { escapeHtml, htmlPage } from "./html-page.ts";
 import { upperUs } from "./latency-counts.ts";
 import type { LoadReport } from "./load-report.ts";

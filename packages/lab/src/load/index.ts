@@ -7,7 +7,6 @@ export { escapeHtml, htmlPage } from "./html-page.ts";
 export { htmlReport, readPlots } from "./html-report.ts";
 export { type HttpLoadPlan, runHttpLoad } from "./http-load.ts";
 export type { HttpLoadReport } from "./http-report.ts";
-export { LINE_BYTES, LineSequence } from "./line-sequence.ts";
 export {
   canEndInput,
   type LoadDirection,
@@ -21,7 +20,7 @@ export {
 export { type JudgedThreshold, LoadCollector, type LoadReport } from "./load-report.ts";
 export { mergeHttpReports, mergeReports, missingParts, type NamedReport } from "./merge-reports.ts";
 export { readReports } from "./read-reports.ts";
-export { SeededStream } from "./seeded-stream.ts";
+export { LINE_BYTES, LineSequence, SeededStream } from "./seeded-stream.ts";
 export { duration, partLines, size, summaryText, thresholdLines } from "./summary-text.ts";
 export {
   HTTP_METRICS,

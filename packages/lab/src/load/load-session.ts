@@ -1,12 +1,11 @@
 import { createHash, type Hash } from "node:crypto";
 import { Writable } from "node:stream";
 import type { Carrier } from "./carrier.ts";
-import { LineSequence } from "./line-sequence.ts";
 import { LoadError } from "./load-error.ts";
 import { canEndInput, type LoadPlan } from "./load-plan.ts";
 import { MessageSource } from "./message-source.ts";
 import type { Recorder } from "./recorder.ts";
-import { SeededStream } from "./seeded-stream.ts";
+import { LineSequence, SeededStream } from "./seeded-stream.ts";
 
 /** The longest output of a command that prints a digest or a count. */
 const MAX_SAID_BYTES = 4 * 1024;

@@ -1,5 +1,9 @@
-import { isBefore, parseLogTime, withNineDigits } from "@sluice/client/internal/api/log-time";
-import type { PodLogOptions } from "@sluice/client/internal/api/pod-log-options";
+import {
+  isBefore,
+  type PodLogOptions,
+  parseLogTime,
+  withNineDigits,
+} from "@sluice/client/internal/api/pod-log-options";
 
 /**
  * The head before a line's content: `2026-01-02T03:04:05.123456789Z stdout F `. Tag P marks a part

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { UsageError } from "../../../../src/cli/command.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
-import { UsageError } from "../../../../src/cli/usage-error.ts";
 import { GatewayFiles, TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { closedPort } from "../../../support/misbehaving-servers.ts";
 import { ScriptedKubelet } from "../../../support/scripted-kubelet.ts";

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { UsageError } from "../../../../src/cli/command.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
-import { UsageError } from "../../../../src/cli/usage-error.ts";
 
 let folder = "";
 let out = "";

@@ -1,4 +1,4 @@
-import { parseLogTime } from "@sluice/client/internal/api/log-time";
+import { parseLogTime } from "@sluice/client/internal/api/pod-log-options";
 import { expect, it } from "vitest";
 import { LogPosition } from "../../../../src/cli/client/container-log.ts";
 import { LogLines, MAX_LOG_LINE_BYTES } from "../../../../src/cli/client/log-lines.ts";

@@ -1,7 +1,6 @@
 import { type IncomingMessage, request as sendRequest } from "node:http";
 import { USER_AGENT } from "../../config/version.ts";
-import type { UpstreamEndpoint } from "../../net/dial.ts";
-import { addressOfUrl } from "../../net/endpoint-of-url.ts";
+import { addressOfUrl, type UpstreamEndpoint } from "../../net/dial.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import { UpstreamTls } from "../../net/tls.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";

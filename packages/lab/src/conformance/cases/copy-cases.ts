@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import { expectStatus, expectText } from "../judge.ts";
+import { expectStatus, expectText, Violation } from "../judge.ts";
 import { MAX_KEPT_BYTES } from "../recorded-output.ts";
 import type { CommandTransport } from "../transports.ts";
-import { Violation } from "../violation.ts";
 
 const LINES = 20_000;
 const NEEDS = ["sh", "tar", "mktemp", "seq", "cat", "sha256sum", "rm"] as const;

@@ -3,10 +3,9 @@ import { type HeaderLine, headerTokens, headerValues } from "@sluice/client/inte
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import type { CommandSessionRequest } from "../endpoint.ts";
-import { expectStatus, expectText } from "../judge.ts";
+import { expectStatus, expectText, Violation } from "../judge.ts";
 import { COMMAND_TRANSPORTS } from "../transports.ts";
 import type { UpgradeAnswer } from "../upgrade-answer.ts";
-import { Violation } from "../violation.ts";
 
 const LONG_ARGUMENT_BYTES = 12 * 1024;
 const FORWARDED: readonly HeaderLine[] = [

@@ -4,9 +4,9 @@ import { SpdySession } from "@sluice/protocols/spdy";
 import type { CaseLab } from "../case-lab.ts";
 import type { CommandSession } from "../command-session.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { Violation } from "../judge.ts";
 import { RawWebSocket } from "../raw-websocket.ts";
 import { type CommandTransport, FORWARD_TRANSPORTS, type ForwardTransport, OFFERS } from "../transports.ts";
-import { Violation } from "../violation.ts";
 import { endOf, openForwarded, talk } from "./port-forward-cases.ts";
 
 const IDLE_SECONDS = [60, 120, 300] as const;

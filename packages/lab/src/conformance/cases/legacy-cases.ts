@@ -3,9 +3,8 @@ import { dataChannelOf, PORT_PREFIX_BYTES } from "@sluice/protocols/portforward"
 import { CHANNEL, type RemoteCommandVersion } from "@sluice/protocols/remotecommand";
 import type { CaseLab } from "../case-lab.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { expectText } from "../judge.ts";
+import { expectText, SkippedCase, Violation } from "../judge.ts";
 import { RawWebSocket } from "../raw-websocket.ts";
-import { SkippedCase, Violation } from "../violation.ts";
 
 const STREAMS = { stdin: false, stdout: true, stderr: true, tty: false };
 const WORD = "over the old protocol";

@@ -5,12 +5,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ForwardedStream, PortForwardConnection } from "@sluice/client";
 import { SeededStream } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
+import { ReadPace } from "../command-session.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import { expectBytes } from "../judge.ts";
-import { ReadPace } from "../read-pace.ts";
+import { expectBytes, Violation } from "../judge.ts";
 import { RecordedOutput } from "../recorded-output.ts";
 import { FORWARD_TRANSPORTS } from "../transports.ts";
-import { Violation } from "../violation.ts";
 
 const SEED = 29;
 const MIB = 1024 * 1024;

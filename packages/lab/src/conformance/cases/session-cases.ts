@@ -1,9 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import { expectStatus, expectText } from "../judge.ts";
+import { expectStatus, expectText, Violation } from "../judge.ts";
 import { COMMAND_TRANSPORTS, type CommandTransport } from "../transports.ts";
-import { Violation } from "../violation.ts";
 
 const SEQUENTIAL = 30;
 const POLL_MS = 200;

@@ -1,7 +1,6 @@
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import { expectStatus } from "../judge.ts";
+import { expectStatus, Violation } from "../judge.ts";
 import { COMMAND_TRANSPORTS } from "../transports.ts";
-import { Violation } from "../violation.ts";
 
 const SIZES = [
   { width: 101, height: 33 },

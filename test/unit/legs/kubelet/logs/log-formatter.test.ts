@@ -1,6 +1,6 @@
+import { parseLogTime } from "@sluice/client/internal/api/pod-log-options";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseLogTime } from "../../../../../packages/client/src/api/log-time.ts";
 import type { PodLogOptions } from "../../../../../packages/client/src/api/pod-log-options.ts";
 import { LogFormatter } from "../../../../../src/legs/kubelet/logs/log-formatter.ts";
 
