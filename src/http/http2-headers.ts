@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
+import { type HeaderLine, type HeaderList, trimWhitespace } from "@sluice/client/internal/http/header-list";
 
 /**
  * HTTP/2 messages have no connection headers (RFC 9113 section 8.2.2). node:http2 refuses them, and
@@ -86,6 +86,22 @@ export function http2ResponseHeaders(status: number, lines: HeaderList): Outgoin
   if (status < 200 || status === 204 || status === 205) delete headers["content-length"];
   headers[":status"] = status;
   return headers;
+}
+
+/** Node.js from 24.2 on passes such values on. An older one drops these headers silently. */
+export const KEEPS_OUTER_SPACE = { strictFieldWhitespaceValidation: false };
+
+/**
+ * Received headers, without the white space around values that HTTP/1.1 has none of either. Listeners
+ * refuse it in impersonation headers: `admin ` is another user than `admin`.
+ */
+export function receivedLines(rawHeaders: readonly string[]): HeaderLine[] {
+  const lines: HeaderLine[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name, value] = [rawHeaders[index] as string, rawHeaders[index + 1] as string];
+    lines.push([name, name.startsWith("impersonate-") ? value : trimWhitespace(value)]);
+  }
+  return lines;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Duplex } from "node:stream";
 import { breakStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { contain, containEvents } from "@sluice/client/internal/observability/faults";
 import type { Limits } from "../config/sections/limits.ts";
-import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
+import { KEEPS_OUTER_SPACE, MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { watchHttp2Session } from "../http/watch-http2-session.ts";
 import { type Lane, RequestTurns } from "./request-turns.ts";
 import { settlesWithin } from "./unused-connections.ts";
@@ -46,11 +46,6 @@ interface Http2Options {
   readonly idleMs?: number;
   /** A closing connection breaks if its client takes none of the queued bytes for this long. */
   readonly takingMs: number;
-  /**
-   * Keeps header values that begin or end with white space, if Node can (24.2 and newer). Absent:
-   * nghttp2 drops such headers silently.
-   */
-  readonly keepsOuterSpace?: true;
   /** Shared with the listener's other requests. Absent: turns of these connections' own. */
   readonly turns?: RequestTurns;
 }
@@ -121,7 +116,7 @@ export class Http2Connections {
   constructor(
     limits: Http2Limits,
     handlers: Http2Handlers,
-    { idleMs = HTTP2_IDLE_MS, takingMs, keepsOuterSpace, turns = new RequestTurns() }: Http2Options,
+    { idleMs = HTTP2_IDLE_MS, takingMs, turns = new RequestTurns() }: Http2Options,
   ) {
     this.#turns = turns;
     this.#idleMs = idleMs;
@@ -142,7 +137,7 @@ export class Http2Connections {
       maxSessionMemory: this.#sessionMemoryMib,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
-      ...(keepsOuterSpace && { strictFieldWhitespaceValidation: false }),
+      ...KEEPS_OUTER_SPACE,
     });
     // The peer broke off or violated the protocol: the session is over, and 'close' follows.
     this.#server.on("sessionError", () => {});

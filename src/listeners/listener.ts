@@ -191,6 +191,5 @@ function http2For(
       void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
     },
   };
-  const options = { takingMs: timeouts.streamIdleMs, turns, keepsOuterSpace: true } as const;
-  return new Http2Connections(limits, handlers, options);
+  return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs, turns });
 }

@@ -1,11 +1,11 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
-import { type HeaderList, hasHeader, headerListOf } from "@sluice/client/internal/http/header-list";
+import { type HeaderList, hasHeader } from "@sluice/client/internal/http/header-list";
 import { breakStream, cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
-import { http1Lines, http2Headers, http2ResponseHeaders } from "../http2-headers.ts";
+import { http1Lines, http2Headers, http2ResponseHeaders, receivedLines } from "../http2-headers.ts";
 import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 
 /**
@@ -44,12 +44,12 @@ export class Http2Downstream implements HttpDownstream {
     stream.setMaxListeners(EXPECTED_LISTENERS);
     this.method = pseudo[":method"] ?? "GET";
     this.target = pseudo[":path"] ?? "/";
-    this.headers = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
+    this.headers = http1Lines(receivedLines(rawHeaders), pseudo[":authority"]);
     this.hasBody = !stream.endAfterHeaders;
     this.isChunked = this.hasBody && !hasHeader(this.headers, "content-length");
     if (this.hasBody)
       stream.on("trailers", (_trailers: unknown, _flags: unknown, rawTrailers?: string[]) => {
-        this.#trailers = headerListOf(rawTrailers ?? []);
+        this.#trailers = receivedLines(rawTrailers ?? []);
       });
   }
 

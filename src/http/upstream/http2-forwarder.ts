@@ -4,7 +4,6 @@ import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import {
   type HeaderLine,
   type HeaderList,
-  headerListOf,
   headerValue,
   withoutHeaders,
 } from "@sluice/client/internal/http/header-list";
@@ -12,7 +11,7 @@ import { cancelStream } from "@sluice/client/internal/net/abort-socket";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { containAsync, containEvents } from "@sluice/client/internal/observability/faults";
 import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
-import { http2Headers } from "../http2-headers.ts";
+import { http2Headers, receivedLines } from "../http2-headers.ts";
 import { EXPECT, isRepeatable } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { Http2RequestBody } from "./http2-request-body.ts";
@@ -145,7 +144,7 @@ class Http2Forwarding {
       if (refusal !== undefined) cutFor(refusal);
     });
     stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
-      trailers = trailersToForward(headerListOf(rawTrailers ?? []));
+      trailers = trailersToForward(receivedLines(rawTrailers ?? []));
     });
     // `rstCode` has the reason, and 'close' follows.
     stream.on("error", () => {});

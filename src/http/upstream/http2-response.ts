@@ -7,12 +7,12 @@ import {
   flatHeaders,
   type HeaderLine,
   type HeaderList,
-  headerListOf,
   headerValue,
 } from "@sluice/client/internal/http/header-list";
 import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { withoutHopByHop } from "../hop-by-hop.ts";
+import { receivedLines } from "../http2-headers.ts";
 import { responseEdit } from "./exchange-headers.ts";
 import { type BodyTimeouts, responseSilenceMs } from "./forward-options.ts";
 
@@ -38,7 +38,7 @@ export function respondOverHttp2(
   options: Http2ResponseOptions,
 ): UpstreamError | undefined {
   const status = Number(received[":status"]);
-  const headers = flatHeaders(withoutPseudo(headerListOf(rawHeaders)));
+  const headers = flatHeaders(withoutPseudo(receivedLines(rawHeaders)));
   const refusal = headRefusal({ status, headers }, false);
   if (refusal !== undefined) return refusal;
   try {
@@ -84,7 +84,7 @@ function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefi
 
 /** Forwards a 1xx other than 100, which each hop handles by itself. */
 export function sendInterimOf(downstream: HttpDownstream, rawHeaders: readonly string[]): void {
-  const lines = headerListOf(rawHeaders);
+  const lines = receivedLines(rawHeaders);
   const status = Number(headerValue(lines, ":status"));
   if (status !== 100)
     downstream.sendInterim(status, STATUS_CODES[status] ?? "", withoutHopByHop(withoutPseudo(lines)));

@@ -11,6 +11,7 @@ import { forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { defaultHttp1Limits } from "@sluice/protocols/http1";
+import { KEEPS_OUTER_SPACE } from "../http2-headers.ts";
 import { watchHttp2Session } from "../watch-http2-session.ts";
 
 export interface Http2UpstreamTimes {
@@ -93,6 +94,7 @@ export class Http2UpstreamConnection {
       settings: { enablePush: false },
       // As many as an HTTP/1.1 backend may send. node:http2's default resets beyond 128.
       maxHeaderListPairs: defaultHttp1Limits.maxHeaders,
+      ...KEEPS_OUTER_SPACE,
     });
     watchHttp2Session(session, socket);
     // Each stream reports the end itself. The connection is only not used again.
