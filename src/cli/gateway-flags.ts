@@ -4,7 +4,8 @@ import { isSingleBinary } from "@sluice/client/internal/config/version";
 // The first: without incremental marking V8 scavenges the buffers of chunks that were read, which die young; with it, a heap above 8 MiB
 // is marked as a whole after some 32 MiB of them. The second, in MiB: the young generation doubles with set-ups and never shrinks; half
 // of an idle session's memory was that. docs/evidence/performance.md has the figures.
-const GATEWAY_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
+const NO_INCREMENTAL_MARKING = "--no-incremental-marking";
+const GATEWAY_FLAGS = [NO_INCREMENTAL_MARKING, "--max-semi-space-size=8"];
 
 const { execve } = process as {
   execve?: (file: string, args: string[], env?: NodeJS.ProcessEnv) => never;
@@ -29,11 +30,11 @@ export function useGatewayFlags(): void {
     useBinaryFlags();
     return;
   }
-  const missing = GATEWAY_FLAGS.filter((flag) => !process.execArgv.includes(flag));
+  const missing = missingFlags();
   if (missing.length === 0) return;
   // Node 20 and Windows have no execve. V8 accepts the first flag late, while its heap is small.
   if (!canRestart) {
-    setFlagsFromString("--no-incremental-marking");
+    if (missing.includes(NO_INCREMENTAL_MARKING)) setFlagsFromString(NO_INCREMENTAL_MARKING);
     // Forked workers inherit them.
     process.execArgv.push(...missing);
     return;
@@ -42,12 +43,27 @@ export function useGatewayFlags(): void {
   execve?.call(process, process.execPath, [process.execPath, ...args]);
 }
 
+/** What Node was given stays, such as `--incremental-marking` or another size. */
+function missingFlags(): string[] {
+  const { NODE_OPTIONS: options = "" } = process.env;
+  const given = new Set([...process.execArgv, ...options.split(/\s+/)].map(settingOf));
+  return GATEWAY_FLAGS.filter((flag) => !given.has(settingOf(flag)));
+}
+
+/** A flag without its value: V8 takes `_` for `-`, and `no-` turns one off. */
+function settingOf(flag: string): string {
+  return flag
+    .replaceAll("_", "-")
+    .replace(/^--(?:no-)?/, "")
+    .replace(/=.*$/s, "");
+}
+
 /**
  * The single binary treats its arguments as its own. $NODE_OPTIONS accepts only the second flag;
  * workers inherit it.
  */
 function useBinaryFlags(): void {
-  setFlagsFromString("--no-incremental-marking");
+  setFlagsFromString(NO_INCREMENTAL_MARKING);
   const { NODE_OPTIONS: options = "", ...env } = process.env;
   if (options.includes("--max-semi-space-size") || !canRestart) return;
   const args = [process.argv0, ...process.argv.slice(2)];

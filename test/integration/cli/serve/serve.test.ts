@@ -78,6 +78,18 @@ describe("sluice serve", () => {
     }
   });
 
+  it.runIf(process.platform === "linux")("leaves V8's flags as Node was given them", async () => {
+    files.configure({ tls });
+    const given = ["--max_semi_space_size=16", "--incremental-marking"];
+    const gateway = await serveGateway(files.configurationFile, { nodeArguments: given });
+    try {
+      const command = readFileSync(`/proc/${gateway.child.pid}/cmdline`, "utf8").split("\0");
+      expect(command.filter((word) => /semi.space|marking/.test(word))).toEqual(given);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
   it("leaves that to the log where the log says it", async () => {
     const { stdout } = await serve({ logging: { level: "info" } }, (said) =>
       said.stderr.includes("the gateway is ready"),
