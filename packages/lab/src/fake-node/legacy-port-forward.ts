@@ -1,13 +1,12 @@
 import type { Duplex } from "node:stream";
 import { sendChannelMessage } from "@sluice/client/internal/sessions/channel-message";
 import type { WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
-import { ProtocolError } from "@sluice/protocols";
 import { dataChannelOf, encodePortPrefix, errorChannelOf } from "@sluice/protocols/portforward";
 import { ChannelDemux, type ChannelFraming } from "@sluice/protocols/remotecommand";
 import { CLOSE } from "@sluice/protocols/websocket";
 import { PauseGate } from "./command-session.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
-import { openWebSocket } from "./open-websocket.ts";
+import { openWebSocket, pushOrClose } from "./open-connection.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /** Serves old WebSocket clients' port-forward: opens one connection per port at once. */
@@ -102,13 +101,7 @@ export class LegacyPortForward {
   }
 
   #message(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
-    try {
-      this.#channels.push(part, isFirst, isLast);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#webSocket.close(CLOSE.PROTOCOL_ERROR, error.message);
-      this.#clientGone();
-    }
+    if (!pushOrClose(this.#channels, this.#webSocket, part, isFirst, isLast)) this.#clientGone();
   }
 
   #closeIfDone(): void {

@@ -1,12 +1,13 @@
 import type { Duplex } from "node:stream";
-import { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
+import type { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
 import { NOTHING } from "@sluice/protocols/bytes";
 import { ResizeDecoder, type StreamType, spdyStreamTypes } from "@sluice/protocols/remotecommand";
-import { defaultSpdyLimits, type SpdyStream, type SpdyStreamHandler } from "@sluice/protocols/spdy";
+import type { SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
 import { type CommandService, failureFrame } from "./failure-frame.ts";
+import { openSpdy } from "./open-connection.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /**
@@ -27,18 +28,10 @@ export class SpdyCommand implements CommandTransport {
     this.socket = socket;
     this.#service = service;
     const { clock, limits, sessions } = context;
-    this.#connection = new SpdyConnection(
+    this.#connection = openSpdy(
       socket,
       { onStream: (stream) => this.#opened(stream), onEnd: () => this.#clientGone() },
-      {
-        role: "server",
-        limits: defaultSpdyLimits,
-        lingerTimes: limits,
-        clock,
-        // CRI servers never ping.
-        pingIntervalMs: 0,
-        maxQueuedBytes: limits.maxQueuedBytes,
-      },
+      context,
     );
     this.#session = new CommandSession(this, service.start, limits, () => {
       clock.delete(this);

@@ -1,14 +1,15 @@
 import type { Duplex } from "node:stream";
-import { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
+import type { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
 import {
   parseStreamHeaders,
   type StreamPair,
   StreamPairing,
   timeoutText,
 } from "@sluice/protocols/portforward";
-import { defaultSpdyLimits, RST, type SpdyStream, type SpdyStreamHandler } from "@sluice/protocols/spdy";
+import { RST, type SpdyStream, type SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { PauseGate } from "./command-session.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
+import { openSpdy } from "./open-connection.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /** A stream, and its data from before its partner arrived. */
@@ -44,17 +45,10 @@ export class SpdyPortForward {
     this.#context = context;
     this.#gate = new PauseGate(socket);
     this.#pairing = new StreamPairing(limits.streamCreationTimeoutMs);
-    this.#connection = new SpdyConnection(
+    this.#connection = openSpdy(
       socket,
       { onStream: (stream) => this.#opened(stream), onEnd: () => this.#clientGone() },
-      {
-        role: "server",
-        limits: defaultSpdyLimits,
-        lingerTimes: limits,
-        clock,
-        pingIntervalMs: 0,
-        maxQueuedBytes: limits.maxQueuedBytes,
-      },
+      context,
     );
     sessions.add(this);
     clock.add(this);

@@ -1,7 +1,7 @@
 import { Duplex } from "node:stream";
 import type { WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
 import { CLOSE } from "@sluice/protocols/websocket";
-import { openWebSocket } from "./open-websocket.ts";
+import { openWebSocket } from "./open-connection.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /**

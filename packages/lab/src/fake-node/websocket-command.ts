@@ -1,7 +1,6 @@
 import type { Duplex } from "node:stream";
 import { sendChannelMessage } from "@sluice/client/internal/sessions/channel-message";
 import type { WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
-import { ProtocolError } from "@sluice/protocols";
 import { NOTHING } from "@sluice/protocols/bytes";
 import {
   CHANNEL,
@@ -15,7 +14,7 @@ import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
 import { type CommandService, failureFrame } from "./failure-frame.ts";
-import { openWebSocket } from "./open-websocket.ts";
+import { openWebSocket, pushOrClose } from "./open-connection.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /** Serves an exec or attach over WebSocket channels on a socket after its 101. */
@@ -85,13 +84,7 @@ export class WebSocketCommand implements CommandTransport {
   }
 
   #message(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
-    try {
-      this.#channels.push(part, isFirst, isLast);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#webSocket.close(CLOSE.PROTOCOL_ERROR, error.message);
-      this.#session.clientGone();
-    }
+    if (!pushOrClose(this.#channels, this.#webSocket, part, isFirst, isLast)) this.#session.clientGone();
   }
 
   /** Drops data on channels that were not requested, and data after a channel's end. */

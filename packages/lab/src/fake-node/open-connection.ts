@@ -1,0 +1,59 @@
+import type { Duplex } from "node:stream";
+import { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
+import {
+  WebSocketConnection,
+  type WebSocketConnectionHandler,
+} from "@sluice/client/internal/sessions/websocket-connection";
+import { ProtocolError } from "@sluice/protocols";
+import type { ChannelDemux } from "@sluice/protocols/remotecommand";
+import { defaultSpdyLimits } from "@sluice/protocols/spdy";
+import { CLOSE, defaultWebSocketLimits } from "@sluice/protocols/websocket";
+import type { ServingContext } from "./serving-context.ts";
+
+/** A WebSocket like a CRI server's: it sends no PING and no unsolicited PONG. */
+export function openWebSocket(
+  socket: Duplex,
+  handler: WebSocketConnectionHandler,
+  context: ServingContext,
+): WebSocketConnection {
+  return new WebSocketConnection(socket, handler, {
+    role: "server",
+    limits: defaultWebSocketLimits,
+    lingerTimes: context.limits,
+    clock: context.clock,
+    pingIntervalMs: Number.POSITIVE_INFINITY,
+    pongIntervalMs: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Takes a client's message apart; a malformed one closes the WebSocket, and the result is false. */
+export function pushOrClose(
+  channels: ChannelDemux,
+  webSocket: WebSocketConnection,
+  ...message: Parameters<ChannelDemux["push"]>
+): boolean {
+  try {
+    channels.push(...message);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    webSocket.close(CLOSE.PROTOCOL_ERROR, error.message);
+    return false;
+  }
+}
+
+/** A SPDY connection like a CRI server's: it never pings. */
+export function openSpdy(
+  socket: Duplex,
+  handler: ConstructorParameters<typeof SpdyConnection>[1],
+  { clock, limits }: ServingContext,
+): SpdyConnection {
+  return new SpdyConnection(socket, handler, {
+    role: "server",
+    limits: defaultSpdyLimits,
+    lingerTimes: limits,
+    clock,
+    pingIntervalMs: 0,
+    maxQueuedBytes: limits.maxQueuedBytes,
+  });
+}
