@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { askJsonOnce } from "@sluice/client/internal/http/upstream/ask-json";
 import { type DialOptions, dial } from "@sluice/client/internal/net/dial";
@@ -59,6 +60,12 @@ interface PeerTimes {
   readonly peerListMs: number;
 }
 
+/** Whether the session's process has nothing for a viewer yet. The first page says where a view begins. */
+function hasToWait(page: OutputAnswer, after: number): boolean {
+  if (typeof page === "string" || page.isOver || page.events.length > 0) return false;
+  return after >= 0 || page.next < 0;
+}
+
 /** Sends requests to other replicas over mutual TLS, each on its own connection. */
 export class PeerClient {
   /** Replaced when certificates are reloaded. */
@@ -111,9 +118,14 @@ export class PeerClient {
   async sessionOutput(peer: PeerAddress, { id, viewer, after }: OutputRead): Promise<OutputAnswer> {
     const headers = [[VIEWER_HEADER, viewer] as const, [AFTER_HEADER, String(after)] as const];
     const timeoutMs = OUTPUT_WAIT_MS + this.#times.peerListMs;
+    const startMs = performance.now();
     const answer = await this.#get(peer, outputPathOf(id), timeoutMs, MAX_PEER_LIST_BYTES, headers);
     readHello(answer);
-    return readOutputAnswer((answer as { readonly output?: unknown }).output);
+    const page = readOutputAnswer((answer as { readonly output?: unknown }).output);
+    // A peer that does not wait for output would have its viewers ask without a pause.
+    const leftMs = OUTPUT_WAIT_MS - (performance.now() - startMs);
+    if (leftMs > 0 && hasToWait(page, after)) await delay(leftMs);
+    return page;
   }
 
   /** Ends a session of this peer. Throws Error with a message for operators, and UpstreamError. */

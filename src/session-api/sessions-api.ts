@@ -187,10 +187,12 @@ export class SessionsApi {
 
   /** Throws StatusError. */
   async #firstPage(name: string, viewer: string): Promise<OutputPage> {
-    let first = await this.#sessions.output({ id: name, viewer, after: -1 });
+    const startMs = performance.now();
+    const read = () => this.#sessions.output({ id: name, viewer, after: -1 });
+    let first = await read();
     // Its screen is not drawn yet.
     while (typeof first !== "string" && first.next < 0)
-      first = await this.#sessions.output({ id: name, viewer, after: -1 });
+      first = performance.now() - startMs > MAX_UNANSWERED_MS ? "unreachable" : await read();
     if (typeof first !== "string") return first;
     if (first === "unreachable") throw WIRE_ERRORS["session-unreachable"].streaming({ name });
     if (first === "too-many") throw WIRE_ERRORS["too-many-viewers"].streaming({ name });

@@ -24,7 +24,7 @@ import {
 import { type EndRequest, MAX_END_REQUEST_BYTES } from "../../../src/sessions/session-actions.ts";
 import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { MAX_JOIN_REQUEST_BYTES } from "../../../src/sessions/session-joins.ts";
-import type { OutputPage, OutputRead } from "../../../src/sessions/session-outputs.ts";
+import { OUTPUT_WAIT_MS, type OutputPage, type OutputRead } from "../../../src/sessions/session-outputs.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
@@ -252,6 +252,22 @@ it("an older release, which asks for no page, has all sessions", async () => {
   expect(JSON.parse(body).sessions).toHaveLength(PEER_PAGE_SESSIONS + 1);
 });
 
+/** A replica with the right certificate that answers each request with this, and a client of it. */
+async function liar(answer: () => object) {
+  const { cert, key } = await issueCertificate({ commonName: NAME }, undefined, { names: [NAME] });
+  const server = createServer({ cert, key }, (_, response) =>
+    response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), ...answer() })),
+  );
+  const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const tls = new UpstreamTls({ ca: cert, serverName: NAME });
+  const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs: 20_000 });
+  return { client, address: { host: "127.0.0.1", port, name: "liar" } };
+}
+
 it.each([
   [
     "hold more sessions than a page may",
@@ -261,23 +277,26 @@ it.each([
   ],
   ["do not end", 1, MAX_PEER_PAGES, `more than ${MAX_PEER_PAGES} pages`],
 ])("pages that %s are not collected without end", async (_what, length, asked, message) => {
-  const { cert, key } = await issueCertificate({ commonName: NAME }, undefined, { names: [NAME] });
   let pages = 0;
-  const server = createServer({ cert, key }, (_, response) => {
+  const { client, address } = await liar(() => {
     pages += 1;
     const sessions = Array.from({ length }, () => ({ ...sessionOf(1), pod: "" }));
-    response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), sessions, next: String(pages).padStart(3, "0") }));
+    return { sessions, next: String(pages).padStart(3, "0") };
   });
-  const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const tls = new UpstreamTls({ ca: cert, serverName: NAME });
-  const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs: 20_000 });
-  const address = { host: "127.0.0.1", port, name: "liar" };
   await expect(client.sessions(address)).rejects.toThrow(message);
   expect(pages).toBe(asked);
+});
+
+it.each([
+  ["where the view is", 7, 7],
+  ["further on", 7, 9],
+  ["before the view begins", -1, -1],
+])("pages without output that come at once are not asked for without a pause: %s", async (_, after, next) => {
+  const { client, address } = await liar(() => ({ output: { from: next, next, events: [], isOver: false } }));
+  const startMs = performance.now();
+  const read = { id: newSessionId("0a1b2c3d"), viewer: "v", after };
+  expect(await client.sessionOutput(address, read)).toMatchObject({ next, events: [] });
+  expect(performance.now() - startMs).toBeGreaterThan(OUTPUT_WAIT_MS - 5);
 });
 
 describe("a request to end a session", () => {
