@@ -201,7 +201,7 @@ describeReal(
       throughGateway = new Caller(program, ...target(`https://${address}`), "--token", TOKENS.dev.token);
     }, 300_000);
     afterAll(async () => {
-      await charted.helm("uninstall", "sluice", "--namespace", NAMESPACE);
+      await charted.helm("uninstall", "sluice", "--namespace", NAMESPACE, "--ignore-not-found");
       await service?.close();
       await endpoints?.close();
       if (address !== "") await run("ip", ["address", "del", `${address}/32`, "dev", "lo"]);
