@@ -60,7 +60,7 @@ async function endShell(
   opener: Caller,
   moderator: Caller,
   moderatorName: string,
-  env?: Record<string, string>,
+  { plan, env }: { readonly plan: string; readonly env?: Record<string, string> },
 ): Promise<string> {
   const watch = moderator.start(["get", "sess", "-w", "--output-watch-events"]);
   const shell = opener.start(SHELL, env);
@@ -73,6 +73,7 @@ async function endShell(
   const yaml = await moderator.run("get", "streamingsession", name, "-o", "yaml");
   expect(yaml).toContain("kind: StreamingSession");
   expect(yaml).toContain("exec cat");
+  expect(yaml).toContain(`  plan: ${plan}\n`);
   expect(await moderator.run("describe", "streamingsession", name)).toContain("Subresource:  exec");
   await watch.says(name);
   const deletedMs = performance.now();
@@ -101,41 +102,45 @@ const RECORDING = { rules: [{ name: "all", recordOnFailure: "refuse" }] };
 describeReal("cluster", "sessions that kubectl sees and ends through the gateway", () => {
   const cluster = inject("cluster") as ClusterAddresses;
   let folder: string;
-  const gateways: ServedGateway[] = [];
-  afterAll(async () => {
-    for (const gateway of gateways) await gateway.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  let open: (door: "gateway" | "spdy") => Promise<(user: TokenUser) => Caller>;
+  let gateway: ServedGateway | undefined;
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), "sluice-sessions-"));
-    open = async (door) => {
-      const file = path.join(folder, `${door}.json`);
-      const recording = { ...RECORDING, folder: path.join(folder, `recordings-${door}`) };
-      writeFileSync(file, JSON.stringify({ ...gatewayConfiguration(cluster, door), recording }));
-      await allowGateway(cluster, file, subjectOf("sluice"));
-      const gateway = await serveGateway(file);
-      gateways.push(gateway);
-      const server = ["--server", `https://${gateway.authority}`];
-      const authority = ["--certificate-authority", path.join(cluster.credentials, "ca.crt")];
-      return (user) =>
-        new Caller(
-          path.join(cluster.programs, "kubectl"),
-          ...["--kubeconfig", "/dev/null", "--cache-dir", path.join(folder, door)],
-          ...[...server, ...authority, "--token", TOKENS[user].token],
-        );
-    };
   });
+  afterEach(async () => {
+    await gateway?.stop();
+    gateway = undefined;
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** kubectl's users at a gateway that takes the kubelet for one of this mode, and records. */
+  const serve = async (mode: string): Promise<(user: TokenUser) => Caller> => {
+    const given = gatewayConfiguration(cluster, "gateway") as { readonly kubelet: object };
+    const kubelet = { ...given.kubelet, streaming: { mode } };
+    const recording = { ...RECORDING, folder: path.join(folder, `recordings-${mode}`) };
+    const file = path.join(folder, `${mode}.json`);
+    writeFileSync(file, JSON.stringify({ ...given, kubelet, recording }));
+    await allowGateway(cluster, file, subjectOf("sluice"));
+    gateway = await serveGateway(file);
+    const target = [
+      ...["--kubeconfig", "/dev/null", "--cache-dir", path.join(folder, mode)],
+      ...["--server", `https://${gateway.authority}`],
+      ...["--certificate-authority", path.join(cluster.credentials, "ca.crt")],
+    ];
+    const program = path.join(cluster.programs, "kubectl");
+    return (user) => new Caller(program, ...target, "--token", TOKENS[user].token);
+  };
 
   it.each([
-    ["a kubelet that takes WebSocket", "gateway"],
-    ["a node that speaks SPDY", "spdy"],
-  ] as const)("of %s, by both of kubectl's protocols", async (_, door) => {
-    const as = await open(door);
-    await endShell(as("dev"), as("admin"), TOKENS.admin.user);
-    const overSpdy = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: "false" };
-    const name = await endShell(as("dev"), as("admin"), TOKENS.admin.user, overSpdy);
-    await expectRecording(as("admin"), name);
+    ["auto", "pass-through", "pass-through"],
+    ["spdy", "translate", "pass-through"],
+    ["websocket-only", "pass-through", "bridge"],
+  ])("in mode %s: WebSocket by %s, SPDY by %s", async (mode, ofWebSocket, ofSpdy) => {
+    const as = await serve(mode);
+    const [dave, admin] = [as("dev"), as("admin")];
+    await endShell(dave, admin, TOKENS.admin.user, { plan: ofWebSocket });
+    const overSpdy = { plan: ofSpdy, env: { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: "false" } };
+    const name = await endShell(dave, admin, TOKENS.admin.user, overSpdy);
+    await expectRecording(admin, name);
     await expect(as("viewer").run("get", "streamingsessions")).rejects.toThrow(FORBIDDEN);
   });
 });
@@ -209,7 +214,9 @@ describeReal(
     }, 120_000);
 
     it("are listed, watched and ended there, as the user who asks", async () => {
-      const name = await endShell(throughGateway, administrator, subjectOf("admin"));
+      const name = await endShell(throughGateway, administrator, subjectOf("admin"), {
+        plan: "pass-through",
+      });
       await expectRecording(administrator, name);
       await expect(as("viewer").run("get", "streamingsessions")).rejects.toThrow(FORBIDDEN);
     });
