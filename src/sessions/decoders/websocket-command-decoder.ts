@@ -102,8 +102,8 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   }
 
   protected override missingStatus(): Uint8Array | undefined {
-    const isMissing = specOf(this.#version).hasStatusJson && !this.#ends.hasClientLeft;
-    return isMissing
+    const { hasStatus, hasClientLeft } = this.#ends;
+    return specOf(this.#version).hasStatusJson && !hasStatus && !hasClientLeft
       ? this.failureMessage(internalErrorStatus("the node ended the session without a status"))
       : undefined;
   }

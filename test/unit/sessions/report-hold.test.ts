@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
-import { CarriedSession } from "../../support/carried-session.ts";
+import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { type Begin, carriers } from "../../support/command-carriers.ts";
 import { settle } from "../../support/session-peers.ts";
 
@@ -28,16 +28,28 @@ class Delaying implements SessionObserver {
 
 const all = Object.entries(carriers);
 
+/** What arrives at the socket in `send` arrives as one chunk. */
+function inOneRead(socket: MemorySocket, send: () => void): void {
+  const parts: Buffer[] = [];
+  const push = socket.push.bind(socket);
+  socket.push = (part) => parts.push(part) > 0;
+  send();
+  socket.push = push;
+  push(Buffer.concat(parts));
+}
+
 /** A command that has ended at its node: its output and its report were sent in one piece. */
 async function reported(begin: Begin, isV1: boolean) {
   const observer = new Delaying();
   const { carried, client, node } = begin(new CarriedSession({}, [observer]));
   for (const socket of [carried.client, carried.node]) socket.on("error", () => {});
   await settle(client, node);
-  node.send("stdout", "bin etc");
-  if (!isV1) node.send("error", SUCCESS);
-  for (const stream of ["stdout", "error"]) node.finish(stream);
-  node.leave();
+  inOneRead(carried.node, () => {
+    node.send("stdout", "bin etc");
+    if (!isV1) node.send("error", SUCCESS);
+    for (const stream of ["stdout", "error"]) node.finish(stream);
+    node.leave();
+  });
   await settle(client, node);
   return { observer, carried, client, node };
 }
