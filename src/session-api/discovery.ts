@@ -3,6 +3,7 @@ import { aggregatedAnswer, aggregatedForms } from "../api/read-only-server/answe
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
 import { aggregatedResource, resourceEntries } from "../api/read-only-server/group-discovery.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
+import type { Resource } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
@@ -12,23 +13,26 @@ const GROUP_VERSION = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
 const VERSION = { groupVersion: GROUP_VERSION, version: SESSIONS_VERSION };
 const GROUP = { name: SESSIONS_GROUP, versions: [VERSION], preferredVersion: VERSION };
 /** What an `APIGroupDiscoveryList` has of the group. */
-const AGGREGATED_GROUP = {
+const aggregatedGroupOf = (resources: readonly Resource[]): object => ({
   metadata: { name: SESSIONS_GROUP, creationTimestamp: null },
   versions: [
-    { version: SESSIONS_VERSION, resources: RESOURCES.map(aggregatedResource), freshness: "Current" },
+    { version: SESSIONS_VERSION, resources: resources.map(aggregatedResource), freshness: "Current" },
   ],
-};
+});
+const AGGREGATED_GROUP = aggregatedGroupOf(RESOURCES);
 
 /** `/apis/sluice.dev`. */
 export const API_GROUP: object = { kind: "APIGroup", apiVersion: "v1", ...GROUP };
 
-/** `/apis/sluice.dev/v1alpha1`. */
-export const API_RESOURCES: object = {
+const resourceListOf = (resources: readonly Resource[]): object => ({
   kind: "APIResourceList",
   apiVersion: "v1",
   groupVersion: GROUP_VERSION,
-  resources: RESOURCES.flatMap(resourceEntries),
-};
+  resources: resources.flatMap(resourceEntries),
+});
+
+/** `/apis/sluice.dev/v1alpha1`. */
+export const API_RESOURCES: object = resourceListOf(RESOURCES);
 
 /**
  * An answer to `/apis`, in either form, with this group at its end. Undefined if there is nothing to
@@ -53,15 +57,24 @@ const AGGREGATORS: readonly string[] = ["system:kube-aggregator", "system:aggreg
 export const isAggregator = (name: string): boolean => AGGREGATORS.includes(name);
 
 /**
+ * Controllers delete with a namespace what it has of each resource with this verb, recordings too.
+ * They read it through the API server, where kubectl deletes without it.
+ */
+const UNDELETED = RESOURCES.map((resource) => ({
+  ...resource,
+  verbs: (resource.verbs ?? []).filter((verb) => verb !== "delete"),
+}));
+
+/**
  * What API servers read about this group: forwarded, they would get their own groups, and ask for
  * OpenAPI in circles. Undefined for other paths. Throws StatusError 404, 406.
  */
 export function answerAggregator(path: string, accept: string): ApiAnswer | undefined {
   if (path.startsWith("/openapi/")) throw WIRE_ERRORS["path-unknown"].streaming();
   if (path === `/apis/${SESSIONS_GROUP}`) return jsonAnswer(API_GROUP);
-  if (path === `/apis/${GROUP_VERSION}`) return jsonAnswer(API_RESOURCES);
+  if (path === `/apis/${GROUP_VERSION}`) return jsonAnswer(resourceListOf(UNDELETED));
   if (path !== "/apis") return undefined;
   const form = negotiate(accept, aggregatedForms);
-  if (form !== undefined) return aggregatedAnswer(form, [AGGREGATED_GROUP]);
+  if (form !== undefined) return aggregatedAnswer(form, [aggregatedGroupOf(UNDELETED)]);
   return jsonAnswer({ kind: "APIGroupList", apiVersion: "v1", groups: [GROUP] });
 }

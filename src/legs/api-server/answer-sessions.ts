@@ -1,5 +1,6 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
+import { frontProxyNames } from "../../access/authn/identity-headers.ts";
 import { requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../../access/policy/require-policy.ts";
@@ -87,6 +88,11 @@ async function answerSessions(
   const reason = reasonOf(headerValue(headers, REASON_HEADER), given);
   if (reason !== "") trail?.annotate("sluice.dev/reason", reason);
   const accept = headerValue(headers, "accept") ?? "";
+  const isFrontProxy = frontProxyNames(gateway.authenticator);
+  if (method === "GET" && headers.some(([name]) => isFrontProxy(name))) {
+    const discovery = answerAggregator(path, accept);
+    if (discovery !== undefined) return discovery;
+  }
   const range = headerValue(headers, "range") ?? "";
   const requireRequester = requesterCheckOf(incoming, user, gateway);
   const standing = new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {

@@ -188,6 +188,14 @@ describe("an API server that forwards the group to the gateway, and is behind it
     expect(JSON.parse(plain.body)).toMatchObject({ groups: [{ name: "sluice.dev" }] });
     const resources = await get(port, "/apis/sluice.dev/v1alpha1", asAggregator);
     expect(resources.body).toContain("streamingsessions");
+    // A controller of namespaces, of an API server that asks for each version by itself.
+    const asController = { ...asAggregator, "X-Remote-User": "system:serviceaccount:kube-system:any" };
+    const asked = await get(port, "/apis/sluice.dev/v1alpha1", asController);
+    for (const { body } of [aggregated, resources, asked]) {
+      expect(body).toContain('"list"');
+      expect(body).not.toContain('"delete"');
+    }
+    expect((await get(port, "/apis/sluice.dev/v1alpha1")).body).toContain('"delete"');
     expect((await get(port, "/apis/sluice.dev", asAggregator)).body).toContain("preferredVersion");
     for (const path of ["/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"])
       expect((await get(port, path, asOpenApiReader)).status).toBe(404);
