@@ -32,8 +32,9 @@ export async function createSelfSignedCertificate(
     notBeforeDate: new Date(nowMs - EARLIER_MS),
     notAfterDate: new Date(nowMs + VALID_MS),
     extensions: [
-      { name: "basicConstraints", cA: true, critical: true },
-      { name: "keyUsage", digitalSignature: true, keyCertSign: true, critical: true },
+      // rustls refuses a server whose certificate is of an authority; clients trust this one as it is.
+      { name: "basicConstraints", cA: false, critical: true },
+      { name: "keyUsage", digitalSignature: true, keyEncipherment: keyType === "rsa", critical: true },
       { name: "extKeyUsage", serverAuth: true, clientAuth: true },
       { name: "subjectAltName", altNames },
     ],
