@@ -325,6 +325,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_PLUGIN_OUTPUT_BYTES: "integration/kubernetes/exec-plugin.test.ts: is killed when it prints without end",
   MAX_PORTS: "unit/protocols/portforward/legacy-websocket.test.ts",
   MAX_FORWARD_CONNECTIONS: "integration/legs/api-server/separate-forwards.test.ts: are at most so many",
+  MAX_UNUSED_FORWARD_CONNECTIONS:
+    "integration/legs/api-server/separate-forwards.test.ts: are kept for the next ones",
   MAX_FORWARD_BUFFER_BYTES:
     "integration/legs/api-server/separate-forwards.test.ts: stop the client once one takes no more",
   FORWARD_STALL_MS:

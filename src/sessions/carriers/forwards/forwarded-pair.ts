@@ -32,7 +32,8 @@ export interface PairOwner {
   wrote(connection: NodeConnection): void;
   /** So many bytes more, or fewer, wait for a connection to the node. */
   early(bytes: number): void;
-  over(pair: ForwardedPair, connection: NodeConnection | undefined): void;
+  /** `endedWhole`: both sides finished, and neither was cut short. */
+  over(pair: ForwardedPair, connection: NodeConnection | undefined, endedWhole: boolean): void;
 }
 
 /** One forwarded connection: the client's two streams, and the node's two, on a connection of their own. */
@@ -46,6 +47,7 @@ export class ForwardedPair implements ConnectionUser {
   #nodeData: SpdyStream | undefined;
   #nodeError: SpdyStream | undefined;
   #hasWithheld = false;
+  #wasReset = false;
   #isNodeDone = { data: false, error: false };
   #isOver = false;
 
@@ -137,6 +139,7 @@ export class ForwardedPair implements ConnectionUser {
       if (type !== "reset" || this.#isOver) return;
       this.#owner.ended(this.#data.shown, "node");
       this.#data.stream.reset();
+      this.#wasReset = true;
       this.#isNodeDone.data = true;
       this.#data.hasFinished = true;
       this.#endIfOver();
@@ -175,7 +178,7 @@ export class ForwardedPair implements ConnectionUser {
     if (error && !data && this.#hasWithheld) {
       this.#endClient();
       this.#over();
-    } else if (error && data && this.#data.hasFinished) this.#over();
+    } else if (error && data && this.#data.hasFinished) this.#over(!this.#wasReset);
   }
 
   #endClient(): void {
@@ -189,7 +192,7 @@ export class ForwardedPair implements ConnectionUser {
     return early;
   }
 
-  #over(): void {
+  #over(endedWhole = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#takeEarly();
@@ -200,7 +203,7 @@ export class ForwardedPair implements ConnectionUser {
         this.#nodeError?.reset();
       });
     }
-    this.#owner.over(this, connection);
+    this.#owner.over(this, connection, endedWhole);
   }
 }
 

@@ -6,6 +6,11 @@ import type { SpdyPeer } from "./spdy-peer.ts";
  * connections share them.
  */
 export const MAX_FORWARD_CONNECTIONS = 64;
+/**
+ * Connections of one port-forward to its node that carry nothing, and are kept for the next ones: a browser
+ * opens six at once. Past it they are closed.
+ */
+export const MAX_UNUSED_FORWARD_CONNECTIONS = 8;
 
 /** A forwarded connection, as its connection to the node sees it. */
 export interface ConnectionUser {
@@ -24,8 +29,8 @@ interface Ways {
 }
 
 /**
- * The connections of one port-forward to its node: one for each forwarded connection, and one more in
- * reserve, so that the next begins at once.
+ * The connections of one port-forward to its node: one for each forwarded connection, and at least
+ * one in reserve, so that the next begins at once.
  */
 export class NodeConnections {
   readonly #ways: Ways;
@@ -65,11 +70,12 @@ export class NodeConnections {
     return connection;
   }
 
-  /** The forwarded connection is over. One unused connection is kept for the next. */
-  give(connection: NodeConnection, user: ConnectionUser): void {
+  /** The forwarded connection is over. The node may not have read all of one that did not end whole. */
+  give(connection: NodeConnection, user: ConnectionUser, endedWhole: boolean): void {
     connection.users.delete(user);
     const unused = [...this.#open].filter(({ users }) => users.size === 0);
-    if (connection.users.size === 0 && unused.length > 1) this.#end(connection);
+    const most = endedWhole ? MAX_UNUSED_FORWARD_CONNECTIONS : 1;
+    if (connection.users.size === 0 && unused.length > most) this.#end(connection);
   }
 
   lost(connection: NodeConnection): void {

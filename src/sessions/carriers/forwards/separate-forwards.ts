@@ -139,7 +139,7 @@ export class SeparateForwards implements StreamingSession {
   async #connect(pair: ForwardedPair): Promise<void> {
     try {
       const connection = await this.#nodes.take(pair);
-      if (pair.isOver || this.#life.isOver) this.#nodes.give(connection, pair);
+      if (pair.isOver || this.#life.isOver) this.#nodes.give(connection, pair, true);
       else if (connection.peer.isOver)
         pair.fail(`error forwarding port ${pair.port}: lost connection to the node`);
       else pair.connect(connection);
@@ -242,9 +242,9 @@ export class SeparateForwards implements StreamingSession {
       this.#earlyBytes += bytes;
       this.#regulate();
     },
-    over: (pair, connection) => {
+    over: (pair, connection, endedWhole) => {
       this.#pairs.delete(pair);
-      if (connection !== undefined) this.#nodes.give(connection, pair);
+      if (connection !== undefined) this.#nodes.give(connection, pair, endedWhole);
     },
   };
 

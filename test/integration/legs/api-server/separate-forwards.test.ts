@@ -6,7 +6,10 @@ import {
   createFakeNode,
   type FakeNode,
 } from "../../../../packages/lab/src/fake-node/index.ts";
-import { MAX_FORWARD_CONNECTIONS } from "../../../../src/sessions/carriers/forwards/node-connections.ts";
+import {
+  MAX_FORWARD_CONNECTIONS,
+  MAX_UNUSED_FORWARD_CONNECTIONS,
+} from "../../../../src/sessions/carriers/forwards/node-connections.ts";
 import {
   FORWARD_STALL_MS,
   MAX_FORWARD_BUFFER_BYTES,
@@ -117,14 +120,28 @@ describe.each(["node-spdy", "node-ws"])("separate connections of a port-forward,
     expect((await client.closed).code).toBe(1000);
   }
 
-  it("are one for each forwarded connection, and one in reserve, and end with the client", async () => {
+  it("are one for each forwarded connection, and one in reserve, used again, and end with the client", async () => {
     const client = await start();
     const opened = [0, 1, 2].map((requestId) => open(client, requestId, ECHO_PORT));
     for (const { data } of opened) data.stream.write(Buffer.from("here"));
     for (const { data } of opened) await expect.poll(() => data.text().toString()).toBe("here");
     await expect.poll(() => node.sessionCount).toBe(4);
     for (let requestId = 3; requestId < 20; requestId++) await expectEcho(client, requestId);
-    await expect.poll(() => node.sessionCount).toBe(4);
+    // The one that carried the echoes, and its reserve.
+    await expect.poll(() => node.sessionCount).toBe(5);
+    await leave(client);
+  });
+
+  it("are kept for the next ones, so many at most", async () => {
+    const client = await start();
+    const opened = Array.from({ length: MAX_UNUSED_FORWARD_CONNECTIONS + 5 }, (_, id) =>
+      open(client, id, ECHO_PORT),
+    );
+    for (const { data } of opened) data.stream.write(Buffer.from("here"));
+    for (const { data } of opened) await expect.poll(() => data.text().toString()).toBe("here");
+    for (const { data } of opened) data.stream.finish();
+    for (const { data } of opened) await data.ended;
+    await expect.poll(() => node.sessionCount).toBe(MAX_UNUSED_FORWARD_CONNECTIONS);
     await leave(client);
   });
 
@@ -133,6 +150,10 @@ describe.each(["node-spdy", "node-ws"])("separate connections of a port-forward,
     const stuck = open(client, 0, DEAF_PORT);
     send(stuck.data, 512 * KIB);
     for (let requestId = 1; requestId < 20; requestId++) await expectEcho(client, requestId);
+    // Its connection to the node is full, and is not used again.
+    const { sessionCount } = node;
+    stuck.data.stream.reset();
+    await expect.poll(() => node.sessionCount).toBe(sessionCount - 1);
     await leave(client);
   });
 
