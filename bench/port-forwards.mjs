@@ -35,12 +35,13 @@ const MESSAGE = Buffer.alloc(16 * 1024, "echo");
 const node = await startNode();
 const ways = {};
 for (const way of ["shared", "separate"]) ways[way] = await startWay(way);
-const samples = { turn: {}, burst: {}, alone: {}, beside: {} };
+const listsOf = () => Object.fromEntries(Object.keys(ways).map((way) => [way, []]));
+const samples = { turn: listsOf(), burst: listsOf(), alone: listsOf(), beside: listsOf() };
 for (let round = -1; round < repeat; round += 1)
   for (const [way, { kubeconfig }] of Object.entries(ways)) {
     const figures = await measured(kubeconfig);
     if (round < 0) continue;
-    for (const [name, figure] of Object.entries(figures)) (samples[name][way] ??= []).push(figure);
+    for (const [name, figure] of Object.entries(figures)) samples[name][way].push(figure);
   }
 const rows = Object.keys(ways).map((way) => [
   way,
@@ -168,13 +169,15 @@ async function measured(kubeconfig) {
   await firstBytes(ports.get(ECHO), 20, 1);
   const turn = await firstBytes(ports.get(ECHO), TIMED, 1);
   const burst = await firstBytes(ports.get(ECHO), TIMED, AT_ONCE);
-  const alone = await echoedMib(ports.get(ECHO));
+  // Before and after it: both are as warm.
+  const before = await echoedMib(ports.get(ECHO));
   const stalled = connect(ports.get(DEAF), "127.0.0.1");
   stalled.on("error", () => {});
   await once(stalled, "connect");
   stalled.write(Buffer.alloc(STALLED_BYTES));
   const beside = await echoedMib(ports.get(ECHO));
   stalled.destroy();
+  const alone = (before + (await echoedMib(ports.get(ECHO)))) / 2;
   await stop(child);
   return { turn, burst, alone, beside };
 }

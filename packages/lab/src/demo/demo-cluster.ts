@@ -123,6 +123,7 @@ status:
     - name: main
       image: fake-node
       imageID: fake-node
+      containerID: fake-node://${podUid}
       ready: true
       restartCount: 0
       started: true
