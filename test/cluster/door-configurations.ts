@@ -37,6 +37,7 @@ export function gatewayConfiguration(cluster: ClusterAddresses, door: DoorName):
       allowedAddresses: ["127.0.0.0/8"],
       ...(door === "spdy" && { streaming: { mode: "spdy" } }),
     },
+    ...(door === "separate" && { sessions: { portForward: { connections: "separate" } } }),
   };
 }
 

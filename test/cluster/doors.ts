@@ -21,7 +21,7 @@ import { applyText, type ClusterAddresses } from "./kubernetes/start-cluster.ts"
 /** A user of the cluster; `nobody` sends no credentials. */
 export type User = TokenUser | CertificateUser | "nobody";
 
-export type DoorName = "straight" | "gateway" | "spdy" | "caller" | "agent" | "node" | "both";
+export type DoorName = "straight" | "gateway" | "spdy" | "separate" | "caller" | "agent" | "node" | "both";
 
 /** What a client needs to come through a door as one user. */
 export interface Access {

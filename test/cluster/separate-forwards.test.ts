@@ -1,0 +1,94 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { ECHO_COMMAND, ECHO_POD, ECHO_PORT, serveEcho } from "../support/conformance/echo-pod.ts";
+import { CriClient } from "../support/cri.ts";
+import { eventually } from "../support/eventually.ts";
+import { collect } from "../support/kubectl.ts";
+import { describeReal } from "../support/real-parts.ts";
+import { type DoorName, type Doors, openDoors } from "./doors.ts";
+import { pod } from "./kubernetes/objects.ts";
+import { applyObjects, type ClusterAddresses } from "./kubernetes/start-cluster.ts";
+
+/** Where nothing listens: the kubelet's refusal is what kubectl ends at. */
+const CLOSED_PORT = 9;
+const CONNECTIONS = 500;
+const REFUSED_EACH = 100;
+const CONNECTION_TIMEOUT_MS = 30_000;
+
+describeReal(
+  "cluster",
+  "a port-forward through a real kubelet, of which 1 % of the connections are refused",
+  () => {
+    const cluster = inject("cluster") as ClusterAddresses;
+    let opened: Doors;
+    let stopEcho: (() => Promise<void>) | undefined;
+
+    beforeAll(async () => {
+      opened = await openDoors(cluster, ["straight", "separate"]);
+      const main = { name: ECHO_POD.container, command: ECHO_COMMAND, stdin: true };
+      const kubectl = path.join(cluster.programs, "kubectl");
+      await applyObjects(kubectl, cluster.adminKubeconfig, [pod(ECHO_POD.pod, [main])]);
+      const wait = ["wait", "--for=condition=Ready", "--timeout=60s", `pod/${ECHO_POD.pod}`];
+      await promisify(execFile)(kubectl, ["--kubeconfig", cluster.adminKubeconfig, ...wait]);
+      const cri = new CriClient(cluster.runtimeSocket);
+      stopEcho = await serveEcho(cri).finally(() => cri.close());
+    });
+    afterAll(async () => {
+      await stopEcho?.();
+      await opened?.stop();
+    });
+
+    async function echoes(port: number | undefined): Promise<boolean> {
+      const socket = connect({ port: port ?? 0, host: "127.0.0.1", timeout: CONNECTION_TIMEOUT_MS });
+      socket.write("here");
+      const came = await new Promise<boolean>((resolve) => {
+        socket.once("data", () => resolve(true));
+        for (const end of ["error", "close", "timeout"]) socket.once(end, () => resolve(false));
+      });
+      socket.destroy();
+      return came;
+    }
+
+    /** How many connections of the first so many came to their end while kubectl lived. */
+    async function carried(name: DoorName): Promise<number> {
+      const door = opened.doors.find((one) => one.name === name);
+      const { kubeconfig } = (await door?.access("alice")) ?? {};
+      const ports = [ECHO_PORT, CLOSED_PORT].map((port) => `:${port}`);
+      const kubectl = path.join(cluster.programs, "kubectl");
+      const args = ["--kubeconfig", `${kubeconfig}`, "port-forward", "--address", "127.0.0.1", ECHO_POD.pod];
+      const forward = spawn(kubectl, [...args, ...ports], { stdio: ["ignore", "pipe", "pipe"] });
+      const closed = once(forward, "close");
+      const [stdout, stderr] = [collect(forward.stdout), collect(forward.stderr)];
+      try {
+        const local = (remote: number): number | undefined => {
+          const match = new RegExp(`:(\\d+) -> ${remote}\\n`).exec(stdout());
+          return match === null ? undefined : Number(match[1]);
+        };
+        const says = () => `kubectl listens for both ports: ${stderr()}`;
+        await eventually(says, () => local(CLOSED_PORT) !== undefined, { timeoutMs: 30_000 });
+        let count = 0;
+        for (; count < CONNECTIONS && forward.exitCode === null; count += 1) {
+          const isRefused = count % REFUSED_EACH === 5;
+          const came = await echoes(local(isRefused ? CLOSED_PORT : ECHO_PORT));
+          if (came === isRefused) break;
+        }
+        return count;
+      } finally {
+        forward.kill();
+        await closed;
+      }
+    }
+
+    it("ends within 10 of them straight", { timeout: 90_000 }, async () => {
+      expect(await carried("straight")).toBeLessThan(10);
+    });
+
+    it("goes on through Sluice with connections of their own", { timeout: 120_000 }, async () => {
+      expect(await carried("separate")).toBe(CONNECTIONS);
+    });
+  },
+);
