@@ -1,5 +1,6 @@
 import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import type { AdminSession, MissingSessions } from "../admin/admin-server.ts";
+import { LEFT, type OutputRead } from "../sessions/session-outputs.ts";
 
 /** Supported protocol versions. During a rollout two releases must share one. */
 const PEER_PROTOCOLS: readonly number[] = [1];
@@ -139,4 +140,14 @@ function readMissing(values: readonly unknown[]): MissingSessions[] {
     });
   }
   return [...found.values()];
+}
+
+/** Characters of a viewer's name. Past it a replica's request is refused. */
+const MAX_VIEWER_NAME = 64;
+
+/** Another process's question; undefined for any other. */
+export function readOutputRead(id: string, viewer: unknown, after: unknown): OutputRead | undefined {
+  const isRead = typeof viewer === "string" && viewer.length > 0 && viewer.length <= MAX_VIEWER_NAME;
+  const number = Number(after ?? -1);
+  return isRead && Number.isSafeInteger(number) && number >= LEFT ? { id, viewer, after: number } : undefined;
 }

@@ -25,13 +25,14 @@ import {
   MAX_JOIN_REQUEST_BYTES,
   readJoinRequest,
 } from "../sessions/session-joins.ts";
-import { type OutputAnswer, type OutputRead, readOutputRead } from "../sessions/session-outputs.ts";
+import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
 import {
   AFTER_HEADER,
   HELLO_PATH,
   helloOf,
   PEER_PAGE_SESSIONS,
   type PeerSessions,
+  readOutputRead,
   SESSIONS_PATH,
   sessionIn,
   VIEWER_HEADER,

@@ -1,4 +1,4 @@
-import type { OutputAnswer, OutputEvent, OutputPage } from "../sessions/session-outputs.ts";
+import { LEFT, type OutputAnswer, type OutputEvent, type OutputPage } from "../sessions/session-outputs.ts";
 import type { StreamingSession } from "./streaming-session.ts";
 
 /** How long a viewer sees a session whose process does not answer. Past it the view ends. */
@@ -33,6 +33,7 @@ export function outputStream(
     // A generator's own return would wait for output.
     return: () => {
       left.abort();
+      void parts.read(LEFT);
       return lines.return(undefined);
     },
     [Symbol.asyncIterator]() {

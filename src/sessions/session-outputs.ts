@@ -28,9 +28,12 @@ const EVENT_COST = 32;
 export interface OutputRead {
   readonly id: string;
   readonly viewer: string;
-  /** The `next` of the page before; -1: the oldest that is kept. */
+  /** The `next` of the page before; -1: the oldest that is kept; LEFT: the viewer reads no more. */
   readonly after: number;
 }
+
+/** An older process refuses it, and waits for MAX_VIEWER_SILENCE_MS. */
+export const LEFT = -2;
 
 /** Output, a size as "COLSxROWS", or a note for the viewer. Times are milliseconds since 1970. */
 export type OutputEvent = readonly [atMs: number, code: "o" | "r" | "m", text: string];
@@ -79,11 +82,18 @@ export class SessionOutputs {
   }
 
   async read({ id, viewer, after }: OutputRead): Promise<OutputAnswer> {
+    if (after === LEFT) return this.#leave(id, viewer);
     const viewed = this.#viewed.get(id) ?? this.#observe(id);
     if (typeof viewed === "string") return viewed;
     if (!viewed.viewers.has(viewer) && viewed.viewers.size >= MAX_VIEWERS_PER_SESSION) return "too-many";
     viewed.viewers.set(viewer, performance.now());
     return (await viewed.screenFor(after)) ?? (await viewed.pageAfter(after));
+  }
+
+  #leave(id: string, viewer: string): OutputAnswer {
+    const isViewer = this.#viewed.get(id)?.viewers.delete(viewer) === true;
+    this.#sweep();
+    return isViewer ? "gone" : "unknown";
   }
 
   #observe(id: string): ViewedSession | "unknown" | "too-many" | "no-output" {
@@ -284,14 +294,4 @@ function isEvent(value: unknown): value is OutputEvent {
   const [atMs, code, text] = value;
   if (!Number.isFinite(atMs) || typeof text !== "string") return false;
   return code === "o" || code === "m" || (code === "r" && SIZE.test(text));
-}
-
-/** Characters of a viewer's name. Past it a replica's request is refused. */
-const MAX_VIEWER_NAME = 64;
-
-/** Another process's question; undefined for any other. */
-export function readOutputRead(id: string, viewer: unknown, after: unknown): OutputRead | undefined {
-  const isRead = typeof viewer === "string" && viewer.length > 0 && viewer.length <= MAX_VIEWER_NAME;
-  const number = Number(after ?? -1);
-  return isRead && isNumber(number) ? { id, viewer, after: number } : undefined;
 }

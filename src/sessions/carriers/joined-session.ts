@@ -28,7 +28,7 @@ import {
   type Joinable,
   MAX_INPUT_BATCH,
 } from "../session-joins.ts";
-import type { OutputAnswer, OutputPage } from "../session-outputs.ts";
+import { LEFT, type OutputAnswer, type OutputPage } from "../session-outputs.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 
 /** A joiner's input that waits for the session. Past it the joiner's connection is not read. */
@@ -188,6 +188,7 @@ export class JoinedSession implements StreamingSession {
       }
       page = await this.#session.read(after);
     }
+    void this.#session.read(LEFT);
   }
 
   #write({ from, events }: OutputPage, after: number): void {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { MAX_UNANSWERED_MS, outputStream } from "../../../src/session-api/output-stream.ts";
 import { streamingSessionOf } from "../../../src/session-api/streaming-session.ts";
-import type { OutputAnswer, OutputPage } from "../../../src/sessions/session-outputs.ts";
+import { LEFT, type OutputAnswer, type OutputPage } from "../../../src/sessions/session-outputs.ts";
 import { listedSession } from "../../support/listed-session.ts";
 
 const SESSION = streamingSessionOf({ ...listedSession(1), container: "main" }, 1);
@@ -92,10 +92,12 @@ it.each([
 /** A view of a session that prints nothing, and its readers. */
 function silentView() {
   const reads: (() => void)[] = [];
+  const asked: number[] = [];
   const followers = new Set<() => void>();
   const view = outputStream(SESSION, pageOf(1, []), {
-    read: () =>
+    read: (after) =>
       new Promise((resolve) => {
+        asked.push(after);
         reads.push(() => resolve(pageOf(1, [])));
       }),
     follow: (end) => {
@@ -103,11 +105,11 @@ function silentView() {
       return () => followers.delete(end);
     },
   });
-  return { view, reads, followers };
+  return { view, reads, asked, followers };
 }
 
 it("is released as soon as its viewer leaves, though the session is silent", async () => {
-  const { view, reads, followers } = silentView();
+  const { view, reads, asked, followers } = silentView();
   await view.next();
   const next = view.next();
   await vi.advanceTimersByTimeAsync(0);
@@ -116,7 +118,8 @@ it("is released as soon as its viewer leaves, though the session is silent", asy
   expect([await next, followers.size]).toEqual([{ done: true, value: undefined }, 0]);
   reads[0]?.();
   await vi.advanceTimersByTimeAsync(MAX_UNANSWERED_MS);
-  expect([reads.length, vi.getTimerCount()]).toEqual([1, 0]);
+  // Its session's process knows that it has left.
+  expect([asked.slice(1), vi.getTimerCount()]).toEqual([[LEFT], 0]);
 });
 
 it("ends at once when the viewer may no longer see it", async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { readOutputRead } from "../../../src/peers/peer-protocol.ts";
 import {
   RESIZE,
   type SessionObserver,
@@ -7,6 +8,7 @@ import {
 } from "../../../src/sessions/observers/session-observer.ts";
 import type { Screen } from "../../../src/sessions/screens/screens.ts";
 import {
+  LEFT,
   MAX_KEPT_OUTPUT,
   MAX_OUTPUT_PAGE,
   MAX_SCREEN_WAIT_MS,
@@ -16,7 +18,6 @@ import {
   OUTPUT_WAIT_MS,
   type OutputPage,
   readOutputAnswer,
-  readOutputRead,
   SessionOutputs,
 } from "../../../src/sessions/session-outputs.ts";
 import type { RunningSession } from "../../../src/sessions/sessions.ts";
@@ -70,6 +71,24 @@ async function page(outputs: SessionOutputs, after = -1, viewer = "v", id = "a")
   if (typeof answer === "string") throw new Error(answer);
   return answer;
 }
+
+it("viewers that leave at once make room for others at once", async () => {
+  const session = new PrintingSession();
+  const outputs = new SessionOutputs(() => [{ find: () => session.running }]);
+  session.print("shown");
+  const viewers = Array.from({ length: MAX_VIEWERS_PER_SESSION }, (_, index) => `v${index}`);
+  const read = (viewer: string, after = -1) => outputs.read({ id: "a", viewer, after });
+  const pages = Promise.all(viewers.map((viewer) => read(viewer)));
+  await vi.advanceTimersByTimeAsync(OUTPUT_WAIT_MS);
+  await pages;
+  expect(await read("more")).toBe("too-many");
+  expect(await Promise.all(viewers.map((viewer) => read(viewer, LEFT)))).toEqual(viewers.map(() => "gone"));
+  expect([outputs.viewers, session.observers.size]).toEqual([0, 0]);
+  const page = read("more");
+  await vi.advanceTimersByTimeAsync(OUTPUT_WAIT_MS);
+  expect(await page).toMatchObject({ isOver: false });
+  expect(await read("stranger", LEFT)).toBe("unknown");
+});
 
 describe("a viewed session", () => {
   it("is observed only while it has viewers: one that does not read is gone", async () => {
@@ -316,7 +335,8 @@ it.each([
   ["", "7", undefined],
   ["x".repeat(65), "7", undefined],
   [["v"], "7", undefined],
-  ["v", "-2", undefined],
+  ["v", "-2", LEFT],
+  ["v", "-3", undefined],
   ["v", "many", undefined],
   ["v", "1e999", undefined],
 ])("a viewer %j that has %j is asked for behind %j", (viewer, after, number) => {
