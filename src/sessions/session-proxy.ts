@@ -148,7 +148,7 @@ function passThrough(parts: ProxyParts): SessionProxy {
     start: (downstream, life) =>
       new Relay(downstream, upstream, life, {
         decoder: decoderFor(life.observers),
-        isTerminal: admission.request.streams.tty,
+        isTerminal: admission.request.streams.tty && admission.request.streams.stdout,
         ...session,
       }),
   };

@@ -23,6 +23,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "recording.maxQueuedBytesPerSession":
     "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
   MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",
+  MAX_WAITING_WARNINGS: "unit/sessions/terminal-warning.test.ts: holds so many warnings",
   MAX_LINE_BYTES: "unit/recording/reading.test.ts: a line without an end",
   "recording.maxTotalBytes": "integration/recording/retention.test.ts: deletes the oldest past the size",
   "recording.s3.maxWaitingBytes":

@@ -26,7 +26,7 @@ export interface CarriedCommand {
 export type Begin = (carried: CarriedSession) => CarriedCommand;
 
 /** Over WebSocket or SPDY from end to end. */
-export function passing(transport: "websocket" | "spdy", protocol: string): Begin {
+export function passing(transport: "websocket" | "spdy", protocol: string, isTerminal = false): Begin {
   return (carried) => {
     const { client, node, life } = carried;
     const header = transport === "spdy" ? "X-Stream-Protocol-Version" : "Sec-WebSocket-Protocol";
@@ -41,6 +41,7 @@ export function passing(transport: "websocket" | "spdy", protocol: string): Begi
         new Relay({ socket: client, head: NOTHING }, { socket: node, head: NOTHING }, life, {
           decoder: decoderFor(life.observers),
           ...rest,
+          isTerminal,
         }),
     );
     if (transport === "spdy") {

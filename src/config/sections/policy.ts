@@ -81,7 +81,7 @@ const rule = table({
   }),
   message: string("Text for users in the refusal, up to 300 characters.", { check: checkMessage }),
   maxDuration: duration(
-    "How long a session may last, busy or not; a translated terminal is warned. Past it the session ends with a Status.",
+    "How long a session may last, busy or not; a terminal is warned. Past it the session ends with a Status.",
     SESSION_TIME,
   ),
   idleTimeout: duration(

@@ -12,6 +12,7 @@ import type { EndObserver } from "../observers/end-observer.ts";
 import type { InputResult, StreamingSession } from "../session.ts";
 import { InputHold } from "./input-hold.ts";
 import { ReportHold } from "./report-hold.ts";
+import { PassedWarnings } from "./terminal-warning.ts";
 
 /**
  * How long an ending session waits for the rest of a node's frame. Past it the connection is broken
@@ -32,6 +33,7 @@ export class Relay implements StreamingSession {
   readonly #silence: NodeSilence;
   readonly #hold: InputHold | undefined;
   readonly #report: ReportHold;
+  readonly #warnings: PassedWarnings;
   #downstreamEndedMs: number | undefined;
   #lastNodeBeatMs: number;
   #lastClientBeatMs: number;
@@ -54,6 +56,7 @@ export class Relay implements StreamingSession {
     this.#lastNodeBeatMs = this.#lastClientBeatMs = life.clock.now();
     this.#silence = new NodeSilence(this.#lastNodeBeatMs);
     this.#report = new ReportHold(life, this.#downstream, ends, () => this.#answerClient());
+    this.#warnings = new PassedWarnings(isTerminal ? decoder : undefined, this.#downstream);
     if (this.#report.isEnabled) decoder?.keepReport?.(this.#report);
     const ahead = closesBehindResult ? new ReadAhead(life.info?.user ?? "") : undefined;
     feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.pace("node"), ahead);
@@ -82,8 +85,8 @@ export class Relay implements StreamingSession {
     else this.#beat(nowMs);
   }
 
-  end(end: SessionEnd): void {
-    this.#cut(end);
+  warn(message: string): void {
+    this.#warnings.add(message);
   }
 
   get readsInput(): boolean {
@@ -95,7 +98,7 @@ export class Relay implements StreamingSession {
     if (!this.readsInput) return "no-input";
     const typed = this.#hold?.takes(bytes, this.#upstream) ? this.#decoder?.input?.(bytes, by) : undefined;
     if (typed === undefined) return "later";
-    if (!(typed instanceof Uint8Array)) this.#cut(typed);
+    if (!(typed instanceof Uint8Array)) this.end(typed);
     if (!(typed instanceof Uint8Array)) return "no-input";
     this.#passUpstream(typed);
     this.#life.upstreamBytes += typed.byteLength;
@@ -115,9 +118,10 @@ export class Relay implements StreamingSession {
     // An answer to the gateway's own heartbeat is not traffic.
     if (this.#hasPassedOutput) this.#life.downstreamBytes += chunk.byteLength;
     this.#hold?.heard(chunk.byteLength);
-    if (this.#pending !== undefined) this.#cut(this.#pending.end, this.#pending.message);
-    else if (end !== undefined) this.#cut(end);
+    if (this.#pending !== undefined) this.end(this.#pending.end, this.#pending.message);
+    else if (end !== undefined) this.end(end);
     this.#report.chunkEnds();
+    this.#warnings.write();
   }
 
   readonly #passDownstream = (bytes: Uint8Array): void => {
@@ -135,7 +139,7 @@ export class Relay implements StreamingSession {
     this.#hasPassedInput = false;
     const end = this.#decoder.fromClient(chunk, this.#passUpstream);
     if (end !== undefined) {
-      this.#cut(end);
+      this.end(end);
       return;
     }
     if (this.#hasPassedInput || this.#decoder.isSpdy) this.#life.upstreamBytes += chunk.byteLength;
@@ -188,7 +192,10 @@ export class Relay implements StreamingSession {
   /** The node's FIN ends a streaming session: the client gets all of the output, then a FIN. */
   #upstreamEnded(): void {
     if (this.#life.isOver || this.#cutPending() || this.#report.delays(() => this.#upstreamEnded())) return;
-    const end = this.#nodeEnd("the node ended the connection");
+    const how = "the node ended the connection";
+    const end =
+      this.#ends?.nodeEnd(how) ??
+      endOf(this.#downstreamEndedMs === undefined ? "completed" : "client-gone", how);
     if (this.#reportsFailures && this.#ends?.hasStatus === false && this.#decoder?.hasNodeLeft !== true) {
       this.#cutNow(end, "the node ended the session without a status");
     } else {
@@ -202,11 +209,6 @@ export class Relay implements StreamingSession {
       return;
     const end = this.#ends?.nodeEnd(how) ?? endOf("upstream-lost", how);
     this.#cutNow(end, how);
-  }
-
-  #nodeEnd(how: string): SessionEnd {
-    if (this.#ends !== undefined) return this.#ends.nodeEnd(how);
-    return endOf(this.#downstreamEndedMs === undefined ? "completed" : "client-gone", how);
   }
 
   /** The client has no more input, but the node may still send output. */
@@ -232,9 +234,7 @@ export class Relay implements StreamingSession {
   #clientBroke(how: string): void {
     if (this.#life.isOver) return;
     this.#hold?.flush();
-    const isAllPassed = this.#ends?.hasResult === true && !this.#report.isWaiting;
-    const isAllSent = isAllPassed && queuedBytesOf(this.#downstream) === 0;
-    const hasAll = this.#report.isResultSent || isAllSent;
+    const hasAll = this.#report.isResultTaken;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
     this.#over(end ?? endOf("client-gone", how), hasAll);
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
@@ -242,7 +242,7 @@ export class Relay implements StreamingSession {
   }
 
   /** Ends the session early. `message` goes to the client after the node's present frame. */
-  #cut(end: SessionEnd, message: string = end.message): void {
+  end(end: SessionEnd, message: string = end.message): void {
     if (this.#life.isOver) return;
     if (this.#decoder?.stop?.() ?? true) this.#cutNow(end, message);
     else if (this.#pending === undefined) {

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { queuedBytesOf } from "@sluice/client/internal/net/linger";
 import type { KeptReport, PassedEnd } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
@@ -55,6 +56,12 @@ export class ReportHold implements KeptReport {
 
   get isWaiting(): boolean {
     return this.#release !== undefined;
+  }
+
+  /** The client has the node's result, or the kernel has all that is left of it. */
+  get isResultTaken(): boolean {
+    const isAllPassed = this.#ends?.hasResult === true && !this.isWaiting;
+    return this.isResultSent || (isAllPassed && queuedBytesOf(this.#downstream) === 0);
   }
 
   /** A chunk of the node follows. Output behind the report waits as the report does. */

@@ -53,6 +53,11 @@ export interface PassThroughDecoder {
    */
   input?(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined;
   /**
+   * Bytes that show text in the client's terminal; undefined within a message or frame of the node, and
+   * from its report on.
+   */
+  outputFrame?(text: Uint8Array): Uint8Array | undefined;
+  /**
    * Bytes that report a failure to the client in the session's protocol, and end the session, if the
    * node reported nothing; undefined if they cannot follow the bytes already passed.
    */

@@ -49,6 +49,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   #errorStreamId: number | undefined;
   #isReplied = false;
   #hasStdinEnded = false;
+  #hasStdoutEnded = false;
   #isOpaque = false;
   #refusal: SessionEnd | undefined;
   #report: KeptReport | undefined;
@@ -83,6 +84,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
           if (streamId === this.#errorStreamId) this.#isReplied = true;
         },
         onFinish: (streamId) => {
+          if (this.#streams.get(streamId) === STDOUT) this.#hasStdoutEnded = true;
           if (streamId !== this.#errorStreamId) return;
           // Servers of v1 reset it before the command starts.
           if (version !== "channel.k8s.io") this.#reportBegins();
@@ -148,11 +150,17 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   }
 
   input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined {
-    const streamId = this.#stdinId;
+    const streamId = this.#idOf(STDIN);
     // The client has not opened its streams, or the node has not taken them.
     if (streamId === undefined || !this.#isReplied || !this.#clientFilter.isBetweenFrames) return undefined;
     const refusal = this.#observers.data({ ...STDIN, by }, "client", bytes);
     return refusal ?? dataFrame(streamId, bytes, false);
+  }
+
+  outputFrame(text: Uint8Array): Uint8Array | undefined {
+    const streamId = this.#hasStdoutEnded ? undefined : this.#idOf(STDOUT);
+    if (streamId === undefined || !this.#isReplied || this.#isOpaque) return undefined;
+    return this.#ends.hasStatus || this.#refusal ? undefined : dataFrame(streamId, text, false);
   }
 
   failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
@@ -177,8 +185,8 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     this.#report.begin({ isInFrame: false, isInMessage: false });
   }
 
-  get #stdinId(): number | undefined {
-    for (const [streamId, stream] of this.#streams) if (stream === STDIN) return streamId;
+  #idOf(wanted: SessionStream): number | undefined {
+    for (const [streamId, stream] of this.#streams) if (stream === wanted) return streamId;
     return undefined;
   }
 

@@ -82,13 +82,18 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   }
 
   get readsInput(): boolean {
-    return this.isClientReadable && !this.#hasStdinEnded && !this.#ends.hasClientLeft;
+    return this.canReadClient && !this.#hasStdinEnded && !this.#ends.hasClientLeft;
   }
 
   input(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined {
     if (!this.isClientBetweenMessages) return undefined;
     const refusal = this.observers.data({ ...STDIN, by }, "client", bytes);
     return refusal ?? encodeInput(specOf(this.#version), bytes, nextMaskKey());
+  }
+
+  outputFrame(text: Uint8Array): Uint8Array | undefined {
+    if (!this.isNodeBetweenMessages || this.#ends.hasStatus) return undefined;
+    return encodeChannelMessage(specOf(this.#version), CHANNEL.STDOUT, text);
   }
 
   protected override failureMessage(given: CommandStatus): Uint8Array | undefined {

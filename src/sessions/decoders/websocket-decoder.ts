@@ -32,7 +32,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected readonly observers: SessionObservers;
   readonly #clientFrames: WebSocketFrameWalker;
   readonly #nodeFrames: WebSocketFrameWalker;
-  #canReadClient = true;
+  protected canReadClient = true;
   #canReadNode = true;
   #refusal: SessionEnd | undefined;
   /** An observer refused the present part, be it after another refusal. */
@@ -147,7 +147,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     this.#passUp = pass;
-    this.#canReadClient = this.#walk("client", this.#clientFrames, this.#canReadClient, chunk, pass);
+    this.canReadClient = this.#walk("client", this.#clientFrames, this.canReadClient, chunk, pass);
     return this.#refusal;
   }
 
@@ -248,7 +248,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   }
 
   get #isClientBetweenFrames(): boolean {
-    return this.#canReadClient && this.#clientFrames.isBetweenFrames;
+    return this.canReadClient && this.#clientFrames.isBetweenFrames;
   }
 
   /** Between two messages of the client, where one of the gateway's own may follow. */
@@ -256,8 +256,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return this.#isClientBetweenFrames && !this.#clientFrames.isInMessage;
   }
 
-  protected get isClientReadable(): boolean {
-    return this.#canReadClient;
+  /** Between two messages of the node, of which the client has all. */
+  protected get isNodeBetweenMessages(): boolean {
+    if (!this.#canReadNode || this.hasNodeLeft || this.#isNodeCut || this.#isStopping) return false;
+    return this.#nodeFrames.isBetweenFrames && !this.#nodeFrames.isInMessage;
   }
 
   #takeAnswer(): Uint8Array | undefined {
