@@ -6,8 +6,7 @@ import { beginTrace } from "@sluice/client/internal/http/trace-headers";
 import type { RequestTrace, Tracing } from "@sluice/client/internal/observability/trace";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { addForwardedOrigin } from "../http/forwarded-headers.ts";
-import { networkOf } from "../listeners/connection-cap.ts";
-import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
+import { type ConnectionOrigin, type EdgeRules, networkOf } from "../listeners/edge-rules.ts";
 import type { RouteNames } from "../observability/ingress-metrics.ts";
 
 /** A request as the router sees it. */

@@ -11,7 +11,7 @@ import type { IngressListener } from "../config/sections/ingress-listener.ts";
 import { Http1Downstream } from "../http/downstream/http1-downstream.ts";
 import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
 import { boundsOfListener } from "../http/downstream/listener-bounds.ts";
-import { connectionCap } from "../listeners/connection-cap.ts";
+import { connectionCap } from "../listeners/edge-rules.ts";
 import { Http2Connections, type Http2Handlers } from "../listeners/http2-connections.ts";
 import { admitConnections, judgeByFirstBytes } from "../listeners/proxy-protocol.ts";
 import { RequestTurns } from "../listeners/request-turns.ts";

@@ -17,7 +17,7 @@ import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
 import { type AnswerContext, answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
-import { networkOf } from "./connection-cap.ts";
+import { networkOf } from "./edge-rules.ts";
 import type { ListenerContext } from "./listener-context.ts";
 import type { RequestSeats } from "./request-seats.ts";
 import { peerCertificatesOf } from "./serving-certificate.ts";

@@ -1,7 +1,7 @@
-import { isIP } from "node:net";
+import { isIP, isIPv6, type Socket } from "node:net";
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { StatusError } from "@sluice/client/internal/api/status";
-import { AddressList, canonicalAddress } from "@sluice/client/internal/config/address-list";
+import { AddressList, canonicalAddress, ipv6Groups } from "@sluice/client/internal/config/address-list";
 import {
   type HeaderList,
   hasHeader,
@@ -12,6 +12,7 @@ import {
 import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer-tokens.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Edge } from "../config/sections/edge.ts";
+import type { Limits } from "../config/sections/limits.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 
 /**
@@ -99,4 +100,41 @@ function isBeyondForeignPages(origin: string, headers: HeaderList, hasCertificat
   if (!hasCertificate) return subprotocolTokenOf({ headers }) !== undefined;
   const isBrowser = /^mozilla\//i.test(headerValue(headers, "user-agent") ?? "");
   return origin === ORIGIN_OF_PROGRAMS && !isBrowser;
+}
+
+/**
+ * Closes connections of an address that has too many and returns false for them; a trusted proxy has
+ * no limit. IPv6 addresses are counted by their /64, the network of one host.
+ */
+export function connectionCap(
+  { limits, edge }: { readonly limits: Pick<Limits, "maxConnectionsPerAddress">; readonly edge: EdgeRules },
+  onRefused: () => void,
+): (socket: Socket) => boolean {
+  const counts = new Map<string, number>();
+  return (socket) => {
+    const address = canonicalAddress(socket.remoteAddress ?? "");
+    if (edge.isTrustedProxy(address)) return true;
+    const key = networkOf(address);
+    const count = (counts.get(key) ?? 0) + 1;
+    if (count > limits.maxConnectionsPerAddress) {
+      onRefused();
+      socket.destroy();
+      return false;
+    }
+    counts.set(key, count);
+    socket.once("close", () => {
+      const left = (counts.get(key) ?? 1) - 1;
+      if (left === 0) counts.delete(key);
+      else counts.set(key, left);
+    });
+    return true;
+  };
+}
+
+/** The first four groups of an IPv6 address, or an IPv4 address in its usual form, whatever its spelling. */
+export function networkOf(address: string): string {
+  const plain = canonicalAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const groups = ipv6Groups(plain).slice(0, 4);
+  return groups.map((group) => group.toString(16)).join(":");
 }

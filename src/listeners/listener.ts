@@ -16,7 +16,7 @@ import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
 import { boundsOfListener } from "../http/downstream/listener-bounds.ts";
 import { stopAccepting } from "../net/listen.ts";
 import { answerRequest, answerUpgrade, type ListenerRoutes } from "./answer-incoming.ts";
-import { connectionCap } from "./connection-cap.ts";
+import { connectionCap } from "./edge-rules.ts";
 import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";
 import type { ListenerContext } from "./listener-context.ts";
 import { PlainRequests } from "./plain-requests.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { contain, containAsync } from "@sluice/client/internal/observability/faults";
-import { networkOf } from "./connection-cap.ts";
+import { networkOf } from "./edge-rules.ts";
 
 /**
  * Requests that a listener begins in one turn of the event loop. Past it they wait for the next:

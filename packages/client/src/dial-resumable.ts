@@ -1,8 +1,7 @@
 import { RESUME_PROTOCOL } from "@sluice/protocols/resume";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { ConnectError } from "./http/upstream/connect-error.ts";
-import type { ResumeOptions } from "./resume-options.ts";
-import { defaultSessionTimes } from "./session-times.ts";
+import { defaultSessionTimes, type ResumeOptions } from "./session-times.ts";
 import {
   agreementOf,
   isFinalStatus,

@@ -1,5 +1,5 @@
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
-import type { ResumeOptions } from "./resume-options.ts";
+import type { ResumeOptions } from "./session-times.ts";
 import type { Target } from "./target.ts";
 
 /** Calls `dial`, or loads and calls `dialResumable` if resumption is requested. */

@@ -8,8 +8,7 @@ import { type DialRequest, dial, shouldFallBack, type UpgradedConnection } from 
 import { dialWith } from "./dial-with.ts";
 import { ConnectError } from "./http/upstream/connect-error.ts";
 import type { CommandPath } from "./pod-paths.ts";
-import type { ResumeOptions } from "./resume-options.ts";
-import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
+import { defaultSessionTimes, type ResumeOptions, type SessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
 import { WebSocketCommandLink } from "./websocket-command-link.ts";
 

@@ -33,7 +33,7 @@ export { PortForwardConnection } from "./port-forward-connection.ts";
 export { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
 export { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
 export { type LogOptions, readLog } from "./read-log.ts";
-export type { ResumeOptions } from "./resume-options.ts";
+export type { ResumeOptions } from "./session-times.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 export type { InputStream } from "./sessions/input-source.ts";
 export type { OutputStream, PartTaker } from "./sessions/output-sink.ts";

@@ -1,3 +1,4 @@
+import { type CopyProgress, noProgress } from "@sluice/client/internal/copy/copy-context";
 import { CopyError } from "@sluice/client/internal/copy/copy-error";
 import { type CopyOptions, copyFrom, copyTo } from "@sluice/client/internal/copy-files";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
@@ -7,7 +8,6 @@ import { type Invocation, UsageError } from "../command.ts";
 import type { cpFlags } from "../commands/cp.ts";
 import { findContainer } from "./command-target.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
-import { startProgress } from "./progress.ts";
 import { printWarning, reportError } from "./report-error.ts";
 import { commandExecutor } from "./run-command.ts";
 
@@ -98,4 +98,27 @@ function parseCopyEnd(text: string): CopyEnd {
   return second === undefined
     ? { type: "remote", pod: first, path }
     : { type: "remote", namespace: first, pod: second, path };
+}
+
+/** A bar on stderr, if that is a terminal. `totalBytes` 0: unknown. */
+async function startProgress(name: string, totalBytes: number): Promise<CopyProgress> {
+  if (!process.stderr.isTTY) return noProgress();
+  const { default: cliProgress } = await import("cli-progress");
+  const format = `${name.slice(-30)} {bar} {percentage}% {mebibytes} MiB {eta_formatted}`;
+  const bar = new cliProgress.SingleBar({ format, hideCursor: true, stream: process.stderr });
+  let bytes = 0;
+  const mebibytes = (): { mebibytes: string } => ({ mebibytes: (bytes / 1024 / 1024).toFixed(1) });
+  bar.start(Math.max(totalBytes, 1), 0, mebibytes());
+  const show = (): void => bar.update(totalBytes === 0 ? 0 : bytes, mebibytes());
+  return {
+    advance: (more) => {
+      bytes += more;
+      show();
+    },
+    moveTo: (to) => {
+      bytes = to;
+      show();
+    },
+    stop: () => bar.stop(),
+  };
 }
