@@ -14,9 +14,10 @@ import { gatewayConfiguration } from "./door-configurations.ts";
 import { allowGateway } from "./doors.ts";
 import { ChartedCluster, IMAGE } from "./kubernetes/charted-cluster.ts";
 import { subjectOf, TOKENS, type TokenUser } from "./kubernetes/credentials.ts";
+import { pod } from "./kubernetes/objects.ts";
 import { balanceService, type ServiceBalancer } from "./kubernetes/service-balancer.ts";
 import { ServiceEndpoints } from "./kubernetes/service-endpoints.ts";
-import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
+import { applyObjects, type ClusterAddresses } from "./kubernetes/start-cluster.ts";
 
 const run = promisify(execFile);
 const SHELL = ["exec", "-i", "web", "-c", "main", "--", "sh", "-c", "echo ready; exec cat"];
@@ -233,8 +234,23 @@ describeReal(
       joiner.child.stdin?.write("typed by another\n");
       for (const { says } of [shell, viewer, joiner]) await says("typed by another\n");
       shell.child.stdin?.end();
-      expect(await shell.ended).toBe(0);
+      expect([await shell.ended, shell.problem()]).toEqual([0, ""]);
       expect(await Promise.all([viewer.ended, joiner.ended])).toEqual([0, 0]);
+    });
+
+    it("keep their recordings when their namespace is deleted", async () => {
+      const doomed = ["-n", "doomed"];
+      await charted.kubectl("create", "namespace", "doomed");
+      const { spec } = pod("web", [{ name: "main", command: ["sleep", "infinity"] }]) as { spec: object };
+      const own = { apiVersion: "v1", kind: "Pod", metadata: { name: "web", namespace: "doomed" }, spec };
+      await applyObjects(charted.kubectlProgram, cluster.adminKubeconfig, [own]);
+      await charted.kubectl(...doomed, "wait", "--for=condition=Ready", "pod/web", "--timeout=60s");
+      await charted.kubectl(...doomed, "create", "rolebinding", "dave", "--clusterrole=admin", "--user=dave");
+      expect(await throughGateway.run(...doomed, "exec", "web", "--", "echo", "ready")).toBe("ready\n");
+      const recordings = () => administrator.run(...doomed, "get", "recordings", "-o", "name");
+      await eventually("it is recorded", async () => (await recordings()).includes("recording.sluice.dev/"));
+      await charted.kubectl("delete", "namespace", "doomed", "--timeout=60s");
+      expect(await recordings()).toContain("recording.sluice.dev/");
     });
 
     it("are one group of the API server and of the gateway, beside all others", async () => {
