@@ -28,14 +28,16 @@ export function configurationWarnings(
     warnings.push(inClear("kubelet", node.address));
   if (cluster.live && apiServer?.tls && apiServer.http2 && dropsSpacedHeaders(nodeVersion)) {
     warnings.push(
-      `Node.js ${nodeVersion} drops HTTP/2 headers whose value begins or ends with white space: who impersonates "jane " acts as itself; use Node.js 24.2 or newer, or listeners.apiServer.http2: false`,
+      `Node.js ${nodeVersion} drops HTTP/2 headers whose value begins or ends with white space: who impersonates "jane " acts as itself; use Node.js 22.17 or 24.2 or newer, or listeners.apiServer.http2: false`,
     );
   }
   return warnings;
 }
 
-function dropsSpacedHeaders(nodeVersion: string): boolean {
+/** What Node.js could be told not to do since 22.17 and 24.2. */
+export function dropsSpacedHeaders(nodeVersion: string): boolean {
   const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
+  if (major === 22) return minor < 17;
   return major < 24 || (major === 24 && minor < 2);
 }
 

@@ -88,7 +88,7 @@ export function http2ResponseHeaders(status: number, lines: HeaderList): Outgoin
   return headers;
 }
 
-/** Node.js from 24.2 on passes such values on. An older one drops these headers silently. */
+/** Node.js from 22.17 and 24.2 on passes such values on. An older one drops these headers silently. */
 export const KEEPS_OUTER_SPACE = { strictFieldWhitespaceValidation: false };
 
 /**

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCommand } from "../../../src/cli/command-line.ts";
+import { dropsSpacedHeaders } from "../../../src/config/configuration-warnings.ts";
 
 const page = readFileSync(new URL("../../../docs/first-cluster.md", import.meta.url), "utf8");
 const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? "");
@@ -42,7 +43,7 @@ describe("docs/first-cluster.md", () => {
       });
   });
 
-  it("writes certificates and a configuration that check-config takes without a warning, and rights for it", async () => {
+  it("writes certificates and a configuration that check-config takes without a warning of their own, and rights for it", async () => {
     expect(shell(blockWith("openssl req"))).toMatchObject({ status: 0 });
     // What the cluster would have signed and given.
     expect(
@@ -64,7 +65,13 @@ describe("docs/first-cluster.md", () => {
     });
     const file = path.join(folder, "gateway.yaml");
     expect(await runCommand("check-config", ["-f", file])).toBe(0);
-    expect(printed).toBe(`${file}: a valid GatewayConfiguration, with 0 objects in its manifests\n`);
+    const warnings = printed.match(/^Warning: .*\n/gm) ?? [];
+    // On Node.js 20 users are told of what it does to their impersonated names.
+    const isOld = dropsSpacedHeaders(process.versions.node);
+    expect(warnings).toEqual(isOld ? [expect.stringContaining("white space")] : []);
+    expect(printed.slice(warnings.join("").length)).toBe(
+      `${file}: a valid GatewayConfiguration, with 0 objects in its manifests\n`,
+    );
     printed = "";
     expect(await runCommand("rbac", ["--config", file, "--service-account", "sluice/gateway"])).toBe(0);
     expect(printed).toContain("tokenreviews");
