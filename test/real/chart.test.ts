@@ -125,7 +125,10 @@ describeReal(["helm", "kubectl"], "the chart", () => {
             },
           );
           // Where the API server carries all sessions no kubelet is dialled.
-          expect(stderr.replace(/^Warning: .*kubelet\.certificateAuthorityFile is absent.*\n/m, "")).toBe("");
+          // The second is of an old Node.js alone.
+          const known =
+            /^Warning: .*(?:kubelet\.certificateAuthorityFile is absent|drops HTTP\/2 headers).*\n/gm;
+          expect(stderr.replace(known, "")).toBe("");
           expect(status).toBe(0);
         }
       } finally {

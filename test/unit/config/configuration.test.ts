@@ -86,6 +86,7 @@ describe("the configuration", () => {
       sessions: {
         reauthorizeIntervalMs: 30_000,
         credentialExpiry: "end",
+        currentScreen: "keep",
         portForward: { connections: "shared" },
       },
       workers: 1,
