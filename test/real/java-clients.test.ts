@@ -5,6 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
+import { CLIENT_CHECKS, checksIn } from "./client-checks.ts";
 
 const { SLUICE_PARTS_DIR: parts = path.join(homedir(), ".cache/sluice/real-parts") } = process.env;
 const jars = path.join(parts, "java-clients");
@@ -40,14 +41,7 @@ describe.skipIf(CLIENTS.every(([, , jar]) => versionOf(jar) === undefined))("cli
         const program = path.join(import.meta.dirname, "java/JavaClients.java");
         const words = ["-cp", `${jars}/*`, program, word, demo.kubeconfig, "web", "web-ws"];
         const { stdout } = await promisify(execFile)("java", words, { timeout: 240_000 });
-        const checks = {
-          exit_code: ["out\n", "err\n", 3],
-          download: [5 * 1024 * 1024, "1000000000\n", 0],
-          upload: true,
-          forwards: 20,
-        };
-        const lines = stdout.trimEnd().split("\n");
-        expect(lines.map((line) => JSON.parse(line))).toEqual([checks, checks]);
+        expect(checksIn(stdout)).toEqual([CLIENT_CHECKS, CLIENT_CHECKS]);
       },
       250_000,
     );

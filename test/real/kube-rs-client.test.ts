@@ -5,6 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
+import { CLIENT_CHECKS, checksIn } from "./client-checks.ts";
 
 const { SLUICE_PARTS_DIR: parts = path.join(homedir(), ".cache/sluice/real-parts") } = process.env;
 const program = path.join(parts, "kube-rs/debug/kube-rs-client");
@@ -21,13 +22,6 @@ describe.skipIf(isMissing)(`Rust's kube-rs by rustls${needs}`, () => {
   it("has exit codes, input to its end, 5 MB each way and 20 forwards of pods on nodes of both kinds", async () => {
     const words = [demo.kubeconfig, "web", "web-ws"];
     const { stdout } = await promisify(execFile)(program, words, { timeout: 110_000 });
-    const checks = {
-      exit_code: ["out\n", "err\n", 3],
-      download: [5 * 1024 * 1024, "1000000000\n", 0],
-      upload: true,
-      forwards: 20,
-    };
-    const lines = stdout.trimEnd().split("\n");
-    expect(lines.map((line) => JSON.parse(line))).toEqual([checks, checks]);
+    expect(checksIn(stdout)).toEqual([CLIENT_CHECKS, CLIENT_CHECKS]);
   }, 120_000);
 });

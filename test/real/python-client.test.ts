@@ -4,30 +4,18 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { freePorts } from "../support/http/loopback.ts";
+import { CLIENT_CHECKS } from "./client-checks.ts";
 
 /** An interpreter that can import the clients, such as one of a virtual environment. */
 const { SLUICE_PYTHON: python = "python3" } = process.env;
 
-const EXIT_CODE = ["out\n", "err\n", 3];
-const DOWNLOAD = [5 * 1024 * 1024, "1000000000\n", 0];
+const { forwards, upload, ...COMMANDS } = CLIENT_CHECKS;
 /** What each client can do: kr8s sends no input but over v5, which it does not offer, and lightkube forwards no ports. */
 const CLIENTS: readonly (readonly [name: string, script: readonly string[], checks: object])[] = [
-  [
-    "kubernetes",
-    ["kubernetes_client.py"],
-    { exit_code: EXIT_CODE, download: DOWNLOAD, upload: true, forwards: 20 },
-  ],
-  [
-    "kubernetes_asyncio",
-    ["other_clients.py", "kubernetes_asyncio"],
-    { exit_code: EXIT_CODE, download: DOWNLOAD, upload: true, forwards: 20 },
-  ],
-  [
-    "lightkube",
-    ["other_clients.py", "lightkube"],
-    { exit_code: EXIT_CODE, download: DOWNLOAD, upload: true },
-  ],
-  ["kr8s", ["other_clients.py", "kr8s"], { exit_code: EXIT_CODE, download: DOWNLOAD, forwards: 20 }],
+  ["kubernetes", ["kubernetes_client.py"], CLIENT_CHECKS],
+  ["kubernetes_asyncio", ["other_clients.py", "kubernetes_asyncio"], CLIENT_CHECKS],
+  ["lightkube", ["other_clients.py", "lightkube"], { ...COMMANDS, upload }],
+  ["kr8s", ["other_clients.py", "kr8s"], { ...COMMANDS, forwards }],
 ];
 
 /** Undefined if it cannot be imported. */

@@ -102,7 +102,7 @@ function claimsOf(token: string): Claims {
   const { b64 = true, kid, nonce } = parseStrictObject(Buffer.from(header, "base64url"));
   // Only relevant if `crit` names it; the payload would not be base64url.
   if (b64 !== true) throw new Error("another form of the payload");
-  if (![kid, nonce].every(isTextOrAbsent)) throw new Error("a header that is no text");
+  if (![kid, nonce].every(isTextOrAbsent)) throw new Error("the header's kid or nonce is not a string");
   const claims = parseStrictObject(Buffer.from(payload, "base64url"));
   requireReadableClaims(claims);
   return claims;

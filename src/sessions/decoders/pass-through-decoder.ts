@@ -62,7 +62,7 @@ export interface PassThroughDecoder {
    * node reported nothing; undefined if they cannot follow the bytes already passed.
    */
   failureFrame?(message: string, end: SessionEnd): Uint8Array | undefined;
-  /** Tells `report` where the node's report begins. While it is kept, a failure may replace it. */
+  /** Tells `report` where the node's report of the end begins. A failure may replace it until it is passed on. */
   keepReport?(report: KeptReport): void;
   /**
    * Stops passing the node's bytes after its present frame. True: that frame is complete, or the bytes
