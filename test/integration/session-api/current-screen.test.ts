@@ -59,10 +59,12 @@ class View {
   /** Shows the stream until its end. `pause`: is awaited before it is read. */
   async follow(name: string, pause: Promise<void> = Promise.resolve()): Promise<void> {
     const { body } = await fetch(`${gateway.ready.apiServerUrl}${SESSIONS}/${name}/output`, { headers });
+    // `fetch` cancels a body that nobody has locked once its Response is collected as garbage.
+    const parts = body?.values() ?? [];
     await pause;
     const decoder = new TextDecoder();
     let rest = "";
-    for await (const part of body ?? []) {
+    for await (const part of parts) {
       const lines = (rest + decoder.decode(part as Uint8Array, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) await this.#show(line);
