@@ -26,6 +26,7 @@ export async function drainGateway(
 ): Promise<void> {
   const startedMs = clock.now();
   listener.drain();
+  clock.hurry();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
   // Through another replica or a successor a client can still return, so it keeps its whole window.

@@ -29,7 +29,7 @@ export interface ServedGateway {
   logLines(): readonly LogLine[];
   /** Resolves to exit code and signal when the process has ended. */
   readonly exited: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
-  /** SIGTERM, and its end. */
+  /** SIGTERM, and its end. Rejects if it had to be killed. */
   stop(): Promise<void>;
 }
 
@@ -93,10 +93,15 @@ export async function serveGateway(
       logLines,
       exited,
       stop: async () => {
-        const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+        let isLate = false;
+        const timer = setTimeout(() => {
+          isLate = true;
+          child.kill("SIGKILL");
+        }, STOP_MS);
         child.kill("SIGTERM");
         await exited;
         clearTimeout(timer);
+        if (isLate) throw new Error(`the gateway ran ${STOP_MS} ms after SIGTERM:\n${log().slice(-2_000)}`);
       },
     };
   } catch (error) {

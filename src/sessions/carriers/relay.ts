@@ -237,7 +237,7 @@ export class Relay implements StreamingSession {
     const hasAll = this.#report.isResultTaken;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
     this.#over(end ?? endOf("client-gone", how), hasAll);
-    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
+    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock, "node");
     this.#downstream.destroy();
   }
 
@@ -288,7 +288,7 @@ export class Relay implements StreamingSession {
 
   #lingerBoth(): void {
     finishAndLinger(this.#downstream, this.#life.timeouts, this.#life.clock);
-    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
+    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock, "node");
   }
 
   /** `hasAll`: the client had taken everything before it left. */

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { abortSocket } from "@sluice/client/internal/net/abort-socket";
-import { finishAndLinger } from "@sluice/client/internal/net/linger";
+import { finishAndLinger, type LingerPeer } from "@sluice/client/internal/net/linger";
 import {
   WebSocketConnection,
   type WebSocketEnd,
@@ -44,11 +44,13 @@ export interface TunnelSide {
 
 export class SpdySide implements TunnelSide {
   readonly socket: Duplex;
+  readonly #peer: LingerPeer;
   readonly #handler: TunnelSideHandler;
   readonly #life: SessionLifecycle;
   #isOver = false;
 
-  constructor(peer: "client" | "node", socket: Duplex, handler: TunnelSideHandler, life: SessionLifecycle) {
+  constructor(peer: LingerPeer, socket: Duplex, handler: TunnelSideHandler, life: SessionLifecycle) {
+    this.#peer = peer;
     this.socket = socket;
     this.#handler = handler;
     this.#life = life;
@@ -70,7 +72,7 @@ export class SpdySide implements TunnelSide {
 
   finish(_closeCode: number, _reason: string, isOrderly: boolean): void {
     this.#isOver = true;
-    if (isOrderly) finishAndLinger(this.socket, this.#life.timeouts, this.#life.clock);
+    if (isOrderly) finishAndLinger(this.socket, this.#life.timeouts, this.#life.clock, this.#peer);
     else abortSocket(this.socket);
   }
 

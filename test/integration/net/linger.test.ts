@@ -60,6 +60,34 @@ describe("finishAndLinger", () => {
     expect(clock.listenerCount).toBe(0);
   });
 
+  it.each([
+    ["a node that has taken everything is left", "node", true],
+    ["a client is not", "client", false],
+  ] as const)("in a hurry, %s", async (_name, who, isLeft) => {
+    const isTaken = once(peer, "end");
+    ours.write("last");
+    finishAndLinger(ours, TIMES, clock, who);
+    peer.resume();
+    await isTaken;
+    clock.advance(100);
+    expect(ours.destroyed).toBe(false);
+    clock.hurry();
+    clock.advance(100);
+    expect(ours.destroyed).toBe(isLeft);
+  });
+
+  it("in a hurry, a node that still takes our bytes is not left", async () => {
+    ours.write(Buffer.alloc(LARGE_BYTES, "x"));
+    finishAndLinger(ours, TIMES, clock, "node");
+    clock.hurry();
+    clock.advance(100);
+    expect(ours.destroyed).toBe(false);
+    let received = 0;
+    peer.on("data", (chunk) => (received += chunk.length));
+    await once(peer, "end");
+    expect(received).toBe(LARGE_BYTES);
+  });
+
   it("is nothing to do for a destroyed socket", () => {
     ours.destroy();
     finishAndLinger(ours, TIMES, clock);

@@ -15,14 +15,25 @@ export interface LingerTimes {
   readonly lingerMaxMs: number;
 }
 
+/** The other end: a client that dialled us, or a node that we dialled. */
+export type LingerPeer = "client" | "node";
+
 /**
  * Ends a socket without losing written bytes: flush, half-close, then read and discard until the peer
  * closes. Closing a socket while input arrives makes the kernel send RST, which discards bytes that
  * the peer has not read. That is how the reference loses the tail of large outputs
  * (kubernetes/kubernetes#142376): a client that pings, or still sends stdin, kills its own last
  * megabytes.
+ *
+ * A node gets the same time, unless the clock hurries: then it is left once it has taken our bytes. No
+ * client waits for what it still sends.
  */
-export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: SessionClock): void {
+export function finishAndLinger(
+  socket: Duplex,
+  times: LingerTimes,
+  clock: SessionClock,
+  peer: LingerPeer = "client",
+): void {
   if (socket.destroyed) return;
   let startMs = clock.now();
   let lastHeardMs = startMs;
@@ -41,7 +52,8 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
       }
       queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
-      if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
+      const isLeft = peer === "node" && clock.isHurried && queuedNow === 0;
+      if (isSilent || isLeft || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
     },
   };
   const heard = (): void => {

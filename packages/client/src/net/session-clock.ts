@@ -23,6 +23,7 @@ export class SessionClock {
   #emptied: (() => void)[] = [];
   readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
+  #isHurried = false;
 
   constructor(intervalMs: number = TICK_INTERVAL_MS) {
     this.#intervalMs = intervalMs;
@@ -52,6 +53,16 @@ export class SessionClock {
    */
   contain(listener: Ticking, where: FaultPlace, onFailure: (error: unknown) => void): void {
     this.#owners.set(listener, { where, onFailure });
+  }
+
+  /** True once the process shuts down: nodes of sessions that are over are not waited for. */
+  get isHurried(): boolean {
+    return this.#isHurried;
+  }
+
+  /** The process shuts down. Running sessions keep their time. */
+  hurry(): void {
+    this.#isHurried = true;
   }
 
   /** Resolves when no session runs and no connection lingers. */

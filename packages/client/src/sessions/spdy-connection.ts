@@ -149,7 +149,8 @@ export class SpdyConnection {
    */
   leave(): void {
     this.#isOver = true;
-    finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
+    const { lingerTimes, clock, role } = this.#options;
+    finishAndLinger(this.#socket, lingerTimes, clock, role === "client" ? "node" : "client");
   }
 
   abort(): void {

@@ -259,6 +259,7 @@ export class WebSocketConnection {
         this.#hasSentClose = !error;
       });
     }
-    finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
+    const { lingerTimes, clock, role } = this.#options;
+    finishAndLinger(this.#socket, lingerTimes, clock, role === "client" ? "node" : "client");
   }
 }
