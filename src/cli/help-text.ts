@@ -98,7 +98,7 @@ export function sentenceOf({
   const notes = [
     ...(isRequired ? ["required"] : []),
     ...(choices === undefined || choices.join("|") === value ? [] : [`one of ${choices.join(", ")}`]),
-    ...(isRepeatable ? ["may be given several times"] : []),
+    ...(isRepeatable ? ["repeatable"] : []),
     ...(fallback === undefined ? [] : [`default: ${fallback}`]),
   ];
   return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;

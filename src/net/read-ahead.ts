@@ -4,7 +4,7 @@
  */
 export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
 /**
- * The same for all sessions of one user; at most a quarter of what other users leave. Past it the
+ * The same for all sessions of one user, at most a quarter of what other users leave. Past it the
  * input continues.
  */
 export const MAX_READ_AHEAD_BYTES_PER_USER: number = 64 * 1024 * 1024;

@@ -7,6 +7,9 @@ const HELP_ROW = "help";
 /** Their texts are those of the fields, in docs/configuration.md. */
 const OVERRIDES = "Overrides of the file's ";
 
+/** More flags of one table are named by its title. */
+const MOST_NAMED = 12;
+
 /** docs/cli.md, from the tables of all commands. */
 export async function cliPage(): Promise<string> {
   const index = COMMAND_GROUPS.map((group) => {
@@ -14,16 +17,10 @@ export async function cliPage(): Promise<string> {
     return `| ${group} | ${rows.map(({ name, summary }) => `[\`${name}\`](#sluice-${name}): ${summary}`).join("<br>")} |\n`;
   });
   const tables = await Promise.all(COMMANDS.map(tablesOf));
-  const all = tables.flat().filter(({ title }) => !title.startsWith(OVERRIDES));
-  const shared = new Map(
-    all
-      .filter(({ text }, index) => all.slice(0, index).some((other) => other.text === text))
-      .map((table) => [table.text, table]),
-  );
-  const sections = await Promise.all(
-    COMMANDS.map((command, index) => sectionOf(command, tables[index] ?? [], shared)),
-  );
-  const common = [...shared.values()].map(({ title, text }) => `## ${title}\n\n${text}\n`);
+  const shown = new Map<string, string>();
+  const sections: string[] = [];
+  for (const [index, command] of COMMANDS.entries())
+    sections.push(await sectionOf(command, tables[index] ?? [], shown));
   return wrappedPage(`# Command line
 
 Every command and flag; \`npm run docs\` writes this page from \`src/cli/commands\`. \`sluice COMMAND --help\`
@@ -32,53 +29,84 @@ Every command and flag; \`npm run docs\` writes this page from \`src/cli/command
 - Exit codes: 0 ok, 1 failed, 2 usage or configuration; sections name others.
 - Flags as kubectl reads them: \`--name value\`, \`--name=value\`, \`-n value\`, \`-it\`, \`--switch=false\`, before
   and after operands; \`--\` ends them.
+- "As in" names an earlier command whose flags have the same meaning; "repeatable" ones may be given
+  several times.
 - kubectl's connection flags also come before the command: \`sluice -n shop exec web -- ls\`.
 - Installed as \`kubectl-sluice\`, the program is \`kubectl sluice\`.
 
 | | commands |
 |---|---|
 ${index.join("")}
-${[...sections, ...common].join("\n")}`);
+${sections.join("\n")}`);
+}
+
+interface CliRow {
+  readonly name: string;
+  readonly text: string;
 }
 
 interface FlagTableText {
   readonly title: string;
-  readonly text: string;
-  readonly names: readonly string[];
+  readonly rows: readonly CliRow[];
 }
 
 async function tablesOf({ load }: ListedCommand): Promise<FlagTableText[]> {
   const { command } = await load();
-  return flagGroups(command.flags).flatMap(([title, group]) => {
-    const rows = group.filter(([flag]) => flag !== HELP_ROW);
-    const lines = rows.map(([flag, row]) => tableRow(flagText(flag, row).trim(), sentenceOf(row)));
-    const names = rows.map(([flag, row]) => `\`${flagText(flag, row).trim().replaceAll("|", "\\|")}\``);
-    return rows.length === 0 ? [] : [{ title, names, text: `| ${title} | |\n|---|---|\n${lines.join("")}` }];
-  });
+  return flagGroups(command.flags).map(([title, group]) => ({
+    title,
+    rows: group
+      .filter(([flag]) => flag !== HELP_ROW)
+      .map(([flag, row]) => ({ name: flagText(flag, row).trim(), text: sentenceOf(row) })),
+  }));
+}
+
+/** Two and more rows that an earlier command has are named, with a link to it. */
+function tableOf({ title, rows }: FlagTableText, command: string, shown: Map<string, string>): string {
+  const keys = rows.map(({ name, text }) => [title, shortName(name), name, text].join("\n"));
+  const earlier = keys.map((key) => shown.get(key) ?? command);
+  const first = earlier.map((place) =>
+    earlier.filter((same) => same === place).length > 1 ? place : command,
+  );
+  for (const [index, key] of keys.entries()) shown.set(key, first[index] ?? command);
+  const own = rows.filter((_, index) => first[index] === command);
+  const others = [...new Set(first)]
+    .filter((place) => place !== command)
+    .map((place) => {
+      const same = rows.filter((_, index) => first[index] === place);
+      if (same.length <= MOST_NAMED) {
+        return `${same.map(({ name }) => shortName(name)).join(", ")}: as in [sluice ${place}](#sluice-${place}).\n`;
+      }
+      const lacking = [...shown].flatMap(([key, other]) => {
+        const [table, name = ""] = key.split("\n");
+        return other === place && table === title && !keys.includes(key) ? [name] : [];
+      });
+      const without = lacking.length === 0 ? "" : `, without ${lacking.join(", ")}`;
+      return `${title}: as in [sluice ${place}](#sluice-${place})${without}.\n`;
+    });
+  const table = `| ${title} | |\n|---|---|\n${own.map(({ name, text }) => tableRow(name, text)).join("")}`;
+  return [...(own.length === 0 ? [] : [table]), ...others].join("\n");
+}
+
+/** Without the value's name. */
+function shortName(name: string): string {
+  return `\`${(/--[\w-]+/.exec(name) ?? /^\S+/.exec(name))?.[0]}\``;
 }
 
 async function sectionOf(
   { name, load }: ListedCommand,
   tables: readonly FlagTableText[],
-  shared: ReadonlyMap<string, unknown>,
+  shown: Map<string, string>,
 ): Promise<string> {
   const { command } = await load();
   const { usage, description, operands = [], examples, exitCodes } = command;
   const overrides = tables.filter(({ title }) => title.startsWith(OVERRIDES));
   const groups = tables
-    .filter((table) => !overrides.includes(table))
-    .map(({ title, text }) =>
-      shared.has(text)
-        ? `[${title}](#${title
-            .toLowerCase()
-            .replaceAll(/[^\w ]/g, "")
-            .replaceAll(" ", "-")}).\n`
-        : text,
-    );
+    .filter((table) => !overrides.includes(table) && table.rows.length > 0)
+    .map((table) => tableOf(table, name, shown));
   if (overrides.length > 0) {
-    const rows = overrides.map(({ title, names }) => {
+    const rows = overrides.map(({ title, rows: flags }) => {
       const section = title.slice(OVERRIDES.length);
-      return `| [\`${section}\`](configuration.md#${section.toLowerCase().replaceAll(".", "")}) | ${names.join(", ")} |\n`;
+      return `| [\`${section}\`](configuration.md#${section.toLowerCase().replaceAll(".", "")}) | ${flags.map((flag) => `\`${flag.name.replaceAll("|", "\\|")}\``).join(", ")} |\n`;
     });
     groups.push(
       `| Section of the configuration | Flags that override its fields |\n|---|---|\n${rows.join("")}`,
@@ -90,7 +118,13 @@ async function sectionOf(
     codeBlock(usage.map((line) => `sluice ${name} ${line}`).join("\n")),
     ...(operands.length === 0
       ? []
-      : [`| Arguments | |\n|---|---|\n${operands.map((row) => tableRow(row.name, row.help)).join("")}`]),
+      : [
+          tableOf(
+            { title: "Arguments", rows: operands.map((row) => ({ name: row.name, text: row.help })) },
+            name,
+            shown,
+          ),
+        ]),
     ...groups,
     codeBlock(examples.map(({ title, line }) => `# ${title}\n${line}`).join("\n\n")),
     ...(exitCodes === undefined ? [] : [`Exit codes: ${exitCodes}\n`]),

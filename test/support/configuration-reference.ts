@@ -24,42 +24,57 @@ fields in one file; [limits.md](limits.md) the effect of limits and timeouts.
 `;
 
 /** Those that are empty in a whole section are left out of its table. */
-const COLUMNS = ["field", "type", "default", "flag", ""];
+const COLUMNS = ["field", "type", "default", ""];
 
 /** A longer list of names, such as all cipher suites, makes a table unreadable. */
 const LONG_TYPE = 400;
 
 /** docs/configuration.md. */
 export function configurationReference(): string {
-  const places = new Map<string, string>();
+  const sections = new Map<string, string>();
   for (const { path, field } of placedFields(gatewayConfiguration)) {
     if (field.table === undefined) continue;
     const [key, place] = [keyOf(field.table), path.join(".")];
-    const other = places.get(key);
-    if (other === undefined || place.length < other.length) places.set(key, place);
+    const other = sections.get(key);
+    if (other === undefined || place.length < other.length) sections.set(key, place);
   }
+  const places = { sections, fields: new Map<string, string>() };
   return wrappedPage(`${HEAD}\n${sectionText(gatewayConfiguration, "", places, false)}`);
+}
+
+interface Places {
+  readonly sections: ReadonlyMap<string, string>;
+  readonly fields: Map<string, string>;
 }
 
 function keyOf(table: Table): string {
   return JSON.stringify(Object.entries<Field>(table.fields).map(([name, { sentence }]) => [name, sentence]));
 }
 
-/** A table of the fields, then the sections below. Fields of several sections are shown at the shortest path. */
-function sectionText(
-  table: Table,
-  path: string,
-  places: ReadonlyMap<string, string>,
-  isReloaded: boolean,
-): string {
+/**
+ * A table of the fields, then the sections below. Equal sections are shown at the shortest path, equal
+ * fields of other sections where they come first, unless it is one.
+ */
+function sectionText(table: Table, path: string, places: Places, isReloaded: boolean): string {
+  const place = places.sections.get(keyOf(table)) ?? path;
+  if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
   const entries = Object.entries<Field>(table.fields);
-  const cells = entries.map(([name, field]) => cellsOf(name, field, path));
+  const first = entries.map(([name, field]) => shownAt(name, field, path, places.fields));
+  const shown = first.map((other) => (first.filter((same) => same === other).length > 1 ? other : path));
+  const cells = entries
+    .filter((_, index) => shown[index] === path)
+    .map(([name, field]) => cellsOf(name, field, path));
   const columns = COLUMNS.map((_, index) => index).filter((index) => cells.some((row) => row[index] !== ""));
   const line = (row: readonly string[]): string =>
     `| ${columns.map((index) => row[index]?.replaceAll("|", "\\|")).join(" | ")} |\n`;
-  const rows = [line(COLUMNS), `${"|---".repeat(columns.length)}|\n`, ...cells.map(line)];
-  const place = places.get(keyOf(table)) ?? path;
-  if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
+  const rows =
+    cells.length === 0 ? [] : [line(COLUMNS), `${"|---".repeat(columns.length)}|\n`, ...cells.map(line)];
+  const others = [...new Set(shown)]
+    .filter((other) => other !== path)
+    .map((other) => {
+      const names = entries.filter((_, index) => shown[index] === other).map(([name]) => code(name));
+      return `- ${names.join(", ")}: as in [\`${other}\`](#${anchor(other)}).\n`;
+    });
   const sections = entries.flatMap(([name, { table: fields, ...field }]) => {
     if (fields === undefined) return [];
     const below = join(path, name);
@@ -67,17 +82,26 @@ function sectionText(
     const reload = takesReload ? "Applied without a restart.\n\n" : "";
     return [`\n## \`${below}\`\n\n${reload}${sectionText(fields, below, places, takesReload)}`];
   });
-  return [...rows, ...sections].join("");
+  return [...rows, others.length > 0 && rows.length > 0 ? "\n" : "", ...others, ...sections].join("");
+}
+
+/** The section that shows an equal field, or this one from now on. */
+function shownAt(name: string, field: Field, path: string, fields: Map<string, string>): string {
+  if (field.table !== undefined) return path;
+  const key = cellsOf(name, field, path).join("\n");
+  const place = fields.get(key) ?? path;
+  fields.set(key, place);
+  return place;
 }
 
 function cellsOf(name: string, field: Field, path: string): readonly string[] {
   const { type, range, default: usual, isRequired, flag, sentence, table } = field;
   const named = type.length > LONG_TYPE ? "list of names, as in the JSON Schema" : type;
-  const kind = [table === undefined ? named : `[${type}](#${anchor(join(path, name))})`, range].filter(
-    Boolean,
-  );
+  const linked = table === undefined ? named : `[${type}](#${anchor(join(path, name))})`;
+  const kind = [linked, range?.replace(" to ", "–")].filter(Boolean);
   const fallback = isRequired ? "required" : usual === undefined || usual === "" ? "" : code(textOf(usual));
-  return [code(name), kind.join(", "), fallback, flag === undefined ? "" : code(`--${flag.name}`), sentence];
+  const nameAndFlag = flag === undefined ? code(name) : `${code(name)}<br>${code(`--${flag.name}`)}`;
+  return [nameAndFlag, kind.join(" "), fallback, sentence];
 }
 
 /** In YAML's flow style. */

@@ -98,18 +98,36 @@ function scaled(number: number, step: number, units: readonly string[]): string 
 
 /** The generated part of docs/limits.md. */
 export function limitsTables(): string {
-  const configured = tableOf(configuredBounds(), "field", "default");
   const fixed = Object.entries(HEADING).map(([folder, heading]) => {
     const bounds = fixedBounds().filter(({ file }) => file?.startsWith(`${folder}/`));
-    return bounds.length === 0 ? "" : `\n### ${heading}\n\n${tableOf(bounds, "constant", "value")}`;
+    return bounds.length === 0 ? "" : `\n### ${heading}\n\n${fixedTable(bounds)}`;
   });
-  return `## Configuration\n\n${configured}\n## Fixed\n${fixed.join("")}`;
+  return `## Configuration\n\n${configuredTable()}\n## Fixed\n${fixed.join("")}`;
 }
 
-function tableOf(bounds: readonly Bound[], name: string, value: string): string {
-  const rows = bounds.map((bound) => {
-    const place = bound.file === undefined ? "" : `, \`${bound.file}\``;
-    return `| \`${bound.name}\`${place} | ${bound.value} | ${bound.sentence.replaceAll("|", "\\|")} |\n`;
+/** The fields by section: docs/configuration.md has their sentences. */
+function configuredTable(): string {
+  const sections = new Map<string, string[]>();
+  for (const { name, value } of configuredBounds()) {
+    const at = name.lastIndexOf(".");
+    const section = sections.get(name.slice(0, at)) ?? [];
+    sections.set(name.slice(0, at), [...section, `\`${name.slice(at + 1)}\` ${value}`.trim()]);
+  }
+  const rows = Array.from(sections, ([section, fields]) => {
+    return `| [\`${section}\`](configuration.md#${section.toLowerCase().replaceAll(".", "")}) | ${fields.join(", ")} |\n`;
   });
-  return `| ${name} | ${value} | what it bounds, and what happens past it |\n|---|---|---|\n${rows.join("")}`;
+  return `| section | fields and defaults |\n|---|---|\n${rows.join("")}`;
+}
+
+/** Reasons that follow a semicolon stay in the source. */
+function fixedTable(bounds: readonly Bound[]): string {
+  const rows = bounds.map(({ name, file = "", value, sentence }) => {
+    const [, what = "", effect = ""] = /^(.*?)\.? Past it(?::|,)? (.*?)\.?$/.exec(sentence) ?? [];
+    const [bounded] = what.split("; ");
+    return `| [\`${name}\`](../${file}) | ${value} | ${bounded} | ${effect} |\n`.replace(
+      /(?<=\w)\|(?=\w)/g,
+      "\\|",
+    );
+  });
+  return `| constant | value | of | past it |\n|---|---|---|---|\n${rows.join("")}`;
 }
