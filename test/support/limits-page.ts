@@ -119,12 +119,20 @@ function configuredTable(): string {
   return `| section | fields and defaults |\n|---|---|\n${rows.join("")}`;
 }
 
+/** The row itself. */
+const SUBJECT = /^(?:it is|they are|it|they) (?!wait)/;
+
+function withoutArticle(text: string): string {
+  const rest = text.replace(/^(?:An?|The) /, "");
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 /** Reasons that follow a semicolon stay in the source. */
 function fixedTable(bounds: readonly Bound[]): string {
   const rows = bounds.map(({ name, file = "", value, sentence }) => {
     const [, what = "", effect = ""] = /^(.*?)\.? Past it(?::|,)? (.*?)\.?$/.exec(sentence) ?? [];
-    const [bounded] = what.split("; ");
-    return `| [\`${name}\`](../${file}) | ${value} | ${bounded} | ${effect} |\n`.replace(
+    const [bounded = ""] = what.split("; ");
+    return `| [\`${name}\`](../${file}) | ${value} | ${withoutArticle(bounded)} | ${effect.replace(SUBJECT, "")} |\n`.replace(
       /(?<=\w)\|(?=\w)/g,
       "\\|",
     );

@@ -46,9 +46,15 @@ export const METRIC_FAMILIES: readonly Family[] = [
 
 /** The part of docs/metrics.md that lists them. */
 export function metricsReference(): string {
-  const rows = METRIC_FAMILIES.map(({ type, name, help, labelNames }) => {
-    const labels = labelNames.map((label) => `\`${label}\``).join(", ");
-    return `| \`${name}\` | ${type} | ${labels} | ${help.replaceAll("|", "\\|")} |\n`;
+  const types = [...new Set(METRIC_FAMILIES.map(({ type }) => type))];
+  return types.map(tableOf).join("\n");
+}
+
+function tableOf(type: Family["type"]): string {
+  const rows = METRIC_FAMILIES.filter((family) => family.type === type).map(({ name, help, labelNames }) => {
+    const labels =
+      labelNames.length === 0 ? "" : `<br>{${labelNames.map((label) => `\`${label}\``).join(",")}}`;
+    return `| \`${name}\`${labels} | ${help.replaceAll("|", "\\|")} |\n`;
   });
-  return `| name | type | labels | meaning |\n|---|---|---|---|\n${rows.join("")}`;
+  return `| ${type}, labels | meaning |\n|---|---|\n${rows.join("")}`;
 }

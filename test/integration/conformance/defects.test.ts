@@ -75,8 +75,7 @@ function documentOf(results: typeof rows): string {
   const inOrder = PROXY_DEFECTS.flatMap(({ id }) => results.filter(({ defect }) => defect.id === id));
   const lines = inOrder.map(({ defect: { id, what }, report: { cases } }) => {
     const names = cases.map((one) => `\`${one.id}\``).join("<br>");
-    const note = (cases[0]?.note ?? "").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 90);
-    return `| \`${id}\` | ${what} | ${names} | ${note} |\n`;
+    return `| \`${id}\` | ${what} | ${names} |\n`;
   });
   return `# Defects that conformance names
 
@@ -84,7 +83,7 @@ function documentOf(results: typeof rows): string {
 Without a defect, ${goodRuns.length} runs of all ${ALL_CASES.length} cases, half of them through the same hop, had ${failed === 0 ? "no failure" : `failures in ${failed} runs`}.
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/integration/conformance\`.
 
-| defect | the hop | failing cases | observed in the first |
-|---|---|---|---|
+| defect | the hop | failing cases |
+|---|---|---|
 ${lines.join("")}`;
 }
