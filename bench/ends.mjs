@@ -11,7 +11,9 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { competeWith, contenders } from "./contenders.mjs";
+import { table } from "./document.mjs";
 import { cpuSeconds } from "./processes.mjs";
+import { withSpread } from "./text.mjs";
 import { sessionsWithin } from "./workloads.mjs";
 
 const { values } = parseArgs({
@@ -41,12 +43,35 @@ const [upstreamPort] = await once(upstream, "message");
 if (values.against !== undefined) competeWith(values.against, values["against-flags"]);
 const builds = values.against === undefined ? ["sluice"] : ["sluice-other", "sluice"];
 
+const figures = {
+  "first end, ms": ({ firstMs }) => firstMs,
+  "last end, ms": ({ lastMs }) => lastMs,
+  "exit, ms": ({ exitMs }) => exitMs,
+  "CPU, s": ({ cpu }) => cpu,
+  "memory at most, MiB": ({ mib }) => mib,
+  "an admin's longest wait, ms": ({ adminMs }) => adminMs,
+  "read why": ({ told }) => told,
+};
+const rows = [];
 for (const wanted of values.sessions.split(",").map(Number)) {
+  const sessions = sessionsWithin(wanted);
+  const ends = Object.fromEntries(builds.map((name) => [name, []]));
   for (let round = 0; round < Number(values.rounds); round++) {
-    for (const name of builds) await measure(name, sessionsWithin(wanted));
+    for (const name of builds) {
+      ends[name].push(await measure(name, sessions));
+      console.error(`${name}, ${sessions} sessions: ${JSON.stringify(ends[name].at(-1))}`);
+    }
+  }
+  for (const name of builds) {
+    const cells = Object.entries(figures).map(([title, of]) =>
+      withSpread(ends[name].map(of), title.startsWith("CPU") ? 2 : 0),
+    );
+    rows.push([...(builds.length > 1 ? [name] : []), `${sessions}`, ...cells]);
   }
 }
 upstream.kill();
+const columns = [...(builds.length > 1 ? ["build"] : []), isTls ? "TLS sessions" : "plain sessions"];
+console.log(table([...columns, ...Object.keys(figures)], rows));
 
 async function measure(name, sessions) {
   const own = mkdtempSync(path.join(folder, "gateway-"));
@@ -67,11 +92,15 @@ async function measure(name, sessions) {
     isOver,
   ]);
   client.disconnect();
-  console.log(
-    `${isTls ? "TLS" : "plain"}, ${name}, ${sessions} sessions: first end after ${firstAt - startedAt} ms, ` +
-      `last after ${lastAt - startedAt}, exit after ${during.ms}; ${told} read why; CPU ${(during.cpu - before.cpu).toFixed(2)} s; ` +
-      `${before.mib} MiB, then ${during.mib} at most; an admin's request took ${adminMs} ms at most`,
-  );
+  return {
+    firstMs: firstAt - startedAt,
+    lastMs: lastAt - startedAt,
+    exitMs: during.ms,
+    cpu: during.cpu - before.cpu,
+    mib: during.mib,
+    adminMs,
+    told,
+  };
 }
 
 function usageOf(pid) {

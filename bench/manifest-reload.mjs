@@ -8,6 +8,8 @@ import { parseManifests, parsingManifests, readingFiles } from "../dist/src/clus
 import { readInThread } from "../dist/src/cluster/read-in-thread.js";
 import { FeatureGates } from "../dist/src/config/feature-gates.js";
 import { inSlices } from "../dist/src/lifecycle/slices.js";
+import { table } from "./document.mjs";
+import { withSpread } from "./text.mjs";
 
 const count = Number(process.argv[2] ?? 10_000);
 const ROUNDS = 3;
@@ -86,10 +88,15 @@ const results = Object.fromEntries(Object.keys(ways).map((way) => [way, []]));
 for (let round = 0; round < ROUNDS; round++) {
   for (const [way, work] of Object.entries(ways)) results[way].push(await longestTurn(work));
 }
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-console.log(`${count} Ingresses, ${text.length} characters, medians of ${ROUNDS}, milliseconds`);
-for (const [way, rounds] of Object.entries(results)) {
-  console.log(
-    `${way.padEnd(18)} longest turn ${median(rounds.map(({ longest }) => longest))}, in all ${median(rounds.map(({ whole }) => whole))}`,
-  );
-}
+const rows = Object.entries(results).map(([way, rounds]) => [
+  way,
+  withSpread(
+    rounds.map(({ longest }) => longest),
+    0,
+  ),
+  withSpread(
+    rounds.map(({ whole }) => whole),
+    0,
+  ),
+]);
+console.log(table([`${count} Ingresses`, "longest turn, ms", "in all, ms"], rows));
