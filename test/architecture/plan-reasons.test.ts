@@ -4,7 +4,7 @@ import { readSource, sourceFiles, withoutComments } from "./source-files.ts";
 
 /** Code asks a plan's fields; a reason is a sentence for people. */
 it("reasons of plans are named where plans and verdicts are made, and compared nowhere", () => {
-  const makers = /^src\/(?:sessions\/plan|legs\/agent\/plan-session|kubernetes\/[a-z-]+)\.ts$/;
+  const makers = /^src\/(?:sessions\/plan|legs\/agent\/agent-leg|kubernetes\/[a-z-]+)\.ts$/;
   const reason = `"(?:${Object.keys(PLAN_REASONS).join("|")})"`;
   const named = new RegExp(reason);
   const compared = new RegExp(

@@ -142,13 +142,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
   "src/observability": ["packages/client/config", "packages/client/observability", "src/config"],
   "src/lifecycle": ["src/config", "src/observability"],
   "src/api": ["packages/client/api", "packages/client/config", "src/config"],
-  "src/net": [
-    "packages/client/config",
-    "packages/client/net",
-    "src/config",
-    "src/lifecycle",
-    "src/observability",
-  ],
+  "src/net": ["packages/client/config", "packages/client/net", "src/config", "src/observability"],
   "src/http": [
     "packages/client/config",
     "packages/client/http",

@@ -15,6 +15,9 @@ import {
   type ProbeFieldOptions,
   probeFieldOptions,
 } from "../validation/disabled-probe-fields.ts";
+import { int32, int64, listOf, named, struct, text, textMap, texts } from "../validation/go-shapes.ts";
+import { metadataShape, podSpecShape } from "../validation/object-shapes.ts";
+import type { Shape } from "../validation/shape.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata.ts";
 import {
   immutableErrors,
@@ -25,14 +28,49 @@ import {
   validatePodTemplate,
   validateReplicationController,
 } from "../validation/validate-workload.ts";
-import {
-  appsShape,
-  cronJobShape,
-  jobShape,
-  podTemplateShape,
-  replicationControllerShape,
-} from "../validation/workload-shapes.ts";
 import { keepingStatus, type Strategy, withFirstGeneration, withNextGeneration } from "./strategy.ts";
+
+/** Objects with pod templates; only the template's fields. */
+const head = { apiVersion: text, kind: text, metadata: metadataShape };
+
+const template = struct("PodTemplateSpec", { metadata: metadataShape, spec: podSpecShape });
+
+const selector = struct("LabelSelector", {
+  matchLabels: textMap,
+  matchExpressions: listOf(
+    struct("LabelSelectorRequirement", {
+      key: text,
+      operator: named("LabelSelectorOperator"),
+      values: texts,
+    }),
+  ),
+});
+
+const replicationControllerShape = struct("ReplicationController", {
+  ...head,
+  spec: struct("ReplicationControllerSpec", { replicas: int32, selector: textMap, template }),
+});
+
+const jobSpec = struct("JobSpec", {
+  parallelism: int32,
+  completions: int32,
+  backoffLimit: int32,
+  activeDeadlineSeconds: int64,
+  template,
+});
+
+const jobShape = struct("Job", { ...head, spec: jobSpec });
+
+const cronJobShape = struct("CronJob", {
+  ...head,
+  spec: struct("CronJobSpec", {
+    schedule: text,
+    concurrencyPolicy: named("ConcurrencyPolicy"),
+    jobTemplate: struct("JobTemplateSpec", { metadata: metadataShape, spec: jobSpec }),
+  }),
+});
+
+const podTemplateShape = struct("PodTemplate", { ...head, template });
 
 /** Locates an object's pod template, and validates the rest. */
 interface WorkloadRules<T extends ApiObject>
@@ -201,3 +239,8 @@ export const workloadStrategies: readonly Strategy[] = [
   jobStrategy as Strategy,
   cronJobStrategy as Strategy,
 ];
+
+/** Deployment, ReplicaSet, StatefulSet or DaemonSet. */
+function appsShape(kind: string): Shape {
+  return struct(kind, { ...head, spec: struct(`${kind}Spec`, { replicas: int32, selector, template }) });
+}

@@ -1,26 +1,31 @@
-import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 // src/legs/agent: `sluice agent`: a loopback listener that sends everything to one API server with
 // its user's credentials
 
 import { ConnectError, shouldFallBack } from "@sluice/client";
 import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { quotedRefusal } from "@sluice/client/internal/refusal";
 import type { UserInfo } from "../../access/user-info.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { NodeIncarnation } from "../../nodes/known-nodes.ts";
 import { type PathFailure, refusedPath } from "../../nodes/node-capability.ts";
 import type { Admission } from "../../sessions/admission.ts";
-import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
+import { type ClientOffer, requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
-import { type Plan, webSocketPathOf } from "../../sessions/plan.ts";
-import { parseStreamingRequest, type StreamingPath } from "../../sessions/streaming-request.ts";
-import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
+import { makePlan, type Plan, planForWebSocketOnly, webSocketPathOf } from "../../sessions/plan.ts";
+import { requestSession } from "../../sessions/request-session.ts";
+import {
+  parseStreamingRequest,
+  type StreamingPath,
+  type Subresource,
+} from "../../sessions/streaming-request.ts";
+import { type UpstreamRequest, upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { dialUpstream } from "./dial-upstream.ts";
+import { type AgentUpstream, inUsersName, reasonLines } from "./agent-upstream.ts";
 import { unansweredError } from "./forward.ts";
-import { planAfterRefusal, planForApiServer } from "./plan-session.ts";
 
 /** A session to request from the API server, with the client's path and query. */
 interface AgentAdmission extends Admission {
@@ -143,4 +148,90 @@ function targetFor({ kind }: Plan, target: string): string {
     .split("&")
     .filter((part) => !/^ports(?:=|$)/.test(part));
   return kept.length === 0 ? target.slice(0, at) : `${target.slice(0, at)}?${kept.join("&")}`;
+}
+
+/**
+ * A session reaches the API server as WebSocket v5 or the tunnel, whatever the client speaks.
+ * `refusesWebSocket`: the server has refused both before. Pure.
+ */
+function planForApiServer(subresource: Subresource, offer: ClientOffer, refusesWebSocket: boolean): Plan {
+  const plan = planForWebSocketOnly(subresource, offer);
+  return (refusesWebSocket ? planAfterRefusal(plan) : undefined) ?? plan;
+}
+
+/**
+ * The plan after the API server refused a bridge's WebSocket; undefined if the client's own
+ * protocol was used already.
+ */
+export function planAfterRefusal(plan: Plan): Plan | undefined {
+  if (plan.kind !== "bridge") return undefined;
+  return makePlan("pass-through", "upstream-refused-websocket", { path: "api-server" });
+}
+
+/**
+ * Requests the session with the user's credentials, and once more with new ones after a 401. Throws
+ * UpstreamError, ConnectError for a failing proxy, and StatusError 503 without credentials.
+ */
+async function dialUpstream(
+  clientHeaders: HeaderList,
+  request: UpstreamRequest,
+  signal: AbortSignal,
+  agent: AgentContext,
+): Promise<UpgradeResponse> {
+  const { upstream } = agent;
+  const before = await upstream.credentials();
+  const first = await send(clientHeaders, request, before, signal, agent);
+  if (first.kind !== "refused" || first.status !== 401) return first;
+  upstream.forgetCredentials();
+  const after = await upstream.credentials();
+  if (isSame(before, after)) return first;
+  first.body.destroy();
+  return send(clientHeaders, request, after, signal, agent);
+}
+
+async function send(
+  clientHeaders: HeaderList,
+  request: UpstreamRequest,
+  credentials: HeaderList,
+  signal: AbortSignal,
+  agent: AgentContext,
+): Promise<UpgradeResponse> {
+  const { upstream, clock } = agent;
+  const { endpoint, trace } = upstream;
+  const linesWith = (shown: HeaderList): HeaderList => linesFor(clientHeaders, request, shown, upstream);
+  const headers = linesWith(credentials);
+  const path = upstream.pathOf(request.path);
+  const startedMs = clock.now();
+  trace.request?.(request.method, upstream.origin + path, headers);
+  const connect = upstream.connect.bind(undefined, endpoint);
+  const resume = {
+    clock,
+    renewHeaders: async () => {
+      // The session may outlive its first credentials.
+      upstream.forgetCredentials();
+      return linesWith(await upstream.credentials());
+    },
+    note: (text: string) => agent.note(text),
+  };
+  const session = { ...request, path, headers };
+  const response = await requestSession(endpoint, session, agent, { signal, connect, resume });
+  const { status, statusMessage, rawHeaders } = response;
+  trace.response?.(status, statusMessage, rawHeaders, clock.now() - startedMs);
+  return response;
+}
+
+function linesFor(
+  clientHeaders: HeaderList,
+  request: UpstreamRequest,
+  credentials: HeaderList,
+  { authority }: AgentUpstream,
+): HeaderList {
+  // Takes impersonation from the client's request; the gateway's own has none.
+  const asked = clientHeaders.filter(([name]) => name.toLowerCase().startsWith("impersonate-"));
+  const lines = [...request.headers, ...asked, ...reasonLines(clientHeaders)];
+  return inUsersName(lines, { credentials, authority });
+}
+
+function isSame(before: HeaderList, after: HeaderList): boolean {
+  return JSON.stringify(before) === JSON.stringify(after);
 }

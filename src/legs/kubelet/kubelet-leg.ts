@@ -1,11 +1,14 @@
-import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 // src/legs/kubelet: the kubelet's HTTP API over a container runtime
 
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
+import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { traced } from "@sluice/client/internal/observability/trace";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
+import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { containerNotFound, findRunningContainer, findSandbox } from "../../cri/pods.ts";
+import { parseStreamingUrl } from "../../cri/streaming-url.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
@@ -17,7 +20,6 @@ import { dialingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import { admitCaller, callerStanding, type NodeContext } from "./admit-caller.ts";
 import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-request.ts";
-import { streamingRouteOf } from "./streaming-url.ts";
 import { refusalOfRuntime } from "./text-refusal.ts";
 
 /** A session with a container of this node, and the call that returns its streaming URL. */
@@ -109,4 +111,24 @@ async function dialRuntime(
     if (error instanceof UpstreamError && error.code !== "aborted") throw dialingError(error);
     throw refusalOfRuntime(error);
   }
+}
+
+/** The destination of a runtime's streaming URL. The path contains a single-use token and is never shown. */
+interface StreamingRoute {
+  readonly endpoint: UpstreamEndpoint;
+  readonly path: string;
+}
+
+/** Throws StatusError 500 for an unusable URL. */
+function streamingRouteOf(text: string, tls: UpstreamTls): StreamingRoute {
+  const { protocol, hostname, port, pathname, search } = parseStreamingUrl(text);
+  const isTls = protocol === "https:";
+  return {
+    endpoint: {
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: port === "" ? (isTls ? 443 : 80) : Number(port),
+      tls: isTls ? tls : undefined,
+    },
+    path: `${pathname}${search}`,
+  };
 }

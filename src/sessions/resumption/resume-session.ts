@@ -1,11 +1,23 @@
-import type { Resumption } from "@sluice/protocols/resume";
+import {
+  isSwitchedTo,
+  requestUpgrade,
+  type SwitchedUpgrade,
+} from "@sluice/client/internal/http/upgrade/upgrade-request";
+import { webSocketRequestLines } from "@sluice/client/internal/http/upgrade/websocket-request";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL, type Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
+import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
+import { withReusedReads } from "../../net/accepted-socket.ts";
+import { carryForwarded } from "../carry-forwarded.ts";
 import type { ResumptionContext, SessionRunContext } from "../context.ts";
+import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
-import { atSocket, type OwnerConnection } from "../resumable/owner-connection.ts";
+import { atSocket, type OwnerConnection, OwnerGoneError } from "../resumable/owner-connection.ts";
+import type { ResumableSessions } from "../resumable/resumable-sessions.ts";
 import { attachToHeld, type ResumedRequest, webSocketKeyOf } from "./attach-to-held.ts";
-import { proxyResume } from "./proxy-resume.ts";
+import { callerLine } from "./caller-line.ts";
 
 /**
  * Resumes a session over this connection, for an authorized user. Proxies to the process that owns it.
@@ -36,4 +48,72 @@ export async function resumeSession(
     relay.end();
     throw error;
   }
+}
+
+/** The gateway's parts that proxying a resumption needs. */
+type ElsewhereContext = Pick<SessionRunContext, "clock" | "limits" | "sessions" | "timeouts"> & {
+  readonly resumable: ResumableSessions;
+};
+
+/** A resumption for another process: its proof, its WebSocket key, and its user, authorized here. */
+interface ProxiedResumption {
+  readonly resumption: Resumption;
+  readonly key: string;
+  readonly user: UserInfo;
+}
+
+/**
+ * Resumes another process's session: authorizes it here, requests it there, then relays. Throws the
+ * owner's StatusError, 410 without an owner, 503 without its answer, and UpstreamError "aborted".
+ */
+async function proxyResume(
+  owner: OwnerConnection,
+  { resumption, key, user }: ProxiedResumption,
+  { url, trail }: ResumedRequest,
+  client: PendingClient,
+  gateway: ElsewhereContext,
+): Promise<void> {
+  const { clock, limits, sessions, timeouts, resumable } = gateway;
+  let response: SwitchedUpgrade;
+  try {
+    const answer = await requestUpgrade({
+      endpoint: { host: "owner", port: 0 },
+      method: "GET",
+      path: url.pathname,
+      headers: [
+        ["Connection", "Upgrade"],
+        ["Upgrade", "websocket"],
+        ...webSocketRequestLines({ key, protocols: [RESUME_PROTOCOL] }),
+        [RESUME_HEADER, encodeResumption(resumption)],
+        callerLine(user),
+      ],
+      signal: client.signal,
+      connect: (options) => owner.connect(options),
+      responseHeaderTimeoutMs: owner.responseMs,
+    });
+    if (answer.kind === "refused") throw await refusalErrorOf(answer, limits.maxRefusalBodyBytes);
+    response = answer;
+  } catch (error) {
+    if (isGone(error)) throw resumable.unknown(user, url.pathname);
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    throw WIRE_ERRORS["resumption-silent"].streaming();
+  }
+  if (!isSwitchedTo(response, "websocket")) {
+    response.socket.destroy();
+    throw WIRE_ERRORS["resumption-silent"].streaming();
+  }
+  const downstream = withReusedReads(client.release());
+  answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
+  // The owner applies the session's own limits.
+  const unlimited = { ...timeouts, idleMs: Number.POSITIVE_INFINITY };
+  carryForwarded(downstream, response, { clock, sessions, timeouts: unlimited }, {});
+  trail?.complete({ code: switchedStatusOf(downstream.socket) });
+}
+
+/** A process that ended normally removed its socket. A killed one leaves a file without a listener. */
+function isGone(error: unknown): boolean {
+  if (error instanceof OwnerGoneError) return true;
+  const cause = error instanceof UpstreamError ? error.cause : error;
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
+  return code === "ENOENT" || code === "ECONNREFUSED";
 }

@@ -9,8 +9,8 @@ import { canonicalAddress, ipv6Groups } from "@sluice/client/internal/config/add
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { AddressList } from "../../../packages/client/src/config/address-list.ts";
+import { NodeAddresses } from "../../../src/legs/api-server/kubelets-component.ts";
 import { EdgeRules, networkOf } from "../../../src/listeners/edge-rules.ts";
-import { NodeAddresses } from "../../../src/net/node-address.ts";
 import { ReservedEndpoints } from "../../../src/net/reserved-endpoints.ts";
 import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
 import { listenRaw } from "../../support/http/loopback.ts";

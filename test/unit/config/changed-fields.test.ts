@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { changedFields } from "../../../src/config/changed-fields.ts";
+import { changedFields } from "../../../src/app/reload-configuration.ts";
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { CertificateExpiry } from "../../../src/net/certificate-expiry.ts";
+import { CertificateExpiry } from "../../../src/app/certificates-component.ts";
 
 const DAY_MS = 86_400_000;
 

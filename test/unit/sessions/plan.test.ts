@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { planAfterRefusal } from "../../../src/legs/agent/plan-session.ts";
+import { planAfterRefusal } from "../../../src/legs/agent/agent-leg.ts";
 import type { NodeCapability } from "../../../src/nodes/node-capability.ts";
 import type { ClientOffer } from "../../../src/sessions/client-offer.ts";
 import {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { readObject } from "../../../../src/api/strategy/read-object.ts";
+import { readObject, unknownFields } from "../../../../src/api/strategy/read-object.ts";
 import { strategies } from "../../../../src/api/strategy/strategies.ts";
 import { kindShape } from "../../../../src/api/validation/kubernetes-shapes.ts";
 import { type Shape, shapeProblem } from "../../../../src/api/validation/shape.ts";
-import { unknownFields } from "../../../../src/api/validation/unknown-fields.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
 
 const kinds = strategies.flatMap(({ kind, apiVersion, shape, otherVersions }) => [

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { RefusedUpgrade } from "../../../../packages/client/src/http/upgrade/upgrade-request.ts";
-import { peekRefusal } from "../../../../src/http/upgrade/peek-refusal.ts";
+import { peekRefusal } from "../../../../src/sessions/negotiate-upgrade.ts";
 
 function refusedWith(body: Readable): RefusedUpgrade {
   return { kind: "refused", status: 403, statusMessage: "Forbidden", rawHeaders: [], body };
