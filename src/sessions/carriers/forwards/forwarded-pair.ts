@@ -97,9 +97,19 @@ export class ForwardedPair implements ConnectionUser {
     this.#endIfOver();
   }
 
-  /** The client reset its data stream: it has gone, or has all that it wants. */
+  /** The client reset its data stream: it has gone, or has all that it wants. kubectl then waits for its error stream's end. */
   clientReset(): void {
-    this.#over();
+    if (this.#isOver) return;
+    const { data, error } = this.#isNodeDone;
+    if (data && !error) {
+      // A kubelet says why it refused after it has ended the data.
+      this.#data.hasFinished = true;
+      this.#wasReset = true;
+      this.#nodeData?.reset();
+    } else {
+      this.#error.stream.finish();
+      this.#over();
+    }
   }
 
   /** The forwarded connection broke before its end. */
