@@ -21,6 +21,10 @@ const STALLED_SESSIONS = 100;
 const WARM_UP_SESSIONS = 50;
 /** What one stalled session may hold in the gateway, with TLS on both legs. docs/limits.md states it. */
 const MAX_STALLED_SESSION_BYTES = 256 * KIB;
+/** More sessions than the spare memories that MAX_SPARE_MEMORIES allows: two for each. */
+const POOLED_SESSIONS = 520;
+const POOLED_BYTES = 500_000;
+const SMALL_HEAP_MIB = 256;
 /** The same as the process' size shows it: with garbage, which is some 30 MiB however many sessions there are. */
 const MAX_RESIDENT_BYTES_PER_SESSION = 1024 * KIB;
 /** The grace period is 0 s here; what is queued has 2 s to leave, twice. */
@@ -30,7 +34,7 @@ const PIECE = Buffer.concat([Buffer.of(0), Buffer.alloc(64 * KIB)]);
 /** The memory of a whole process can be read where there is a /proc only. */
 describe.skipIf(!existsSync("/proc/self/status"))(
   "memory that stalled sessions hold",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   () => {
     let node: FakeNode;
     let files: GatewayFiles;
@@ -147,6 +151,35 @@ describe.skipIf(!existsSync("/proc/self/status"))(
 
     it(`downloads that nobody reads: at most ${MAX_STALLED_SESSION_BYTES / KIB} KiB each`, async () => {
       await expectBoundedCost((socket) => socket.pause(), ["cat", "/dev/zero"], "downstream");
+    });
+
+    it(`${POOLED_SESSIONS} downloads at once, in ${SMALL_HEAP_MIB} MiB of heap, are whole`, async () => {
+      await gateway.stop();
+      gateway = await serveGateway(files.configurationFile, {
+        nodeArguments: [`--max-old-space-size=${SMALL_HEAP_MIB}`],
+      });
+      const downloads: WebSocket[] = [];
+      for (let started = 0; started < POOLED_SESSIONS; started++) {
+        const socket = exec(["head", "-c", String(POOLED_BYTES), "/dev/zero"]);
+        await once(socket, "open");
+        socket.pause();
+        downloads.push(socket);
+      }
+      const received = await Promise.all(
+        downloads.map(async (socket) => {
+          let bytes = 0;
+          let status = "";
+          socket.on("message", (message: Buffer) => {
+            if (message[0] === 1) bytes += message.length - 1;
+            else if (message[0] === 3) status = JSON.parse(message.toString("utf8", 1)).status;
+          });
+          socket.resume();
+          await once(socket, "close");
+          return `${bytes} ${status}`;
+        }),
+      );
+      expect(new Set(received)).toEqual(new Set([`${POOLED_BYTES} Success`]));
+      expect(gateway.child.exitCode).toBeNull();
     });
 
     it(`uploads that nobody reads: at most ${MAX_STALLED_SESSION_BYTES / KIB} KiB each, and SIGTERM ends them`, async () => {
