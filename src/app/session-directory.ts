@@ -1,11 +1,10 @@
 import type { SessionLists } from "../admin/admin-server.ts";
 import type { Screens } from "../sessions/screens/screens.ts";
 import { type EndRequest, type EndResult, endSession } from "../sessions/session-actions.ts";
-import { factsIn, type SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
 import { type JoinAnswer, type JoinRequest, SessionJoins } from "../sessions/session-joins.ts";
 import { type OutputAnswer, type OutputRead, SessionOutputs } from "../sessions/session-outputs.ts";
-import type { Sessions } from "../sessions/sessions.ts";
+import { factsIn, type SessionFacts, type Sessions } from "../sessions/sessions.ts";
 
 /** The sessions of all processes of this replica, by way of the primary. */
 export interface ReplicaSessions {

@@ -1,6 +1,16 @@
 import type { Pod } from "../api/objects.ts";
-import type { ApiClient } from "./api-client.ts";
-import { countUpEvent, createEvent, EventBudget, firstSaid, type SaidEvent } from "./event-requests.ts";
+import type { ApiClient, ApiRequest } from "./api-client.ts";
+
+/** The API's limit for `message`. */
+const MAX_MESSAGE_CHARACTERS = 1_024;
+
+/** client-go's limit for each object: a burst of this many Events, then one per refill. */
+export const MAX_BURST_EVENTS = 25;
+
+export const EVENT_REFILL_MS = 5 * 60_000;
+
+/** Objects with a remembered budget; the least recently used one is dropped. */
+const MAX_BUDGETED_OBJECTS = 4_096;
 
 /** An Event about a container, for `kubectl describe pod`. */
 type ContainerEvent = SaidEvent;
@@ -95,4 +105,67 @@ export class EventRecorder {
 function forgetOldest(map: Map<string, unknown>): void {
   const [oldest] = map.size > MAX_REMEMBERED ? map.keys() : [];
   if (oldest !== undefined) map.delete(oldest);
+}
+
+/** The text of an Event, without its object. */
+export interface SaidEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The fields of an Event's first write. */
+export function firstSaid({ type, reason, message }: SaidEvent, at: Date): object {
+  const timestamp = eventTime(at);
+  return {
+    type,
+    reason,
+    message: message.slice(0, MAX_MESSAGE_CHARACTERS),
+    firstTimestamp: timestamp,
+    lastTimestamp: timestamp,
+    count: 1,
+  };
+}
+
+/** Creates an Event in its namespace; the function adds apiVersion and kind. */
+export function createEvent(namespace: string, event: object): ApiRequest {
+  const json = { apiVersion: "v1", kind: "Event", ...event };
+  return { method: "POST", path: eventsPath(namespace), body: { contentType: "application/json", json } };
+}
+
+/** Updates a repeated Event to its new count and time. */
+export function countUpEvent(namespace: string, name: string, count: number, at: Date): ApiRequest {
+  const json = { count, lastTimestamp: eventTime(at) };
+  const body = { contentType: "application/merge-patch+json", json };
+  return { method: "PATCH", path: eventPath(namespace, name), body };
+}
+
+export function eventPath(namespace: string, name: string): string {
+  return `${eventsPath(namespace)}/${encodeURIComponent(name)}`;
+}
+
+function eventsPath(namespace: string): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+}
+
+/** metav1.Time has whole seconds. */
+function eventTime(at: Date): string {
+  return at.toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Limits how many Events each object may have. */
+export class EventBudget {
+  readonly #budgets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
+
+  /** False if the object has used up its Events; a new one is allowed each `EVENT_REFILL_MS`. */
+  take(object: string, nowMs: number): boolean {
+    const { tokens, atMs } = this.#budgets.get(object) ?? { tokens: MAX_BURST_EVENTS, atMs: nowMs };
+    const refilled = Math.min(MAX_BURST_EVENTS, tokens + (nowMs - atMs) / EVENT_REFILL_MS);
+    const isTaken = refilled >= 1;
+    this.#budgets.delete(object);
+    this.#budgets.set(object, { tokens: isTaken ? refilled - 1 : refilled, atMs: nowMs });
+    const [oldest] = this.#budgets.size > MAX_BUDGETED_OBJECTS ? this.#budgets.keys() : [];
+    if (oldest !== undefined) this.#budgets.delete(oldest);
+    return isTaken;
+  }
 }

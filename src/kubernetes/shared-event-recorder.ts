@@ -8,7 +8,7 @@ import {
   eventPath,
   firstSaid,
   type SaidEvent,
-} from "./event-requests.ts";
+} from "./event-recorder.ts";
 
 /** Events that wait to be written. Past it they are dropped and counted. */
 export const MAX_PENDING_EVENTS = 1_000;

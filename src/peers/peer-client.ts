@@ -12,7 +12,6 @@ import {
   MAX_END_MS,
   readEndResult,
 } from "../sessions/session-actions.ts";
-import { readFacts, type SessionFacts } from "../sessions/session-facts.ts";
 import {
   type JoinAnswer,
   type JoinRequest,
@@ -25,6 +24,7 @@ import {
   type OutputRead,
   readOutputAnswer,
 } from "../sessions/session-outputs.ts";
+import { readFacts, type SessionFacts } from "../sessions/sessions.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,

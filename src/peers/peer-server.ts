@@ -18,7 +18,6 @@ import {
   MAX_END_REQUEST_BYTES,
   readEndRequest,
 } from "../sessions/session-actions.ts";
-import type { SessionFacts } from "../sessions/session-facts.ts";
 import {
   type JoinAnswer,
   type JoinRequest,
@@ -26,6 +25,7 @@ import {
   readJoinRequest,
 } from "../sessions/session-joins.ts";
 import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
+import type { SessionFacts } from "../sessions/sessions.ts";
 import {
   AFTER_HEADER,
   HELLO_PATH,

@@ -3,12 +3,12 @@ import type { DialOptions } from "@sluice/client/internal/net/dial";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { SessionLists } from "../admin/admin-server.ts";
 import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
-import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
+import { OwnerGoneError } from "../sessions/resumable/session-owner.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
-import type { SessionFacts } from "../sessions/session-facts.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
 import type { JoinAnswer, JoinRequest } from "../sessions/session-joins.ts";
 import type { OutputAnswer, OutputRead } from "../sessions/session-outputs.ts";
+import type { SessionFacts } from "../sessions/sessions.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 

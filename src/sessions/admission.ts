@@ -1,6 +1,6 @@
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { RequestUser } from "../access/authn/impersonation.ts";
-import type { GrantedSession } from "../access/policy/require-policy.ts";
+import type { GrantedSession } from "../access/policy/evaluate-policy.ts";
 import type { Plan } from "./plan.ts";
 import type { SessionStanding } from "./reauthorizer.ts";
 import type { SessionTimeouts } from "./session.ts";

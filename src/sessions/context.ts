@@ -23,8 +23,8 @@ import type { Admission } from "./admission.ts";
 import type { SeparateForwards } from "./carriers/forwards/separate-forwards.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import type { Reauthorizer } from "./reauthorizer.ts";
-import type { OwnerConnection } from "./resumable/owner-connection.ts";
 import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
+import type { OwnerConnection } from "./resumable/session-owner.ts";
 import type { SessionInfo } from "./session-info.ts";
 import type { Sessions } from "./sessions.ts";
 

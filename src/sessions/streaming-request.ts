@@ -1,7 +1,7 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
-import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/require-policy.ts";
+import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/evaluate-policy.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { nonUtf8Parameter } from "../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "./client-offer.ts";

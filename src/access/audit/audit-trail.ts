@@ -16,8 +16,7 @@ import {
   responseRecord,
   userRecord,
 } from "./audit-event.ts";
-import type { AuditLog } from "./audit-log.ts";
-import type { AuditDecision } from "./audit-policy.ts";
+import type { AuditDecision, AuditLog } from "./audit-log.ts";
 
 const NOBODY: UserInfo = { name: "", uid: "", groups: [], extra: {} };
 const DECISION = "authorization.k8s.io/decision";

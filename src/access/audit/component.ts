@@ -8,8 +8,7 @@ import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { webhookClient } from "../webhook-client.ts";
 import { AuditFile } from "./audit-file.ts";
-import { type AuditBackend, AuditLog } from "./audit-log.ts";
-import { METADATA_OF_EVERYTHING } from "./audit-policy.ts";
+import { type AuditBackend, AuditLog, METADATA_OF_EVERYTHING } from "./audit-log.ts";
 import { DeliveryThrottle, EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
 /**

@@ -109,3 +109,75 @@ export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   if (name === ANONYMOUS_USER || groups.some((group) => SAID_GROUPS.includes(group))) return user;
   return { ...user, groups: [...user.groups, AUTHENTICATED_GROUP] };
 }
+
+/** `authenticated`, `anonymous`, `no-credentials`, or the credentials' fault. */
+type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | CredentialFault;
+
+interface AuthenticatorChainOptions {
+  /**
+   * Tried in order; kube-apiserver's is front proxy, client certificate, bearer token, subprotocol
+   * token.
+   */
+  readonly authenticators: readonly RequestAuthenticator[];
+  readonly isAnonymousAllowed: boolean;
+  /** Called once for each request, with the first fault if there are several. */
+  onResult?(result: AuthenticationResult): void;
+}
+
+/**
+ * Tries each authenticator; the first that identifies the caller wins. Only a request without
+ * credentials is anonymous: an invalid token gets 401, as in kube-apiserver.
+ */
+export class AuthenticatorChain implements Authenticator {
+  readonly #options: AuthenticatorChainOptions;
+
+  constructor(options: AuthenticatorChainOptions) {
+    this.#options = options;
+  }
+
+  get identityHeaders(): IdentityHeaders | undefined {
+    return this.#options.authenticators.find(({ identityHeaders }) => identityHeaders)?.identityHeaders;
+  }
+
+  async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {
+    let fault: CredentialFault | undefined;
+    for (const authenticator of this.#options.authenticators) {
+      const attempt = await authenticator.attempt(request);
+      if (attempt.type === "known" && !changesOnTheWay(attempt.user)) {
+        this.#options.onResult?.("authenticated");
+        return withAuthenticatedGroup(attempt.user);
+      }
+      if (attempt.type === "known") fault ??= "identity-malformed";
+      else if (attempt.type === "invalid") fault ??= attempt.fault;
+    }
+    const isAnonymous = fault === undefined && this.#options.isAnonymousAllowed;
+    this.#options.onResult?.(isAnonymous ? "anonymous" : (fault ?? "no-credentials"));
+    return isAnonymous
+      ? { name: ANONYMOUS_USER, uid: "", groups: [UNAUTHENTICATED_GROUP], extra: {} }
+      : undefined;
+  }
+}
+
+/**
+ * C0, DEL and C1 (RFC 9110 section 5.5 forbids C0 and DEL in header values), and Unicode's line
+ * ends.
+ */
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+const SPACE_AT_AN_END = /^\s|\s$/;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * Whether an upstream would see another user: header values lose white space at their ends, and
+ * UTF-8 has no lone surrogates. `system:masters ` arrives as `system:masters`.
+ */
+function changesOnTheWay({ name, uid, groups, extra }: UserInfo): boolean {
+  return (
+    [name, uid, ...groups].some(isChangedText) ||
+    Object.entries(extra).some(([key, values]) => isChangedText(key) || values.some(isChangedText))
+  );
+}
+
+/** The same for one text. */
+export function isChangedText(text: string): boolean {
+  return SPACE_AT_AN_END.test(text) || CONTROL.test(text) || LONE_SURROGATE.test(text);
+}

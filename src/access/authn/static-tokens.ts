@@ -7,12 +7,12 @@ import {
   type Attempt,
   type Authenticator,
   type CredentialsRequest,
+  isChangedText,
   NO_CREDENTIAL,
   type TokenAuthenticator,
   withAuthenticatedGroup,
 } from "./authenticator.ts";
 import { bearerTokenOf, subprotocolTokenOf, TokenDigests } from "./bearer-tokens.ts";
-import { isChangedText } from "./identity-text.ts";
 
 interface CsvRecord {
   readonly fields: readonly string[];

@@ -2,10 +2,10 @@ import type { NamedText } from "@sluice/client/internal/config/named-file-text";
 import type { SessionLists } from "../../admin/admin-server.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import { END_HOP_MS, type EndRequest, type EndResult, MAX_END_MS } from "../../sessions/session-actions.ts";
-import type { SessionFacts } from "../../sessions/session-facts.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 import type { JoinAnswer, JoinRequest } from "../../sessions/session-joins.ts";
 import { OUTPUT_WAIT_MS, type OutputAnswer, type OutputRead } from "../../sessions/session-outputs.ts";
+import type { SessionFacts } from "../../sessions/sessions.ts";
 import type { KeptKind } from "./kept-files.ts";
 
 /** A listener's name in the configuration, and its address. */

@@ -1,6 +1,5 @@
-import { evaluatePolicy, type WantedSession } from "../../access/policy/evaluate-policy.ts";
+import { evaluatePolicy, refusalText, type WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { passingSpellings } from "../../access/policy/other-spellings.ts";
-import { refusalText } from "../../access/policy/require-policy.ts";
 import { formatDuration } from "../../config/duration.ts";
 import type { PolicyRule } from "../../config/sections/policy.ts";
 

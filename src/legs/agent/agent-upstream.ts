@@ -12,7 +12,7 @@ import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstrea
 import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { withoutIdentity } from "../../access/authn/identity-headers.ts";
-import { REASON_HEADER } from "../../access/policy/require-policy.ts";
+import { REASON_HEADER } from "../../access/policy/evaluate-policy.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 
 /** The agent acts as the user's client, so it does not announce itself as a hop. */

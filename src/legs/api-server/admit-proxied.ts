@@ -2,8 +2,13 @@ import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { type Attributes, requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
-import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
+import {
+  REASON_HEADER,
+  REASON_QUERY,
+  reasonOf,
+  requirePolicy,
+  type WantedSession,
+} from "../../access/policy/evaluate-policy.ts";
 import { type KubeletPath, matchKubeletPath } from "../../api/kubelet-path.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { PolicySubresource } from "../../config/sections/policy.ts";

@@ -8,8 +8,7 @@ import {
   requirePermission,
 } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
-import { requirePolicy } from "../../access/policy/require-policy.ts";
+import { requirePolicy, type WantedSession } from "../../access/policy/evaluate-policy.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requireFresh, SESSION_KINDS } from "../../cluster/cluster.ts";

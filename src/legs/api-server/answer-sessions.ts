@@ -10,7 +10,7 @@ import {
   requirePermission,
 } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
-import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
+import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/evaluate-policy.ts";
 import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { isAttachPath, isOutputPath } from "../../listeners/exchange-times.ts";

@@ -1,5 +1,5 @@
 import type { UpstreamTls } from "@sluice/client/internal/net/tls";
-import type { Authorizer } from "../../access/authz/authorizer.ts";
+import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { CriRuntime } from "../../cri/cri-runtime.ts";
@@ -7,12 +7,28 @@ import type { ServingContext } from "../../listeners/listener-context.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
-import {
-  kubeletAttributes,
-  requireCreateForUpgrade,
-  requireNodePermission,
-} from "./kubelet-authorization.ts";
 import type { KubeletUpstream } from "./kubelet-upstream.ts";
+
+const VERBS: Readonly<Record<string, string>> = { PUT: "update", PATCH: "patch", DELETE: "delete" };
+
+/** Maps a path and everything below it to the subresource of nodes that guards it. */
+const SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
+  ["/stats", "stats"],
+  ["/metrics", "metrics"],
+  // The node's own log files. Container logs need `proxy`.
+  ["/logs", "log"],
+  ["/checkpoint", "checkpoint"],
+  ["/statusz", "statusz"],
+  ["/flagz", "configz"],
+];
+
+/** Since Kubernetes 1.33 these can be granted alone; `proxy` includes them. */
+const FINER_SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
+  ["/pods", "pods"],
+  ["/runningpods", "pods"],
+  ["/healthz", "healthz"],
+  ["/configz", "configz"],
+];
 
 /**
  * Authorizes the user before anything else; no impersonation. `opensSession` adds the synthetic `create`
@@ -69,4 +85,76 @@ export interface NodeContext {
    * what it can.
    */
   readonly upstream: KubeletUpstream | undefined;
+}
+
+/** The permissions of which any one allows a request to the kubelet. */
+export function kubeletAttributes(
+  user: UserInfo,
+  nodeName: string,
+  method: string,
+  path: string,
+): readonly [Attributes, ...Attributes[]] {
+  const of = (subresource: string): Attributes => ({
+    user,
+    verb: verbOfMethod(method) ?? VERBS[method] ?? "",
+    namespace: "",
+    apiGroup: "",
+    apiVersion: "v1",
+    resource: "nodes",
+    subresource,
+    name: nodeName,
+    isResourceRequest: true,
+    path,
+  });
+  const finer = subresourceOf(path, FINER_SUBRESOURCES);
+  const main = of(subresourceOf(path, SUBRESOURCES) ?? "proxy");
+  return finer === undefined ? [main] : [of(finer), main];
+}
+
+/** Throws the kubelet's refusals: 403 that names the permission, 500 if the authorizer cannot decide. */
+async function requireNodePermission(
+  authorizer: Pick<Authorizer, "authorize">,
+  attributes: readonly [Attributes, ...Attributes[]],
+): Promise<void> {
+  const [{ user, verb, resource }] = attributes;
+  const subresources = attributes.map(({ subresource }) => subresource).join(" ");
+  const asked = `(user=${user.name}, verb=${verb}, resource=${resource}, subresource(s)=[${subresources}])`;
+  for (const each of attributes) {
+    if (await isAllowed(authorizer, each, asked)) return;
+  }
+  throw WIRE_ERRORS.forbidden.kubelet({ attributes: asked });
+}
+
+/**
+ * A GET upgrade also needs `create`: `get nodes/proxy` looks like harmless monitoring, but would
+ * open a shell in every pod of the node. The kubelet has no such check (docs/decisions).
+ */
+async function requireCreateForUpgrade(
+  authorizer: Pick<Authorizer, "authorize">,
+  [attributes]: readonly [Attributes, ...Attributes[]],
+): Promise<void> {
+  if (attributes.verb === "create") return;
+  await requireNodePermission(authorizer, [{ ...attributes, verb: "create" }]);
+}
+
+async function isAllowed(
+  authorizer: Pick<Authorizer, "authorize">,
+  attributes: Attributes,
+  asked: string,
+): Promise<boolean> {
+  try {
+    return (await authorizer.authorize(attributes)).decision === "allow";
+  } catch {
+    throw WIRE_ERRORS["authorizer-failed"].kubelet({ attributes: asked });
+  }
+}
+
+function subresourceOf(path: string, among: typeof SUBRESOURCES): string | undefined {
+  return among.find(([prefix]) => path === prefix || path.startsWith(`${prefix}/`))?.[1];
+}
+
+/** RBAC's verb for a streaming subresource. It depends only on the method, whatever the protocol. */
+function verbOfMethod(method: string): "get" | "create" | undefined {
+  if (method === "GET") return "get";
+  return method === "POST" ? "create" : undefined;
 }

@@ -1,4 +1,4 @@
-import { JsonObjectEnd } from "./json-object-end.ts";
+import { JsonObjectEnd } from "./command-result.ts";
 import type { SessionObserver } from "./session-observer.ts";
 
 /** A node's first message: output, or a failure with the node's text. */

@@ -12,9 +12,7 @@ import type { ResumableRunContext, SessionRunContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
 import type { Responder } from "../responder.ts";
 import { resumptionIn } from "../resumable/resumable-sessions.ts";
-import { attachToHeld, type ResumedRequest } from "./attach-to-held.ts";
-import { callerIn } from "./caller-line.ts";
-import { resumeSession } from "./resume-session.ts";
+import { attachToHeld, callerIn, type ResumedRequest, resumeSession } from "./resume-session.ts";
 
 /**
  * A resumption that one worker passes to another, with its user's groups. Past it: 431; the client

@@ -1,23 +1,39 @@
 import {
+  flatHeaders,
+  type HeaderLine,
+  type HeaderList,
+  headerValue,
+} from "@sluice/client/internal/http/header-list";
+import {
   isSwitchedTo,
   requestUpgrade,
   type SwitchedUpgrade,
 } from "@sluice/client/internal/http/upgrade/upgrade-request";
-import { webSocketRequestLines } from "@sluice/client/internal/http/upgrade/websocket-request";
+import { acceptValueOf, webSocketRequestLines } from "@sluice/client/internal/http/upgrade/websocket-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL, type Resumption } from "@sluice/protocols/resume";
+import {
+  encodeResumed,
+  encodeResumption,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+  type Resumption,
+} from "@sluice/protocols/resume";
+import { checkServerHandshake } from "@sluice/protocols/websocket";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
+import { HandshakeRefusal } from "../client-handshake.ts";
 import type { ResumptionContext, SessionRunContext } from "../context.ts";
+import type { IncomingStreaming } from "../incoming-request.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
-import { atSocket, type OwnerConnection, OwnerGoneError } from "../resumable/owner-connection.ts";
 import type { ResumableSessions } from "../resumable/resumable-sessions.ts";
-import { attachToHeld, type ResumedRequest, webSocketKeyOf } from "./attach-to-held.ts";
-import { callerLine } from "./caller-line.ts";
+import { atSocket, type OwnerConnection, OwnerGoneError } from "../resumable/session-owner.ts";
+
+/** The value is base64url of the user as JSON. */
+const CALLER_HEADER = "Sluice-Caller";
 
 /**
  * Resumes a session over this connection, for an authorized user. Proxies to the process that owns it.
@@ -116,4 +132,57 @@ function isGone(error: unknown): boolean {
   const cause = error instanceof UpstreamError ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
   return code === "ENOENT" || code === "ECONNREFUSED";
+}
+
+/** Tells the owner which user resumes the session. */
+export function callerLine(user: UserInfo): HeaderLine {
+  return [CALLER_HEADER, Buffer.from(JSON.stringify(user)).toString("base64url")];
+}
+
+/** The user that another process of the gateway sent; undefined if it sent none. Throws SyntaxError. */
+export function callerIn(headers: HeaderList): UserInfo | undefined {
+  const caller = headerValue(headers, CALLER_HEADER);
+  if (caller === undefined) return undefined;
+  return JSON.parse(Buffer.from(caller, "base64url").toString()) as UserInfo;
+}
+
+/** A resumption, received by this process or proxied by another one. */
+export type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;
+
+/**
+ * Resumes a session of this process. If it still has a connection, drops it, since the client knows
+ * the newer one. Throws StatusError (see `ResumableSessions.claim`) and HandshakeRefusal.
+ */
+export function attachToHeld(
+  resumption: Resumption,
+  user: UserInfo,
+  { method, headers, url, trail }: ResumedRequest,
+  client: PendingClient,
+  { resumable }: ResumptionContext,
+): void {
+  const key = webSocketKeyOf({ method, headers });
+  if (resumable === undefined) throw WIRE_ERRORS["resumption-off"].streaming();
+  const socket = resumable.claim(resumption, user, url.pathname);
+  // Ignores the old connection from here on, so that the offset in the answer is still right when the
+  // client reads it.
+  socket.detach();
+  const lines: HeaderLine[] = [
+    ["Upgrade", "websocket"],
+    ["Connection", "Upgrade"],
+    ["Sec-WebSocket-Accept", acceptValueOf(key)],
+    ["Sec-WebSocket-Protocol", RESUME_PROTOCOL],
+    [RESUME_HEADER, encodeResumed(socket.received)],
+  ];
+  const leg = withReusedReads(client.release());
+  answerSwitched(leg.socket, lines);
+  socket.attach(leg, resumption.received);
+  resumable.resumed(user, url.pathname);
+  trail?.complete({ code: switchedStatusOf(leg.socket) });
+}
+
+/** Throws HandshakeRefusal if the request is not a WebSocket handshake. */
+function webSocketKeyOf({ method, headers }: Pick<IncomingStreaming, "method" | "headers">): string {
+  const handshake = checkServerHandshake({ method, rawHeaders: flatHeaders(headers) });
+  if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);
+  return handshake.key;
 }

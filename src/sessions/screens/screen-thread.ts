@@ -1,4 +1,5 @@
 // The thread that emulates terminals for viewers; `screens.ts` starts it.
+
 import { parentPort } from "node:worker_threads";
 import type { Terminal } from "@xterm/headless";
 import { OpenSequence } from "./open-sequence.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
 import { ApiError } from "../../../src/kubernetes/api-client.ts";
-import { EVENT_REFILL_MS, MAX_BURST_EVENTS } from "../../../src/kubernetes/event-requests.ts";
+import { EVENT_REFILL_MS, MAX_BURST_EVENTS } from "../../../src/kubernetes/event-recorder.ts";
 import { MAX_PENDING_EVENTS, SharedEventRecorder } from "../../../src/kubernetes/shared-event-recorder.ts";
 import { startLive } from "./live.ts";
 

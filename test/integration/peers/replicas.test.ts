@@ -9,7 +9,7 @@ import type { RunningGateway } from "../../../src/app/app.ts";
 import { listenAt } from "../../../src/net/listen.ts";
 import { ReplicaName } from "../../../src/sessions/resumable/replica-name.ts";
 import { ResumableSessions } from "../../../src/sessions/resumable/resumable-sessions.ts";
-import { callerLine } from "../../../src/sessions/resumption/caller-line.ts";
+import { callerLine } from "../../../src/sessions/resumption/resume-session.ts";
 import { newReplicaId } from "../../../src/sessions/session-id.ts";
 import { listedSession } from "../../support/listed-session.ts";
 import {

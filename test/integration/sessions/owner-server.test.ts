@@ -11,8 +11,8 @@ import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../proto
 import { refuseUpgrade } from "../../../src/listeners/answer.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { SessionOwner } from "../../../src/sessions/resumable/session-owner.ts";
-import { callerLine } from "../../../src/sessions/resumption/caller-line.ts";
 import { createOwnerServer } from "../../../src/sessions/resumption/owner-server.ts";
+import { callerLine } from "../../../src/sessions/resumption/resume-session.ts";
 import { defaultTimeouts } from "../../support/default-configuration.ts";
 
 const USER = { name: "Jörg", uid: "1", groups: ["dev"], extra: {} };

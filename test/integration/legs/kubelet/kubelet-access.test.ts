@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { kubeletAttributes } from "../../../../src/legs/kubelet/kubelet-authorization.ts";
+import { kubeletAttributes } from "../../../../src/legs/kubelet/admit-caller.ts";
 import {
   READER_TOKEN,
   RuntimeNode,

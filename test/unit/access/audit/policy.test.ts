@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { auditDecision } from "../../../../src/access/audit/audit-policy.ts";
+import { auditDecision } from "../../../../src/access/audit/audit-log.ts";
 import { requestAttributes } from "../../../../src/access/authz/request-attributes.ts";
 import { parseAuditPolicy } from "../../../../src/config/audit-policy.ts";
 

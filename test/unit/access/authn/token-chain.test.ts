@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import {
   type Attempt,
+  AuthenticatorChain,
   invalidCredential,
   NO_CREDENTIAL,
   type TokenAuthenticator,
 } from "../../../../src/access/authn/authenticator.ts";
-import { AuthenticatorChain } from "../../../../src/access/authn/authenticator-chain.ts";
 import { BearerTokens, SubprotocolTokens, TokenChain } from "../../../../src/access/authn/bearer-tokens.ts";
 
 const USER = { name: "u", uid: "", groups: ["g"], extra: {} };

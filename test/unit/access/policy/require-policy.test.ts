@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StatusError } from "../../../../packages/client/src/api/status.ts";
 import { SessionQuotas } from "../../../../src/access/policy/component.ts";
-import { reasonOf, refusalText } from "../../../../src/access/policy/require-policy.ts";
+import { reasonOf, refusalText } from "../../../../src/access/policy/evaluate-policy.ts";
 import type { PolicyRule } from "../../../../src/config/sections/policy.ts";
 
 describe("a reason", () => {

@@ -1,4 +1,5 @@
-import headless, { type IBufferLine } from "@xterm/headless";
+import type { IBufferLine } from "@xterm/headless";
+import headless from "@xterm/headless";
 import { describe, expect, it } from "vitest";
 import { OpenSequence } from "../../../../src/sessions/screens/open-sequence.ts";
 import type { TerminalPart } from "../../../../src/sessions/screens/screen-messages.ts";

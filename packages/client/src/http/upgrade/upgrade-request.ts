@@ -65,7 +65,7 @@ interface AnsweredHead {
   readonly response: SingleResponse;
 }
 
-/** A socket, or a session over several of them (resumable-upgrade.ts). */
+/** A socket, or a session over several of them (src/sessions/request-session.ts). */
 export type UpgradedSocket = Duplex & { unref(): UpgradedSocket };
 
 /**
