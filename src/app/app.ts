@@ -21,6 +21,8 @@ import { openTelemetry } from "../observability/open-telemetry.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
+import { FolderRecordings } from "../session-api/folder-recordings.ts";
+import { answerPeer, PeerRecordings } from "../session-api/peer-recordings.ts";
 import { Screens } from "../sessions/screens/screens.ts";
 import { newReplicaId } from "../sessions/session-id.ts";
 import { buildCertificates, noteWarnings } from "./certificates-component.ts";
@@ -128,12 +130,14 @@ export async function startGateway(
       screens,
     }),
   );
+  const recordings = new FolderRecordings(configuration.recording?.folder);
   const api = app.add("API server leg", () =>
     buildApiServerLeg(configuration, sessions.started.context, {
       authorities: authentication.started.authorities,
       apiServer: cluster.started.apiServer,
       judgeConnect: cluster.started.judgeConnect,
       sessions: directory,
+      recordings: { own: recordings, peers: new PeerRecordings(() => peers?.ifStarted?.peers) },
       ticketKeys,
       operations: metrics.operations,
       upstreams: certificates.started.upstreams,
@@ -169,7 +173,9 @@ export async function startGateway(
   if (peers !== undefined)
     app.add("peers listener", () => {
       const gateway = sessions.started.context;
-      return open.start("peers", peers.started.createServer({ gateway, sessions: directory }));
+      const answerRecordings = (question: unknown) => answerPeer(recordings, question);
+      const server = peers.started.createServer({ gateway, sessions: directory, answerRecordings });
+      return open.start("peers", server);
     });
   if (listeners.apiServer !== undefined)
     app.add("apiServer listener", () => open.start("apiServer", api.started.listener.server));

@@ -92,7 +92,7 @@ interface BuiltPeers extends Component {
   readonly name: ReplicaName;
   readonly peers: Peers;
   /** Creates the server for the other replicas' requests, not yet listening. Call it once. */
-  createServer(parts: Pick<PeerServerParts, "sessions" | "gateway">): Server;
+  createServer(parts: Pick<PeerServerParts, "sessions" | "gateway" | "answerRecordings">): Server;
 }
 
 interface PeersParts {

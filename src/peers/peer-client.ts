@@ -36,6 +36,7 @@ import {
   PEER_PAGE_SESSIONS,
   type PeerHello,
   type PeerSessions,
+  RECORDINGS_PATH,
   readHello,
   readPeerSessions,
   SESSIONS_PATH,
@@ -54,6 +55,12 @@ const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
 export const MAX_PEER_PAGES = 100;
 export const MAX_PEER_SESSIONS: number = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
 const MAX_HELLO_BYTES = 16 * 1024;
+
+interface PeerRecordingsAnswer {
+  /** The peer's id. */
+  readonly replica: string;
+  readonly answer: unknown;
+}
 
 interface PeerTimes {
   readonly peerDialMs: number;
@@ -140,6 +147,13 @@ export class PeerClient {
     const maxBytes = MAX_HELLO_BYTES + MAX_JOINED_STATUS_BYTES;
     const answer = await this.#post(peer, inputPathOf(id), request, 3 * END_HOP_MS, maxBytes);
     return readJoinAnswer((answer as { readonly typed?: unknown }).typed);
+  }
+
+  /** Asks this peer about its recordings. Throws Error with a message for operators, and UpstreamError. */
+  async recordings(peer: PeerAddress, question: object): Promise<PeerRecordingsAnswer> {
+    const { peerListMs } = this.#times;
+    const body = await this.#post(peer, RECORDINGS_PATH, question, peerListMs, MAX_PEER_LIST_BYTES);
+    return { replica: readHello(body).replica, answer: (body as { readonly answer?: unknown }).answer };
   }
 
   /** Like `dial`. */

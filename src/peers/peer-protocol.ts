@@ -7,6 +7,8 @@ const PEER_PROTOCOLS: readonly number[] = [1];
 
 export const HELLO_PATH = "/peer/hello";
 export const SESSIONS_PATH = "/peer/sessions";
+/** Takes a POST of a question about recordings; answers with `answer`. Older releases have no such path. */
+export const RECORDINGS_PATH = "/peer/recordings";
 /** Takes a POST of an EndRequest without its id; answers with the EndResult. */
 export function endPathOf(session: string): string {
   return `${SESSIONS_PATH}/${encodeURIComponent(session)}/end`;

@@ -32,6 +32,7 @@ import {
   helloOf,
   PEER_PAGE_SESSIONS,
   type PeerSessions,
+  RECORDINGS_PATH,
   readOutputRead,
   SESSIONS_PATH,
   sessionIn,
@@ -40,6 +41,8 @@ import {
 
 /** How long a list waits for the request of its next page. Past it that page is of a new list. */
 export const KEPT_LIST_MS = 5_000;
+/** A question about recordings, with selectors. Past it: 400. */
+export const MAX_RECORDINGS_QUESTION_BYTES: number = 64 * 1024;
 /** Lists that wait for their next page. Past it the oldest is dropped, and its next page is of a new one. */
 export const MAX_KEPT_LISTS = 8;
 
@@ -128,6 +131,8 @@ export interface PeerServerParts {
     typeInReplica(request: JoinRequest): Promise<JoinAnswer>;
     factsInReplica(id: string): Promise<SessionFacts | undefined>;
   };
+  /** Answers questions about the recordings of this replica. Rejects for what is none. */
+  answerRecordings(question: unknown): Promise<object>;
   readonly gateway: Pick<
     ResumableRunContext,
     "resumable" | "sessions" | "clock" | "limits" | "timeouts" | "logger"
@@ -217,7 +222,7 @@ export function replacePeerTls(server: Server, tls: ServingTls): void {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { replica, sessions }: PeerServerParts,
+  { replica, sessions, answerRecordings }: PeerServerParts,
   pages: SessionPages,
 ): Promise<void> {
   const { method, url = "", headers } = request;
@@ -245,6 +250,13 @@ async function answer(
       readJoinRequest(joined, text),
     );
     if (typing !== undefined) sendJson(response, { ...hello, typed: await sessions.typeInReplica(typing) });
+    return;
+  }
+  if (method === "POST" && url === RECORDINGS_PATH) {
+    const question = await requestIn(request, response, MAX_RECORDINGS_QUESTION_BYTES, (text) =>
+      JSON.parse(text),
+    );
+    if (question !== undefined) sendJson(response, { ...hello, answer: await answerRecordings(question) });
     return;
   }
   const ended = method === "POST" ? sessionIn(url, "end") : undefined;

@@ -15,11 +15,25 @@ import type { PeerClient } from "./peer-client.ts";
 /** How many replicas are queried at the same time. */
 const PEERS_AT_ONCE = 16;
 
+/** What another replica answered about its recordings. */
+interface AskedPeer {
+  readonly replica: string;
+  readonly answer?: unknown;
+  readonly problem?: string;
+}
+
 interface PeersOptions {
   readonly addresses: Pick<PeerAddresses, "list">;
   readonly client: Pick<
     PeerClient,
-    "hello" | "sessions" | "connect" | "endSession" | "sessionFacts" | "sessionOutput" | "typeInSession"
+    | "hello"
+    | "sessions"
+    | "connect"
+    | "endSession"
+    | "sessionFacts"
+    | "sessionOutput"
+    | "typeInSession"
+    | "recordings"
   >;
   /** This replica's id. */
   readonly id: string;
@@ -106,6 +120,28 @@ export class Peers implements SessionPeers {
       }
     });
     return { sessions: [...own.sessions, ...lists.flat()], partial };
+  }
+
+  /** Asks every other replica about its recordings. Never rejects. */
+  async askRecordings(question: object): Promise<readonly AskedPeer[]> {
+    const others = this.#options.addresses.list().filter(({ name }) => name !== this.#ownAddress);
+    const answers = await inTurns(others, async (peer) => {
+      try {
+        const { replica, answer } = await this.#options.client.recordings(peer, question);
+        return replica === this.#options.id ? [] : [{ replica: peer.name, answer }];
+      } catch (error) {
+        // A closed port means that no replica runs there; its folder may be at another address.
+        return [{ replica: peer.name, problem: (error as Error).message }];
+      }
+    });
+    return answers.flat();
+  }
+
+  /** Asks the replica of that name about its recordings. Rejects with an Error for operators. */
+  async askRecordingsOf(name: string, question: object): Promise<unknown> {
+    const peer = this.#options.addresses.list().find((each) => each.name === name);
+    if (peer === undefined) throw new Error(`the replica at ${name} is gone`);
+    return (await this.#options.client.recordings(peer, question)).answer;
   }
 
   /** Undefined if the replica with this id has no such session, or does not answer. Never rejects. */

@@ -1,34 +1,40 @@
-import { createReadStream } from "node:fs";
-import {
-  isTrue,
-  matcherOf,
-  presenterOf,
-  type ResourcePath,
-} from "../api/read-only-server/answer-resource.ts";
+import { partialWarningOf } from "../admin/admin-server.ts";
+import { isTrue, presenterOf, type ResourcePath } from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
 import { parseCount } from "../api/read-only-server/list-page.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
 import { readDeleteOptions } from "./delete-options.ts";
-import { RECORDINGS, recordingObjectOf } from "./recording-object.ts";
-import { compareKeys } from "./session-feed.ts";
+import { FolderRecordings, keyOf } from "./folder-recordings.ts";
+import { mergePages } from "./merge-recordings.ts";
+import { PeerRecordings } from "./peer-recordings.ts";
+import { RECORDINGS, type RecordingObject } from "./recording-object.ts";
+import type { SessionKey } from "./session-feed.ts";
 import { SESSIONS_GROUP } from "./streaming-session.ts";
 
 const RESOURCE = qualifiedNameOf(RECORDINGS);
 const CONTENT_TYPE = "application/x-asciicast";
-const ONE_FOLDER = '299 - "the list has the recordings of one replica; others may have folders of their own"';
 
 export interface RecordingsPath extends ResourcePath {
   readonly subresource: string | undefined;
 }
 
-export interface RecordingsPlace {
-  /** Absent: nothing is recorded. */
-  readonly folder: string | undefined;
-  /** Other replicas may record into folders of their own. */
-  readonly hasReplicas: boolean;
+export interface RecordingsPlaces {
+  readonly own: FolderRecordings;
+  readonly peers: PeerRecordings;
+}
+
+/** Nothing is recorded, and there are no other replicas. */
+export const NO_RECORDINGS: RecordingsPlaces = {
+  own: new FolderRecordings(undefined),
+  peers: new PeerRecordings(() => undefined),
+};
+
+/** `replica`: the other one that has it. */
+interface Found {
+  readonly recording: RecordingObject;
+  readonly replica?: string | undefined;
 }
 
 interface RecordingsRequest {
@@ -41,18 +47,14 @@ interface RecordingsRequest {
   readonly range: string;
 }
 
-/**
- * Answers requests for finished recordings in this gateway's folder: list, get, their content, delete.
- * Without a folder there are none.
- */
+/** Answers requests for finished recordings in the folders of all replicas: list, get, their content, delete. */
 export class RecordingsApi {
-  readonly #folder: string | undefined;
-  readonly #hasReplicas: boolean;
-  #index: RecordingIndex | undefined;
+  readonly #own: FolderRecordings;
+  readonly #peers: PeerRecordings;
 
-  constructor({ folder, hasReplicas }: RecordingsPlace) {
-    this.#folder = folder;
-    this.#hasReplicas = hasReplicas;
+  constructor({ own, peers }: RecordingsPlaces = NO_RECORDINGS) {
+    this.#own = own;
+    this.#peers = peers;
   }
 
   /** Throws StatusError. */
@@ -70,39 +72,40 @@ export class RecordingsApi {
     const present = presenterOf(RECORDINGS, { query, accept, now: () => new Date() });
     if (isTrue(query.get("watch")))
       throw WIRE_ERRORS["verb-not-allowed"].streaming({ method: "WATCH", resource: RESOURCE, name: "" });
-    if (path.name !== undefined)
-      return jsonAnswer(present.one(recordingObjectOf(await this.#require(path), true)));
-    const matches = matcherOf(path, query);
-    const found = (await this.#list())
-      .filter(({ facts }) => path.namespace === undefined || facts.namespace === path.namespace)
-      .filter((stored) => matches(recordingObjectOf(stored, false)))
-      .sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
-    const after = readToken(query.get("continue") || "");
-    const rest = after === undefined ? found : found.filter((each) => compareKeys(keyOf(each), after) > 0);
+    if (path.name !== undefined) return jsonAnswer(present.one((await this.#require(path)).recording));
     const limit = parseCount("limit", query.get("limit") || "0");
-    const shown = limit === 0 ? rest : rest.slice(0, limit);
-    const last = shown.at(-1);
-    const isCut = shown.length < rest.length && last !== undefined;
-    const metadata = {
-      resourceVersion: String(Math.floor(Math.max(0, ...found.map(({ endedMs }) => endedMs)))),
-      ...(isCut && { continue: tokenOf(last), remainingItemCount: rest.length - shown.length }),
+    const wanted = {
+      namespace: path.namespace,
+      labels: query.get("labelSelector") ?? "",
+      fields: query.get("fieldSelector") ?? "",
+      after: readToken(query.get("continue") || ""),
+      limit,
     };
-    const objects = shown.map((stored) => recordingObjectOf(stored, false));
-    const answer = jsonAnswer(present.list(objects, metadata));
-    return (await this.#isPartial())
-      ? { ...answer, headers: { ...answer.headers, Warning: ONE_FOLDER } }
-      : answer;
+    // Ours first: no other replica is asked for what cannot be selected.
+    const own = await this.#own.page(wanted);
+    const { pages, partial } = await this.#peers.pages(wanted);
+    const { items, remaining, isExact, version } = mergePages([own, ...pages], limit);
+    const last = items.at(-1);
+    const metadata = {
+      resourceVersion: String(version),
+      ...(remaining > 0 && last !== undefined && { continue: tokenOf(keyOf(last)) }),
+      ...(remaining > 0 && isExact && { remainingItemCount: remaining }),
+    };
+    const answer = jsonAnswer(present.list(items, metadata));
+    const warning = partialWarningOf(partial);
+    return warning === undefined ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
   }
 
   async #content(path: RecordingsPath, { range }: RecordingsRequest): Promise<ApiAnswer> {
-    const { file, bytes } = await this.#require(path);
+    const found = await this.#require(path);
+    const bytes = found.recording.status.fileBytes;
     const headers = { "Content-Type": CONTENT_TYPE, "Accept-Ranges": "bytes", "Cache-Control": "no-store" };
     const part = partOf(range, bytes);
     if (part === undefined)
       return {
         status: 200,
         headers: { ...headers, "Content-Length": String(bytes) },
-        body: contentOf(file, 0, bytes - 1),
+        body: await this.#bytes(found, 0, bytes - 1),
       };
     const [start, end] = part;
     if (start > end)
@@ -118,7 +121,7 @@ export class RecordingsApi {
         "Content-Length": String(end - start + 1),
         "Content-Range": `bytes ${start}-${end}/${bytes}`,
       },
-      body: contentOf(file, start, end),
+      body: await this.#bytes(found, start, end),
     };
   }
 
@@ -128,64 +131,54 @@ export class RecordingsApi {
   ): Promise<ApiAnswer> {
     negotiate(accept);
     const { isDryRun, uid } = readDeleteOptions(body, query);
-    const { file } = await this.#require(path);
+    const { recording, replica } = await this.#require(path);
     const name = path.name ?? "";
     if (uid !== undefined && uid !== name)
       throw WIRE_ERRORS["uid-conflict"].streaming({ resource: RESOURCE, name, uid });
     const details = { name, group: SESSIONS_GROUP, kind: RECORDINGS.name, uid: name };
     const done = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
     if (isDryRun) return jsonAnswer(done);
-    const { deleteRecording } = await import("../recording/storage/delete-recording.ts");
-    await deleteRecording(this.#folder ?? "", file, `the API, by ${userName}`);
+    const reason = `the API, by ${userName}`;
+    const key = keyOf(recording);
+    const isDeleted =
+      replica === undefined
+        ? await this.#own.delete(key, reason)
+        : await this.#peers.delete(replica, key, reason).catch(() => {
+            throw WIRE_ERRORS["recording-unreachable"].streaming({ name });
+          });
+    if (!isDeleted) throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
     return jsonAnswer(done);
   }
 
-  async #list(): Promise<readonly StoredRecording[]> {
-    return (await this.#opened())?.list() ?? [];
+  async #bytes(
+    { recording, replica }: Found,
+    start: number,
+    end: number,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    const key = keyOf(recording);
+    if (replica !== undefined) return this.#peers.content(replica, key, start, end);
+    const content = await this.#own.content(key, start, end);
+    if (content !== undefined) return content;
+    throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name: key.id });
   }
 
-  async #require({ namespace = "", name = "" }: RecordingsPath): Promise<StoredRecording> {
-    const named = (await (await this.#opened())?.find(name)) ?? [];
-    const found = named.find(({ facts }) => facts.namespace === namespace);
-    if (found === undefined) throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
-    return found;
-  }
-
-  /** Whether other replicas have folders of their own, as far as this folder tells. */
-  async #isPartial(): Promise<boolean> {
-    if (!this.#hasReplicas) return false;
-    const { isSharedFolder } = await import("../recording/thread/writer-lease.ts");
-    return this.#folder === undefined || !isSharedFolder(this.#folder);
-  }
-
-  async #opened(): Promise<RecordingIndex | undefined> {
-    if (this.#folder === undefined) return undefined;
-    const { RecordingIndex } = await import("../recording/reading/recording-index.ts");
-    this.#index ??= new RecordingIndex(this.#folder);
-    return this.#index;
+  async #require({ namespace = "", name = "" }: RecordingsPath): Promise<Found> {
+    const key = { namespace, id: name };
+    const recording = await this.#own.find(key);
+    if (recording !== undefined) return { recording };
+    const { found, partial } = await this.#peers.find(key);
+    if (found !== undefined) return found;
+    if (partial.length > 0) throw WIRE_ERRORS["recording-unreachable"].streaming({ name });
+    throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
   }
 }
 
-/** Opens the file only for a client that reads: one that has left would leave it open. */
-async function* contentOf(file: string, start: number, end: number): AsyncGenerator<Uint8Array, void> {
-  yield* createReadStream(file, { start, end });
-}
-
-interface Key {
-  readonly namespace: string;
-  readonly id: string;
-}
-
-function keyOf({ facts: { namespace, session } }: StoredRecording): Key {
-  return { namespace, id: session };
-}
-
-function tokenOf(stored: StoredRecording): string {
-  return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...keyOf(stored) })).toString("base64url");
+function tokenOf(key: SessionKey): string {
+  return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...key })).toString("base64url");
 }
 
 /** Undefined without one. Throws StatusError 400. */
-function readToken(token: string): Key | undefined {
+function readToken(token: string): SessionKey | undefined {
   if (token === "") return undefined;
   try {
     const { v, namespace, id } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));

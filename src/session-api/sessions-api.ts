@@ -17,7 +17,7 @@ import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
 import { API_GROUP, API_RESOURCES } from "./discovery.ts";
 import { MAX_UNANSWERED_MS, outputStream } from "./output-stream.ts";
 import { RECORDINGS } from "./recording-object.ts";
-import { RecordingsApi, type RecordingsPath, type RecordingsPlace } from "./recordings-api.ts";
+import { RecordingsApi, type RecordingsPath, type RecordingsPlaces } from "./recordings-api.ts";
 import { SessionFeed } from "./session-feed.ts";
 import { SessionPager } from "./session-pager.ts";
 import {
@@ -65,8 +65,6 @@ const GROUP_PATH = `/apis/${SESSIONS_GROUP}`;
 const VERSION_PATH = `${GROUP_PATH}/${SESSIONS_VERSION}`;
 const RESOURCE = qualifiedNameOf(STREAMING_SESSIONS);
 
-const NOTHING_RECORDED: RecordingsPlace = { folder: undefined, hasReplicas: false };
-
 /** True for the paths that this API answers. */
 export function isSessionsPath(path: string): boolean {
   return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`);
@@ -79,7 +77,7 @@ export class SessionsApi {
   readonly #pager: SessionPager;
   readonly #recordings: RecordingsApi;
 
-  constructor(sessions: GatewaySessions, recordings: RecordingsPlace = NOTHING_RECORDED) {
+  constructor(sessions: GatewaySessions, recordings?: RecordingsPlaces) {
     this.#recordings = new RecordingsApi(recordings);
     this.#sessions = sessions;
     this.#feed = new SessionFeed(() => sessions.listEverywhere());

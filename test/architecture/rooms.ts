@@ -376,6 +376,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "src/peers",
     "src/probes",
     "src/recording",
+    "src/session-api",
     "src/sessions",
   ],
   "src/cli": [

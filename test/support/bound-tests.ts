@@ -320,6 +320,12 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_PATH_CERTIFICATES: "integration/access/authn/certificates.test.ts: follows eight certificates",
   MAX_PEER_LIST_BYTES:
     "integration/peers/peer-server.test.ts: are listed page by page | integration/peers/replicas.test.ts: answers with more than is read",
+  MAX_PEER_RECORDINGS: "unit/session-api/peer-recordings.test.ts: past a bound",
+  MAX_RECORDINGS_PAGE_CHARACTERS: "unit/session-api/peer-recordings.test.ts: with long names",
+  MAX_RECORDINGS_QUESTION_BYTES:
+    "integration/peers/peer-server.test.ts: a question about recordings that is too long",
+  PEER_PAGE_RECORDINGS: "unit/session-api/peer-recordings.test.ts: page by page",
+  RECORDING_PART_BYTES: "integration/peers/recordings.test.ts: in parts if they are long",
   MAX_PEER_PAGES: "integration/peers/peer-server.test.ts: are not collected without end",
   MAX_PENDING_EVENTS: "integration/kubernetes/shared-event-recorder.test.ts: keeps so many waiting",
   MAX_PIPELINED_REQUESTS: "integration/legs/api-server/pipelining.test.ts: are served one at a time",

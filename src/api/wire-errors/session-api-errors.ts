@@ -76,6 +76,11 @@ export const SESSION_API_ERRORS = {
     streaming: ({ name }: Pick<Named, "name">) =>
       serviceUnavailable(`the process that carries session ${name} does not answer`),
   },
+  "recording-unreachable": {
+    cause: "A recording that may be in the folder of a replica that does not answer",
+    streaming: ({ name }: Pick<Named, "name">) =>
+      serviceUnavailable(`recording ${name} may be with a replica that does not answer`),
+  },
 };
 
 /** 409, as for any object. */

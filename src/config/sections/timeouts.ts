@@ -53,7 +53,7 @@ export const timeouts = table({
     ...UPSTREAM_WAIT,
   }),
   peerList: duration(
-    "One page of another replica's list of sessions, from the dial to its last byte. Past it `/sessions` names the replica under `partial`.",
+    "One page of another replica's list of sessions, or its answer about recordings, from the dial to the last byte. Past it the list says that the replica is missing.",
     {
       default: "1s",
       ...UPSTREAM_WAIT,

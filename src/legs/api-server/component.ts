@@ -9,6 +9,7 @@ import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/s
 import { drainGateway } from "../../listeners/shutdown.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { OperationsMetrics } from "../../observability/operations-metrics.ts";
+import type { RecordingsPlaces } from "../../session-api/recordings-api.ts";
 import { type GatewaySessions, SessionsApi } from "../../session-api/sessions-api.ts";
 import { answerFromCluster } from "./answer-from-cluster.ts";
 import { withSessionsApi } from "./answer-sessions.ts";
@@ -35,6 +36,8 @@ interface ApiServerLegParts {
   readonly upstreams: UpstreamTlsFiles;
   /** The sessions that the API group shows and ends. */
   readonly sessions: GatewaySessions;
+  /** The folders whose finished recordings it shows and deletes. */
+  readonly recordings: RecordingsPlaces;
   readonly operations: Pick<OperationsMetrics, "certificateServed">;
 }
 
@@ -57,10 +60,7 @@ export async function buildApiServerLeg(
       ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, upstream);
   const route = judgeConnect && upstream && { judge: judgeConnect, apiServer: upstream };
-  const sessionsApi = new SessionsApi(parts.sessions, {
-    folder: configuration.recording?.folder,
-    hasReplicas: configuration.listeners.peers !== undefined,
-  });
+  const sessionsApi = new SessionsApi(parts.sessions, parts.recordings);
   const all = withSessionsApi(other, sessionsApi, gateway);
   const listener = createApiServer(gateway, all, { tls, http2, proxyProtocol }, route);
   const watched =

@@ -62,13 +62,6 @@ export function isFirstWriter(folder: string, writer: string): boolean {
     .every((other) => writer <= other);
 }
 
-/** Whether another host's writer has this folder, too. */
-export function isSharedFolder(folder: string): boolean {
-  return writersIn(folder).some(
-    (writer) => hostOf(folder, writer) !== hostname() && isWriterAlive(folder, writer),
-  );
-}
-
 /** For a thread of this process that ended: its recordings may be finished from now on. */
 export function removeLease(folder: string, writer: string): void {
   rmSync(fileOf(folder, writer), { force: true });

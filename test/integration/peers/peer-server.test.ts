@@ -17,6 +17,7 @@ import {
   createPeerServer,
   KEPT_LIST_MS,
   MAX_KEPT_LISTS,
+  MAX_RECORDINGS_QUESTION_BYTES,
   type PeerServerParts,
   replacePeerTls,
   SessionPages,
@@ -49,6 +50,7 @@ it("connections of replicas whose authority was taken away end, and those of oth
       outputInReplica: async () => "unknown",
       typeInReplica: async () => "unknown",
     },
+    answerRecordings: async () => ({}),
     gateway: { limits: defaultLimits, timeouts: defaultTimeouts, logger: { warn: () => {} } } as never,
   });
   const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
@@ -119,6 +121,7 @@ async function replicaWith(
       outputInReplica: async (read) => pageOf(read),
       typeInReplica: async ({ data }) => (data === "" ? { over: OVER } : "taken"),
     },
+    answerRecordings: async (question) => ({ question }),
     gateway: {
       limits: defaultLimits,
       timeouts: defaultTimeouts,
@@ -171,6 +174,14 @@ it("a joiner types into a session by its id, and is told how it ended", async ()
   expect(await client.typeInSession(address, { ...request, data: "" })).toEqual({ over: OVER });
   const tooMuch = { ...request, data: "x".repeat(MAX_JOIN_REQUEST_BYTES) };
   await expect(client.typeInSession(address, tooMuch)).rejects.toThrow("it answered with status 400");
+});
+
+it("a question about recordings that is too long, or is none, is refused", async () => {
+  const { client, address } = await replicaWith(() => []);
+  const answer = { question: { want: "find" } };
+  expect(await client.recordings(address, answer.question)).toEqual({ replica: "0a1b2c3d", answer });
+  const tooMuch = { labels: "x".repeat(MAX_RECORDINGS_QUESTION_BYTES) };
+  await expect(client.recordings(address, tooMuch)).rejects.toThrow("it answered with status 400");
 });
 
 it("a session's facts are asked for by its id, and of an older release there are none", async () => {

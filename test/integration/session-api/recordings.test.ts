@@ -11,8 +11,9 @@ import {
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import { FolderRecordings } from "../../../src/session-api/folder-recordings.ts";
 import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
-import { RecordingsApi, type RecordingsPlace } from "../../../src/session-api/recordings-api.ts";
+import { NO_RECORDINGS, RecordingsApi } from "../../../src/session-api/recordings-api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runWebNode } from "../../support/fake-nodes.ts";
 import { GatewayFiles, webOn } from "../../support/gateway-files.ts";
@@ -154,25 +155,6 @@ describe("recordings of the API group", () => {
     }
   });
 
-  it("are listed with a warning where other replicas may have folders of their own", async () => {
-    const list = async (place: RecordingsPlace) => {
-      const at = { resource: RECORDINGS, namespace: undefined, name: undefined, subresource: undefined };
-      const answer = await new RecordingsApi(place).answer(at, {
-        ...{ method: "GET", query: new URLSearchParams(), accept: "application/json", userName: "" },
-        ...{ body: undefined, range: "" },
-      });
-      return answer.headers["Warning"];
-    };
-    expect(await list({ folder, hasReplicas: false })).toBeUndefined();
-    const warning = expect.stringMatching(/^299 - "the list has the recordings of one replica; .*"$/);
-    expect(await list({ folder, hasReplicas: true })).toEqual(warning);
-    expect(await list({ folder: undefined, hasReplicas: true })).toEqual(warning);
-    const lease = path.join(folder, "writers/other.json");
-    writeFileSync(lease, '{"host":"another","pid":1,"started":"1"}');
-    expect(await list({ folder, hasReplicas: true })).toBeUndefined();
-    rmSync(lease);
-  });
-
   it("open their file for a client that reads, not for one that left before", async () => {
     const content = async (name: string, range: string) => {
       const at = { resource: RECORDINGS, namespace: "default", name, subresource: "content" };
@@ -183,7 +165,10 @@ describe("recordings of the API group", () => {
         userName: "",
         body: undefined,
       };
-      const { body } = await new RecordingsApi({ folder, hasReplicas: false }).answer(at, {
+      const { body } = await new RecordingsApi({
+        ...NO_RECORDINGS,
+        own: new FolderRecordings(folder),
+      }).answer(at, {
         ...request,
         range,
       });

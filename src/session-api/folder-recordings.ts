@@ -1,0 +1,111 @@
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { matcherOf } from "../api/read-only-server/answer-resource.ts";
+import type { RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
+import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
+import { compareKeys, type SessionKey } from "./session-feed.ts";
+
+/** What a list selects, and which part of it is wanted. */
+export interface RecordingsQuery {
+  readonly namespace?: string | undefined;
+  readonly labels: string;
+  readonly fields: string;
+  /** The last recording of the page before. */
+  readonly after?: SessionKey | undefined;
+  /** 0: all. */
+  readonly limit: number;
+}
+
+export interface RecordingsPage {
+  /** In the order of namespaces and names, without command lines. */
+  readonly items: readonly RecordingObject[];
+  /** How many follow. */
+  readonly remaining: number;
+  /** Milliseconds since 1970 of the latest end. */
+  readonly version: number;
+}
+
+/** The finished recordings in this replica's folder; none without one. Methods reject with RecordingFileError. */
+export class FolderRecordings {
+  readonly #folder: string | undefined;
+  #index: RecordingIndex | undefined;
+
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
+  }
+
+  /** Throws StatusError 400 for invalid selectors. */
+  async page({ namespace, labels, fields, after, limit }: RecordingsQuery): Promise<RecordingsPage> {
+    const selectors = new URLSearchParams({ labelSelector: labels, fieldSelector: fields });
+    const matches = matcherOf({ resource: RECORDINGS, namespace, name: undefined }, selectors);
+    const stored = (await (await this.#opened())?.list()) ?? [];
+    const found = stored
+      .filter(({ facts }) => namespace === undefined || facts.namespace === namespace)
+      .map((each) => recordingObjectOf(each, false))
+      .filter(matches)
+      .sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
+    const rest = after === undefined ? found : found.filter((each) => compareKeys(keyOf(each), after) > 0);
+    const items = limit === 0 ? rest : rest.slice(0, limit);
+    const version = Math.floor(stored.reduce((latest, { endedMs }) => Math.max(latest, endedMs), 0));
+    return { items, remaining: rest.length - items.length, version };
+  }
+
+  /** With its command line; undefined if it is not here. */
+  async find(key: SessionKey): Promise<RecordingObject | undefined> {
+    const stored = await this.#stored(key);
+    return stored && recordingObjectOf(stored, true);
+  }
+
+  /** The bytes from `start` to `end`, both included; undefined if it is not here. Opens the file for a reader alone. */
+  async content(
+    key: SessionKey,
+    start: number,
+    end: number,
+  ): Promise<AsyncGenerator<Uint8Array> | undefined> {
+    const stored = await this.#stored(key);
+    return stored && contentOf(stored.file, start, end);
+  }
+
+  /** The same, at once. */
+  async part(key: SessionKey, start: number, bytes: number): Promise<Buffer | undefined> {
+    const stored = await this.#stored(key);
+    if (stored === undefined) return undefined;
+    const handle = await open(stored.file);
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, start);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** False if it is not here. */
+  async delete(key: SessionKey, reason: string): Promise<boolean> {
+    const stored = await this.#stored(key);
+    if (stored === undefined) return false;
+    const { deleteRecording } = await import("../recording/storage/delete-recording.ts");
+    await deleteRecording(this.#folder ?? "", stored.file, reason);
+    return true;
+  }
+
+  async #stored({ namespace, id }: SessionKey): Promise<StoredRecording | undefined> {
+    const named = (await (await this.#opened())?.find(id)) ?? [];
+    return named.find(({ facts }) => facts.namespace === namespace);
+  }
+
+  async #opened(): Promise<RecordingIndex | undefined> {
+    if (this.#folder === undefined) return undefined;
+    const { RecordingIndex } = await import("../recording/reading/recording-index.ts");
+    this.#index ??= new RecordingIndex(this.#folder);
+    return this.#index;
+  }
+}
+
+export function keyOf({ metadata: { namespace = "", name } }: RecordingObject): SessionKey {
+  return { namespace, id: name };
+}
+
+/** Opens the file only for a client that reads: one that has left would leave it open. */
+async function* contentOf(file: string, start: number, end: number): AsyncGenerator<Uint8Array, void> {
+  yield* createReadStream(file, { start, end });
+}

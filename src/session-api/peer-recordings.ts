@@ -1,0 +1,208 @@
+import { isRecord } from "@sluice/client/internal/api/status-body";
+import type { SessionLists } from "../admin/admin-server.ts";
+import {
+  type FolderRecordings,
+  keyOf,
+  type RecordingsPage,
+  type RecordingsQuery,
+} from "./folder-recordings.ts";
+import type { RecordingObject } from "./recording-object.ts";
+import { compareKeys, type SessionKey } from "./session-feed.ts";
+
+/** Recordings in one answer of another replica. Past it the next page begins. */
+export const PEER_PAGE_RECORDINGS = 1_000;
+/** Characters of these, half of what a replica reads of an answer. Past it the next page begins. */
+export const MAX_RECORDINGS_PAGE_CHARACTERS: number = 2 * 1024 * 1024;
+/** Recordings that one list takes of a replica. Past it the list names the replica in its Warning. */
+export const MAX_PEER_RECORDINGS = 100_000;
+/** Bytes of a recording's content in one answer of another replica. Past it the rest is asked for. */
+export const RECORDING_PART_BYTES: number = 1024 * 1024;
+
+/** What one of the other replicas answered. */
+export interface PeerAnswer {
+  /** Its name for operators. */
+  readonly replica: string;
+  readonly answer?: unknown;
+  /** It gave none. */
+  readonly problem?: string;
+}
+
+/** Carries a question about recordings to other replicas. */
+export interface AskPeers {
+  /** All of them. Never rejects. */
+  askRecordings(question: object): Promise<readonly PeerAnswer[]>;
+  /** The one of that name. Rejects with an Error for operators. */
+  askRecordingsOf(replica: string, question: object): Promise<unknown>;
+}
+
+type Partial = SessionLists["partial"];
+
+export interface PeerPages {
+  readonly pages: readonly RecordingsPage[];
+  readonly partial: Partial;
+}
+
+/** A recording of another replica; `partial`: it may be in one of these. */
+export interface PeerRecording {
+  readonly found?: { readonly replica: string; readonly recording: RecordingObject } | undefined;
+  readonly partial: Partial;
+}
+
+/** The finished recordings in the folders of other replicas. */
+export class PeerRecordings {
+  readonly #peers: () => AskPeers | undefined;
+
+  /** `peers`: undefined where this gateway is the only replica. */
+  constructor(peers: () => AskPeers | undefined) {
+    this.#peers = peers;
+  }
+
+  /** One page of each, which is complete up to the limit. Never rejects. */
+  async pages(query: RecordingsQuery): Promise<PeerPages> {
+    const answers = (await this.#peers()?.askRecordings(questionOf(query, 0))) ?? [];
+    const partial: Partial[number][] = [];
+    const pages = await Promise.all(
+      answers.map(async ({ replica, answer, problem }) => {
+        try {
+          if (problem !== undefined) throw new Error(problem);
+          return [await this.#rest(replica, query, readPage(answer))];
+        } catch (error) {
+          partial.push({ replica, problem: (error as Error).message });
+          return [];
+        }
+      }),
+    );
+    return { pages: pages.flat(), partial };
+  }
+
+  /** Never rejects. */
+  async find(key: SessionKey): Promise<PeerRecording> {
+    const answers = (await this.#peers()?.askRecordings({ want: "find", ...key })) ?? [];
+    const [found] = answers.flatMap(({ replica, answer }) => {
+      const recording = isRecord(answer) ? answer.recording : undefined;
+      const isFound = isRecording(recording) && compareKeys(keyOf(recording), key) === 0;
+      return isFound ? [{ replica, recording }] : [];
+    });
+    const partial = answers.flatMap(({ replica, problem }) =>
+      problem === undefined ? [] : { replica, problem },
+    );
+    return { found, partial };
+  }
+
+  /** The bytes from `start` to `end`, both included. Fails if the replica does not give them all. */
+  async *content(
+    replica: string,
+    key: SessionKey,
+    start: number,
+    end: number,
+  ): AsyncGenerator<Uint8Array, void> {
+    for (let at = start; at <= end; ) {
+      const bytes = Math.min(RECORDING_PART_BYTES, end + 1 - at);
+      const answer = await this.#peers()?.askRecordingsOf(replica, { want: "part", ...key, at, bytes });
+      const data = isRecord(answer) && typeof answer.data === "string" ? answer.data : "";
+      const part = Buffer.from(data, "base64");
+      if (part.byteLength !== bytes) throw new Error(`replica ${replica} has not all of the recording`);
+      yield part;
+      at += bytes;
+    }
+  }
+
+  /** False if it is not there any more. Rejects with an Error for operators. */
+  async delete(replica: string, key: SessionKey, reason: string): Promise<boolean> {
+    const answer = await this.#peers()?.askRecordingsOf(replica, { want: "delete", ...key, reason });
+    return isRecord(answer) && answer.isDeleted === true;
+  }
+
+  async #rest(replica: string, query: RecordingsQuery, first: RecordingsPage): Promise<RecordingsPage> {
+    const items = [...first.items];
+    let { remaining } = first;
+    while (remaining > 0 && (query.limit === 0 || items.length < query.limit)) {
+      const last = items.at(-1);
+      if (last === undefined || items.length >= MAX_PEER_RECORDINGS)
+        throw new Error(`it has more than ${MAX_PEER_RECORDINGS} recordings`);
+      const question = questionOf({ ...query, after: keyOf(last) }, items.length);
+      const page = readPage(await this.#peers()?.askRecordingsOf(replica, question));
+      const next = page.items[0];
+      if (next === undefined || compareKeys(keyOf(next), keyOf(last)) <= 0)
+        throw new Error("its pages do not go on");
+      items.push(...page.items);
+      remaining = page.remaining;
+    }
+    return { items, remaining, version: first.version };
+  }
+}
+
+function questionOf({ limit, ...query }: RecordingsQuery, had: number): object {
+  const wanted = limit === 0 ? PEER_PAGE_RECORDINGS : Math.min(limit - had, PEER_PAGE_RECORDINGS);
+  return { want: "page", ...query, limit: wanted };
+}
+
+/** Answers another replica's question from this replica's folder. Rejects with an Error for one that is none. */
+export async function answerPeer(folder: FolderRecordings, question: unknown): Promise<object> {
+  if (!isRecord(question)) throw new TypeError("the question is no object");
+  const { want, namespace, id, at, bytes } = question;
+  if (want === "page") return shortened(await folder.page(queryOf(question)));
+  if (typeof namespace !== "string" || typeof id !== "string") throw new TypeError("it names no recording");
+  const key = { namespace, id };
+  if (want === "find") return { recording: await folder.find(key) };
+  if (want === "delete") return { isDeleted: await folder.delete(key, String(question.reason)) };
+  const isPart = Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
+  const [from, length] = [Number(at), Number(bytes)];
+  if (want !== "part" || !isPart || from < 0 || length <= 0 || length > RECORDING_PART_BYTES)
+    throw new TypeError("it asks for no part");
+  return { data: (await folder.part(key, from, length))?.toString("base64") };
+}
+
+function queryOf({ namespace, labels, fields, after, limit }: Record<string, unknown>): RecordingsQuery {
+  const isQuery = typeof labels === "string" && typeof fields === "string" && Number.isSafeInteger(limit);
+  if (!isQuery) throw new TypeError("it asks for no page");
+  const key = isRecord(after) ? { namespace: String(after.namespace), id: String(after.id) } : undefined;
+  const bounded = Math.min(Math.max(1, Number(limit)), PEER_PAGE_RECORDINGS);
+  const of = typeof namespace === "string" ? namespace : undefined;
+  return { namespace: of, labels, fields, after: key, limit: bounded };
+}
+
+/** At least one recording. */
+function shortened({ items, remaining, version }: RecordingsPage): RecordingsPage {
+  let characters = 0;
+  const cut = items.findIndex((item, index) => {
+    characters += JSON.stringify(item).length;
+    return index > 0 && characters > MAX_RECORDINGS_PAGE_CHARACTERS;
+  });
+  const kept = cut === -1 ? items : items.slice(0, cut);
+  return { items: kept, remaining: remaining + items.length - kept.length, version };
+}
+
+/** Without entries that are none. Throws Error. */
+function readPage(answer: unknown): RecordingsPage {
+  const { items, remaining, version } = isRecord(answer) ? answer : {};
+  if (!Array.isArray(items)) throw new Error("the answer has no list of recordings");
+  const own = items.filter(isRecording).sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
+  return { items: own, remaining: countOf(remaining), version: countOf(version) };
+}
+
+function countOf(value: unknown): number {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
+}
+
+const TEXTS = {
+  spec: ["pod", "subresource", "node", "rule"],
+  status: ["startedAt", "endedAt", "end", "hash", "key"],
+};
+
+function isRecording(value: unknown): value is RecordingObject {
+  if (!isRecord(value) || value.kind !== "Recording") return false;
+  const { metadata, spec, status } = value;
+  if (!isRecord(metadata) || !isRecord(spec) || !isRecord(status) || !isRecord(spec.user)) return false;
+  const numbers = [status.outputBytes, status.gaps, status.fileBytes];
+  return (
+    areTexts([metadata.name, metadata.namespace, metadata.creationTimestamp, spec.user.username]) &&
+    areTexts(TEXTS.spec.map((name) => spec[name])) &&
+    areTexts(TEXTS.status.map((name) => status[name])) &&
+    numbers.every((each) => Number.isSafeInteger(each) && (each as number) >= 0)
+  );
+}
+
+function areTexts(values: readonly unknown[]): boolean {
+  return values.every((value) => typeof value === "string");
+}
