@@ -9,10 +9,10 @@ import {
   parseConfiguration,
 } from "../config/configuration.ts";
 import { readText } from "../config/load-configuration.ts";
-import { checkNamedFiles } from "../config/named-files.ts";
 import type { FlagValues } from "../config/read-flags.ts";
 import type { LeveledLogger } from "../observability/logger.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
+import { checkFiles } from "./check-files.ts";
 
 interface ReloadOptions {
   readonly file: string;
@@ -38,7 +38,7 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
     try {
       const wanted = await readText(file);
       const configuration = parseConfiguration(wanted, file, flags);
-      await checkNamedFiles(configuration.namedFiles);
+      await checkFiles(configuration);
       const { reloaded } = changedFields(last, wanted);
       // Compared with the text at the start: a change that was undone needs no restart.
       const { needRestart } = changedFields(text, wanted);

@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import {
   ConfigurationError,
   type ConfigurationProblem,
@@ -10,15 +11,21 @@ import { parseAuditPolicy } from "./audit-policy.ts";
 import { parseAuthenticationFile } from "./authentication-file.ts";
 import { readText } from "./load-configuration.ts";
 
+/** Contents that are parsed above this room. */
+type ContentOfRooms = "kubeconfig" | "static tokens" | "session keys" | "signing key";
+
+/** What the rooms read of a text; throws as their start does. */
+export type RoomParsers = Readonly<Record<ContentOfRooms, (text: string, file: string) => unknown>>;
+
 /**
  * Reads every file that a configuration names before a component starts. Throws ConfigurationError
  * with every missing or wrong file, at its field's line or at a line inside the file.
  */
-export async function checkNamedFiles(files: readonly NamedFile[]): Promise<void> {
+export async function checkNamedFiles(files: readonly NamedFile[], parsers: RoomParsers): Promise<void> {
   const problems: ConfigurationProblem[] = [];
   for (const named of files) {
     try {
-      await checkOne(named);
+      await checkOne(named, parsers);
     } catch (error) {
       problems.push(...problemsOf(error, named));
     }
@@ -26,7 +33,7 @@ export async function checkNamedFiles(files: readonly NamedFile[]): Promise<void
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-async function checkOne({ file, content, certificateFile }: NamedFile): Promise<void> {
+async function checkOne({ file, content, certificateFile }: NamedFile, parsers: RoomParsers): Promise<void> {
   const text = await readText(file);
   if (text.trim() === "") throw new Error(`${file} is empty`);
   switch (content) {
@@ -43,16 +50,18 @@ async function checkOne({ file, content, certificateFile }: NamedFile): Promise<
       parseAuthenticationFile(text, file);
       return;
     case "webhook kubeconfig":
-      await checkKubeconfig(text, file);
+      await checkWebhookKubeconfig(text, file, parsers);
       return;
     case "text":
       return;
+    default:
+      await parsers[content](text, file);
   }
 }
 
-async function checkKubeconfig(text: string, file: string): Promise<void> {
+async function checkWebhookKubeconfig(text: string, file: string, parsers: RoomParsers): Promise<void> {
   const { files, clientCertificate, clientKey } = parseWebhookKubeconfig(text, file);
-  await checkNamedFiles(files);
+  await checkNamedFiles(files, parsers);
   if (clientCertificate === undefined || clientKey === undefined) return;
   const problem = keyPairProblem(await pemIn(clientCertificate), await pemIn(clientKey));
   if (problem !== undefined)
@@ -68,12 +77,17 @@ async function checkKey(text: string, file: string, certificateFile: string | un
   if (certificateFile === undefined) return;
   // The certificate's own problems are reported at its field.
   const pem = await readText(certificateFile).catch(() => "");
-  const problem = hasCertificates(pem, certificateFile) ? keyPairProblem(pem, text) : undefined;
+  if (!hasCertificates(pem, certificateFile)) return;
+  const problem = keyPairProblem(pem, text);
   if (problem !== undefined) {
     throw new Error(
       `the key in ${file} does not belong to the certificate in ${certificateFile}: ${problem}`,
     );
   }
+  read(
+    () => createSecureContext({ cert: pem, key: text }),
+    `OpenSSL refuses the key in ${file} with its certificate`,
+  );
 }
 
 function hasCertificates(text: string, file: string): boolean {

@@ -32,7 +32,7 @@ const MAX_SESSION_KEYS = 4;
 const SETTLE_MS = 200;
 
 /** Throws RangeError that describes the fault in the file without any key. */
-function parseSessionKeys(text: string): SessionKeys["current"] {
+export function parseSessionKeys(text: string): SessionKeys["current"] {
   const lines = text.split("\n").flatMap((line) => line.trim() || []);
   const [first, ...more] = lines.map((line) => Buffer.from(line));
   if (first === undefined || lines.length > MAX_SESSION_KEYS) {

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
@@ -16,7 +16,7 @@ export const PUBLIC_KEYS = "keys";
 export async function readSigningKey(folder: string, file: string | undefined): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const pem = file === undefined ? await ownKey(folder) : await readFile(file, "utf8");
-  const privateKey = parseKey(pem, file ?? path.join(folder, OWN_KEY));
+  const privateKey = parseSigningKey(pem, file ?? path.join(folder, OWN_KEY));
   const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" });
   await mkdir(path.join(folder, PUBLIC_KEYS), { recursive: true, mode: 0o700 });
   const name = keyNameOf(privateKey).replace(":", "-");
@@ -24,7 +24,8 @@ export async function readSigningKey(folder: string, file: string | undefined): 
   return pem;
 }
 
-function parseKey(pem: string, file: string) {
+/** Throws ConfigurationError for a key that is not Ed25519. */
+export function parseSigningKey(pem: string, file: string): KeyObject {
   try {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === "ed25519") return key;

@@ -357,6 +357,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
   "src/app": [
     "packages/client/api",
     "packages/client/config",
+    "packages/client/kubernetes",
     "packages/client/net",
     "packages/client/observability",
     "src/access",

@@ -10,7 +10,9 @@ import {
 } from "./authenticator.ts";
 import { subjectOf } from "./certificate-subject.ts";
 
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+/** The labels that OpenSSL reads, which verifies the handshake. */
+const PEM_CERTIFICATE =
+  /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g;
 
 /**
  * Certificates between a client's and its authority; OpenSSL allows far more. Past it the client is

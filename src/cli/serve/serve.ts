@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RunningGateway, startGateway } from "../../app/app.ts";
+import { checkFiles } from "../../app/check-files.ts";
 import { reloaderOf } from "../../app/reload-configuration.ts";
 import { inherit } from "../../app/runtime/inheritance.ts";
 import type { Lineage } from "../../app/runtime/lineage.ts";
@@ -12,7 +13,6 @@ import { surviveUncaughtExceptions } from "../../app/uncaught-exceptions.ts";
 import { type GatewayConfiguration, parseConfiguration } from "../../config/configuration.ts";
 import { configurationWarnings } from "../../config/configuration-warnings.ts";
 import { readText } from "../../config/load-configuration.ts";
-import { checkNamedFiles } from "../../config/named-files.ts";
 import { type Authentication, identifiesCallers } from "../../config/sections/authentication.ts";
 import { listenerPorts, servesApi } from "../../config/sections/listeners.ts";
 import { workerCount } from "../../config/sections/workers.ts";
@@ -81,7 +81,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   });
   const text = await readText(config);
   const configuration = parseConfiguration(text, config, flags);
-  await checkNamedFiles(configuration.namedFiles);
+  await checkFiles(configuration);
   const count = workerCount(configuration.workers);
   const logger = createLogger(configuration.logging);
   const listenerNames = listenerPorts(configuration.listeners).map(({ name }) => name);

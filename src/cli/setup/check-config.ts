@@ -7,13 +7,13 @@ import {
   type IngressClass,
   isRegularExpression,
 } from "../../api/networking-objects.ts";
+import { checkFiles } from "../../app/check-files.ts";
 import { readManifestFiles } from "../../cluster/manifest-files.ts";
 import { type ManifestFile, readManifests } from "../../cluster/manifests.ts";
 import { CONFIGURATION_KIND } from "../../config/configuration.ts";
 import { configurationWarnings, expiryWarnings } from "../../config/configuration-warnings.ts";
 import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
-import { checkNamedFiles } from "../../config/named-files.ts";
 import { DEFAULT_CONTROLLER_NAME } from "../../config/sections/ingress-listener.ts";
 import type { PolicyRule } from "../../config/sections/policy.ts";
 import { rulePathWith } from "../../ingress/path-rewrite.ts";
@@ -168,7 +168,7 @@ async function check(part: Part, gates: FeatureGates, { old, syntax }: CheckValu
   const configuration = await loadConfiguration(path);
   const { cluster, featureGates, namedFiles, policy } = configuration;
   if (syntax) return `a valid ${CONFIGURATION_KIND}; the files that it names were not read`;
-  await checkNamedFiles(namedFiles);
+  await checkFiles(configuration);
   const warnings = [
     ...configurationWarnings(configuration),
     ...(await expiryWarnings(namedFiles)),

@@ -152,7 +152,7 @@ const fields = table({
     "A proxy that authenticates users itself. Its headers count only with a client certificate that `clientCAFile` verifies.",
     requestHeader,
   ),
-  tokenAuthFile: file('Static tokens: lines of `token,user,uid,"group1,group2"`.', "text", {
+  tokenAuthFile: file('Static tokens: lines of `token,user,uid,"group1,group2"`.', "static tokens", {
     flag: "token-auth-file",
   }),
   oidc: optionalSection("Tokens of an OpenID Connect issuer, which Sluice verifies itself.", oidc),

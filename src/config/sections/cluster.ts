@@ -20,7 +20,7 @@ const published = table({
 
 const fields = table({
   manifests: files("Files, or folders of files, with the cluster's objects. Sluice follows their changes."),
-  kubeconfig: file("Kubeconfig of the Kubernetes API to read the cluster's objects from.", "text", {
+  kubeconfig: file("Kubeconfig of the Kubernetes API to read the cluster's objects from.", "kubeconfig", {
     flag: KUBECONFIG_FLAG,
   }),
   inCluster: boolean("Use the pod's own service account, and the API of its cluster.", {

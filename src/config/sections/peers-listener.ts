@@ -41,7 +41,7 @@ export const peersListener = checked(
     tls: section("How replicas identify themselves to each other.", tls),
     sessionKeyFile: file(
       "Keys that sign session names, the same on all replicas: 1 to 4 lines of at least 32 characters. The first key signs; all are accepted.",
-      "text",
+      "session keys",
       { required: "is required: replicas accept the sessions' names that it signs" },
     ),
     addresses: strings("`host:port` of each replica; may include this one.", { check: checkPeer }),

@@ -58,7 +58,10 @@ const storeFields = table({
     "AWS credentials file, of which `[default]` is used; read for each request. Absent: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.",
     "text",
   ),
-  caFile: file("CA certificates (PEM) that sign the store's certificate. Absent: those of Node.js.", "text"),
+  caFile: file(
+    "CA certificates (PEM) that sign the store's certificate. Absent: those of Node.js.",
+    "certificates",
+  ),
   requestTimeout: duration("One request to the store. Past it the request is sent again.", {
     default: "30s",
     from: "1s",
@@ -172,7 +175,7 @@ const fields = table({
   },
   signingKeyFile: file(
     "Ed25519 private key (PKCS#8, PEM) that signs recordings. Absent: one that is made in the folder.",
-    "text",
+    "signing key",
   ),
   s3: optionalSection(
     "An S3-compatible store that finished recordings are uploaded to. Absent: they stay in the folder.",

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkFiles } from "../../../src/app/check-files.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
-import { checkNamedFiles } from "../../../src/config/named-files.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 let folder = "";
@@ -35,8 +35,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** What is wrong with a configuration's files, by line. */
 async function problemsOf(yaml: string, flags = {}): Promise<string> {
   const text = `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n${yaml}`;
-  const { namedFiles } = parseConfiguration(text, place("gateway.yaml"), flags);
-  return checkNamedFiles(namedFiles).then(
+  return checkFiles(parseConfiguration(text, place("gateway.yaml"), flags)).then(
     () => "",
     (error: Error) => error.message.replaceAll(folder, ""),
   );

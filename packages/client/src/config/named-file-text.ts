@@ -73,6 +73,10 @@ export type FileContent =
   | "audit policy"
   | "authentication configuration"
   | "webhook kubeconfig"
+  | "kubeconfig"
+  | "static tokens"
+  | "session keys"
+  | "signing key"
   | "text";
 
 /** A file, and the field or flag that names it, for `checkNamedFiles`. */

@@ -2,11 +2,11 @@
 
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import type { PemSource } from "../config/key-pair.ts";
+import { certificatesOf, type PemSource } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-server.ts";
-import type { UpstreamTlsOptions } from "../net/tls.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
@@ -64,6 +64,16 @@ export async function loadKubeconfig(
   return Credentials.load(applyOverrides(entries, overrides), options);
 }
 
+/**
+ * Reads a context and its files as `loadKubeconfig` does, without running its plugin. Throws
+ * ConfigurationError, the file system's error, or OpenSSL's.
+ */
+export async function checkKubeconfig(file: string, context: string | undefined): Promise<void> {
+  const { tls } = await Credentials.load(await readKubeconfigEntries([file], { context }), {}, false);
+  if (tls.ca !== undefined) certificatesOf(tls.ca.toString());
+  new UpstreamTls(tls);
+}
+
 /** The API server of the cluster that this pod runs in. Throws ConfigurationError outside a pod. */
 export async function loadInCluster(options: LoadOptions = {}): Promise<Kubeconfig> {
   const { environment = process.env, serviceAccountFolder } = options;
@@ -92,10 +102,14 @@ class Credentials implements Kubeconfig {
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
-  static async load(entries: KubeconfigEntries, options: LoadOptions): Promise<Kubeconfig> {
+  static async load(
+    entries: KubeconfigEntries,
+    options: LoadOptions,
+    runsPlugin = true,
+  ): Promise<Kubeconfig> {
     const { pluginTimeoutMs: timeoutMs } = options;
-    const pluginOptions = timeoutMs === undefined ? {} : { timeoutMs };
-    const credentials = new Credentials(entries, pluginOf(entries, pluginOptions), options);
+    const plugin = pluginOf(entries, timeoutMs === undefined ? {} : { timeoutMs });
+    const credentials = new Credentials(entries, runsPlugin ? plugin : undefined, options);
     // The first connection needs certificates, and a plugin may provide them.
     await credentials.headers();
     return credentials;

@@ -225,6 +225,12 @@ describe("an authority", () => {
     expect(peerCertificatesOf(socket)?.intermediates).toHaveLength(10);
   });
 
+  it("takes the labels that OpenSSL takes, as check-config does", async () => {
+    const { cert } = await issueCertificate({ commonName: "authority" });
+    const old = cert.replaceAll(" CERTIFICATE", " X509 CERTIFICATE");
+    expect(() => new CertificateAuthority(old)).not.toThrow();
+  });
+
   it("refuses a bundle without certificates", () => {
     expect(() => new CertificateAuthority("nothing")).toThrow("holds no PEM certificate");
   });

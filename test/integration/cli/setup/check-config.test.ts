@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { generate } from "selfsigned";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { UsageError } from "../../../../src/cli/command.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
+import { issueCertificate } from "../../../support/test-certificates.ts";
 
 let folder = "";
 let out = "";
@@ -43,6 +45,85 @@ spec:
       livenessProbe:
         ${probe}
 `;
+
+const kubeconfig = (cluster: string, user: string) =>
+  `current-context: x\ncontexts: [{name: x, context: {cluster: x, user: x}}]\nclusters: [{name: x, cluster: {server: "https://a"${cluster}}}]\nusers: [{name: x, user: {${user}}}]\n`;
+const PEERS =
+  "  peers: {addresses: ['a:1'], sessionKeyFile: named, tls: {certFile: a.crt, keyFile: a.key, name: a, certificateAuthorityFile: a.crt}}";
+const STORE = "endpoint: 'https://a', bucket: bucket";
+
+/** Files that the start refuses, each as `named`. */
+const BAD_FILES: Readonly<Record<string, { yaml: string; text: string; words: RegExp }>> = {
+  "a row of static tokens": {
+    yaml: "authentication: {tokenAuthFile: named}\nauthorization: {mode: [AlwaysAllow]}",
+    text: "right,jane,1\nsecret,jane\nright,joe,2\n",
+    words: /^\/named:2: token file must have at least 3 columns .*\n\/named:3: duplicate token/,
+  },
+  "the node's static tokens": {
+    yaml: "listeners:\n  kubelet: {authentication: {tokenAuthFile: named}, authorization: {mode: [AlwaysAllow]}, runtime: {endpoint: 'unix:///a', nodeName: n}}",
+    text: 'a"b,jane,1\n',
+    words: /^\/named:1: record on line 1: bare " in non-quoted field/,
+  },
+  "session keys": {
+    yaml: `listeners:\n  apiServer: {}\n${PEERS}`,
+    text: "short\n",
+    words: /sessionKeyFile: key 1 must have at least 32 characters/,
+  },
+  "a signing key": {
+    yaml: "recording: {folder: recordings, signingKeyFile: named}",
+    text: "secret\n",
+    words: /signingKeyFile: is not an Ed25519 private key/,
+  },
+  "the authorities of a recording's store": {
+    yaml: `recording: {folder: recordings, s3: {${STORE}, caFile: named}}`,
+    text: "junk\n",
+    words: /caFile: \/named has no certificate in PEM/,
+  },
+  "a key that OpenSSL finds too small": {
+    yaml: "listeners:\n  apiServer: {tls: {certFile: small.crt, keyFile: small.key}}",
+    text: "",
+    words: /keyFile: OpenSSL refuses the key in \/small.key with its certificate: .*key too small/,
+  },
+  "a kubeconfig without its context": {
+    yaml: "cluster: {kubeconfig: named, context: other}",
+    text: kubeconfig("", ""),
+    words: /kubeconfig: context "other" does not exist/,
+  },
+  "a kubeconfig whose authorities are missing": {
+    yaml: "cluster: {kubeconfig: named}",
+    text: kubeconfig(", certificate-authority: missing", ""),
+    words: /kubeconfig: ENOENT: no such file or directory, open '\/missing'/,
+  },
+  "a kubeconfig whose authorities are none": {
+    yaml: "cluster: {kubeconfig: named}",
+    text: kubeconfig(", certificate-authority: a.key", ""),
+    words: /kubeconfig: tls: failed to find certificate PEM data/,
+  },
+  "a kubeconfig whose key is another's": {
+    yaml: "cluster: {kubeconfig: named}",
+    text: kubeconfig("", "client-certificate: a.crt, client-key: b.key"),
+    words: /kubeconfig: tls: private key does not match public key/,
+  },
+};
+
+async function pairIn(place: string): Promise<void> {
+  const small = await generate([{ name: "commonName", value: "a" }], { keySize: 512, algorithm: "sha256" });
+  writeFileSync(path.join(place, "small.crt"), small.cert);
+  writeFileSync(path.join(place, "small.key"), small.private);
+  for (const name of ["a", "b"]) {
+    const { cert, key } = await issueCertificate({ commonName: name });
+    writeFileSync(path.join(place, `${name}.crt`), cert);
+    writeFileSync(path.join(place, `${name}.key`), key);
+  }
+}
+
+/** Why a start from this configuration is refused. It ends before a port is opened. */
+async function startOf(configuration: string): Promise<string> {
+  return await runCommand("serve", ["--config", configuration]).then(
+    () => "it started",
+    (error: Error) => error.message,
+  );
+}
 
 describe("sluice check-config of a session policy", () => {
   const configuration = (rule: string) =>
@@ -201,6 +282,27 @@ cluster:
     expect(err).toBe(
       `${configuration}:4:3: cluster.kubeconfig: ENOENT: no such file or directory, open '${missing}'\n`,
     );
+  });
+
+  it.each(Object.entries(BAD_FILES))("refuses %s in the words of serve", async (_, { yaml, text, words }) => {
+    await pairIn(folder);
+    file("named", text);
+    const configuration = file(
+      "gateway.yaml",
+      `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\nkubelet: {scheme: http}\n${yaml}\n`,
+    );
+    const refusal = await startOf(configuration);
+    expect(await runCommand("check-config", ["-f", configuration])).toBe(2);
+    expect(err.replaceAll(folder, "")).toMatch(words);
+    expect(refusal.split("\n").sort()).toEqual(
+      err
+        .split("\n")
+        .filter((line) => !line.startsWith("Warning: ") && line !== "")
+        .sort(),
+    );
+    err = "";
+    expect(await runCommand("check-config", ["-f", configuration, "--syntax"])).toBe(0);
+    expect(err).toBe("");
   });
 
   it("accepts a good Ingress, warns of an old one, and refuses a bad one at each line", async () => {
