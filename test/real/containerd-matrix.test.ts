@@ -8,7 +8,7 @@ import {
   checkPortForward,
   checkTerminal,
 } from "../support/kubectl-checks.ts";
-import { describeReal, kubectlSample } from "../support/real-parts.ts";
+import { describeReal, kubectlSample, oldestAndNewest } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
 import type { TestGateway } from "../support/test-gateway.ts";
 import { INDEX_PAGE } from "./containerd/busybox-images.ts";
@@ -44,7 +44,9 @@ describeReal(
       afterAll(() => gateway?.stop());
 
       // The installed daemon meets every kind of kubectl; the others differ in the daemon alone.
-      describe.each(kubectlSample().slice(binaries.isInstalled ? 0 : -1))("kubectl $version", (kubectl) => {
+      describe.each(
+        oldestAndNewest(kubectlSample().slice(binaries.isInstalled ? 0 : -1)),
+      )("kubectl $version", (kubectl) => {
         let runner: KubectlRunner;
         beforeAll(() => {
           if (gateway) runner = new KubectlRunner(kubectl, { kubeconfig: gateway.kubeconfig });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { eventually } from "../support/eventually.ts";
 import { collect, KubectlRunner } from "../support/kubectl.ts";
-import { describeReal, kubectlSample } from "../support/real-parts.ts";
+import { describeReal, kubectlSample, oldestAndNewest } from "../support/real-parts.ts";
 import { readMetricsOf } from "../support/taken-path.ts";
 
 const NAME = "sluice_streaming_sessions_ended_total";
@@ -30,7 +30,7 @@ describeReal("kubectl", "how kubectl's sessions end, as the gateway counts it", 
     return names[0] as string;
   };
 
-  const cases = kubectlSample().flatMap((kubectl) =>
+  const cases = oldestAndNewest(kubectlSample()).flatMap((kubectl) =>
     ["web", "web-ws"].map((pod) => ({ kubectl, version: kubectl.version, pod })),
   );
   describe.each(cases)("kubectl $version, $pod", ({ kubectl, pod }) => {

@@ -11,7 +11,7 @@ import {
 } from "../support/kubectl-checks.ts";
 import { checkExitCodes, checkLogs, nodePlans } from "../support/node-checks.ts";
 import { NODE_NAME, type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
-import { describeReal, isFullRun, kubectlSample } from "../support/real-parts.ts";
+import { describeReal, isFullRun, kubectlSample, oldestAndNewest } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
 import { V5Client } from "../support/v5-client.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
@@ -49,7 +49,7 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
 
       // The installed daemon meets every kind of kubectl; the others differ in the daemon alone.
       describe.each(
-        kubectlSample().slice(binaries.isInstalled || isWhole ? 0 : -1),
+        oldestAndNewest(kubectlSample().slice(binaries.isInstalled || isWhole ? 0 : -1)),
       )("kubectl $version", (kubectl) => {
         let runner: KubectlRunner;
         beforeAll(() => {

@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { runWebNode } from "../support/fake-nodes.ts";
 import { GatewayFiles, selfSignedPair, webOn } from "../support/gateway-files.ts";
 import { collect, KubectlRunner } from "../support/kubectl.ts";
-import { describeReal, kubectls } from "../support/real-parts.ts";
+import { describeReal, kubectls, oldestAndNewest } from "../support/real-parts.ts";
 import { type Played, play } from "../support/recording/played.ts";
 import { filesIn } from "../support/recording/recorded-gateway.ts";
 import { type ServedGateway, serveGateway } from "../support/served-gateway.ts";
@@ -54,7 +54,7 @@ describeReal("kubectl", "what kubectl receives is what is recorded", () => {
       return play(readFileSync(file, "utf8"));
     }
 
-    describe.each(kubectls())("kubectl $version", (kubectl) => {
+    describe.each(oldestAndNewest(kubectls()))("kubectl $version", (kubectl) => {
       let runner: KubectlRunner;
       beforeAll(() => {
         runner = new KubectlRunner(kubectl, {

@@ -12,7 +12,14 @@ import {
   checkExec,
   checkPortForward,
 } from "../support/kubectl-checks.ts";
-import { containerds, describeReal, isFullRun, kubectlSample, type RealPart } from "../support/real-parts.ts";
+import {
+  containerds,
+  describeReal,
+  isFullRun,
+  kubectlSample,
+  oldestAndNewest,
+  type RealPart,
+} from "../support/real-parts.ts";
 import type { Kubectl } from "../support/real-parts-finder.ts";
 import { expectedJourney, skewedApiServers, skewedNodes, toldApiServer } from "../support/skew.ts";
 import { type SkewResult, skewTable } from "../support/skew-table.ts";
@@ -79,7 +86,7 @@ for (const stage of stages) {
     );
     describe.each(pairs)("API server $api.name, node $node.title", ({ api, node }) => {
       // Each kubectl meets an API server that has learned nothing of its node yet.
-      describe.each(stage.kubectls)("kubectl $version", (kubectl) => {
+      describe.each(oldestAndNewest(stage.kubectls))("kubectl $version", (kubectl) => {
         let pair: SkewedPair | undefined;
         beforeAll(async () => {
           if (obstacle === undefined) pair = await stage.pair(api, node);

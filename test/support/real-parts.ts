@@ -115,6 +115,13 @@ export function kubectlSample(): readonly Kubectl[] {
   return [...new Set([all[0], lastSpdyOnly, all.at(-1)])].filter((kubectl) => kubectl !== undefined);
 }
 
+/** For matrices with many cells: ordinary runs have the oldest and the newest alone, and name the others as skipped. */
+export function oldestAndNewest(sample: readonly Kubectl[]): readonly Kubectl[] {
+  if (isFullRun) return sample;
+  for (const { version } of sample.slice(1, -1)) it.skip(`kubectl ${version} (SLUICE_FULL=1)`);
+  return sample.filter((kubectl) => kubectl === sample[0] || kubectl === sample.at(-1));
+}
+
 /** For use inside `describeReal("containerd", ...)`: the installed one first. */
 export function containerds(): readonly Containerd[] {
   return findContainerds();
