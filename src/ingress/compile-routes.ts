@@ -1,14 +1,17 @@
-import { type Ingress, isRegularExpression } from "../api/networking-objects.ts";
+import { type Ingress, type IngressBackend, isRegularExpression } from "../api/networking-objects.ts";
 import type { Namespace } from "../api/objects.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
+import type { RouteNames } from "../observability/ingress-metrics.ts";
+import { cookiePathOf } from "./affinity.ts";
 import { HostOwners, hostOf, type IngressClasses } from "./ingress-classes.ts";
 import { rulePathOf } from "./ingress-request.ts";
-import { type PathRewrite, rulePathWith } from "./path-rewrite.ts";
-import type { PathType } from "./path-tree.ts";
-import type { Route, RouteOrigin } from "./route.ts";
-import { routeBackendOf } from "./route-backend.ts";
+import { type PathRewrite, rulePathWith, segmentsOf } from "./path-rewrite.ts";
+import type { Route, RouteBackend, RouteOrigin } from "./route.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";
-import { RouteTable } from "./route-table.ts";
+import { type PathType, RouteTable } from "./route-table.ts";
+
+/** The only supported resource backend: this gateway's own streaming leg. */
+const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
 
 /** A rule that cannot be served as written: a Warning Event on its Ingress. */
 export interface RouteProblem {
@@ -172,4 +175,63 @@ function keyOf({ metadata }: Ingress): string {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** What an Ingress's backend is here, or why nothing can be served, for an Event. */
+export function routeBackendOf(
+  backend: IngressBackend,
+  path: string,
+  ingress: Ingress,
+  options: RouteOptions,
+): RouteBackend | { readonly type: "skipped"; readonly message: string } {
+  const { service, resource } = backend;
+  const names = routeNames(ingress, backend);
+  if (service !== undefined) {
+    const port = service.port?.name || service.port?.number;
+    if (port === undefined) return skipped(`service ${JSON.stringify(service.name)} is named without a port`);
+    const namespace = ingress.metadata.namespace ?? "default";
+    return {
+      type: "service",
+      origin: ingress,
+      names,
+      namespace,
+      service: service.name,
+      port,
+      options,
+      cookiePath: cookiePathOf(path),
+    };
+  }
+  if (resource === undefined) return skipped("a backend names neither a service nor a resource");
+  const { apiGroup, kind, name } = resource;
+  if (apiGroup !== STREAMING_BACKEND.apiGroup || kind !== STREAMING_BACKEND.kind) {
+    const named = `${kind}${apiGroup === undefined ? "" : `.${apiGroup}`}`;
+    return skipped(`resource backend ${JSON.stringify(named)} is not supported`);
+  }
+  return {
+    type: "streaming",
+    origin: ingress,
+    names,
+    name,
+    strippedSegments: segmentsOf(path),
+  };
+}
+
+/** Yields the names of each backend in these Ingresses, in order. */
+export function* routeNamesOf(ingresses: readonly Ingress[]): Generator<RouteNames> {
+  for (const ingress of ingresses) {
+    const { defaultBackend, rules = [] } = ingress.spec ?? {};
+    for (const { http } of rules) {
+      for (const { backend } of http?.paths ?? []) yield routeNames(ingress, backend);
+    }
+    if (defaultBackend !== undefined) yield routeNames(ingress, defaultBackend);
+  }
+}
+
+function routeNames({ metadata }: Ingress, { service, resource }: IngressBackend): RouteNames {
+  const { name: ingress, namespace = "default" } = metadata;
+  return { namespace, ingress, service: service?.name ?? resource?.name ?? "" };
+}
+
+function skipped(message: string): { type: "skipped"; message: string } {
+  return { type: "skipped", message };
 }

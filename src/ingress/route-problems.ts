@@ -1,7 +1,6 @@
 import { type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import type { IngressProblem } from "./problem-reporter.ts";
-import type { RouteBackend, ServiceRoute } from "./route.ts";
+import type { RouteBackend, RouteOrigin, ServiceRoute } from "./route.ts";
 import type { EndpointPicker } from "./service-balancer.ts";
 
 /** The appProtocol of pods that speak HTTP/2 with prior knowledge (KEP-3726). */
@@ -121,4 +120,57 @@ function refusedText({ service }: ServiceRoute, refused: readonly string[]): str
 /** Only gRPC: gRPC-Web uses HTTP/1.1. */
 function isGrpc(headers: HeaderList): boolean {
   return headerTokens(headers, "content-type").some((type) => /^application\/grpc(?:$|[+;])/i.test(type));
+}
+
+export interface IngressProblem {
+  readonly origin: RouteOrigin;
+  readonly reason: string;
+  readonly message: string;
+  /** Only logged: the origin's owner must not see it. */
+  readonly owner?: string;
+}
+
+interface ProblemReporterOptions {
+  readonly log: (problem: IngressProblem) => void;
+  /** Sends an Event to the origin's owner. */
+  readonly tell: (problem: IngressProblem) => void;
+  /** False while another replica sends the Events. */
+  readonly mayTell: () => boolean;
+}
+
+/** Reports each problem once while it lasts, however often the routes are compiled. */
+export class ProblemReporter {
+  readonly #options: ProblemReporterOptions;
+  #present = new Map<string, { readonly problem: IngressProblem; isTold: boolean }>();
+
+  constructor(options: ProblemReporterOptions) {
+    this.#options = options;
+  }
+
+  /** Expects the complete list of present problems. */
+  report(problems: readonly IngressProblem[]): void {
+    const before = this.#present;
+    this.#present = new Map();
+    for (const problem of problems) {
+      const key = problemKey(problem);
+      const known = before.get(key);
+      if (known === undefined) this.#options.log(problem);
+      this.#present.set(key, { problem, isTold: known?.isTold ?? false });
+    }
+    this.tellRest();
+  }
+
+  /** Reports the problems that were left to another replica. */
+  tellRest(): void {
+    const { tell, mayTell } = this.#options;
+    if (!mayTell()) return;
+    for (const entry of this.#present.values()) {
+      if (!entry.isTold) tell(entry.problem);
+      entry.isTold = true;
+    }
+  }
+}
+
+function problemKey({ origin: { metadata }, reason, message }: IngressProblem): string {
+  return `${metadata.namespace ?? "default"}/${metadata.name} ${metadata.uid ?? ""} ${reason} ${message}`;
 }

@@ -1,5 +1,4 @@
 import { wildcardOf } from "./ingress-request.ts";
-import { PathTree, type PathType } from "./path-tree.ts";
 
 /** A candidate at one host and path. */
 interface PlacedRoute<Route> {
@@ -80,4 +79,123 @@ export class RouteTable<Route> {
     }
     return routes;
   }
+}
+
+export type PathType = "Exact" | "Prefix" | "ImplementationSpecific";
+
+interface Element<Route> {
+  /** The prefix rules that end here. */
+  candidates: Candidate<Route> | undefined;
+  children: Map<string, Element<Route>> | undefined;
+}
+
+/**
+ * One host's paths (KEP-1453). Exact beats Prefix, the longest Prefix wins, the first of equal
+ * rules stays. If no candidate of a path accepts the request, the next shorter one is asked. A
+ * lookup's steps depend on the path's elements, not on the number of rules.
+ */
+class PathTree<Route> {
+  readonly #exact = new Map<string, Candidate<Route>>();
+  readonly #root: Element<Route> = { candidates: undefined, children: undefined };
+
+  /** Call in order of precedence. False if an earlier rule takes all of the route's requests. */
+  add(pathType: PathType, path: string, route: Route, isConditional: boolean): boolean {
+    if (pathType === "Exact") {
+      const candidates = withCandidate(this.#exact.get(path), {
+        value: route,
+        pathLength: path.length,
+        isConditional,
+      });
+      if (candidates !== undefined) this.#exact.set(path, candidates);
+      return candidates !== undefined;
+    }
+    // ImplementationSpecific means Prefix here, and an empty path matches everything.
+    return this.#addPrefix(path === "" ? "/" : path, route, isConditional);
+  }
+
+  /** `path` begins with `/`. */
+  match(path: string, accepts: (route: Route) => boolean): Route | undefined {
+    return firstOf(this.#exact.get(path), accepts) ?? this.#longestPrefix(path, accepts);
+  }
+
+  #addPrefix(path: string, route: Route, isConditional: boolean): boolean {
+    let element = this.#root;
+    for (const name of elementsOf(path)) {
+      element.children ??= new Map();
+      let child = element.children.get(name);
+      if (child === undefined) {
+        child = { candidates: undefined, children: undefined };
+        element.children.set(name, child);
+      }
+      element = child;
+    }
+    const pathLength = path.length;
+    const candidates = withCandidate(element.candidates, { value: route, pathLength, isConditional });
+    if (candidates !== undefined) element.candidates = candidates;
+    return candidates !== undefined;
+  }
+
+  #longestPrefix(path: string, accepts: (route: Route) => boolean): Route | undefined {
+    let element = this.#root;
+    let found = firstOf(element.candidates, accepts);
+    let start = 1;
+    while (element.children !== undefined && start <= path.length) {
+      const slash = path.indexOf("/", start);
+      const end = slash === -1 ? path.length : slash;
+      const child = element.children.get(path.slice(start, end));
+      if (child === undefined) break;
+      element = child;
+      found = firstOf(element.candidates, accepts) ?? found;
+      start = end + 1;
+    }
+    return found;
+  }
+}
+
+/** A rule path's elements, without a trailing slash. */
+function elementsOf(path: string): string[] {
+  const trimmed = path.endsWith("/") ? path.slice(1, -1) : path.slice(1);
+  return trimmed === "" && path.length <= 1 ? [] : trimmed.split("/");
+}
+
+/**
+ * The candidates of one place in a table, as a list in order of precedence: the longer path of `/foo` and
+ * `/foo/`, then the one that was added first.
+ */
+interface Candidate<Value> {
+  readonly value: Value;
+  readonly pathLength: number;
+  /** It may refuse a request, which the next one gets. */
+  readonly isConditional: boolean;
+  readonly next: Candidate<Value> | undefined;
+}
+
+/** The list with one more candidate; undefined if one before it takes every request. */
+function withCandidate<Value>(
+  list: Candidate<Value> | undefined,
+  added: Omit<Candidate<Value>, "next">,
+): Candidate<Value> | undefined {
+  if (list === undefined || list.pathLength < added.pathLength) return before(list, added);
+  if (!list.isConditional) return undefined;
+  const next = withCandidate(list.next, added);
+  return next && before(next, list);
+}
+
+/** Written out, not spread: lookups took twice as long on spread copies. */
+function before<Value>(
+  next: Candidate<Value> | undefined,
+  { value, pathLength, isConditional }: Omit<Candidate<Value>, "next">,
+): Candidate<Value> {
+  return { value, pathLength, isConditional, next };
+}
+
+/** The first value that takes every request, or that `accepts`. */
+function firstOf<Value>(
+  list: Candidate<Value> | undefined,
+  accepts: (value: Value) => boolean,
+): Value | undefined {
+  for (let each = list; each !== undefined; each = each.next) {
+    if (!each.isConditional || accepts(each.value)) return each.value;
+  }
+  return undefined;
 }

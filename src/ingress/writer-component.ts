@@ -6,7 +6,7 @@ import { objectPath } from "../kubernetes/live-object.ts";
 import { electReplica } from "../kubernetes/replica-election.ts";
 import { SharedEventRecorder } from "../kubernetes/shared-event-recorder.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { IngressProblem } from "./problem-reporter.ts";
+import type { IngressProblem } from "./route-problems.ts";
 
 /** Writes Ingresses' statuses and Events. */
 interface IngressWriter {

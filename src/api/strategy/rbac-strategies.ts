@@ -12,9 +12,9 @@ import {
   type RoleRef,
   type Subject,
 } from "../rbac-objects.ts";
-import { listOf, named, struct, text, textMap, texts } from "../validation/go-shapes.ts";
 import { pathSegmentProblems, subdomainProblems } from "../validation/name-rules.ts";
 import { metadataShape } from "../validation/object-shapes.ts";
+import { listOf, named, struct, text, textMap, texts } from "../validation/shape.ts";
 import { selectorErrors } from "../validation/validate-label-selector.ts";
 import { validateMetadata } from "../validation/validate-metadata.ts";
 import { plainStrategy } from "./strategy.ts";

@@ -15,9 +15,18 @@ import {
   type ProbeFieldOptions,
   probeFieldOptions,
 } from "../validation/disabled-probe-fields.ts";
-import { int32, int64, listOf, named, struct, text, textMap, texts } from "../validation/go-shapes.ts";
 import { metadataShape, podSpecShape } from "../validation/object-shapes.ts";
-import type { Shape } from "../validation/shape.ts";
+import {
+  int32,
+  int64,
+  listOf,
+  named,
+  type Shape,
+  struct,
+  text,
+  textMap,
+  texts,
+} from "../validation/shape.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata.ts";
 import {
   immutableErrors,

@@ -1,6 +1,5 @@
-import { int32, intOrString, listOf, named, struct, text, texts } from "./go-shapes.ts";
 import { metadataShape } from "./object-shapes.ts";
-import type { Shape } from "./shape.ts";
+import { int32, intOrString, listOf, named, type Shape, struct, text, texts } from "./shape.ts";
 
 const head = { apiVersion: text, kind: text, metadata: metadataShape };
 

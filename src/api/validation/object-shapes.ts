@@ -5,13 +5,13 @@ import {
   intOrString,
   listOf,
   named,
+  type Shape,
   struct,
   text,
   textMap,
   texts,
   time,
-} from "./go-shapes.ts";
-import type { Shape } from "./shape.ts";
+} from "./shape.ts";
 
 const exec = struct("ExecAction", { command: texts });
 

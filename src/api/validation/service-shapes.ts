@@ -1,6 +1,16 @@
-import { flag, int32, intOrString, listOf, named, struct, text, textMap, texts } from "./go-shapes.ts";
 import { metadataShape } from "./object-shapes.ts";
-import type { Shape } from "./shape.ts";
+import {
+  flag,
+  int32,
+  intOrString,
+  listOf,
+  named,
+  type Shape,
+  struct,
+  text,
+  textMap,
+  texts,
+} from "./shape.ts";
 
 /**
  * Services and related objects, with their types from k8s.io/api/core/v1, discovery/v1 and

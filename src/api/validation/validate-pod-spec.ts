@@ -9,8 +9,7 @@ import {
   restartPolicyErrors,
   unsupportedErrors,
 } from "./validate-container.ts";
-import type { HandlerRules } from "./validate-handler.ts";
-import { initContainerProbeErrors, lifecycleAndProbeErrors } from "./validate-probe.ts";
+import { type HandlerRules, initContainerProbeErrors, lifecycleAndProbeErrors } from "./validate-probe.ts";
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 const MAX_INT32 = 2 ** 31 - 1;

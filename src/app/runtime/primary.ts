@@ -14,7 +14,7 @@ import type { RunningGateway } from "../app.ts";
 import { readyFields, urlsOf } from "../open-listeners.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
 import { Acceptors } from "./acceptors.ts";
-import { Lineage, type SocketFolder } from "./lineage.ts";
+import { Lineage, type SocketFolder } from "./inheritance.ts";
 import { type WorkerConfiguration, WorkerMesh } from "./worker-mesh.ts";
 import { KILL_AFTER_MS, type Worker } from "./worker-pool.ts";
 import { buildWorkersAdmin } from "./workers-admin.ts";

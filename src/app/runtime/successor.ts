@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Server } from "node:net";
 import { isSingleBinary } from "@sluice/client/internal/config/version";
-import { SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
-import type { Lineage } from "./lineage.ts";
+import { type Lineage, SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
 
 /**
  * How long the program that replaces this one at SIGUSR2 may take to serve. Past it, it is killed,

@@ -1,9 +1,8 @@
 import { attachPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
 import type { attachFlags } from "../commands/attach.ts";
-import { findContainer } from "./command-target.ts";
 import { openConnection } from "./connection.ts";
-import { runCommandSession } from "./run-command.ts";
+import { findContainer, runCommandSession } from "./run-command.ts";
 
 /** Joins a container's main process. Returns that process's exit code, if it ends. */
 export async function run({ values, operands }: Invocation<typeof attachFlags>): Promise<number> {

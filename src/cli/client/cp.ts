@@ -6,10 +6,9 @@ import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { cpFlags } from "../commands/cp.ts";
-import { findContainer } from "./command-target.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
 import { printWarning, reportError } from "./report-error.ts";
-import { commandExecutor } from "./run-command.ts";
+import { commandExecutor, findContainer } from "./run-command.ts";
 
 type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
 

@@ -5,9 +5,8 @@ import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-document
 import { execPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
 import type { execFlags } from "../commands/exec.ts";
-import { findContainer } from "./command-target.ts";
 import { openConnection } from "./connection.ts";
-import { runCommandSession } from "./run-command.ts";
+import { findContainer, runCommandSession } from "./run-command.ts";
 
 /** Runs a command in a container, over WebSocket or SPDY. Returns the command's exit code. */
 export async function run({ values, operands, command }: Invocation<typeof execFlags>): Promise<number> {

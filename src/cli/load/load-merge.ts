@@ -13,8 +13,7 @@ import {
 } from "@sluice/lab/load";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
-import { publishHttp } from "./load-http.ts";
-import { publish, thresholdsOf } from "./load-result.ts";
+import { publish, publishHttp, thresholdsOf } from "./load-result.ts";
 
 /**
  * A file of reports for `sluice load merge`: some 300 parts of ten minutes each. Past it: exit code

@@ -1,5 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import {
+  duration,
+  type HttpLoadPlan,
+  type HttpLoadReport,
   htmlReport,
   type JudgedThreshold,
   judge,
@@ -7,12 +10,19 @@ import {
   type LoadReport,
   type Metrics,
   parseThreshold,
+  partLines,
+  size,
   summaryText,
   type Threshold,
+  thresholdLines,
 } from "@sluice/lab/load";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
+import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
+
+const MAX_CONNECTIONS = 100_000;
+const HTML_REFUSED = "--html is for sessions";
 
 /** Differs from 1, so that a pipeline can tell a slow server from a failed run; k6 uses the same code. */
 const THRESHOLD_NOT_MET = 99;
@@ -64,4 +74,60 @@ export function exitCodeOf(
   if (judged.some(({ isMet }) => !isMet)) return THRESHOLD_NOT_MET;
   const isFailed = failed > 0 && !judgesFailures(thresholds);
   return isFailed || finished === 0 ? 1 : 0;
+}
+
+/** Throws UsageError. */
+export async function httpPlanOf(
+  values: LoadValues,
+  [path, ...rest]: readonly string[],
+  spec: TargetSpec,
+): Promise<HttpLoadPlan> {
+  if (path === undefined || rest.length > 0) throw new UsageError("http takes one PATH");
+  if (!path.startsWith("/")) throw new UsageError(`http ${path}: a path starts with "/"`);
+  if (values.sessions > MAX_CONNECTIONS) {
+    throw new UsageError(`--sessions ${values.sessions}: http takes at most ${MAX_CONNECTIONS}`);
+  }
+  if (values.html !== undefined) throw new UsageError(HTML_REFUSED);
+  const shares = values.part?.of ?? 1;
+  if (values.sessions < shares)
+    throw new UsageError(`--sessions must be ${shares} or more for ${shares} parts`);
+  const rate = values["arrival-rate"];
+  if (rate > 0 && rate < shares)
+    throw new UsageError(`--arrival-rate must be ${shares} or more for ${shares} parts`);
+  const target = await openTarget(spec);
+  return {
+    url: target.url.origin + target.pathOf(path),
+    headers: Object.fromEntries(await target.headers()),
+    connections: values.sessions,
+    requestsPerSecond: values["arrival-rate"],
+    durationMs: values.duration,
+    timeoutMs: values.timeout,
+    tls: await tlsConnectOptions(spec),
+  };
+}
+
+/** Like `publish`, for plain requests. */
+export async function publishHttp(
+  report: HttpLoadReport,
+  thresholds: readonly Threshold<HttpLoadReport>[],
+  { json, html }: Pick<LoadValues, "json" | "html">,
+): Promise<number> {
+  if (html !== undefined) throw new UsageError(HTML_REFUSED);
+  const judged = judge(report, thresholds);
+  (json === "-" ? process.stderr : process.stdout).write(httpSummary(report, judged));
+  await writeReport(json, () => quietJson({ ...report, thresholds: judged }));
+  const { requests, errors, timeouts } = report;
+  return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);
+}
+
+export function httpSummary(report: HttpLoadReport, thresholds: readonly JudgedThreshold[]): string {
+  const { seconds, wasInterrupted, requests, perSecond, bytes, byStatus, errors, timeouts, latency } = report;
+  const statuses = Object.entries(byStatus).map(([status, times]) => `${status}: ${times}`);
+  const { p50Us, p90Us, p99Us, p999Us, maxUs } = latency;
+  return `${[`${wasInterrupted ? "interrupted after" : "ran"} ${seconds} s`, ...partLines(report)].join("\n")}
+requests   ${requests} (${perSecond.toFixed(0)}/s), ${size(bytes)}
+answers    ${statuses.join(", ") || "none"}
+errors     ${errors}, of them time-outs ${timeouts}
+latency    p50 ${duration(p50Us)}  p90 ${duration(p90Us)}  p99 ${duration(p99Us)}  p99.9 ${duration(p999Us)}  max ${duration(maxUs)}
+${thresholdLines(thresholds).join("\n")}`;
 }

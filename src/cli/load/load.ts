@@ -22,10 +22,9 @@ import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 import { checkInstalled, readManifests } from "../setup/install.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { httpPlanOf, publishHttp } from "./load-http.ts";
 import { runMerge } from "./load-merge.ts";
 import { partOf, planOf, processesOf } from "./load-plan.ts";
-import { publish, thresholdsOf } from "./load-result.ts";
+import { httpPlanOf, publish, publishHttp, thresholdsOf } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 
 /** The job sets these for each pod. A token would be visible in the Job. */

@@ -4,8 +4,7 @@ import { readManifestFiles } from "../../cluster/manifest-files.ts";
 import { parseManifests } from "../../cluster/manifests.ts";
 import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
-import { identifyServer } from "../../probes/identify-server.ts";
-import { likelyCause } from "../../probes/likely-cause.ts";
+import { identifyServer, likelyCause } from "../../probes/likely-cause.ts";
 import type { ProbeResult } from "../../probes/probe-result.ts";
 import { type ProbeTarget, resolveContainerPort } from "../../probes/probe-target.ts";
 import { runProbe } from "../../probes/run-probe.ts";
@@ -20,10 +19,9 @@ import { probedContainers } from "../../probes/worker/probe-manager.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { probeFlags } from "../commands/probe.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { describeHandler, reportText } from "./probe-report.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";
-import { ProbeWatch } from "./probe-watch.ts";
+import { describeHandler, ProbeWatch, reportText } from "./probe-watch.ts";
 
 /**
  * Runs a probe like the kubelet and prints the wire facts. Exit code 0 for Success and Warning, 1

@@ -12,15 +12,15 @@ import {
 } from "../probe-result.ts";
 import type { ProbeSocket, SocketTarget } from "../probe-socket.ts";
 import { checkRequestOf } from "./check-request.ts";
+import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
 import {
+  type CheckOutcome,
   DEADLINE_EXCEEDED,
   type GrpcStatus,
   grpcCodeName,
   grpcErrorText,
   UNIMPLEMENTED,
-} from "./grpc-status.ts";
-import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
-import type { CheckOutcome } from "./unary-answer.ts";
+} from "./unary-answer.ts";
 
 /** gRPC's connection back-off: one second, then 1.6 times as long each time, plus or minus a fifth. */
 const FIRST_BACKOFF_MS = 1_000;

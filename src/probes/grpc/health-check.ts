@@ -5,8 +5,13 @@ import type { ProbeDeadline } from "../probe-deadline.ts";
 import { DeadlineError } from "../probe-result.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
 import type { CheckRequest } from "./check-request.ts";
-import { type GrpcStatus, statusOfReset, UNAVAILABLE } from "./grpc-status.ts";
-import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
+import {
+  type CheckOutcome,
+  type GrpcStatus,
+  statusOfReset,
+  UNAVAILABLE,
+  UnaryAnswer,
+} from "./unary-answer.ts";
 
 const DRAINING_TEXT = "the connection is draining";
 

@@ -2,7 +2,14 @@ import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
 import { type ProbeTarget, resolveContainerPort } from "../probe-target.ts";
 import { HttpRequest, type ProbeHeaders, probeHeaders } from "./http-request.ts";
-import { type ProbeUrl, probeUrl } from "./probe-url.ts";
+
+const NOTHING: GoUrl = {
+  user: undefined,
+  opaque: undefined,
+  pathname: "",
+  query: undefined,
+  fragment: undefined,
+};
 
 /** One request of a probe: its destination and content. */
 export interface HttpHop {
@@ -60,4 +67,84 @@ export function hopTo(url: ProbeUrl, headers: ProbeHeaders): HttpHop {
 
 function authorityOf({ text, host, port }: ProbeUrl): string {
   return /^[a-z]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/.exec(text)?.[1] ?? joinHostPort(host, port);
+}
+
+/** The destination of one HTTP probe request. */
+export interface ProbeUrl {
+  readonly scheme: string;
+  /** Without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The request line's target, or `:path`. */
+  readonly requestTarget: string;
+  /** The URL as Go prints it in errors. */
+  readonly text: string;
+  /** Set if Go's client refuses the URL before it dials. */
+  readonly refusal?: string;
+}
+
+/**
+ * The URL of an httpGet action. The path is parsed as a URL, so it may contain a query; one that
+ * does not parse is used literally. A scheme or host in it is ignored in favour of the action's.
+ */
+export function probeUrl(scheme: string, host: string, port: number, path: string): ProbeUrl {
+  const { user, opaque, pathname, query, fragment } = parseGoUrl(path) ?? {
+    ...NOTHING,
+    pathname: escapePath(path, true),
+  };
+  const end = `${query === undefined ? "" : `?${query}`}${fragment === undefined ? "" : `#${fragment}`}`;
+  if (opaque !== undefined) {
+    const text = `${scheme}:${opaque}${end}`;
+    return { scheme, host, port, requestTarget: opaque, text, refusal: "http: no Host in request URL" };
+  }
+  const rooted = pathname === "" || pathname.startsWith("/") ? pathname : `/${pathname}`;
+  const address = joinHostPort(host, port);
+  return {
+    scheme,
+    host,
+    port,
+    requestTarget: `${rooted === "" ? "/" : rooted}${query === undefined ? "" : `?${query}`}`,
+    text: `${scheme}://${user === undefined ? "" : `${user}@`}${address}${rooted}${end}`,
+  };
+}
+
+interface GoUrl {
+  readonly user: string | undefined;
+  readonly opaque: string | undefined;
+  readonly pathname: string;
+  readonly query: string | undefined;
+  readonly fragment: string | undefined;
+}
+
+/** The parts of Go's url.Parse that a probe's path can exercise; undefined if Go's fails. */
+function parseGoUrl(text: string): GoUrl | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
+  if (/[\x00-\x1f\x7f]/.test(text)) return undefined;
+  const [, beforeFragment = "", fragment] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? [];
+  const [, scheme, afterScheme = ""] = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(.*)$/s.exec(beforeFragment) ?? [];
+  const [, beforeQuery = "", query] = /^([^?]*)(?:\?(.*))?$/s.exec(afterScheme) ?? [];
+  if (scheme !== undefined && !beforeQuery.startsWith("/")) {
+    return { ...NOTHING, opaque: beforeQuery, query, fragment };
+  }
+  if (scheme === undefined && /^[^/]*:/.test(beforeQuery)) return undefined;
+  const [, authority, path = ""] = /^(?:\/\/([^/]*))?(.*)$/s.exec(beforeQuery) ?? [];
+  if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined;
+  const user = authority?.includes("@") ? authority.slice(0, authority.lastIndexOf("@")) : undefined;
+  return { ...NOTHING, user, pathname: escapePath(path, false), query, fragment };
+}
+
+/**
+ * Go's EscapedPath: escapes characters that a path may not contain. In a literal path, `%` is one
+ * of them.
+ */
+function escapePath(path: string, isLiteral: boolean): string {
+  const kept = isLiteral ? /[^A-Za-z0-9\-_.~$&+,/:;=@]/gu : /[^A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]/gu;
+  return path.replace(kept, percentEncoded);
+}
+
+function percentEncoded(character: string): string {
+  return Array.from(
+    Buffer.from(character),
+    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
+  ).join("");
 }

@@ -13,11 +13,9 @@ import {
   warning,
 } from "../probe-result.ts";
 import type { ProbeTarget } from "../probe-target.ts";
-import { exchangeHttp1 } from "./exchange-http1.ts";
 import { exchangeHttp2 } from "./exchange-http2.ts";
-import { type FirstHop, firstHop, type HttpHop, hopTo } from "./http-hop.ts";
-import type { HttpReply } from "./http1-response.ts";
-import type { ProbeUrl } from "./probe-url.ts";
+import { type FirstHop, firstHop, type HttpHop, hopTo, type ProbeUrl } from "./http-hop.ts";
+import { exchangeHttp1, type HttpReply } from "./http1-response.ts";
 
 interface Redirect {
   readonly url: ProbeUrl;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LoadCollector, summaryText } from "../../../packages/lab/src/load/index.ts";
-import { httpSummary } from "../../../src/cli/load/load-http.ts";
+import { httpSummary } from "../../../src/cli/load/load-result.ts";
 import { httpReport, loadPlan } from "../../support/load-plan.ts";
 
 describe("the table that a load ends with", () => {

@@ -4,7 +4,7 @@ import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer as createTcp, type Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { HTTPGetAction } from "../../../src/api/probe-objects.ts";
-import { probeUrl } from "../../../src/probes/http/probe-url.ts";
+import { probeUrl } from "../../../src/probes/http/http-hop.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 import { probe } from "./probe.ts";
 

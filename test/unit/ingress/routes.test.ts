@@ -8,7 +8,6 @@ import {
   rulePathOf,
   withoutSegments,
 } from "../../../src/ingress/ingress-request.ts";
-import type { PathType } from "../../../src/ingress/path-tree.ts";
 import {
   accepts,
   backendOf,
@@ -16,7 +15,7 @@ import {
   type Route,
   type RouteBackend,
 } from "../../../src/ingress/route.ts";
-import { RouteTable } from "../../../src/ingress/route-table.ts";
+import { type PathType, RouteTable } from "../../../src/ingress/route-table.ts";
 
 type Rule = readonly [pathType: PathType, path: string];
 

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { ConfigurationError } from "../../../../packages/client/src/config/configuration-error.ts";
 import { UsageError } from "../../../../src/cli/command.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
-import { oneLine } from "../../../../src/cli/probe/probe-report.ts";
+import { oneLine } from "../../../../src/cli/probe/probe-watch.ts";
 import { closedPort } from "../../../support/misbehaving-servers.ts";
 import { Sluice } from "../../../support/sluice.ts";
 import { issueCertificate } from "../../../support/test-certificates.ts";
