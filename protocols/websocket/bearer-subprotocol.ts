@@ -40,6 +40,13 @@ export function parseBearerSubprotocol(lines: HeaderLines): BearerSubprotocol {
   return { type: "token", token, protocols };
 }
 
+/** The subprotocol that offers a token. Offer another one beside it. */
+export function bearerSubprotocol(token: string): string {
+  const binary = String.fromCharCode(...new TextEncoder().encode(token));
+  const base64 = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return BEARER_SUBPROTOCOL_PREFIX + base64;
+}
+
 /** The offer without bearer subprotocols, valid or not. Only this may be forwarded, echoed or logged. */
 export function withoutBearerSubprotocols(protocols: readonly string[]): string[] {
   return protocols.filter((protocol) => !protocol.startsWith(BEARER_SUBPROTOCOL_PREFIX));

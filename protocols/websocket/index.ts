@@ -1,6 +1,7 @@
 export {
   BEARER_SUBPROTOCOL_PREFIX,
   type BearerSubprotocol,
+  bearerSubprotocol,
   parseBearerSubprotocol,
   withoutBearerSubprotocols,
 } from "./bearer-subprotocol.ts";

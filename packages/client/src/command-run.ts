@@ -1,9 +1,5 @@
-import {
-  outcomeOf,
-  type RemoteCommandVersion,
-  specOf,
-  type TerminalSize,
-} from "@sluice/protocols/remotecommand";
+import { type RemoteCommandVersion, specOf, type TerminalSize } from "@sluice/protocols/remotecommand";
+import { type CommandEnd, commandEndOf, MAX_STATUS_BYTES } from "./command-end.ts";
 import {
   type CommandLink,
   type CommandLinkHandler,
@@ -11,17 +7,10 @@ import {
   MAX_CLOSE_MS,
   MAX_PART_BYTES,
 } from "./command-link.ts";
-import { printable } from "./refusal.ts";
 import type { SessionTimes } from "./session-times.ts";
 import { type InputSource, type InputStream, openInput } from "./sessions/input-source.ts";
 import { type OutputSink, type OutputStream, openOutput } from "./sessions/output-sink.ts";
 import { SessionError } from "./sessions/session-error.ts";
-
-/**
- * A session's status: a few hundred bytes, but it may quote a long command line. Past it:
- * `SessionError` "protocol-error".
- */
-const MAX_STATUS_BYTES: number = 64 * 1024;
 
 /** The local streams of a session; absent ones are not requested. */
 export interface CommandStreams {
@@ -34,13 +23,6 @@ export interface CommandStreams {
   readonly terminalSizes?: AsyncIterable<TerminalSize> | undefined;
   /** Ends the session, or the attempt to start one. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** The command exited by itself, with an exit code from 0 to 255. */
-export interface CommandEnd {
-  readonly exitCode: number;
-  /** The server's message for a code other than 0, otherwise "". */
-  readonly message: string;
 }
 
 /**
@@ -203,27 +185,12 @@ export class CommandRun {
 
   #ended({ isOrderly, error }: LinkEnd): void {
     if (this.#isOver) return;
-    const outcome = outcomeOf(this.#version, Buffer.concat(this.#status));
-    const hasStatusJson = specOf(this.#version).hasStatusJson;
-    switch (outcome.type) {
-      case "success":
-        // Up to v3 an empty error stream means success; only its proper end excludes a crashed
-        // server.
-        if (hasStatusJson || isOrderly) this.#succeed({ exitCode: 0, message: "" });
-        else this.#fail(error);
-        return;
-      case "exit":
-        this.#succeed({ exitCode: outcome.code, message: printable(outcome.message) });
-        return;
-      case "failure": {
-        const message = printable(outcome.message);
-        const text = hasStatusJson ? message : `error executing remote command: ${message}`;
-        this.#fail(new SessionError("remote-failure", text, { status: outcome.status }));
-        return;
-      }
-      case "missing":
-        this.#fail(error);
-    }
+    const said = commandEndOf(this.#version, Buffer.concat(this.#status));
+    // Up to v3 an empty error stream means success; only its proper end excludes a crashed server.
+    const isProven = isOrderly || specOf(this.#version).hasStatusJson;
+    if (said instanceof SessionError) this.#fail(said);
+    else if (said === undefined || (said.exitCode === 0 && !isProven)) this.#fail(error);
+    else this.#succeed(said);
   }
 
   #succeed(end: CommandEnd): void {

@@ -1,5 +1,6 @@
 import { type Cluster, type ContainerName, executorFor, referenceIn } from "./cluster.ts";
-import type { CommandEnd, CommandStreams } from "./command-run.ts";
+import type { CommandEnd } from "./command-end.ts";
+import type { CommandStreams } from "./command-run.ts";
 import type { ExecutorOptions } from "./executors.ts";
 import { execPath } from "./pod-paths.ts";
 

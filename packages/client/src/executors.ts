@@ -3,7 +3,8 @@ import {
   type RemoteCommandVersion,
   type RequestedStreams,
 } from "@sluice/protocols/remotecommand";
-import { type CommandEnd, CommandRun, type CommandStreams } from "./command-run.ts";
+import type { CommandEnd } from "./command-end.ts";
+import { CommandRun, type CommandStreams } from "./command-run.ts";
 import { type DialRequest, dial, shouldFallBack, type UpgradedConnection } from "./connect.ts";
 import { dialWith } from "./dial-with.ts";
 import { ConnectError } from "./http/upstream/connect-error.ts";

@@ -3,7 +3,8 @@
 
 export type { TerminalSize } from "@sluice/protocols/remotecommand";
 export { type Cluster, type ContainerName, openCluster } from "./cluster.ts";
-export type { CommandEnd, CommandStreams } from "./command-run.ts";
+export type { CommandEnd } from "./command-end.ts";
+export type { CommandStreams } from "./command-run.ts";
 export { ConfigurationError } from "./config/configuration-error.ts";
 export { type DialRequest, dial, shouldFallBack, type UpgradedConnection } from "./connect.ts";
 export type { CopyProgress } from "./copy/copy-context.ts";

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { ReadStream, type WriteStream } from "node:tty";
-import type { CommandEnd, CommandStreams } from "@sluice/client/internal/command-run";
+import type { CommandEnd } from "@sluice/client/internal/command-end";
+import type { CommandStreams } from "@sluice/client/internal/command-run";
 import { shouldFallBack } from "@sluice/client/internal/connect";
 import {
   type ExecutorOptions,

@@ -38,7 +38,13 @@ function runExample(
 
 describe("the examples of @sluice/client, by the package's own name", () => {
   it("are all here", () => {
-    expect(readdirSync(EXAMPLES).toSorted()).toEqual(["copy.mjs", "exec.mjs", "forward.mjs", "logs.mjs"]);
+    expect(readdirSync(EXAMPLES).toSorted()).toEqual([
+      "browser.mjs",
+      "copy.mjs",
+      "exec.mjs",
+      "forward.mjs",
+      "logs.mjs",
+    ]);
   });
 
   it("exec.mjs: output, exit code, and which leg failed", async () => {
