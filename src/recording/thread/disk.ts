@@ -1,10 +1,14 @@
 import {
+  close,
   closeSync,
   fdatasync,
   fstatSync,
+  fsync,
+  fsyncSync,
   ftruncateSync,
   linkSync,
   mkdirSync,
+  open,
   openSync,
   unlinkSync,
   writeSync,
@@ -24,12 +28,16 @@ export interface Disk {
   close(handle: number): void;
   /** Gives the file its final name. Fails if there is one already. */
   rename(from: string, to: string): void;
+  /** Calls back when the names in the file's folder are on the disk. */
+  syncNames(file: string, done: (error: Error | null) => void): void;
   remove(file: string): void;
 }
 
 export const systemDisk: Disk = {
   create: (file) => {
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    const folder = path.dirname(file);
+    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (first !== undefined) syncUpTo(path.dirname(first), path.dirname(folder));
     return openSync(file, "wx+", 0o600);
   },
   write: (handle, bytes, position) => {
@@ -46,8 +54,25 @@ export const systemDisk: Disk = {
     linkSync(from, to);
     unlinkSync(from);
   },
+  syncNames: (file, done) => {
+    open(path.dirname(file), "r", (error, folder) => {
+      if (error !== null) return done(error);
+      fsync(folder, (problem) => close(folder, () => done(problem)));
+    });
+  },
   remove: (file) => unlinkSync(file),
 };
+
+/** Brings the names of new folders to the disk: once a day. */
+function syncUpTo(top: string, folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  if (folder !== top) syncUpTo(top, path.dirname(folder));
+}
 
 /** The system's code, such as ENOSPC: its message would have the file's name. */
 export function codeOf(error: unknown): string {

@@ -69,7 +69,7 @@ export class RecordingFile {
     });
   }
 
-  /** Brings everything to the disk, gives the file its final name, and closes it. */
+  /** Brings everything to the disk, gives the file its final name there, and closes it. */
   finish(done: (error: Error | null) => void): void {
     this.#disk.sync(this.#handle, (error) => {
       let failure = error;
@@ -79,7 +79,8 @@ export class RecordingFile {
         failure = problem as Error;
       }
       this.close();
-      done(failure);
+      if (failure === null) this.#disk.syncNames(this.#file, done);
+      else done(failure);
     });
   }
 

@@ -21,6 +21,7 @@ it("a running recording's chain goes to the audit log each minute, if it went on
     truncate: () => {},
     close: () => {},
     rename: () => {},
+    syncNames: (_file, done) => done(null),
     remove: () => {},
   };
   const answers: FromThread[] = [];
@@ -46,4 +47,41 @@ it("a running recording's chain goes to the audit log each minute, if it went on
   expect(minute()).toEqual([]);
   show();
   expect(minute()).toMatchObject([{ chunk: 2 }]);
+});
+
+it.each([
+  "",
+  "sync",
+  "syncNames",
+])("a recording has ended when its bytes and its name are on the disk: %s", (fault) => {
+  const calls: string[] = [];
+  const settle = (call: string, done: (error: Error | null) => void): void => {
+    calls.push(call);
+    done(call === fault ? Object.assign(new Error("no"), { code: "EIO" }) : null);
+  };
+  const disk: Disk = {
+    create: () => 1,
+    write: () => void calls.push("write"),
+    sync: (_handle, done) => settle("sync", done),
+    truncate: () => {},
+    close: () => {},
+    rename: (_from, to) => void calls.push(`rename ${to}`),
+    syncNames: (_file, done) => settle("syncNames", done),
+    remove: () => {},
+  };
+  const answers: FromThread[] = [];
+  const input = { folder: "/f", writer: "w", signingKey, retention: { maxAgeMs: 0, maxTotalBytes: 0 } };
+  const reserve = { release: () => {}, renew: () => {} };
+  const answer = (message: FromThread): void => {
+    answers.push(message);
+    calls.push(message.kind);
+  };
+  const service = new RecordingService(input, answer, reserve, disk);
+  service.receive({ kind: "open", handle: 7, file: "a.cast" });
+  service.receive({ kind: "begin", handle: 7, facts: FACTS, maxOutputBytes: 1_000 });
+  calls.splice(0);
+  service.receive({ kind: "end", handle: 7, timeMs: 1, cause: "completed", exitCode: 0, countedBytes: 0 });
+  const named = ["rename /f/a.cast", "syncNames"];
+  expect(calls).toEqual(["write", "sync", ...(fault === "sync" ? [] : named), "ended"]);
+  expect(answers.at(-1)).toMatchObject(fault === "" ? { finished: { gaps: 0 } } : { problem: "EIO" });
 });

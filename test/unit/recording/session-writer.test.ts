@@ -29,6 +29,9 @@ class MemoryDisk implements Disk {
   truncate(): void {}
   close(): void {}
   rename(): void {}
+  syncNames(_file: string, done: (error: Error | null) => void): void {
+    done(null);
+  }
   remove(): void {}
 }
 
