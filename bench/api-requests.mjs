@@ -143,9 +143,6 @@ CPU of the gateway, of what Node.js' own server and client cost in its place: ${
 end. Where that is above the number of cores other programs took part, and only the ratios of one run hold. One HTTP/2 connection over TLS to a server that
 answers from memory, straight and through a gateway that authenticates by token and impersonates the caller. Medians of ${repeat} rounds in turns, with minimum and maximum.
 
-Node.js by itself, which neither authenticates nor edits, is the second way. A CPU profile (\`--profile FOLDER\`) of 2026-11-26 has no function of Sluice above
-1.0 %: a fifth is the write of requests' heads into TLS, and a quarter native code, which decrypts, encrypts and frames.
-
 | request | way | ms | of straight | CPU of the gateway, us |
 |---|---|---|---|---|
 ${rows.join("\n")}

@@ -2,7 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { barRows } from "./bars.mjs";
 import { charts } from "./charts.mjs";
-import { figuresShown, withSpread } from "./text.mjs";
+import { median } from "./results.mjs";
+import { figuresShown } from "./text.mjs";
 
 const DOCUMENT = new URL("../docs/evidence/performance.md", import.meta.url);
 const CHARTS = new URL("../docs/evidence/charts/", import.meta.url);
@@ -17,13 +18,16 @@ export function writeDocument(results) {
   const text = readFileSync(DOCUMENT, "utf8");
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin === -1 || end === -1) throw new Error("docs/evidence/performance.md has lost its markers");
-  const body = [machineText(cells), barsText(results.cells), ...groupsText(cells), chartsText(drawn)].join(
-    "\n\n",
-  );
+  const body = [
+    machineText(cells, spreadText(cells)),
+    barsText(results.cells),
+    ...groupsText(cells),
+    chartsText(drawn),
+  ].join("\n\n");
   writeFileSync(DOCUMENT, `${text.slice(0, begin + BEGIN.length)}\n\n${body}\n\n${text.slice(end)}`);
 }
 
-export function machineText(cells) {
+export function machineText(cells, figures = "median (minimum-maximum)") {
   const days = cells.map(({ measuredAt }) => measuredAt.slice(0, 10)).sort();
   const [{ machine }] = cells;
   const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
@@ -34,7 +38,20 @@ export function machineText(cells) {
 | programs | Node.js ${machine.node}, Go ${machine.go ?? "absent"}, k8s.io ${machine.kubernetes}, HAProxy ${machine.haproxy ?? "absent"} |
 | client and node | ${[...new Set(cells.map(({ peers }) => peers))].join(" and ")}'; they share the cores with the proxy |
 | other programs | at most ${(foreign * 100).toFixed(0)} % of the machine in any sample |
-| figures | median (minimum-maximum); contenders take turns |`;
+| figures | ${figures}; contenders take turns |`;
+}
+
+/** How far minima and maxima lie from their medians: half of their distance, in parts of the median. */
+function spreadText(cells) {
+  const spreads = cells
+    .flatMap((cell) =>
+      cell.contenders.flatMap(({ figures }) => figuresShown(cell).map(([figure]) => figures[figure])),
+    )
+    .filter((samples) => samples?.length > 1 && samples.every(Number.isFinite) && median(samples) > 0)
+    .map((samples) => (Math.max(...samples) - Math.min(...samples)) / 2 / median(samples))
+    .sort((one, other) => one - other);
+  const within = (part) => `${Math.ceil(spreads[Math.floor(part * (spreads.length - 1))] * 100)} %`;
+  return `median, from minimum to maximum within ±${within(0.5)} for half of them and ±${within(0.9)} for nine tenths (all samples: bench/results/bench.json)`;
 }
 
 export const table = (head, rows) =>
@@ -105,7 +122,7 @@ function cellText(cell, name) {
   return figuresShown(cell)
     .filter(([figure]) => figure !== "cpu" || name !== "direct")
     .filter(([figure]) => figure !== "cpuPerWrite" || name !== "direct")
-    .map(([figure, , , digits]) => withSpread(contender.figures[figure], digits))
+    .map(([figure, , , digits]) => median(contender.figures[figure]).toFixed(digits))
     .join("<br>");
 }
 

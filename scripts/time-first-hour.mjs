@@ -1,4 +1,4 @@
-// What a newcomer types, in a fresh clone with an empty HOME: seconds, exit codes and first lines, as a section of docs/evidence/first-hour.md.
+// What a newcomer types, in a fresh clone with an empty HOME: seconds and exit codes, as a section of docs/evidence/first-hour.md.
 //
 //   node scripts/time-first-hour.mjs NODE NPM     such as 22 10: both come from npm's registry
 import { execFileSync, spawn } from "node:child_process";
@@ -60,22 +60,13 @@ async function step(line, { cwd = clone, interruptMs, ready } = {}) {
   }
   const outcome = await ended;
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  const last =
-    printed
-      .trim()
-      .split("\n")
-      .filter((text) => !text.startsWith("npm notice"))
-      .at(-1) ?? "";
-  const shown = last.replaceAll(folder, "").replaceAll("|", "\\|").replaceAll("`", "'").slice(0, 100);
   const where = path.relative(folder, cwd) || ".";
   const how = isReady
     ? ", SIGTERM when ready"
     : interruptMs === undefined
       ? ""
       : `, Ctrl-C after ${interruptMs / 1000} s`;
-  rows.push(
-    `| \`${line.replace(project, "URL")}\`${how} | ${where} | ${seconds} | ${outcome} | \`${shown}\` |`,
-  );
+  rows.push(`| \`${line.replace(project, "URL")}\`${how} | ${where} | ${seconds} | ${outcome} |`);
   console.log(rows.at(-1));
 }
 
@@ -92,7 +83,7 @@ await step("npx sluice exec");
 const file = path.join(project, "docs/evidence/first-hour.md");
 const [title, ...sections] = readFileSync(file, "utf8").split(/^(?=## )/m);
 const heading = `## Node ${versions[0]}, npm ${versions[1]}`;
-const table = `| typed | in | seconds | exit code | last line |\n|---|---|---|---|---|\n${rows.join("\n")}\n`;
+const table = `| typed | in | seconds | exit code |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 const others = sections.filter(
   (text) => !text.startsWith(`${heading.split(".")[0]}.`) || !text.includes(`npm ${npm}.`),
 );

@@ -48,7 +48,7 @@ export const gatewayConfiguration = table({
   ),
   cluster: section("Where Sluice reads the cluster's objects: manifests or a live API.", cluster),
   authentication: section(
-    "How callers prove their identity. Authenticators are tried in this order; without any, every caller is unauthenticated.",
+    "How callers prove their identity. Authenticators are tried in this order.",
     authentication,
   ),
   authorization: section("What callers may do.", authorization),

@@ -74,13 +74,13 @@ export function refused(reason: string): Field<undefined, "*"> {
 
 const issuer = checked(
   table({
-    url: string("The `iss` of its tokens, an https URL. The discovery document is below it.", {
+    url: string("The `iss` of its tokens, an https URL with the discovery document below it.", {
       required: "is required",
       check: checkUrl,
     }),
     discoveryURL: string("URL of the discovery document, if it is not below `url`.", { check: checkUrl }),
     certificateAuthority: string(
-      "Authorities to verify the issuer's certificate with, PEM. Absent: Node.js's own list.",
+      "Authorities of the issuer's certificate, PEM. Absent: Node.js's own list.",
       { check: checkPem },
     ),
     audiences: strings("A token must name at least one of these audiences.", {

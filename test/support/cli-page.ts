@@ -103,15 +103,10 @@ async function sectionOf(
   const groups = tables
     .filter((table) => !overrides.includes(table) && table.rows.length > 0)
     .map((table) => tableOf(table, name, shown));
-  if (overrides.length > 0) {
-    const rows = overrides.map(({ title, rows: flags }) => {
-      const section = title.slice(OVERRIDES.length);
-      return `| [\`${section}\`](configuration.md#${section.toLowerCase().replaceAll(".", "")}) | ${flags.map((flag) => `\`${flag.name.replaceAll("|", "\\|")}\``).join(", ")} |\n`;
-    });
+  if (overrides.length > 0)
     groups.push(
-      `| Section of the configuration | Flags that override its fields |\n|---|---|\n${rows.join("")}`,
+      "The other flags override fields of the file: [configuration.md](configuration.md) has each beside its\nfield.\n",
     );
-  }
   return [
     `## sluice ${name}\n`,
     `${description}\n`,

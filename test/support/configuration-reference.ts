@@ -79,7 +79,8 @@ function sectionText(table: Table, path: string, places: Places, isReloaded: boo
     if (fields === undefined) return [];
     const below = join(path, name);
     const takesReload = isReloaded || field.isReloaded;
-    const reload = takesReload ? "Applied without a restart.\n\n" : "";
+    const reload =
+      takesReload && !isReloaded ? "Applied without a restart, with the sections below.\n\n" : "";
     return [`\n## \`${below}\`\n\n${reload}${sectionText(fields, below, places, takesReload)}`];
   });
   return [...rows, others.length > 0 && rows.length > 0 ? "\n" : "", ...others, ...sections].join("");

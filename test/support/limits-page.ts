@@ -132,10 +132,10 @@ function fixedTable(bounds: readonly Bound[]): string {
   const rows = bounds.map(({ name, file = "", value, sentence }) => {
     const [, what = "", effect = ""] = /^(.*?)\.? Past it(?::|,)? (.*?)\.?$/.exec(sentence) ?? [];
     const [bounded = ""] = what.split("; ");
-    return `| [\`${name}\`](../${file}) | ${value} | ${withoutArticle(bounded)} | ${effect.replace(SUBJECT, "")} |\n`.replace(
+    return `| [\`${name}\`](../${file}) ${value} | ${withoutArticle(bounded)} | ${effect.replace(SUBJECT, "")} |\n`.replace(
       /(?<=\w)\|(?=\w)/g,
       "\\|",
     );
   });
-  return `| constant | value | of | past it |\n|---|---|---|---|\n${rows.join("")}`;
+  return `| constant | of | past it |\n|---|---|---|\n${rows.join("")}`;
 }

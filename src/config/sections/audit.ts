@@ -131,7 +131,7 @@ export const audit = table({
     withTarget(webhook, "https://audit.example.com/events"),
   ),
   onFailure: choice(
-    "If an event cannot be stored: `refuse` answers the request with 503, `continue` serves it and counts the loss.",
+    "If an event cannot be stored: `refuse`: 503; `continue`: the request is served, and the loss counted.",
     ["refuse", "continue"],
     {
       default: "refuse",

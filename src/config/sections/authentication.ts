@@ -50,7 +50,7 @@ const requestHeader = table(
 
 const oidc = table(
   {
-    issuerURL: string("The `iss` of its tokens, an https URL. The discovery document is below it.", {
+    issuerURL: string("The `iss` of its tokens, an https URL with the discovery document below it.", {
       as: "issuerUrl",
       required: 'is required, such as "https://accounts.example.com"',
       check: checkIssuerUrl,
@@ -60,13 +60,9 @@ const oidc = table(
       required: "is required: without it tokens for others would do",
       flag: "oidc-client-id",
     }),
-    caFile: file(
-      "Authorities to verify the issuer's certificate with. Absent: Node.js's own list.",
-      "certificates",
-      {
-        flag: "oidc-ca-file",
-      },
-    ),
+    caFile: file("Authorities of the issuer's certificate. Absent: Node.js's own list.", "certificates", {
+      flag: "oidc-ca-file",
+    }),
     usernameClaim: string("The claim with the user's name.", { default: "sub", flag: "oidc-username-claim" }),
     usernamePrefix: string(
       "Prefix for user names; `-` means none. Absent: the issuer and `#`, or none if the claim is `email`.",
@@ -116,10 +112,11 @@ const tokenReview = table(
       ...TTL,
       flag: "authentication-token-webhook-cache-ttl",
     }),
-    failureCacheTTL: duration(
-      "How long a refused token is cached. Keep it short: the token may have been issued a moment ago.",
-      { as: "failureCacheTtlMs", default: "5s", ...TTL },
-    ),
+    failureCacheTTL: duration("How long a refused token is cached. Keep it short: it may be new.", {
+      as: "failureCacheTtlMs",
+      default: "5s",
+      ...TTL,
+    }),
     maxCachedTokens: count("Cached reviews. Past it the least recently used one is dropped.", {
       default: 8_192,
       from: 1,
@@ -149,7 +146,7 @@ const fields = table({
     { default: false },
   ),
   requestHeader: optionalSection(
-    "A proxy that authenticates users itself. Its headers count only with a client certificate that `clientCAFile` verifies.",
+    "A proxy that authenticates users itself, and has a client certificate that `clientCAFile` verifies.",
     requestHeader,
   ),
   tokenAuthFile: file('Static tokens: lines of `token,user,uid,"group1,group2"`.', "static tokens", {

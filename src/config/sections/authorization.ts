@@ -54,7 +54,7 @@ const webhook = table(
 
 const fields = table({
   mode: choices(
-    "Authorizers, tried in this order as in kube-apiserver. RBAC reads the cluster's Roles and bindings. Required if callers are authenticated.",
+    "Authorizers, tried in this order. RBAC reads the cluster's Roles and bindings. Required if callers are authenticated.",
     ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"],
     { as: "modes", default: ["AlwaysAllow"], flag: "authorization-mode" },
   ),
@@ -68,7 +68,7 @@ export const authorization = checked(fields, checkModes);
 
 const portForward = table({
   connections: choice(
-    "`shared`: a port-forward has one connection to its node, as in Kubernetes. `separate`: each forwarded connection has its own, 64 of a forward at most, so that one that stalls or fails leaves the others alone, and kubectl gets no error text, at which it would end.",
+    "`shared`: one connection to the node, as in Kubernetes. `separate`: one for each forwarded connection, 64 of a forward at most, so that one that stalls or fails leaves the others alone; kubectl gets no error text, at which it would end.",
     ["shared", "separate"],
     { default: "shared" },
   ),
@@ -77,16 +77,16 @@ const portForward = table({
 /** How long a running session stays its user's right, and what is kept of it. */
 export const sessionAuthorization = table({
   reauthorizeInterval: duration(
-    "How often each running session is authorized again, by the checks of its start; a refusal ends it. `0s`: never. An authorizer that cannot decide ends none; a webhook's cached answers count.",
+    "How often each running session is authorized again; a refusal ends it, an authorizer that cannot decide does not. `0s`: never.",
     { default: "30s", from: "0s", to: LONGEST_WAIT },
   ),
   credentialExpiry: choice(
-    "Whether a session ends when the credentials it began with, or was last resumed with, expire: client certificates, OIDC tokens, JWTs of TokenReviews.",
+    "Whether a session ends when its credentials expire (of its start or last resumption): client certificates, OIDC tokens, JWTs of TokenReviews.",
     ["end", "ignore"],
     { default: "end" },
   ),
   currentScreen: choice(
-    "`keep`: the latest 64 KiB that each terminal printed are kept in memory, so that viewers and joiners first see its current screen. `none`: nothing is kept, and they see what comes from then on.",
+    "`keep`: the latest 64 KiB of each terminal are kept in memory, so that viewers and joiners first see its screen. `none`: nothing is kept.",
     ["keep", "none"],
     { default: "keep" },
   ),

@@ -31,13 +31,13 @@ const fields = table({
     impliedBy: [implied(KUBECONFIG_FLAG, null)],
   }),
   forwardAs: choice(
-    "Identity of the requests that Sluice forwards to this API, unless `upstreamAPIServer` names another: the caller's own credentials, or the gateway's with impersonation headers.",
+    "Identity of requests forwarded to this API, unless `upstreamAPIServer` names another: the caller's credentials, or the gateway's with impersonation headers.",
     ["caller", "impersonate"],
     { default: "caller" },
   ),
   ...impersonationFields,
   admission: choice(
-    "Sessions that go through the API server, so that its admission sees them. `apiServer`: those that a webhook or policy may match; `always`: all; `none`: none.",
+    "Sessions that go through the API server for its admission. `apiServer`: those that a webhook or policy may match; `always`: all; `none`: none.",
     ["apiServer", "always", "none"],
     { default: "apiServer" },
   ),
@@ -46,7 +46,7 @@ const fields = table({
     { as: "maxStateAgeMs", default: "5m", from: "1s", to: "24h" },
   ),
   podDeletionCost: boolean(
-    "Annotate this pod (environment variable POD_NAME) with its number of sessions, so that a scale-in removes empty replicas first.",
+    "Annotate this pod (variable POD_NAME) with its number of sessions: a scale-in removes empty replicas first.",
     { default: false },
   ),
   publishDeclaredFeatures: optionalSection(

@@ -5,11 +5,11 @@ import { strings } from "../list-fields.ts";
 /** Trust before authentication: web origins and proxies. */
 export const edge = table({
   allowedOrigins: strings(
-    "Origins of web pages that may open sessions with the browser's certificate or cookies. The gateway's own origin is always allowed.",
+    "Origins of web pages that may open sessions with the browser's certificate or cookies, besides the gateway's own.",
     { check: checkOrigin },
   ),
   trustedProxies: strings(
-    "Addresses and networks of trusted proxies: their X-Forwarded-For and X-Forwarded-Proto count, and their connections are not limited.",
+    "Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count, and whose connections are not limited.",
     { check: checkNetwork },
   ),
 });

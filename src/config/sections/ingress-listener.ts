@@ -44,10 +44,10 @@ const accessLog = table({
 /** HTTP routing by Ingress v1. */
 export const ingressListener = table({
   address: addressFields(0).address,
-  httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge; 0 lets the system choose a port.", 8080),
-  httpsPort: listenerPort("TLS with HTTP/1.1 or HTTP/2; 0 lets the system choose a port.", 8443),
+  httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge.", 8080),
+  httpsPort: listenerPort("TLS with HTTP/1.1 or HTTP/2.", 8443),
   defaultCertificate: optionalSection(
-    "Certificate and key for server names that no Secret covers. Absent: a self-signed one is created at start.",
+    "Certificate and key for server names that no Secret covers. Absent: a self-signed one.",
     unflagged(certificateFiles),
   ),
   tls: section("TLS versions and ciphers of `httpsPort`.", unflagged(tlsSettings)),

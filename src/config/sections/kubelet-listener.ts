@@ -49,7 +49,7 @@ const kubeletUpstream = checked(upstreamFields, checkKubeletUpstream);
 const fields = table({
   ...addressFields(10_250, { address: { flag: { name: "kubelet-address", placeholder: "ADDRESS" } } }),
   tls: optionalSection(
-    "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback.",
+    "Certificate and key, versions and ciphers. Absent: plain HTTP.",
     unflagged(listenerTls),
   ),
   http2: boolean("Offer HTTP/2 to TLS clients, besides HTTP/1.1.", { default: true }),

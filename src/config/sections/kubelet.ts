@@ -41,7 +41,7 @@ const fields = table({
     to: 65_535,
   }),
   preferredAddressTypes: choices(
-    "Types of node addresses in order of preference; Sluice dials the first that a node has.",
+    "Types of node addresses; Sluice dials the first that a node has.",
     ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
     {
       default: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
@@ -72,13 +72,12 @@ const fields = table({
     egressProxy,
   ),
   spareConnections: count(
-    "Idle TLS connections kept ready, one for each node that had a session in the last 10 s. 0: none. Past it the next session dials.",
+    "Idle TLS connections kept ready, one for each node with a session in the last 10 s. Past it the next session dials.",
     { default: 0, from: 0, to: 10_000 },
   ),
-  verifyNodeName: boolean(
-    "Require that a node's certificate names `system:node:<name>`, so that no node can pose as another.",
-    { default: false },
-  ),
+  verifyNodeName: boolean("Require that a node's certificate names `system:node:<name>`.", {
+    default: false,
+  }),
 });
 
 /** Connections to kubelets. */

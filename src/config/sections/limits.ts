@@ -12,18 +12,16 @@ const LEAST_BYTES_PER_SECOND = 16 * 1024;
 const MILLION = { from: 1, to: 1_000_000 } as const;
 
 const spdyLimits = table({
-  maxControlFrameBytes: bytes(
-    "Payload of one control frame, which is assembled in memory. Past it the session ends.",
-    { default: "64Ki", from: "1Ki", to: 16_777_215 },
-  ),
-  maxDataFrameBytes: bytes(
-    "Payload of one DATA frame, which is passed on in parts. Past it the session ends.",
-    {
-      default: 16_777_215,
-      from: "32Ki",
-      to: 16_777_215,
-    },
-  ),
+  maxControlFrameBytes: bytes("Payload of one control frame. Past it the session ends.", {
+    default: "64Ki",
+    from: "1Ki",
+    to: 16_777_215,
+  }),
+  maxDataFrameBytes: bytes("Payload of one DATA frame. Past it the session ends.", {
+    default: 16_777_215,
+    from: "32Ki",
+    to: 16_777_215,
+  }),
   maxHeaderBlockBytes: bytes("One inflated header block. Past it the session ends before more is inflated.", {
     default: "64Ki",
     from: "1Ki",
@@ -59,14 +57,11 @@ const fields = table({
     "Concurrent sessions of one process, including those being set up. Past it: 429 with Retry-After.",
     { default: 10_000, ...MILLION },
   ),
-  maxRequestHeaderBytes: bytes(
-    "Request line and headers of a client's request, to be received within `timeouts.handshake`. Past it: 431.",
-    {
-      default: "1Mi",
-      from: "8Ki",
-      to: "16Mi",
-    },
-  ),
+  maxRequestHeaderBytes: bytes("Request line and headers of a client's request. Past it: 431.", {
+    default: "1Mi",
+    from: "8Ki",
+    to: "16Mi",
+  }),
   maxRequestHeaders: count(
     "Header lines of a client's request, on every listener except admin. Past it: 431.",
     {
@@ -84,7 +79,7 @@ const fields = table({
     { default: 250, ...MILLION },
   ),
   maxLongRunningRequests: count(
-    "Concurrent watches and followed logs of each listener except ingress. Past it the user with the most loses its newest to a user with fewer; if every user holds one, and for other requests, 429 with Retry-After.",
+    "Concurrent watches and followed logs of each listener except ingress. Past it the user with the most loses its newest to a user with fewer, or else: 429 with Retry-After.",
     { default: 10_000, ...MILLION },
   ),
   maxLongRunningRequestsPerUser: count("How many of them one user may use. Past it: 429 with Retry-After.", {
@@ -103,11 +98,11 @@ const fields = table({
     { default: 2_500, ...MILLION },
   ),
   maxIngressMetricRoutes: count(
-    "Pairs of Ingress and Service with their own metric series; the oldest Ingresses come first. Past it they are counted together as `_other`.",
+    "Pairs of Ingress and Service with their own metric series, oldest Ingresses first. Past it they count as `_other`.",
     { default: 500, from: 0, to: 100_000 },
   ),
   socketBufferBytes: bytes(
-    "Read and write buffer of one client connection. Past it the gateway stops reading the session's other side until the peer has read.",
+    "Read and write buffer of one client connection. Past it the session's other side is not read.",
     { default: "64Ki", from: "4Ki", to: "16Mi" },
   ),
   // Payload stops at socketBufferBytes plus one read, so only answers to PINGs reach this limit.
@@ -119,10 +114,11 @@ const fields = table({
     "Status line and headers of a node's response to an upgrade. Past it: 500, `header size limit exceeded`.",
     { default: "1Mi", from: "4Ki", to: "16Mi" },
   ),
-  maxRefusalBodyBytes: bytes(
-    "The body of a node's refusal, read for the Status that the client gets. Past it the rest is cut off.",
-    { default: "64Ki", from: "1Ki", to: "16Mi" },
-  ),
+  maxRefusalBodyBytes: bytes("The body of a node's refusal. Past it the rest is cut off.", {
+    default: "64Ki",
+    from: "1Ki",
+    to: "16Mi",
+  }),
   // client-go sends frames of up to 32 KiB and a channel byte; Go's x/net servers accept 32 MiB.
   maxWebSocketFrameBytes: bytes(
     "Declared payload of one WebSocket frame from a client. Past it: Close 1009, from the frame's header.",
@@ -161,7 +157,7 @@ const fields = table({
     { default: 10_000, ...MILLION },
   ),
   maxRuntimeMessageBytes: bytes(
-    "One response of a container runtime, such as the list of all containers; 16Mi as in the kubelet. Past it: 500.",
+    "One response of a container runtime, such as the list of all containers. Past it: 500.",
     { default: "16Mi", from: "64Ki", to: "1Gi" },
   ),
   maxAdminConnections: count(

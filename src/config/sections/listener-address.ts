@@ -18,12 +18,12 @@ export function addressFields(
   flags: { readonly [Name in keyof ListenerAddress]?: FieldOptions } = {},
 ) {
   return {
-    address: string("IP address or host name to listen on; `0.0.0.0` and `::` are every interface.", {
+    address: string("IP address or host name to listen on.", {
       ...flags.address,
       default: "127.0.0.1",
       check: checkHost,
     }),
-    port: listenerPort("Port to listen on; 0 lets the system choose a free one.", port, flags.port),
+    port: listenerPort("Port to listen on; 0: any free one.", port, flags.port),
   };
 }
 
@@ -62,6 +62,6 @@ const proxyProtocolFields = table({
 /** For a listener behind TCP proxies. */
 export const proxyProtocol = () =>
   optionalSection(
-    "Reads the client's address from a proxy's PROXY protocol header, version 1 or 2, before TLS. Absent: such headers are refused as bad requests.",
+    "Reads the client's address from PROXY protocol headers, version 1 or 2, before TLS. Absent: such headers are bad requests.",
     proxyProtocolFields,
   );

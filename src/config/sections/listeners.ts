@@ -14,10 +14,7 @@ const apiServer = table({
     address: { flag: { name: "bind-address", placeholder: "ADDRESS" } },
     port: { flag: { name: "secure-port", placeholder: "PORT", read: readPort } },
   }),
-  tls: optionalSection(
-    "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback or behind a TLS hop.",
-    listenerTls,
-  ),
+  tls: optionalSection("Certificate and key, versions and ciphers. Absent: plain HTTP.", listenerTls),
   proxyProtocol: proxyProtocol(),
   http2: boolean("Offer HTTP/2 to TLS clients, besides HTTP/1.1.", { default: true }),
 });
@@ -25,7 +22,7 @@ const apiServer = table({
 const admin = table({
   ...addressFields(8081),
   allowedHosts: strings(
-    "Host names to accept in requests, besides IP addresses, single-label names and names of the cluster's Services.",
+    "Host names to accept, besides IP addresses, single-label names and names of the cluster's Services.",
     { check: checkHost },
   ),
 });

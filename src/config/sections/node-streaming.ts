@@ -21,7 +21,7 @@ const PAUSE = { from: "100ms", to: "24h" } as const;
 
 const streamingFields = table({
   mode: choice(
-    "WebSocket requests that pass through to a node. `auto`: all if the node declares ExtendWebSocketsToKubelet, else none; `websocket`: all; `spdy`: none; `websocket-only`: all, and SPDY is bridged to WebSocket.",
+    "WebSocket requests that pass through to a node. `auto`: if it declares ExtendWebSocketsToKubelet; `websocket`: all; `spdy`: none; `websocket-only`: all, and SPDY is bridged to WebSocket.",
     MODES,
     { default: "auto" },
   ),

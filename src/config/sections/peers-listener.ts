@@ -40,7 +40,7 @@ export const peersListener = checked(
     ...addressFields(8444),
     tls: section("How replicas identify themselves to each other.", tls),
     sessionKeyFile: file(
-      "Keys that sign session names, the same on all replicas: 1 to 4 lines of at least 32 characters. The first key signs; all are accepted.",
+      "Keys of session names, the same on all replicas: 1 to 4 lines of at least 32 characters. The first signs; all are accepted.",
       "session keys",
       { required: "is required: replicas accept the sessions' names that it signs" },
     ),

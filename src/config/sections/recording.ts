@@ -20,7 +20,7 @@ const rule = table({
     { default: "output" },
   ),
   recordOnFailure: choice(
-    "If a session cannot be recorded: `refuse` refuses or ends it, `continue` carries it on and marks the gap.",
+    "If a session cannot be recorded: `refuse` ends it; `continue` marks the gap.",
     ["refuse", "continue"],
     { default: "refuse" },
   ),

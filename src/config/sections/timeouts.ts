@@ -14,24 +14,24 @@ const HEARTBEAT = { from: "1s", to: "30s" } as const;
 /** Every duration that the gateway waits; `npm run docs` copies them to docs/limits.md. */
 export const timeouts = table({
   idle: duration(
-    "How long a session may carry no payload; heartbeats do not count, as in kube-apiserver. Past it the session ends with a Status. It also ends HTTP responses without a declared length, such as watches.",
+    "How long a session, or an HTTP response without a declared length, may carry no payload; heartbeats do not count. Past it the session ends with a Status.",
     { default: "4h", ...PATIENCE },
   ),
   streamCreation: duration(
-    "How long a node may take to accept the streams of an exec or attach, and a bridged client to open them. Past it the session ends with a Status.",
+    "How long a node may take to accept an exec's or attach's streams, and a bridged client to open them. Past it the session ends with a Status.",
     {
       default: "30s",
       ...PATIENCE,
     },
   ),
-  webSocketPing: duration(
-    "Time between WebSocket PINGs to a client, or to a silent node; they keep load balancers from closing a silent session.",
-    { default: "20s", ...HEARTBEAT },
-  ),
+  webSocketPing: duration("Time between WebSocket PINGs to a client, or to a silent node.", {
+    default: "20s",
+    ...HEARTBEAT,
+  }),
   // client-go stops reading after 61 s without a PONG, and its own PINGs wait behind a stalled
   // terminal.
   unsolicitedPong: duration(
-    "Time between unsolicited WebSocket PONGs to a client; client-go stops after 61 s without one.",
+    "Time between unsolicited WebSocket PONGs to a client; client-go waits 61 s for one.",
     {
       default: "15s",
       ...HEARTBEAT,
@@ -60,7 +60,7 @@ export const timeouts = table({
     },
   ),
   upgradeResponse: duration(
-    "An upstream's response to an upgrade, from the request's last byte to the end of the response's head. Past it: 500. A node that refuses a log may take as long again for the body; the part that came is passed on.",
+    "An upstream's response to an upgrade, from the request's last byte to the end of the response's head; a refused log's body has as long again. Past it: 500.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
   // kube-apiserver itself ends it after 60 s (--request-timeout).
@@ -88,7 +88,7 @@ export const timeouts = table({
     },
   ),
   keepAlive: duration(
-    "How long a client's connection may have no request; longer than the 60 s after which common load balancers close it. Past it, it is closed.",
+    "How long a client's connection may have no request; longer than the 60 s of common load balancers. Past it, it is closed.",
     { default: "75s", ...PATIENCE },
   ),
   handshake: duration(
@@ -104,7 +104,7 @@ export const timeouts = table({
     { default: "10m", ...UPSTREAM_WAIT },
   ),
   shutdownDelay: duration(
-    "How long everything is still served after SIGTERM while readiness fails, so that load balancers notice. Past it the grace period begins.",
+    "How long everything is still served after SIGTERM while readiness fails. Past it the grace period begins.",
     { default: "0s", from: "0s", to: LONGEST_WAIT },
   ),
   shutdownGracePeriod: duration(

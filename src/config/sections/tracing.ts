@@ -10,18 +10,14 @@ export const tracing = table({
       /^https?:\/\/[^\s/]+\/\S*$/.test(value) ? undefined : "must be an http or https URL with a path",
   }),
   serviceName: string("The `service.name` of the spans.", { default: "sluice" }),
-  samplePercent: count(
-    "Percentage of traces to record. Traces that clients began are chosen at random, since clients choose their ids.",
-    {
-      default: 10,
-      from: 0,
-      to: 100,
-    },
-  ),
-  followsClients: boolean(
-    "Record the traces that a client's `traceparent` marks as recorded. Off: clients cannot flood the collector.",
-    { default: false },
-  ),
+  samplePercent: count("Percentage of traces to record, chosen at random.", {
+    default: 10,
+    from: 0,
+    to: 100,
+  }),
+  followsClients: boolean("Record the traces that a client's `traceparent` marks as recorded.", {
+    default: false,
+  }),
   maxQueuedSpans: count(
     "Spans that wait to be sent. Past it they are lost, and counted in `sluice_trace_spans_total`.",
     {

@@ -11,12 +11,12 @@ export const ORIGIN_URL = { check: checkOrigin, to: (value: string) => new URL(v
 /** How the gateway names callers to an API server at which it has its own credentials. */
 export const impersonationFields = {
   impersonation: choice(
-    "The permissions that impersonation uses. `legacy`: the verb `impersonate`. `constrained`: those of KEP-5284 (Kubernetes 1.36), limited to verbs and resources and never `system:masters`; service accounts lose uid and extra. `sluice rbac` prints either.",
+    "Permissions of impersonation. `legacy`: the verb `impersonate`. `constrained`: those of KEP-5284 (Kubernetes 1.36), never `system:masters`; service accounts lose uid and extra. `sluice rbac` prints either.",
     ["legacy", "constrained"],
     { default: "legacy" },
   ),
   nameRequester: boolean(
-    "If a caller impersonates (`kubectl --as`), send the caller's name to the API server as the extra `sluice.dev/requested-by`, for its audit log.",
+    "Send the name of a caller that impersonates (`kubectl --as`) to the API server as the extra `sluice.dev/requested-by`, for its audit log.",
     { default: true },
   ),
 } as const;

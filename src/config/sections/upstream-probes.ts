@@ -70,17 +70,14 @@ export const upstreamProbes = table({
 /** Probes pods in place of their kubelets. */
 export const podProbes = table({
   nodeNames: strings("Nodes whose pods are probed."),
-  threads: count(
-    "Threads for probes; `auto`: one for each core. They start when there are many probes. Past it further probes share them.",
-    {
-      default: "auto",
-      or: "auto",
-      from: 0,
-      to: 64,
-    },
-  ),
+  threads: count("Threads for probes; `auto`: one for each core. Past it further probes share them.", {
+    default: "auto",
+    or: "auto",
+    from: 0,
+    to: 64,
+  }),
   leaderElection: section(
-    "Elects the replica that probes, with a live API. Ignored if `nodeNames` includes the kubelet listener's node, whose runtime only this replica can reach.",
+    "Elects the replica that probes, with a live API. Ignored if `nodeNames` includes the kubelet listener's node.",
     proberElection,
   ),
 });

@@ -9,7 +9,7 @@ import type { Section } from "../section.ts";
 export function upstreamTrustFields(options: TrustOptions = {}) {
   return {
     certificateAuthorityFile: file(
-      "Authorities to verify the server's certificate with. Absent: Node.js's own list.",
+      "Authorities of the server's certificate. Absent: Node.js's own list.",
       "certificates",
       options.certificateAuthorityFile,
     ),

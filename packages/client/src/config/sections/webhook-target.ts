@@ -34,7 +34,7 @@ export function webhookTargetFields(flag: string) {
   const replaced = { impliedBy: [implied(flag, null)] };
   return {
     kubeconfigFile: file(
-      "A file of kubeconfig format with URL and credentials, instead of the fields from `url` to `tokenFile`.",
+      "A kubeconfig with URL and credentials, instead of the fields from `url` to `tokenFile`.",
       "webhook kubeconfig",
       { flag },
     ),
@@ -54,7 +54,7 @@ export function reviewTargetFields(flag: string) {
   return {
     ...webhookTargetFields(flag),
     inCluster: boolean(
-      "Use the API server of the cluster that this pod runs in, with the pod's service account, instead of the fields from `kubeconfigFile` to `tokenFile`.",
+      "Use this pod's cluster and service account, instead of the fields from `kubeconfigFile` to `tokenFile`.",
       { default: false, impliedBy: [implied(flag, null)] },
     ),
   };
