@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import type { Endpoint } from "../../packages/lab/src/conformance/index.ts";
 import {
-  LEFT_OUT_READS,
   losses,
   PEER_SESSIONS,
   publishSlowRows,
@@ -23,7 +22,6 @@ describeReal("cluster", "slow readers of a cluster's output", () => {
   const version = (cluster as ClusterAddresses | undefined)?.version;
   let endpoints: ClusterEndpoints;
   const rows: SlowRow[] = [];
-  for (const read of LEFT_OUT_READS) it.skip(read);
 
   beforeAll(async () => {
     endpoints = await openEndpoints(cluster, ["straight", "gateway", "node", "both"]);

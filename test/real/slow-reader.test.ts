@@ -10,7 +10,6 @@ import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import { ECHO_POD, runEchoPod, serveEcho } from "../support/conformance/echo-pod.ts";
 import {
-  LEFT_OUT_READS,
   losses,
   PEER_SESSIONS,
   publishSlowRows,
@@ -30,7 +29,6 @@ describeReal("containerd", "slow readers of containers' output", () => {
     let gateway: NodeGateway;
     let stopEcho: () => Promise<void>;
     const rows: SlowRow[] = [];
-    for (const read of LEFT_OUT_READS) it.skip(read);
 
     beforeAll(async () => {
       const containerd = running();

@@ -13,10 +13,6 @@ const READS = [
   { what: "64 MiB at 3 MiB/s", name: "steady", share: 0.1, slowBytes: 64 * MIB, slowRate: 3 * MIB },
   { what: "16 MiB, stalled for 5 s", name: "stalled", share: 0.3, slowBytes: 16 * MIB, slowRate: 4 * MIB },
 ] as const;
-/** Two thirds of the bytes: ordinary runs read at the size of the report. */
-const FULL_READ = READS[1];
-/** For `it.skip`, with the reason at its end. */
-export const LEFT_OUT_READS = isFullRun ? [] : [`${FULL_READ.what} (SLUICE_FULL=1)`];
 const COLUMNS = {
   "websocket-v5": "v5",
   "websocket-v4": "v4",
@@ -54,12 +50,9 @@ export interface SlowRow {
   readonly cells: ReadonlyMap<Path, Cell>;
 }
 
-/** Each path of a server: a part of the runs in full runs, otherwise one session of each other read, all at once. */
+/** Each path of a server: a part of the runs in full runs, otherwise one session of each read, all at once. */
 export async function readSlowly({ server, endpoint, runs }: SlowlyRead): Promise<SlowRow[]> {
-  if (!isFullRun) {
-    const reads = READS.filter((read) => read !== FULL_READ);
-    return Promise.all(reads.map((read) => rowOf(server, endpoint, read, 1)));
-  }
+  if (!isFullRun) return Promise.all(READS.map((read) => rowOf(server, endpoint, read, 1)));
   const rows: SlowRow[] = [];
   for (const read of READS) {
     rows.push(await rowOf(server, endpoint, read, Math.ceil(runs * read.share)));
