@@ -6,6 +6,7 @@ body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 pre { padding: .75rem 1rem; border-left: .3rem solid; overflow-x: auto; }
 pre.ok { border-color: #2a8f4a; } pre.failed { border-color: #c33; }
+p { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884; white-space: nowrap; }

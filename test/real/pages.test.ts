@@ -53,6 +53,7 @@ async function servePages(): Promise<Server> {
     const report = reports.get(url);
     if (url === "/") response.setHeader("Content-Security-Policy", INDEX_PAGE_POLICY);
     if (report !== undefined || url === "/") response.setHeader("Content-Type", "text/html");
+    if (url === "/debug/sessions") response.setHeader("Warning", `199 - "${LONG_NAME} does not answer"`);
     if (url.startsWith("/readyz")) response.end(`[+] cluster: ${"c".repeat(200)}\nreadyz check passed\n`);
     else response.end(url === "/" ? INDEX_PAGE : (report ?? JSON.stringify(ANSWERS[url])));
   });
