@@ -69,8 +69,10 @@ function flagValue(name: string, flag: Flag, given: readonly (string | undefined
   const texts = given.length === 0 && flag.default !== undefined ? [flag.default] : given;
   const values = texts.map((text) => read(name, flag, text));
   const isMissing = values.length === 0 || (flag.value === undefined && values.at(-1) === false);
-  if (flag.isRequired && isMissing)
-    throw new UsageError(`${spelled(name, flag)} is required`, { showsUsage: true });
+  if (flag.isRequired && isMissing) {
+    const advice = flag.advice === undefined ? "" : `: ${flag.advice}`;
+    throw new UsageError(`${spelled(name, flag)} is required${advice}`, { showsUsage: true });
+  }
   if (flag.isRepeatable) return values;
   return values.at(-1) ?? (flag.value === undefined ? false : undefined);
 }

@@ -23,6 +23,8 @@ export interface Flag<Value = unknown> {
   /** In command-line form. */
   readonly default?: string;
   readonly isRequired?: true;
+  /** Said where a required flag is missing: why, and where to find its value. */
+  readonly advice?: string;
   /** Every use adds a value; if absent, the last one counts. */
   readonly isRepeatable?: true;
   /** Omitted from help. */

@@ -5,7 +5,16 @@ import { remotePort } from "../flag-readers.ts";
 const group = "The session, for the verdict";
 
 export const explainFlags = {
-  config: { value: "FILE", help: "the GatewayConfiguration", isRequired: true, completes: "file" },
+  config: {
+    value: "FILE",
+    help: "the GatewayConfiguration",
+    isRequired: true,
+    advice:
+      "policy and the way to the nodes are in the gateway's configuration, not in a kubeconfig.\n" +
+      "In a cluster: kubectl get configmap -n sluice sluice-gateway -o jsonpath='{.data.config\\.yaml}' > sluice.yaml\n" +
+      "Of a demo: gateway.yaml in its folder. Of the API server alone: kubectl auth can-i create pods/exec",
+    completes: "file",
+  },
   admin: {
     value: "URL",
     help: "the admin listener of a running gateway, to include what it learned about the node",

@@ -144,6 +144,7 @@ it.each([
   [["conformance", "--list", "--json", "x"], "--json"],
   [["load", "http", "/", "--", "command"], "unexpected"],
   [["explain", "--config", "x", "exec", "default/web", "--group", "dev"], "--as"],
+  [["explain", "exec", "web"], "kubectl get configmap -n sluice sluice-gateway"],
   [["explain", "--config", "x", "exce", "web"], 'did you mean "exec"?'],
   [["explain", "--config", "x", "portforwrd", "web"], 'did you mean "portforward"?'],
   [["explain", "--config", "x", "run", "web"], "use exec, attach or portforward"],
