@@ -8,12 +8,13 @@ export {
   PORT_PREFIX_BYTES,
   parsePortsQuery,
 } from "./legacy-websocket.ts";
-export { type ParsedPort, parsePort } from "./port-number.ts";
 export {
   forwardErrorText,
+  type ParsedPort,
   type ParsedStreamHeaders,
   type PortForwardStreamHeaders,
   type PortForwardStreamType,
+  parsePort,
   parseStreamHeaders,
   streamHeaders,
 } from "./stream-headers.ts";

@@ -1,4 +1,4 @@
-import { parsePort } from "./port-number.ts";
+import { parsePort } from "./stream-headers.ts";
 
 /** Subprotocols of the port-forward that does not use SPDY; an empty one (none offered) counts as v4. */
 export const LEGACY_SUBPROTOCOLS = ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"] as const;

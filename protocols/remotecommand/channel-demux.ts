@@ -1,7 +1,12 @@
 import { ProtocolError } from "../protocol-error.ts";
 import { Base64Decoder } from "./base64.ts";
-import { CHANNEL, HIGHEST_CLOSABLE_CHANNEL } from "./channels.ts";
 import type { RemoteCommandSpec } from "./versions.ts";
+
+/** Channel numbers of remotecommand over WebSocket: the first byte of every message. */
+export const CHANNEL = { STDIN: 0, STDOUT: 1, STDERR: 2, ERROR: 3, RESIZE: 4, CLOSE: 255 } as const;
+
+/** The highest channel that a CLOSE may name. */
+export const HIGHEST_CLOSABLE_CHANNEL = CHANNEL.RESIZE;
 
 const ZERO_DIGIT = 0x30;
 const CLOSE_PAYLOAD_BYTES = 1;

@@ -1,6 +1,12 @@
 export { Base64Decoder, encodeBase64 } from "./base64.ts";
-export { ChannelDemux, type ChannelFraming, type ChannelHandler, channelByte } from "./channel-demux.ts";
-export { CHANNEL, HIGHEST_CLOSABLE_CHANNEL } from "./channels.ts";
+export {
+  CHANNEL,
+  ChannelDemux,
+  type ChannelFraming,
+  type ChannelHandler,
+  channelByte,
+  HIGHEST_CLOSABLE_CHANNEL,
+} from "./channel-demux.ts";
 export { type Outcome, outcomeOf, statusPayload } from "./outcome.ts";
 export { encodeResize, ResizeDecoder, type TerminalSize } from "./resize.ts";
 export {

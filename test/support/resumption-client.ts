@@ -5,7 +5,7 @@ import {
   type Target,
   type UpgradedConnection,
 } from "../../packages/client/src/index.ts";
-import { proofOf } from "../../packages/client/src/sessions/resume-proof.ts";
+import { proofOf } from "../../packages/client/src/sessions/resuming-client.ts";
 import {
   type Agreement,
   encodeOffer,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { Component } from "../../lifecycle/component.ts";
-import { type InheritedSocket, ListeningSockets } from "../../net/listening-sockets.ts";
+import { type InheritedSocket, ListeningSockets } from "../../net/listen.ts";
 import { newReplicaId } from "../../sessions/session-id.ts";
 
 /** The first descriptor after standard input, output and error: sd_listen_fds(3)'s SD_LISTEN_FDS_START. */

@@ -1,5 +1,9 @@
 import { connect as connectUnix, type Socket } from "node:net";
-import { connectRequest, requireHost } from "@sluice/client/internal/http/proxies/proxy-connection";
+import {
+  connectRequest,
+  requireHost,
+  secureSocket,
+} from "@sluice/client/internal/http/proxies/proxy-connection";
 import { exchangeHeads } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import {
   DEFAULT_DIAL_TIMEOUT_MS,
@@ -8,7 +12,6 @@ import {
   type UpstreamEndpoint,
 } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
-import { secureSocket } from "@sluice/client/internal/net/secure-socket";
 import { abortedError, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
 /**

@@ -8,8 +8,8 @@ import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-s
 import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
 import { reviewAt } from "../../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
+import { waitForDrain, writeAnswer } from "../../listeners/answer.ts";
 import { readReview } from "../../listeners/request-body.ts";
-import { waitForDrain, writeAnswer } from "../../listeners/write-answer.ts";
 import type {
   AccessContext,
   ClusterContext,

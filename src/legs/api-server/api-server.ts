@@ -1,12 +1,11 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import { refuseUpgrade } from "../../listeners/answer.ts";
+import { refuseUpgrade, writeStatus } from "../../listeners/answer.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { isAttachPath, isOutputPath } from "../../listeners/exchange-times.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
-import { writeStatus } from "../../listeners/write-answer.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";

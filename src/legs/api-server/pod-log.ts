@@ -12,7 +12,7 @@ import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstrea
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { locate } from "../../cluster/locate.ts";
-import { writeAnswer } from "../../listeners/write-answer.ts";
+import { writeAnswer } from "../../listeners/answer.ts";
 import type { ClusterContext, SessionRunContext } from "../../sessions/context.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import { endpointOf } from "./dial-node.ts";

@@ -4,8 +4,7 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import type { HeaderLine } from "@sluice/client/internal/http/header-list";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
-import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
-import { writeAnswer } from "../../listeners/write-answer.ts";
+import { type AnswerContext, answerAndClose, writeAnswer } from "../../listeners/answer.ts";
 
 /** The kubelet's value for a runtime with too many pending streams. */
 const RETRY_AFTER_SECONDS = 60;

@@ -11,8 +11,7 @@ import type { LingerTimes } from "@sluice/client/internal/net/linger";
 import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { ResumableSocket } from "@sluice/client/internal/sessions/resumable-socket";
-import { isProven } from "@sluice/client/internal/sessions/resume-proof";
-import { RESUME_HEARTBEAT } from "@sluice/client/internal/sessions/resuming-client";
+import { isProven, RESUME_HEARTBEAT } from "@sluice/client/internal/sessions/resuming-client";
 import { NOTHING } from "@sluice/protocols/bytes";
 import {
   encodeAgreement,

@@ -7,7 +7,7 @@ import {
   Target,
   WebSocketExecutor,
 } from "../../../packages/client/src/index.ts";
-import { proofOf } from "../../../packages/client/src/sessions/resume-proof.ts";
+import { proofOf } from "../../../packages/client/src/sessions/resuming-client.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";

@@ -14,8 +14,7 @@ import {
   type SessionError,
   WebSocketExecutor,
 } from "../../../packages/client/src/index.ts";
-import { proofOf } from "../../../packages/client/src/sessions/resume-proof.ts";
-import { BROKEN_OFF_MS } from "../../../packages/client/src/sessions/resuming-client.ts";
+import { BROKEN_OFF_MS, proofOf } from "../../../packages/client/src/sessions/resuming-client.ts";
 import {
   type Agreement,
   encodeOffer,

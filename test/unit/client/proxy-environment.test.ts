@@ -1,8 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  parseProxy,
-  proxyFromEnvironment,
-} from "../../../packages/client/src/http/proxies/proxy-environment.ts";
+import { parseProxy, proxyFromEnvironment } from "../../../packages/client/src/target.ts";
 
 const proxyOf = (url: string, environment: Record<string, string>) =>
   proxyFromEnvironment(new URL(url), environment)?.href;

@@ -1,10 +1,10 @@
 // packages/client/api: Status as the API server writes it, options of logs
 
 import { goQuote } from "./go-json.ts";
-import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
+import type { Status, StatusCause, StatusDetails } from "./status-body.ts";
 
+export type { Status, StatusCause, StatusDetails } from "./status-body.ts";
 export { NEVER_CACHED, statusBody, statusHeaders, statusOfBody } from "./status-body.ts";
-export type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 
 /**
  * A refusal that is answered with its Status. The client sees its message, which must hold no

@@ -1,9 +1,9 @@
 import { lstat } from "node:fs/promises";
 import path from "node:path";
+import type { LocalEntry } from "./archive-header.ts";
 import { localPath, textOf } from "./archive-names.ts";
 import { type CopyContext, noProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import type { LocalEntry } from "./local-folder.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { uploadFile } from "./upload-file.ts";
 

@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type Agreement,
@@ -5,13 +6,14 @@ import {
   encodeResumption,
   parseAgreement,
   parseResumed,
+  proofTextOf,
   RESUME_HEADER,
+  type Resumption,
 } from "@sluice/protocols/resume";
 import { type HeaderLine, type HeaderList, headerValue } from "../http/header-list.ts";
 import type { SessionClock } from "../net/session-clock.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ResumableSocket } from "./resumable-socket.ts";
-import { proofOf } from "./resume-proof.ts";
 
 /**
  * Unacknowledged bytes of a resumable session in each direction, or fewer if the server says so.
@@ -166,4 +168,18 @@ export function resumingSocket(
 /** The server agreed to resume, but its answer contradicts this side's state. */
 class ResumptionError extends Error {
   override readonly name = "ResumptionError";
+}
+
+/** Proves that the client has the session's key. Valid for one attempt. */
+export function proofOf(key: string, resumption: Omit<Resumption, "proof">): string {
+  return createHmac("sha256", Buffer.from(key, "base64url"))
+    .update(proofTextOf(resumption))
+    .digest("base64url");
+}
+
+/** Compares in constant time. */
+export function isProven(key: string, resumption: Resumption): boolean {
+  const expected = Buffer.from(proofOf(key, resumption));
+  const given = Buffer.from(resumption.proof);
+  return expected.byteLength === given.byteLength && timingSafeEqual(expected, given);
 }

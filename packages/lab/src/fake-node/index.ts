@@ -4,8 +4,12 @@ export {
   createSelfSignedCertificate,
   type SelfSignedCertificate,
 } from "@sluice/client/internal/net/self-signed";
-export { createDemoPodServers, type DemoPodServers } from "./demo-pod-servers.ts";
 export { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 export type { FakeContainer, FakePod } from "./fake-pod.ts";
 export { defaultFakeNodeLimits, type FakeNodeLimits } from "./limits.ts";
-export { type RunFakeNodeOptions, runFakeNode } from "./run-fake-node.ts";
+export {
+  createDemoPodServers,
+  type DemoPodServers,
+  type RunFakeNodeOptions,
+  runFakeNode,
+} from "./run-fake-node.ts";

@@ -9,11 +9,10 @@ import {
   TunnelDialer,
   WebSocketExecutor,
 } from "@sluice/client";
-import type { Carrier } from "./carrier.ts";
 import { legacyForward } from "./legacy-forward.ts";
 import { LoadError } from "./load-error.ts";
 import { type LoadPlan, type LoadShare, shareOf } from "./load-plan.ts";
-import { LoadSession } from "./load-session.ts";
+import { type Carrier, LoadSession } from "./load-session.ts";
 import { type Interval, Recorder } from "./recorder.ts";
 
 const INTERVAL_MS = 1_000;

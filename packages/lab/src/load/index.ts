@@ -3,8 +3,7 @@
 export { Generator } from "./generator.ts";
 export { serveGenerator } from "./generator-process.ts";
 export { type RunOptions, runInProcesses } from "./generator-processes.ts";
-export { escapeHtml, htmlPage } from "./html-page.ts";
-export { htmlReport, readPlots } from "./html-report.ts";
+export { escapeHtml, htmlPage, htmlReport, readPlots } from "./html-report.ts";
 export { type HttpLoadPlan, runHttpLoad } from "./http-load.ts";
 export type { HttpLoadReport } from "./http-report.ts";
 export {

@@ -1,11 +1,16 @@
 import { createHash, type Hash } from "node:crypto";
-import { Writable } from "node:stream";
-import type { Carrier } from "./carrier.ts";
+import { type Readable, Writable } from "node:stream";
 import { LoadError } from "./load-error.ts";
 import { canEndInput, type LoadPlan } from "./load-plan.ts";
 import { MessageSource } from "./message-source.ts";
 import type { Recorder } from "./recorder.ts";
 import { LineSequence, SeededStream } from "./seeded-stream.ts";
+
+/**
+ * Runs one session to its end: sends `input` (if any) and writes the received bytes to `output`.
+ * Throws ConnectError, SessionError or LoadError.
+ */
+export type Carrier = (input: Readable | undefined, output: Writable, signal: AbortSignal) => Promise<void>;
 
 /** The longest output of a command that prints a digest or a count. */
 const MAX_SAID_BYTES = 4 * 1024;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parsePort } from "../../../../protocols/portforward/port-number.ts";
+import { parsePort } from "../../../../protocols/portforward/stream-headers.ts";
 
 describe("parsePort", () => {
   it("reads every port", () => {

@@ -1,11 +1,10 @@
 import type { Socket } from "node:net";
-import { rootCertificates } from "node:tls";
-import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
-import { joinHostPort } from "../../net/go-dial-error.ts";
+import { connect as connectTls, rootCertificates } from "node:tls";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
+import { goDialErrorText, joinHostPort } from "../../net/go-dial-error.ts";
 import { isHost } from "../../net/host.ts";
-import { secureSocket } from "../../net/secure-socket.ts";
 import { UpstreamTls } from "../../net/tls.ts";
-import { UpstreamError } from "../../net/upstream-error.ts";
+import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
 import { exchangeHeads } from "../upgrade/upgrade-request.ts";
 import { ConnectError } from "../upstream/connect-error.ts";
 import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
@@ -127,4 +126,49 @@ export function requireHost(host: string): void {
   if (isHost(host)) return;
   const quoted = JSON.stringify(host.slice(0, MAX_QUOTED_CHARACTERS));
   throw new UpstreamError("dial-failed", `${quoted} is neither an IP address nor a host name`);
+}
+
+/**
+ * Starts TLS with `endpoint` over the connection, or returns it unchanged if the endpoint has no TLS,
+ * as `dial` would. On failure closes it and throws UpstreamError "dial-failed" or "aborted".
+ */
+export function secureSocket(
+  socket: Socket,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: Pick<DialOptions, "dialTimeoutMs" | "signal">,
+): Promise<Socket> {
+  const { host, port, tls } = endpoint;
+  if (tls === undefined) return Promise.resolve(socket);
+  return new Promise((resolve, reject) => {
+    const secured = connectTls({ ...tls.connectOptions(host, port, endpoint), socket });
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      secured.off("error", onError).off("close", onClose).off("secureConnect", onSecure);
+      secured.on("error", () => {});
+    };
+    const fail = (error: UpstreamError): void => {
+      settle();
+      secured.destroy();
+      socket.destroy();
+      reject(error);
+    };
+    const failed = (text: string, cause?: Error): void =>
+      fail(new UpstreamError("dial-failed", text, { cause, hasConnected: true }));
+    const onAbort = (): void => fail(abortedError());
+    const onError = (error: Error): void => {
+      tls.forgetSession(host, port, endpoint);
+      failed(goDialErrorText(error, joinHostPort(host, port)), error);
+    };
+    const onClose = (): void => failed("EOF");
+    const onSecure = (): void => {
+      settle();
+      resolve(secured);
+    };
+    const timer = setTimeout(() => failed("net/http: TLS handshake timeout"), dialTimeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    secured.on("error", onError).on("close", onClose).on("secureConnect", onSecure);
+    // Stays registered: TLS 1.3 delivers its tickets after the handshake.
+    secured.on("session", (session: Buffer) => tls.rememberSession(host, port, session, endpoint));
+  });
 }

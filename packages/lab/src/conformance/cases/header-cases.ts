@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type HeaderLine, headerTokens, headerValues } from "@sluice/client/internal/http/header-list";
-import type { CaseLab } from "../case-lab.ts";
+import type { CaseLab, UpgradeAnswer } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import type { CommandSessionRequest } from "../endpoint.ts";
 import { expectStatus, expectText, Violation } from "../judge.ts";
 import { COMMAND_TRANSPORTS } from "../transports.ts";
-import type { UpgradeAnswer } from "../upgrade-answer.ts";
 
 const LONG_ARGUMENT_BYTES = 12 * 1024;
 const FORWARDED: readonly HeaderLine[] = [
