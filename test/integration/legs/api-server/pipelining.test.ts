@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MAX_PIPELINED_REQUESTS } from "../../../../packages/client/src/http/downstream/http1-server.ts";
+import { MAX_PIPELINED_REQUESTS } from "../../../../packages/client/src/http/downstream/http1-turns.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../../support/front-door.ts";
 import { ask, connectHttp2 } from "../../../support/http2-client.ts";
 import { untilStill } from "../../../support/still.ts";
@@ -91,13 +91,64 @@ describe.each(["API listener", "front door"])("requests that are pipelined to th
     expect(seen.text).toMatch(/Connection: close[\s\S]{0,200}$/i);
   });
 
-  it("do not bring an upgrade between the bytes of an answer", async () => {
+  it("have an upgrade behind them carried out after their answers, however large", async () => {
     const { held, portOf } = await start();
     const { socket, seen } = client(portOf(listener));
     const upgrade = "GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    socket.write(get("/0") + upgrade);
+    socket.write(get("/0") + get("/1") + upgrade);
+    socket.pause();
+    const body = "x".repeat(8 * 1024 * 1024);
+    for (const index of [0, 1]) {
+      await expect.poll(() => held.length).toBe(index + 1);
+      held[index]?.response.end(body);
+      if (index === 0) socket.resume();
+    }
+    await expect.poll(() => held[2]?.url, { timeout: 10_000 }).toBe("/u");
+    held[2]?.response.end("the last");
+    await expect.poll(() => seen.text.includes("the last")).toBe(true);
+    const statuses = seen.text.match(/HTTP\/1\.1 \d+/g);
+    expect([
+      statuses,
+      seen.text
+        .match(/x+/g)
+        ?.filter((run) => run.length > 1)
+        .reduce((sum, run) => sum + run.length, 0),
+    ]).toEqual([["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 200"], 2 * body.length]);
+  });
+
+  it("end with the answer that closes the connection, and the upgrade behind it is not carried out", async () => {
+    const { held, portOf } = await start();
+    const { socket, seen } = client(portOf(listener));
+    socket.write("GET /0 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    socket.write("GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    await expect.poll(() => held.length).toBe(1);
+    held[0]?.response.end("the last");
     await expect.poll(() => seen.isClosed).toBe(true);
-    expect([held.length <= 1, seen.text]).toEqual([true, ""]);
+    expect([held.length, seen.text.endsWith("the last") || seen.text.includes("the last")]).toEqual([
+      1,
+      true,
+    ]);
+  });
+
+  it.each([
+    ["no HTTP", "GARBAGE\r\n\r\n", 400],
+    ["a method that is not known", "BREW /u HTTP/1.1\r\nHost: a\r\n\r\n", 501],
+    ["a chunk without a size", "POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZ", 400],
+  ])("keep their answers when %s follows, which is refused behind them", async (_, faulty, status) => {
+    const { held, portOf } = await start();
+    const { socket, seen } = client(portOf(listener));
+    socket.write(get("/0") + faulty);
+    await expect.poll(() => held.length).toBe(1);
+    await untilStill("requests at the upstream", () => held.length);
+    expect([seen.text, seen.isClosed]).toEqual(["", false]);
+    held[0]?.response.end("answer 0");
+    await expect.poll(() => seen.isClosed).toBe(true);
+    expect(seen.text.match(/HTTP\/1\.1 \d+|answer 0/g)).toEqual([
+      "HTTP/1.1 200",
+      "answer 0",
+      `HTTP/1.1 ${status}`,
+    ]);
+    expect(held.length).toBe(1);
   });
 });
 

@@ -29,6 +29,12 @@ const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) ([^\s\p{Cc}]{0,8192})(
 /** Node stores the connection's present answer here. */
 type ServerSocket = Duplex & { readonly _httpMessage?: Pick<ServerResponse, "headersSent"> | null };
 
+interface ClientErrorOptions {
+  readonly onUnknownMethod?: ((request: UnknownMethod, socket: Duplex) => void) | undefined;
+  /** Calls `answer` behind the connection's earlier answers. */
+  inTurn(socket: Duplex, answer: () => void): void;
+}
+
 /**
  * Answers requests that Node's parser refuses with status, reason and a linger. Unread input at the
  * close would make the kernel send RST, and the client would never see the answer.
@@ -36,7 +42,7 @@ type ServerSocket = Duplex & { readonly _httpMessage?: Pick<ServerResponse, "hea
 export function answerClientErrors(
   server: Server,
   maxHeaderBytes: number,
-  onUnknownMethod?: (request: UnknownMethod, socket: Duplex) => void,
+  { onUnknownMethod, inTurn }: ClientErrorOptions,
 ): void {
   server.on("clientError", (error: ParserError, socket: ServerSocket) => {
     // From a proxy that is configured for another listener, or from one without `proxyProtocol` here.
@@ -47,13 +53,18 @@ export function answerClientErrors(
       : unknown === undefined
         ? refusalOf(error, maxHeaderBytes)
         : ([501, `the method ${unknown.method} is not known here`] as const);
-    const isAnswered = socket._httpMessage?.headersSent === true;
-    if (refusal === undefined || isAnswered || !socket.writable) {
+    if (refusal === undefined || !socket.writable) {
       socket.destroy();
       return;
     }
-    if (unknown !== undefined) onUnknownMethod?.(unknown, socket);
-    refuseInText(socket, refusal[0], refusal[1]);
+    inTurn(socket, () => {
+      if (socket._httpMessage?.headersSent === true) {
+        socket.destroy();
+        return;
+      }
+      if (unknown !== undefined) onUnknownMethod?.(unknown, socket);
+      refuseInText(socket, refusal[0], refusal[1]);
+    });
   });
 }
 

@@ -9,13 +9,8 @@ import { createServer as createHttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
 import { answerClientErrors, refusalText, refuseInText, type UnknownMethod } from "./client-error.ts";
+import { Http1Turns, type Serve } from "./http1-turns.ts";
 import { answerPlainHttp } from "./plain-http.ts";
-
-/**
- * Requests of one connection that wait for an earlier answer. Past it the connection ends behind
- * the last answer.
- */
-export const MAX_PIPELINED_REQUESTS = 32;
 
 const MAX_HEAD_CHECK_MS = 5_000;
 /** As Go's servers answer, before any handler. */
@@ -80,9 +75,12 @@ export function createHttp1Server(
     tls === undefined ? createServer(httpOptions) : createHttpsServer({ ...httpOptions, ...tls });
   // Bytes limit the heads. With a line limit Node would silently drop the lines beyond it.
   server.maxHeadersCount = 0;
-  answerClientErrors(server, maxHeaderBytes, onUnknownMethod);
   if (tls !== undefined) answerPlainHttp(server);
   const turns = new Http1Turns((socket) => onFirstRequest?.(socket));
+  answerClientErrors(server, maxHeaderBytes, {
+    onUnknownMethod,
+    inTurn: (socket, answer) => turns.refuse(socket, answer),
+  });
   const mayRepeatHost = options.requireHostHeader === false;
   const checked =
     (serve: Serve): Serve =>
@@ -97,12 +95,13 @@ export function createHttp1Server(
     const serveExpecting = checked(onExpectContinue);
     server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
   }
-  /** Ends HTTP on the connection, unless an earlier answer is under way or the head is faulty. */
+  /** Ends HTTP on the connection behind its earlier answers; a faulty head is refused. */
   const leave = (request: IncomingMessage, socket: Duplex, takeOver: () => void): void => {
     const problem = headProblemOf(request, mayRepeatHost);
-    if (!turns.mayLeave(socket)) socket.destroy();
-    else if (problem === undefined) takeOver();
-    else refuseInText(socket, problem, HEAD_PROBLEMS[problem]);
+    turns.leave(socket, () => {
+      if (problem === undefined) takeOver();
+      else refuseInText(socket, problem, HEAD_PROBLEMS[problem]);
+    });
   };
   if (onUpgrade !== undefined) {
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) =>
@@ -134,81 +133,4 @@ function headProblemOf(
 function refuseHead(response: ServerResponse, status: HeadProblem): void {
   response.writeHead(status, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
   response.end(refusalText(status, HEAD_PROBLEMS[status]));
-}
-
-type Serve = (request: IncomingMessage, response: ServerResponse) => void;
-
-interface Turn {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly serve: Serve;
-}
-
-interface Connection {
-  current: ServerResponse;
-  readonly waiting: Turn[];
-}
-
-/**
- * Serves one request of an HTTP/1.1 connection at a time; Node would serve all requests of a read
- * at once. Later requests wait, and reading stops.
- */
-class Http1Turns {
-  readonly #connections = new WeakMap<Duplex, Connection>();
-  readonly #onFirst: (socket: Duplex) => void;
-
-  constructor(onFirst: (socket: Duplex) => void) {
-    this.#onFirst = onFirst;
-  }
-
-  /** Calls `serve` when the earlier answers are done; never, if the connection ends first. */
-  take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
-    const { socket } = request;
-    const connection = this.#connections.get(socket);
-    if (connection === undefined) {
-      this.#connections.set(socket, { current: response, waiting: [] });
-      this.#onFirst(socket);
-      serve(request, response);
-      return;
-    }
-    const { current, waiting } = connection;
-    if (current.closed && waiting.length === 0) {
-      connection.current = response;
-      serve(request, response);
-      return;
-    }
-    if (waiting.length === MAX_PIPELINED_REQUESTS) {
-      // Further requests get no answer: the connection closes after the last one that does.
-      const last = waiting[waiting.length - 1] as Turn;
-      last.response.shouldKeepAlive = false;
-      return;
-    }
-    waiting.push({ request, response, serve });
-    socket.pause();
-    if (waiting.length === 1) current.once("close", () => this.#next(connection, socket));
-  }
-
-  /**
-   * Whether the connection may switch protocols. False until earlier answers are done, since an upgrade
-   * now would write between their bytes.
-   */
-  mayLeave(socket: Duplex): boolean {
-    const connection = this.#connections.get(socket);
-    if (connection === undefined) this.#onFirst(socket);
-    return connection === undefined || (connection.current.closed && connection.waiting.length === 0);
-  }
-
-  #next(connection: Connection, socket: Duplex): void {
-    const { waiting } = connection;
-    const turn = waiting.shift();
-    // An answer that closes the connection was the last one, and so was any answer if the client has left.
-    if (turn === undefined || !socket.writable) {
-      waiting.splice(0);
-      return;
-    }
-    connection.current = turn.response;
-    if (waiting.length > 0) turn.response.once("close", () => this.#next(connection, socket));
-    else socket.resume();
-    turn.serve(turn.request, turn.response);
-  }
 }
