@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
+import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { dropsSpacedHeaders } from "../../../src/config/configuration-warnings.ts";
 import { KEEPS_OUTER_SPACE } from "../../../src/http/http2-headers.ts";
@@ -11,6 +12,25 @@ import { TWO_NODES } from "../../support/two-nodes.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const EXEC = `${PODS}/web/exec?command=true&stdout=true`;
+
+describe("control characters in an impersonated name over HTTP/1.1", () => {
+  it.each(["\x01", "\x00", "\x1b", "\x7f", "\r"])("%j is refused with 400", async (character) => {
+    const gateway = await startTestGateway(TWO_NODES);
+    onTestFinished(() => gateway.stop());
+    for (const name of ["Impersonate-User", "Impersonate-Group", "Impersonate-Extra-Scopes"]) {
+      const port = Number(new URL(gateway.apiServerUrl).port);
+      const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
+      onTestFinished(() => void socket.destroy());
+      socket.setEncoding("latin1");
+      socket.write(
+        `GET ${PODS} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${gateway.token}\r\nImpersonate-User: nobody\r\n${name}: no${character}body\r\n\r\n`,
+        "latin1",
+      );
+      const [answer] = (await once(socket, "data")) as [string];
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    }
+  });
+});
 
 // nghttp2 drops such headers there, and nobody hears of them.
 describe.skipIf(dropsSpacedHeaders(process.versions.node))("white space around a value over HTTP/2", () => {

@@ -268,7 +268,10 @@ rules:
     expect(refused.status).toBe(503);
     expect(JSON.parse(refused.body)).toMatchObject({ kind: "Status", reason: "ServiceUnavailable" });
     expect(gateway.kubelet.sessions).toHaveLength(0);
+    expect(await gateway.isReady("audit")).toBe(false);
     rmSync(file);
+    // Without a request: a balancer sends none to a replica that is not ready.
+    await soon(async () => expect(await gateway.isReady("audit")).toBe(true));
     expect((await gateway.exec(ANN)).status).toBe(101);
     expect((await eventsOf(5)).filter(({ stage }) => stage === "RequestReceived")).toHaveLength(2);
   });
