@@ -214,6 +214,26 @@ describeReal(
       });
       throughGateway = new Caller(program, ...target(`https://${address}`), "--token", TOKENS.dev.token);
     }, 300_000);
+    afterEach(async ({ task }) => {
+      if (task.result?.state === "fail") console.error(await stateOfGateway());
+    });
+    /** What tells a gateway that is busy, gone or out of reach from one that refuses: the pod's process is one of this machine. */
+    const stateOfGateway = async (): Promise<string> => {
+      const ofPod = ["-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=gateway", "-o"];
+      const podAddress = await charted.kubectl(...ofPod, "jsonpath={.items[0].status.podIP}");
+      const times = "%{http_code}: connected after %{time_connect} s, TLS after %{time_appconnect} s\\n";
+      const asked = [`${podAddress}:6443`, address].map(
+        (host) => `echo ${host}; curl -skm 15 -o /dev/null -w '${times}' https://${host}/readyz`,
+      );
+      const processes = "ps -eo pid,stat,pcpu,time,args --sort=-pcpu | head -n 15";
+      const script = [...asked, processes, `ip neigh show ${podAddress}`, "true"].join("; ");
+      return [
+        await charted.kubectl(...ofPod, "wide"),
+        await charted.kubectl("-n", NAMESPACE, "logs", "deployment/sluice-gateway", "--tail=30"),
+        `the balancer's failures: ${JSON.stringify(service.failures)}`,
+        (await run("sh", ["-c", script])).stdout,
+      ].join("\n");
+    };
     afterAll(async () => {
       await charted.helm("uninstall", "sluice", "--namespace", NAMESPACE, "--ignore-not-found");
       await service?.close();
