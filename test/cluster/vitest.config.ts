@@ -7,7 +7,6 @@ export default defineConfig({
   resolve: { alias: workspaceSources },
   test: {
     name: "cluster",
-    experimental: { fsModuleCache: true },
     root: new URL("../..", import.meta.url).pathname,
     include: ["test/cluster/**/*.test.ts"],
     reporters: [
