@@ -1,14 +1,12 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Sluice } from "../../support/sluice.ts";
+import type { Sluice } from "../../support/sluice.ts";
+import { SluiceAtPort } from "../../support/sluice-at-port.ts";
 
 let api: Server;
-let folder: string;
+let client: SluiceAtPort;
 let sluice: Sluice;
 
 beforeAll(async () => {
@@ -26,22 +24,11 @@ beforeAll(async () => {
   });
   api.listen(0, "127.0.0.1");
   await once(api, "listening");
-  folder = mkdtempSync(path.join(tmpdir(), "sluice-completed-"));
-  const kubeconfig = path.join(folder, "kubeconfig");
-  const server = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
-  const entries = {
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "c",
-    clusters: [{ name: "c", cluster: { server } }],
-    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-    users: [{ name: "u", user: {} }],
-  };
-  writeFileSync(kubeconfig, JSON.stringify(entries));
-  sluice = new Sluice({ KUBECONFIG: kubeconfig });
+  client = new SluiceAtPort((api.address() as AddressInfo).port);
+  sluice = client.sluice;
 });
 afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
+  client.remove();
   api.close();
   await once(api, "close");
 });

@@ -1,21 +1,13 @@
 import { once } from "node:events";
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { exitStatus, onChannel, SUCCESS } from "../../support/client/websocket-server.ts";
-import { Sluice } from "../../support/sluice.ts";
+import type { Sluice } from "../../support/sluice.ts";
+import { SluiceAtPort } from "../../support/sluice-at-port.ts";
 
 const [STDOUT, STDERR, ERROR] = [1, 2, 3];
 const pod = JSON.stringify({
@@ -30,6 +22,7 @@ const INSPECTED = "kind file\nstat 4 1 1\nmode 644\ntool tail\npath /data";
 let inspected = INSPECTED;
 let api: Server;
 let folder: string;
+let client: SluiceAtPort;
 let sluice: Sluice;
 /** What a read of the file is answered with, after a first look that goes well. */
 let answer: (socket: WebSocket) => void;
@@ -50,25 +43,14 @@ beforeEach(async () => {
   });
   api.listen(0, "127.0.0.1");
   await once(api, "listening");
-  folder = mkdtempSync(path.join(tmpdir(), "sluice-bad-"));
-  const kubeconfig = path.join(folder, "kubeconfig");
-  const server = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
-  const entries = {
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "c",
-    clusters: [{ name: "c", cluster: { server } }],
-    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-    users: [{ name: "u", user: {} }],
-  };
-  writeFileSync(kubeconfig, JSON.stringify(entries));
-  sluice = new Sluice({ KUBECONFIG: kubeconfig });
+  client = new SluiceAtPort((api.address() as AddressInfo).port);
+  ({ folder, sluice } = client);
 });
 afterEach(async () => {
   api.closeAllConnections();
   api.close();
   await once(api, "close");
-  rmSync(folder, { recursive: true, force: true });
+  client.remove();
 });
 
 const saying =

@@ -2,37 +2,17 @@ import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { ChannelClient } from "../../../support/channel-client.ts";
 import { eventually } from "../../../support/eventually.ts";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../../support/gateway-harness.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { ScriptedV5Node, SUCCESS, type V5Script } from "../../../support/scripted-v5-node.ts";
-import { websocketOnly } from "../../../support/websocket-only.ts";
+import { BridgedNode } from "../../../support/websocket-only.ts";
 
 const EXIT_7 =
   '{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code 7","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"7"}]}}';
 const ALL = "stdin=true&stdout=true&stderr=true&command=x";
 
-let harness: GatewayHarness | undefined;
-let node: ScriptedV5Node | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  await node?.close();
-  harness = node = undefined;
-});
-
-async function start(script: V5Script, options: Partial<HarnessOptions> = {}): Promise<string> {
-  node = new ScriptedV5Node(script);
-  harness = await startGatewayHarness({
-    kubeletPort: await node.listen(),
-    streaming: websocketOnly,
-    ...options,
-  });
-  return harness.authority;
-}
+const bridged = new BridgedNode((script: V5Script) => new ScriptedV5Node(script));
+const { start } = bridged;
+afterEach(bridged.close);
 
 const VERSIONS: [protocol: string | undefined, hasStatus: boolean][] = [
   ["v4.channel.k8s.io", true],
@@ -71,8 +51,8 @@ describe.each(VERSIONS)("bridge of WebSocket commands: %s", (protocol, hasStatus
     // The first message names a channel and carries nothing.
     expect(client.messages[0]).toEqual(isBase64 ? "1" : Buffer.of(1));
     expect(client.messages.every((message) => (typeof message === "string") === isBase64)).toBe(true);
-    expect(node?.sessions[0]?.request.headers["sec-websocket-protocol"]).toBe("v5.channel.k8s.io");
-    expect(await harness?.metric("sluice_streaming_requests_total")).toEqual([
+    expect(bridged.node?.sessions[0]?.request.headers["sec-websocket-protocol"]).toBe("v5.channel.k8s.io");
+    expect(await bridged.harness?.metric("sluice_streaming_requests_total")).toEqual([
       'sluice_streaming_requests_total{subresource="exec",plan="bridge",code="101"} 1',
     ]);
   });
@@ -80,7 +60,7 @@ describe.each(VERSIONS)("bridge of WebSocket commands: %s", (protocol, hasStatus
   it("an exit code and a lost node in its words, never silence", async () => {
     const authority = await start({
       onStart: (session) => {
-        if (node?.sessions.length === 2) return session.socket.terminate();
+        if (bridged.node?.sessions.length === 2) return session.socket.terminate();
         session.send(3, EXIT_7);
         session.socket.close(1000);
       },
@@ -104,18 +84,18 @@ describe.each(VERSIONS)("bridge of WebSocket commands: %s", (protocol, hasStatus
     if (!isBase64) client.socket.send(Buffer.of(255, 0));
     client.send(4, "{}");
     client.send(0, "input");
-    await eventually("stdin has come", () => node?.sessions[0]?.channels[0]?.length === 1);
-    expect(node?.sessions[0]?.closed).toEqual([]);
+    await eventually("stdin has come", () => bridged.node?.sessions[0]?.channels[0]?.length === 1);
+    expect(bridged.node?.sessions[0]?.closed).toEqual([]);
     // Without a terminal sizes go nowhere.
-    expect(node?.sessions[0]?.channels[4]).toEqual([]);
+    expect(bridged.node?.sessions[0]?.channels[4]).toEqual([]);
     client.socket.close(1000);
-    await eventually("the node hears of it", () => node?.sessions[0]?.closed.length === 1);
-    expect(node?.sessions[0]?.closed).toEqual([0]);
+    await eventually("the node hears of it", () => bridged.node?.sessions[0]?.closed.length === 1);
+    expect(bridged.node?.sessions[0]?.closed).toEqual([0]);
     // The command has its time to take the input, and to end.
-    expect(node?.closeCodes).toEqual([]);
-    node?.sessions[0]?.succeed();
-    await eventually("the session is over", () => node?.closeCodes.length === 1);
-    expect(node?.closeCodes).toEqual([1000]);
+    expect(bridged.node?.closeCodes).toEqual([]);
+    bridged.node?.sessions[0]?.succeed();
+    await eventually("the session is over", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
   });
 });
 
@@ -133,7 +113,7 @@ describe("bridge of WebSocket commands", () => {
     await client.opened;
     client.send(4, '{"Width":9,"Height":8}');
     await eventually("the size has travelled", () => client.on(1).toString() === '{"Width":9,"Height":8}');
-    expect(node?.requests[0]?.url).toBe("/attach/default/web/main?input=1&output=1&tty=1");
+    expect(bridged.node?.requests[0]?.url).toBe("/attach/default/web/main?input=1&output=1&tty=1");
     client.socket.close();
   });
 
@@ -143,9 +123,9 @@ describe("bridge of WebSocket commands", () => {
     await client.opened;
     client.socket.send("0!!!!");
     expect(await client.closed).toBe(1002);
-    await eventually("the node hears of it", () => node?.closeCodes.length === 1);
+    await eventually("the node hears of it", () => bridged.node?.closeCodes.length === 1);
     expect(
-      (await harness?.metric("sluice_streaming_sessions_ended_total"))?.filter(
+      (await bridged.harness?.metric("sluice_streaming_sessions_ended_total"))?.filter(
         (line) => !line.endsWith(" 0"),
       ),
     ).toEqual([expect.stringContaining('cause="protocol-error"')]);
@@ -161,8 +141,8 @@ describe("bridge of WebSocket commands", () => {
     client.socket.on("pong", () => {
       pongs += 1;
     });
-    await eventually("the node is there", () => node?.sessions.length === 1);
-    node?.sessions[0]?.socket.on("ping", () => {
+    await eventually("the node is there", () => bridged.node?.sessions.length === 1);
+    bridged.node?.sessions[0]?.socket.on("ping", () => {
       pings += 1;
     });
     await eventually("both are heard", () => {
@@ -179,6 +159,6 @@ describe("bridge of WebSocket commands", () => {
     const authority = await start({});
     const client = new ChannelClient(authority, protocol, "exec", ALL);
     await expect(client.opened).rejects.toThrow("Unexpected server response: 403");
-    expect(node?.requests).toEqual([]);
+    expect(bridged.node?.requests).toEqual([]);
   });
 });

@@ -3,42 +3,19 @@ import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { switchingWebSocket } from "../../../support/client/switching.ts";
 import { eventually } from "../../../support/eventually.ts";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../../support/gateway-harness.ts";
+import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { answering, listenRaw, type RawUpstream } from "../../../support/http/loopback.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { ScriptedV5Node, SUCCESS, type V5Script } from "../../../support/scripted-v5-node.ts";
 import { startSpdyCommand } from "../../../support/spdy-command-client.ts";
-import { websocketOnly } from "../../../support/websocket-only.ts";
+import { BridgedNode, websocketOnly } from "../../../support/websocket-only.ts";
 
 const exitStatus = (code: number | string): string =>
   `{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code ${code}","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"${code}"}]}}`;
 
-let harness: GatewayHarness | undefined;
-let node: ScriptedV5Node | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  await node?.close();
-  harness = node = undefined;
-});
-
-async function start(script: V5Script, options: Partial<HarnessOptions> = {}): Promise<string> {
-  node = new ScriptedV5Node(script);
-  harness = await startGatewayHarness({
-    kubeletPort: await node.listen(),
-    streaming: websocketOnly,
-    ...options,
-  });
-  return harness.authority;
-}
-
-const endCauses = async (): Promise<string[]> =>
-  (await harness?.metric("sluice_streaming_sessions_ended_total"))?.filter((line) => !line.endsWith(" 0")) ??
-  [];
+const bridged = new BridgedNode((script: V5Script) => new ScriptedV5Node(script));
+const { start, endCauses } = bridged;
+afterEach(bridged.close);
 
 describe("bridge of SPDY commands", () => {
   it("asks the node as a v5 client and answers the client's SPDY", async () => {
@@ -50,7 +27,7 @@ describe("bridge of SPDY commands", () => {
       upgrade: "SPDY/3.1",
       "x-stream-protocol-version": "v4.channel.k8s.io",
     });
-    const request = node?.requests[0];
+    const request = bridged.node?.requests[0];
     expect(request?.method).toBe("GET");
     expect(request?.url).toBe("/exec/default/web/main?command=x&error=1&input=1&output=1");
     expect(request?.headers).toMatchObject({
@@ -61,7 +38,7 @@ describe("bridge of SPDY commands", () => {
     });
     expect(Buffer.from(request?.headers["sec-websocket-key"] ?? "", "base64")).toHaveLength(16);
     expect(request?.headers["x-stream-protocol-version"]).toBeUndefined();
-    expect(await harness?.metric("sluice_streaming_requests_total")).toEqual([
+    expect(await bridged.harness?.metric("sluice_streaming_requests_total")).toEqual([
       'sluice_streaming_requests_total{subresource="exec",plan="bridge",code="101"} 1',
     ]);
   });
@@ -85,11 +62,11 @@ describe("bridge of SPDY commands", () => {
     expect(Buffer.concat(client.received.stderr ?? []).equals(data)).toBe(true);
     expect(client.text("error")).toBe(SUCCESS);
     expect(client.fins.slice(0, 3)).toEqual(["stdout", "stderr", "error"]);
-    expect(node?.sessions[0]?.closed).toEqual([0]);
-    await eventually("the node's connection has ended", () => node?.closeCodes.length === 1);
-    expect(node?.closeCodes).toEqual([1000]);
-    expect(harness?.context.sessions.size).toBe(0);
-    const bytes = await harness?.metric("sluice_streaming_bytes_total");
+    expect(bridged.node?.sessions[0]?.closed).toEqual([0]);
+    await eventually("the node's connection has ended", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
+    expect(bridged.harness?.context.sessions.size).toBe(0);
+    const bytes = await bridged.harness?.metric("sluice_streaming_bytes_total");
     expect(bytes).toContain('sluice_streaming_bytes_total{subresource="exec",direction="upstream"} 1048576');
     expect(bytes).toContain(
       'sluice_streaming_bytes_total{subresource="exec",direction="downstream"} 2097152',
@@ -101,7 +78,7 @@ describe("bridge of SPDY commands", () => {
     const client = await startSpdyCommand(authority, { streams: [] });
     const came: Buffer[] = [];
     client.socket.on("data", (chunk: Buffer) => came.push(chunk));
-    await eventually("the node has begun", () => node?.sessions.length === 1);
+    await eventually("the node has begun", () => bridged.node?.sessions.length === 1);
     // What is ahead of the pong would have been sent by then; the PING frame's own 12 bytes come back.
     client.spdy.ping();
     await eventually("the pong", () => came.length > 0);
@@ -117,7 +94,7 @@ describe("bridge of SPDY commands", () => {
       },
     });
     const client = await startSpdyCommand(authority, { streams: [] });
-    await eventually("the node has begun", () => node?.sessions.length === 1);
+    await eventually("the node has begun", () => bridged.node?.sessions.length === 1);
     let text = "";
     for (const name of ["stdin", "stderr", "error", "stdout"]) {
       client.spdy.openStream([["streamtype", name]], {
@@ -278,19 +255,19 @@ describe("bridge of SPDY commands", () => {
     await plain.ended;
     expect(plain.replies).toHaveLength(5);
     expect(plain.text("stdout")).toBe("");
-    expect(node?.sessions[1]?.channels[4]).toEqual([]);
+    expect(bridged.node?.sessions[1]?.channels[4]).toEqual([]);
   });
 
   it("a client that leaves ends the command's input, and the session", async () => {
     const authority = await start({});
     const client = await startSpdyCommand(authority);
     client.streams.stdin?.write(Buffer.from("last words"));
-    await eventually("stdin has come", () => node?.sessions[0]?.channels[0]?.length === 1);
+    await eventually("stdin has come", () => bridged.node?.sessions[0]?.channels[0]?.length === 1);
     client.socket.destroy();
-    await eventually("the node hears of it", () => node?.closeCodes.length === 1);
-    expect(node?.sessions[0]?.closed).toEqual([0]);
-    expect(node?.closeCodes).toEqual([1000]);
-    expect(Buffer.concat(node?.sessions[0]?.channels[0] ?? []).toString()).toBe("last words");
+    await eventually("the node hears of it", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.sessions[0]?.closed).toEqual([0]);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
+    expect(Buffer.concat(bridged.node?.sessions[0]?.channels[0] ?? []).toString()).toBe("last words");
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="client-gone"')]);
   });
 
@@ -301,7 +278,7 @@ describe("bridge of SPDY commands", () => {
     client.socket.write(Buffer.from("80030063000000040000000", "hex"));
     client.socket.write(Buffer.from("8003000500000000", "hex"));
     await client.ended;
-    await eventually("the node hears of it", () => node?.closeCodes.length === 1);
+    await eventually("the node hears of it", () => bridged.node?.closeCodes.length === 1);
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="protocol-error"')]);
   });
 
@@ -324,7 +301,7 @@ describe("bridge of SPDY commands", () => {
     const client = await startSpdyCommand(authority, { streams: ["error", "stdin"] });
     await eventually("two streams are there", () => client.replies.length === 2);
     clock.advance(30_000);
-    await eventually("the node hears of it", () => node?.closeCodes.length === 1);
+    await eventually("the node hears of it", () => bridged.node?.closeCodes.length === 1);
     await client.ended;
     expect(client.text("error")).toContain("the client did not open its streams in time");
   });
@@ -344,7 +321,7 @@ describe("bridge of SPDY commands", () => {
     clock.advance(60_000);
     await client.ended;
     expect(JSON.parse(client.text("error")).message).toContain("idle for too long");
-    await eventually("the node hears of it", () => node?.sessions[0]?.closed.includes(0));
+    await eventually("the node hears of it", () => bridged.node?.sessions[0]?.closed.includes(0));
   });
 
   it("pings both legs", async () => {
@@ -353,7 +330,7 @@ describe("bridge of SPDY commands", () => {
     const client = await startSpdyCommand(authority);
     await eventually("the streams are there", () => client.replies.length === 4);
     let nodePings = 0;
-    node?.sessions[0]?.socket.on("ping", () => {
+    bridged.node?.sessions[0]?.socket.on("ping", () => {
       nodePings += 1;
     });
     const seen: Buffer[] = [];
@@ -411,7 +388,7 @@ describe("handshakes of a bridge", () => {
     await expect(startSpdyCommand(authority, { version: " " })).rejects.toThrow(
       "400: unable to upgrade: header",
     );
-    expect(node?.requests).toEqual([]);
+    expect(bridged.node?.requests).toEqual([]);
   });
 
   describe("a node's answer", () => {
@@ -423,8 +400,8 @@ describe("handshakes of a bridge", () => {
 
     async function startRaw(onConnection: (socket: Socket) => void): Promise<string> {
       raw = await listenRaw(onConnection);
-      harness = await startGatewayHarness({ kubeletPort: raw.port, streaming: websocketOnly });
-      return harness.authority;
+      bridged.harness = await startGatewayHarness({ kubeletPort: raw.port, streaming: websocketOnly });
+      return bridged.harness.authority;
     }
 
     it.each([
@@ -470,7 +447,7 @@ describe("handshakes of a bridge", () => {
       await eventually("the node's connection is closed", () =>
         raw?.sockets.every((socket) => socket.destroyed || socket.readableEnded),
       );
-      expect(harness?.context.sessions.size).toBe(0);
+      expect(bridged.harness?.context.sessions.size).toBe(0);
     });
   });
 });

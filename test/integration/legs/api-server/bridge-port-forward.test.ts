@@ -7,40 +7,18 @@ import { SpdySession, type SpdyStream, type StreamEnd } from "../../../../protoc
 import { INPUT_GRACE_MS } from "../../../../src/sessions/carriers/input-grace.ts";
 import { ChannelClient } from "../../../support/channel-client.ts";
 import { eventually } from "../../../support/eventually.ts";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../../support/gateway-harness.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { ScriptedTunnelNode, type TunnelScript } from "../../../support/scripted-tunnel-node.ts";
 import { TunnelClient } from "../../../support/tunnel-client.ts";
-import { websocketOnly } from "../../../support/websocket-only.ts";
+import { BridgedNode } from "../../../support/websocket-only.ts";
 
-let harness: GatewayHarness | undefined;
-let node: ScriptedTunnelNode | undefined;
+const bridged = new BridgedNode((script: TunnelScript) => new ScriptedTunnelNode(script));
+const { start, endCauses } = bridged;
 const clients: Socket[] = [];
-
 afterEach(async () => {
   for (const client of clients.splice(0)) client.destroy();
-  await harness?.close();
-  await node?.close();
-  harness = node = undefined;
+  await bridged.close();
 });
-
-async function start(script: TunnelScript, options: Partial<HarnessOptions> = {}): Promise<string> {
-  node = new ScriptedTunnelNode(script);
-  harness = await startGatewayHarness({
-    kubeletPort: await node.listen(),
-    streaming: websocketOnly,
-    ...options,
-  });
-  return harness.authority;
-}
-
-const endCauses = async (): Promise<string[]> =>
-  (await harness?.metric("sluice_streaming_sessions_ended_total"))?.filter((line) => !line.endsWith(" 0")) ??
-  [];
 
 /** kubectl's port-forward before 1.31, in small. */
 async function spdyForward(authority: string) {
@@ -113,10 +91,10 @@ describe("bridge of port-forward over SPDY", () => {
       expect(bytes().equals(data)).toBe(true);
       expect(ends).toEqual(["fin"]);
     }
-    const [asked] = node?.requests ?? [];
+    const [asked] = bridged.node?.requests ?? [];
     expect(asked?.url).toBe("/portForward/default/web");
     expect(asked?.headers["sec-websocket-protocol"]).toBe("SPDY/3.1+portforward.k8s.io");
-    expect(await harness?.metric("sluice_streaming_requests_total")).toEqual([
+    expect(await bridged.harness?.metric("sluice_streaming_requests_total")).toEqual([
       'sluice_streaming_requests_total{subresource="portforward",plan="bridge",code="101"} 1',
     ]);
   });
@@ -127,8 +105,8 @@ describe("bridge of port-forward over SPDY", () => {
     client.socket.cork();
     for (let id = 0; id < 20; id++) client.open("error", id).stream.finish();
     client.socket.uncork();
-    await eventually("all streams are there", () => node?.sessions[0]?.fins.length === 20);
-    expect(node?.messages.length).toBeLessThan(10);
+    await eventually("all streams are there", () => bridged.node?.sessions[0]?.fins.length === 20);
+    expect(bridged.node?.messages.length).toBeLessThan(10);
   });
 
   it("a proper end of the node ends the client properly", async () => {
@@ -169,9 +147,11 @@ describe("bridge of port-forward over SPDY", () => {
     const client = await spdyForward(authority);
     client.open("data", 0).stream.write(Buffer.from("last words"));
     client.socket.end();
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
-    expect(node?.closeCodes).toEqual([1000]);
-    expect(Buffer.concat(node?.sessions[0]?.received.get("data0") ?? []).toString()).toBe("last words");
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
+    expect(Buffer.concat(bridged.node?.sessions[0]?.received.get("data0") ?? []).toString()).toBe(
+      "last words",
+    );
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="client-gone"')]);
   });
 
@@ -179,9 +159,9 @@ describe("bridge of port-forward over SPDY", () => {
     const authority = await start({});
     const client = await spdyForward(authority);
     client.open("data", 0);
-    await eventually("the stream is there", () => node?.sessions[0]?.streams.size === 1);
+    await eventually("the stream is there", () => bridged.node?.sessions[0]?.streams.size === 1);
     client.socket.resetAndDestroy();
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="client-gone"')]);
   });
 
@@ -190,11 +170,11 @@ describe("bridge of port-forward over SPDY", () => {
     const authority = await start({}, { policy });
     const client = await spdyForward(authority);
     const allowed = client.open("data", 0, 80);
-    await eventually("the allowed stream is there", () => node?.sessions[0]?.streams.size === 1);
+    await eventually("the allowed stream is there", () => bridged.node?.sessions[0]?.streams.size === 1);
     const refused = client.open("data", 1, 22);
     expect(await client.ended).toBe("finished");
     expect([allowed.ends, refused.ends]).toEqual([["reset"], ["reset"]]);
-    expect(node?.sessions[0]?.streams.size).toBe(1);
+    expect(bridged.node?.sessions[0]?.streams.size).toBe(1);
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="refused"')]);
   });
 
@@ -278,14 +258,14 @@ describe.each(LEGACY)("bridge of the legacy port-forward: %s", (protocol) => {
     expect(client.on(2)).toEqual(Buffer.concat([Buffer.of(443 & 0xff, 443 >> 8), Buffer.from("to 443")]));
     expect(client.on(1)).toEqual(Buffer.of(80, 0));
     expect(client.on(3)).toEqual(Buffer.of(443 & 0xff, 443 >> 8));
-    const session = node?.sessions[0];
+    const session = bridged.node?.sessions[0];
     expect([...(session?.streams.keys() ?? [])]).toEqual(["error0", "data0", "error1", "data1"]);
     expect(session?.streams.get("data1")?.headers.get("port")).toBe("443");
     // A tunnel's ports stand in its streams.
-    expect(node?.requests[0]?.url).toBe("/portForward/default/web");
+    expect(bridged.node?.requests[0]?.url).toBe("/portForward/default/web");
     client.socket.close();
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
-    expect(node?.closeCodes).toEqual([1000]);
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
     expect(session?.fins).toContain("data0");
   });
 
@@ -308,17 +288,17 @@ describe.each(LEGACY)("bridge of the legacy port-forward: %s", (protocol) => {
     client.socket.close(1000);
     await client.closed;
     await eventually("both inputs have ended", () => ends.length === 2);
-    const received = node?.sessions[0]?.received;
+    const received = bridged.node?.sessions[0]?.received;
     expect(Buffer.concat(received?.get("data0") ?? []).equals(data)).toBe(true);
     expect(Buffer.concat(received?.get("data1") ?? []).toString()).toBe("to 443");
     // A kubelet drops at a Close what the pod has not taken yet.
-    expect(node?.closeCodes).toEqual([]);
+    expect(bridged.node?.closeCodes).toEqual([]);
     ends[0]?.();
     await expect.poll(endCauses).toHaveLength(1);
-    expect(node?.closeCodes).toEqual([]);
+    expect(bridged.node?.closeCodes).toEqual([]);
     ends[1]?.();
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
-    expect(node?.closeCodes).toEqual([1000]);
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
   });
 
   it("ends with 1000 when the node has ended every connection", async () => {
@@ -340,7 +320,7 @@ describe.each(LEGACY)("bridge of the legacy port-forward: %s", (protocol) => {
     expect(client.on(0).subarray(2).toString()).toBe("bye");
     expect(client.on(2).subarray(2).toString()).toBe("bye");
     await expect.poll(endCauses).toEqual([expect.stringContaining('cause="completed"')]);
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
   });
 
   it("a port that nobody serves is told on its error channel, and the other goes on", async () => {
@@ -387,7 +367,7 @@ describe("bridge of the legacy port-forward", () => {
   ])("%s is refused as by a kubelet, and the node is not asked", async (query, status) => {
     const authority = await start({});
     await expect(v4(authority, query).opened).rejects.toThrow(`Unexpected server response: ${status}`);
-    expect(node?.requests).toEqual([]);
+    expect(bridged.node?.requests).toEqual([]);
   });
 
   it("a node that ends SPDY with connections open has lost them", async () => {
@@ -416,7 +396,7 @@ describe("bridge of the legacy port-forward", () => {
       { clock },
     );
     const client = v4(authority, "ports=80");
-    await eventually("the pair is there", () => node?.sessions[0]?.streams.size === 2);
+    await eventually("the pair is there", () => bridged.node?.sessions[0]?.streams.size === 2);
     let hasClosed = false;
     void client.closed.then(() => {
       hasClosed = true;
@@ -435,13 +415,13 @@ describe("bridge of the legacy port-forward", () => {
     await client.opened;
     client.send(0, "input");
     client.socket.close(1000);
-    await eventually("the input has ended", () => node?.sessions[0]?.fins.includes("data0") === true);
+    await eventually("the input has ended", () => bridged.node?.sessions[0]?.fins.includes("data0") === true);
     clock.advance(INPUT_GRACE_MS - 1);
     await client.closed;
-    expect(node?.closeCodes).toEqual([]);
+    expect(bridged.node?.closeCodes).toEqual([]);
     clock.advance(1);
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
-    expect(node?.closeCodes).toEqual([1000]);
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
+    expect(bridged.node?.closeCodes).toEqual([1000]);
   });
 
   it("a client that is lost ends the tunnel at once", async () => {
@@ -449,15 +429,15 @@ describe("bridge of the legacy port-forward", () => {
     const client = v4(authority, "ports=80");
     await client.opened;
     client.send(0, "input");
-    await eventually("it is there", () => node?.sessions[0]?.received.get("data0")?.length === 1);
+    await eventually("it is there", () => bridged.node?.sessions[0]?.received.get("data0")?.length === 1);
     client.socket.terminate();
-    await eventually("the tunnel is closed", () => node?.closeCodes.length === 1);
+    await eventually("the tunnel is closed", () => bridged.node?.closeCodes.length === 1);
   });
 
   it("a port that policy forbids is refused before the node is asked", async () => {
     const policy = { rules: [{ name: "no-ssh", match: { ports: [22] }, action: "deny" }] };
     const authority = await start({}, { policy });
     await expect(v4(authority, "ports=80,22").opened).rejects.toThrow("403");
-    expect(node?.requests).toEqual([]);
+    expect(bridged.node?.requests).toEqual([]);
   });
 });

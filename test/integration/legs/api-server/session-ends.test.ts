@@ -4,15 +4,13 @@ import type { Decision } from "../../../../src/access/authz/authorizer.ts";
 import { endSession } from "../../../../src/sessions/session-actions.ts";
 import { eventually } from "../../../support/eventually.ts";
 import type { GatewayHarness } from "../../../support/gateway-harness.ts";
+import { testEnds, testFailures } from "../../../support/session-end-tests.ts";
 import {
   BRIDGES,
   CLIENT,
   COMPLETED,
   closeEnds,
   endsWithPeer,
-  FAILURES,
-  failureSeen,
-  LOST,
   opened,
   PATHS,
   type Path,
@@ -28,6 +26,8 @@ import {
 afterEach(closeEnds);
 
 describe.each(PATHS)("the end of $name", (path) => {
+  testEnds(path);
+
   it("is the client's that leaves in its protocol's words, though the node's connection ends first", async () => {
     const { client, node } = await start(path);
     endsWithPeer(client);
@@ -40,13 +40,6 @@ describe.each(PATHS)("the end of $name", (path) => {
     expect(await report()).toEqual(CLIENT);
   });
 
-  it("is the client's that is killed: FIN", async () => {
-    const { client, node } = await start(path);
-    endsWithPeer(node);
-    client.end();
-    expect(await report()).toEqual(CLIENT);
-  });
-
   it("is the client's that is killed: FIN, and its node breaks off then", async () => {
     const { client, node } = await start(path);
     node.once("end", () => node.resetAndDestroy());
@@ -55,45 +48,12 @@ describe.each(PATHS)("the end of $name", (path) => {
     expect(await report()).toEqual(CLIENT);
   });
 
-  it("is the client's that is killed: RST", async () => {
-    const { client, node } = await start(path);
-    endsWithPeer(node);
-    client.resetAndDestroy();
-    expect(await report()).toEqual(CLIENT);
-  });
-
-  it.each(["FIN", "RST"])("is the node's that is killed: %s", async (how) => {
-    const { client, node } = await start(path);
-    endsWithPeer(client);
-    if (how === "RST") node.resetAndDestroy();
-    else node.end();
-    expect(await report()).toEqual(LOST);
-  });
-
-  it("is the node's word where it says one", async () => {
-    const { client, node } = await start(path);
-    endsWithPeer(client);
-    write(node, path.nodeSucceeds);
-    node.end();
-    expect(await report()).toEqual(COMPLETED);
-  });
-
   it("is the gateway's that drains", async () => {
     const { client, node } = await start(path);
     endsWithPeer(client);
     endsWithPeer(node);
     void opened.gateway?.context.sessions.endAll("the gateway is shutting down");
     expect(await report()).toEqual({ endedBy: "gateway", cause: "shutdown", code: 500 });
-  });
-
-  it.each([
-    "client",
-    "node",
-  ] as const)("is the gateway's where the network of the %s stalls", async (proxied) => {
-    const { client, node } = await start(path, { proxied, idleMs: 500 });
-    for (const end of [client, node]) endsWithPeer(end);
-    opened.cable?.freeze();
-    expect(await report()).toEqual({ endedBy: "gateway", cause: "idle", code: 500 });
   });
 
   it("is the gateway's where a limit is reached", async () => {
@@ -206,22 +166,7 @@ function fromBase64(text: string): string {
   return Buffer.from(encoded.slice(1), "base64").toString();
 }
 
-describe.each(PATHS)("the client of $name", (path) => {
-  it.each(FAILURES)("is told, and has no clean end, where %s", async (what, closeCode, act) => {
-    const rule = { name: "short", action: "allow", maxDuration: what.includes("limit") ? "10s" : "1h" };
-    const clock = new SettableClock();
-    const idleMs = what.includes("idle") ? 5_000 : 600_000;
-    const { client, node } = await start(path, { policy: { rules: [rule] }, clock, idleMs });
-    const received: Buffer[] = [];
-    client.on("data", (chunk: Buffer) => received.push(chunk));
-    const closed = new Promise((resolve) => client.once("close", resolve));
-    for (const end of [client, node]) endsWithPeer(end);
-    act(node, clock);
-    await closed;
-    const expected = failureSeen(path, closeCode).map((pattern) => expect.stringMatching(pattern));
-    expect(readBy(path, Buffer.concat(received)).slice(-expected.length)).toEqual(expected);
-  });
-});
+describe.each(PATHS)("the client of $name", testFailures);
 
 describe.each(PATHS.filter(({ nodeFails }) => nodeFails !== undefined))("the end of $name", (path) => {
   it("is complete with an exit code that is not 0", async () => {
