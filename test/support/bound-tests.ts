@@ -22,6 +22,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "recording.maxQueuedBytes": "unit/recording/recorder.test.ts: of all sessions",
   "recording.maxQueuedBytesPerSession":
     "integration/recording/failing-disk.test.ts: passes no more on than the queue takes",
+  MAX_SPARE_MEMORIES:
+    "unit/net/freed-memory.test.ts: are kept up to a bound | integration/legs/api-server/stalled-memory.test.ts: in ",
   MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",
   MAX_WAITING_WARNINGS: "unit/sessions/terminal-warning.test.ts: holds so many warnings",
   MAX_LINE_BYTES: "unit/recording/reading.test.ts: a line without an end",
@@ -448,7 +450,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   RESET_DELAY_MS: "integration/client/port-forward.test.ts: is sent nothing more",
   SEAT_WAIT_MS:
     "integration/security/fair-shares.test.ts: every request of others is served, and health checks",
-  SPARE_MS: "integration/net/spare-connections.test.ts: is closed when no session wants it",
+  SPARE_MS:
+    "integration/net/spare-connections.test.ts: is closed when no session wants it | unit/net/freed-memory.test.ts: are dropped if nobody took them",
   STREAM_STALL_TIMEOUT_MS:
     "integration/client/port-forward.test.ts: a server that reads no more | integration/cli/client/port-forward.test.ts: serves the next connection by another way",
   TLS_FAILURE_INTERVAL_MS: "integration/ingress/tls-backends.test.ts: a log line says why, once",

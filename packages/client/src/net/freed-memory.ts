@@ -22,11 +22,11 @@ export function poisonFreed(memory: Uint8Array, start = 0, end: number = memory.
   Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength).fill(POISON, start, end, "latin1");
 }
 
-/** Memories that no socket took for so long go to the garbage collector. */
+/** How long a memory may be spare. Past it, it goes to the garbage collector. */
 export const SPARE_MS = 10_000;
 /**
- * Two for each of 512 sockets: both ends of 256 bulk sessions. With 128 the rest came from the
- * allocator, and V8 collected all garbage after each 64 MiB of it.
+ * Spare memories of one size, enough for 256 bulk sessions: four each. Past it one goes to the garbage
+ * collector; V8 stops to collect everything after each 64 MiB of them.
  */
 export const MAX_SPARE_MEMORIES = 1_024;
 
