@@ -39,13 +39,15 @@ export class FolderRecordings {
     const selectors = new URLSearchParams({ labelSelector: labels, fieldSelector: fields });
     const matches = matcherOf({ resource: RECORDINGS, namespace, name: undefined }, selectors);
     const stored = (await (await this.#opened())?.list()) ?? [];
-    const found = stored
-      .filter(({ facts }) => namespace === undefined || facts.namespace === namespace)
-      .map((each) => recordingObjectOf(each, false))
-      .filter(matches)
-      .sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
-    const rest = after === undefined ? found : found.filter((each) => compareKeys(keyOf(each), after) > 0);
-    const items = limit === 0 ? rest : rest.slice(0, limit);
+    const isSelected = labels !== "" || fields !== "";
+    const rest = stored.filter((each) => {
+      const { namespace: of, session: id } = each.facts;
+      if (namespace !== undefined && of !== namespace) return false;
+      if (after !== undefined && compareKeys({ namespace: of, id }, after) <= 0) return false;
+      return !isSelected || matches(recordingObjectOf(each, false));
+    });
+    const page = limit === 0 ? rest : rest.slice(0, limit);
+    const items = page.map((each) => recordingObjectOf(each, false));
     const version = Math.floor(stored.reduce((latest, { endedMs }) => Math.max(latest, endedMs), 0));
     return { items, remaining: rest.length - items.length, version };
   }

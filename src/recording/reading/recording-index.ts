@@ -15,7 +15,7 @@ export interface StoredRecording {
   readonly endedMs: number;
 }
 
-/** Recordings whose lines are remembered. Past it those of the oldest are read again for each list. */
+/** Recordings whose lines are remembered. Past it the first in the order are read again for each list. */
 export const MAX_INDEXED = 50_000;
 /** A head is a few hundred bytes. */
 const HEAD_BYTES = 8 * 1024;
@@ -34,7 +34,7 @@ export class RecordingIndex {
     this.#maxIndexed = maxIndexed;
   }
 
-  /** Those that are there now, in no order. Rejects with RecordingFileError. */
+  /** Those that are there now, in the order of namespaces and ids. Rejects with RecordingFileError. */
   list(): Promise<readonly StoredRecording[]> {
     if (this.#running === undefined) return this.#run();
     // The running list may have passed a recording that ended since: later callers share the next one.
@@ -59,7 +59,10 @@ export class RecordingIndex {
   }
 
   async #list(): Promise<readonly StoredRecording[]> {
-    const found = await this.#all(await findRecordings(this.#folder));
+    const files = new Set(await findRecordings(this.#folder));
+    const kept = Array.from(this.#known.values()).filter(({ file }) => files.delete(file));
+    // The order of those that are known costs nothing: sorting is linear then.
+    const found = [...kept, ...(await this.#all([...files]))].sort(byName);
     this.#known = new Map(found.slice(-this.#maxIndexed).map((each) => [each.file, each]));
     return found;
   }
@@ -73,6 +76,11 @@ export class RecordingIndex {
     }
     return found;
   }
+}
+
+function byName({ facts: one }: StoredRecording, { facts: other }: StoredRecording): number {
+  if (one.namespace !== other.namespace) return one.namespace < other.namespace ? -1 : 1;
+  return one.session < other.session ? -1 : one.session > other.session ? 1 : 0;
 }
 
 /** Undefined for another file, one of a newer format, and one that was deleted meanwhile. */
