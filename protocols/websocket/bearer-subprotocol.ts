@@ -43,7 +43,7 @@ export function parseBearerSubprotocol(lines: HeaderLines): BearerSubprotocol {
 /** The subprotocol that offers a token. Offer another one beside it. */
 export function bearerSubprotocol(token: string): string {
   const binary = String.fromCharCode(...new TextEncoder().encode(token));
-  const base64 = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const base64 = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   return BEARER_SUBPROTOCOL_PREFIX + base64;
 }
 
