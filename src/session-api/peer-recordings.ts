@@ -139,23 +139,24 @@ function questionOf({ limit, ...query }: RecordingsQuery, had: number): object {
 
 /** Answers another replica's question from this replica's folder. Rejects with an Error for one that is none. */
 export async function answerPeer(folder: FolderRecordings, question: unknown): Promise<object> {
-  if (!isRecord(question)) throw new TypeError("the question is no object");
+  if (!isRecord(question)) throw new TypeError("the question must be an object");
   const { want, namespace, id, at, bytes } = question;
   if (want === "page") return shortened(await folder.page(queryOf(question)));
-  if (typeof namespace !== "string" || typeof id !== "string") throw new TypeError("it names no recording");
+  if (typeof namespace !== "string" || typeof id !== "string")
+    throw new TypeError("the question must name a recording");
   const key = { namespace, id };
   if (want === "find") return { recording: await folder.find(key) };
   if (want === "delete") return { isDeleted: await folder.delete(key, String(question.reason)) };
   const isPart = Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
   const [from, length] = [Number(at), Number(bytes)];
   if (want !== "part" || !isPart || from < 0 || length <= 0 || length > RECORDING_PART_BYTES)
-    throw new TypeError("it asks for no part");
+    throw new TypeError("the question must ask for a part of a recording");
   return { data: (await folder.part(key, from, length))?.toString("base64") };
 }
 
 function queryOf({ namespace, labels, fields, after, limit }: Record<string, unknown>): RecordingsQuery {
   const isQuery = typeof labels === "string" && typeof fields === "string" && Number.isSafeInteger(limit);
-  if (!isQuery) throw new TypeError("it asks for no page");
+  if (!isQuery) throw new TypeError("the question must ask for a page");
   const key = isRecord(after) ? { namespace: String(after.namespace), id: String(after.id) } : undefined;
   const bounded = Math.min(Math.max(1, Number(limit)), PEER_PAGE_RECORDINGS);
   const of = typeof namespace === "string" ? namespace : undefined;

@@ -38,7 +38,7 @@ const checks = [
   {
     name: "port-forward, 200 requests by 20",
     webSocketSince: 31,
-    run: (runner: KubectlRunner, pod: CheckedPod) => checkPortForward(runner, pod, { requests: 200 }),
+    run: (runner: KubectlRunner, pod: CheckedPod) => checkPortForward(runner, pod),
   },
 ];
 

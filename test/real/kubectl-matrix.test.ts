@@ -47,7 +47,7 @@ const checks: readonly Check[] = [
   },
   {
     name: "port-forward, 200 requests by 20",
-    run: (runner, pod) => checkPortForward(runner, pod, { requests: 200 }),
+    run: (runner, pod) => checkPortForward(runner, pod),
     webSocketSince: 31,
     planToSpdyNode: "tunnel",
   },

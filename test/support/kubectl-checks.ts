@@ -7,7 +7,6 @@ import { pipeline } from "node:stream/promises";
 import { expect } from "vitest";
 import { eventually } from "./eventually.ts";
 import { collect, type KubectlRunner } from "./kubectl.ts";
-import { isFullRun } from "./real-parts.ts";
 
 /** A program that takes kubectl's commands and flags. */
 export type CommandRunner = Pick<KubectlRunner, "version" | "folder" | "start" | "run" | "startInTerminal">;
@@ -122,7 +121,7 @@ export async function checkCopy(runner: CommandRunner, pod: CheckedPod, sizeByte
 export async function checkPortForward(
   runner: CommandRunner,
   pod: CheckedPod,
-  { requests = isFullRun ? 200 : 60, concurrency = 20 } = {},
+  { requests = 200, concurrency = 20 } = {},
 ): Promise<void> {
   const command = ["port-forward", "--address", "127.0.0.1", `pod/${pod.name}`, `:${pod.httpPort}`];
   const child = runner.start(command);

@@ -134,7 +134,7 @@ function isGone(error: unknown): boolean {
   return code === "ENOENT" || code === "ECONNREFUSED";
 }
 
-/** Tells the owner which user resumes the session. */
+/** The header line that names the resuming user to the process that owns the session. */
 export function callerLine(user: UserInfo): HeaderLine {
   return [CALLER_HEADER, Buffer.from(JSON.stringify(user)).toString("base64url")];
 }
