@@ -318,7 +318,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/access/audit/audited-requests.test.ts: goes on after an object | unit/access/audit/write-event.test.ts",
   MAX_OUTPUT_BYTES: "integration/probes/http-probe.test.ts: TestHTTPProbeChecker_PayloadTruncated",
   MAX_OWED_PINGS: "unit/sessions/pass-through-heartbeats.test.ts: are owed to a client up to a bound",
-  MAX_UNTAKEN_BYTES: "unit/client/browser-command.test.ts: whose output the page does not take",
+  MAX_UNTAKEN_BYTES:
+    "unit/client/browser-command.test.ts: whose output the page does not take | unit/client/browser-port.test.ts: whose data the page does not take",
   MAX_UNSENT_INPUT_BYTES: "unit/client/browser-command.test.ts: reads no input while",
   MAX_PART_BYTES: "integration/client/bulk-streams.test.ts: input of an iterable",
   MAX_PATH_CERTIFICATES: "integration/access/authn/certificates.test.ts: follows eight certificates",

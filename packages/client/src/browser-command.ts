@@ -1,16 +1,16 @@
 import { CHANNEL, encodeResize, type TerminalSize } from "@sluice/protocols/remotecommand";
+import {
+  type BrowserCluster,
+  channelMessage,
+  MAX_UNTAKEN_BYTES,
+  openBrowserSocket,
+  sendInput,
+  sendOn,
+} from "./browser-socket.ts";
 import { type CommandEnd, commandEndOf, MAX_STATUS_BYTES } from "./command-end.ts";
 import { ConnectError } from "./http/upstream/connect-error.ts";
 import { SessionError, type SessionErrorCode } from "./sessions/session-error.ts";
 
-/** Output that the page has not taken: a browser cannot stop a server. Past it: `SessionError` "output-failed". */
-const MAX_UNTAKEN_BYTES: number = 64 * 1024 * 1024;
-/** Input that a browser has not sent. Past it the page's stream is not read. */
-const MAX_UNSENT_INPUT_BYTES: number = 1024 * 1024;
-/** With its channel a message is one frame of Kubernetes' peers. */
-const MAX_INPUT_BYTES = 32 * 1024 - 9;
-/** A browser does not say when it has sent. */
-const UNSENT_CHECK_MS = 10;
 /** After the status, as in the other executors. */
 const CLOSE_WAIT_MS = 10_000;
 const NORMAL_CLOSE = 1000;
@@ -43,14 +43,13 @@ export class BrowserCommand {
   #isOver = false;
   #settle: { resolve(end: CommandEnd): void; reject(error: Error): void } | undefined;
 
-  constructor(url: string, protocols: readonly string[], streams: BrowserStreams) {
+  constructor(cluster: BrowserCluster, path: string, streams: BrowserStreams) {
     if (streams.signal?.aborted) throw new ConnectError("aborted", "context canceled");
     this.#streams = streams;
     this.#over = new Promise((resolve) => {
       this.#stop = resolve;
     });
-    this.#socket = new WebSocket(url, [...protocols]);
-    this.#socket.binaryType = "arraybuffer";
+    this.#socket = openBrowserSocket(cluster, path, ["v5.channel.k8s.io", "v4.channel.k8s.io"]);
   }
 
   run(): Promise<CommandEnd> {
@@ -62,8 +61,6 @@ export class BrowserCommand {
       if (stderr !== undefined && tty !== true) this.#writers.set(CHANNEL.STDERR, stderr.getWriter());
       this.#socket.onopen = () => this.#opened();
       this.#socket.onmessage = ({ data }) => this.#message(data);
-      // The close follows.
-      this.#socket.onerror = () => {};
       this.#socket.onclose = ({ code, reason }) => this.#closed(code, reason);
     });
   }
@@ -86,12 +83,12 @@ export class BrowserCommand {
 
   #message(data: unknown): void {
     if (this.#isOver) return;
-    if (!(data instanceof ArrayBuffer)) {
+    const message = channelMessage(data);
+    if (message === undefined) {
       this.#failed("protocol-error", "unexpected message type: 1");
       return;
     }
-    const [channel = CHANNEL.STDIN] = new Uint8Array(data, 0, Math.min(1, data.byteLength));
-    const part = new Uint8Array(data, Math.min(1, data.byteLength));
+    const { channel, part } = message;
     if (channel === CHANNEL.ERROR) this.#receiveStatus(part);
     else if (part.byteLength > 0) this.#output(channel, part);
   }
@@ -130,23 +127,13 @@ export class BrowserCommand {
         const { done, value } = await Promise.race([reader.read(), this.#over]);
         if (this.#isOver) return;
         if (done) break;
-        for (let at = 0; at < value.byteLength; at += MAX_INPUT_BYTES)
-          this.#send(CHANNEL.STDIN, value.subarray(at, at + MAX_INPUT_BYTES));
-        while (this.#socket.bufferedAmount > MAX_UNSENT_INPUT_BYTES && !this.#isOver)
-          await new Promise((resolve) => setTimeout(resolve, UNSENT_CHECK_MS));
+        await sendInput(this.#socket, CHANNEL.STDIN, value);
       }
       const isV5 = this.#socket.protocol === "v5.channel.k8s.io";
-      if (isV5) this.#send(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
+      if (isV5) sendOn(this.#socket, CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
     } finally {
       reader.releaseLock();
     }
-  }
-
-  #send(channel: number, part: Uint8Array): void {
-    const message = new Uint8Array(part.byteLength + 1);
-    message[0] = channel;
-    message.set(part, 1);
-    if (!this.#isOver) this.#socket.send(message);
   }
 
   async #sendSizes(): Promise<void> {
@@ -155,7 +142,7 @@ export class BrowserCommand {
     for (;;) {
       const { done, value } = await Promise.race([sizes.next(), this.#over]);
       if (done || this.#isOver) break;
-      this.#send(CHANNEL.RESIZE, encodeResize(value));
+      sendOn(this.#socket, CHANNEL.RESIZE, encodeResize(value));
     }
     await sizes.return?.();
   }

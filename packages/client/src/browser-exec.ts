@@ -1,18 +1,10 @@
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
-import { bearerSubprotocol } from "@sluice/protocols/websocket";
 import { BrowserCommand, type BrowserStreams } from "./browser-command.ts";
+import type { BrowserCluster } from "./browser-socket.ts";
 import type { CommandEnd } from "./command-end.ts";
-import { execPath, type PodReference } from "./pod-paths.ts";
+import { attachPath, type CommandPath, execPath, type PodReference } from "./pod-paths.ts";
 
-/** A server that pages may reach, and what they show it. */
-export interface BrowserCluster {
-  /** As `https://gateway.example.com`. */
-  readonly url: string;
-  /** Sent as a subprotocol, as Kubernetes takes it. Absent: the browser's certificate or cookies count. */
-  readonly token?: string | undefined;
-  /** Default: "default". */
-  readonly namespace?: string | undefined;
-}
+type BrowserContainer = Omit<PodReference, "namespace"> & { readonly namespace?: string | undefined };
 
 /**
  * Runs a command in a container by the browser's WebSocket. Resolves with the exit code, also if it
@@ -20,10 +12,30 @@ export interface BrowserCluster {
  */
 export async function exec(
   cluster: BrowserCluster,
-  container: Omit<PodReference, "namespace"> & { readonly namespace?: string | undefined },
+  container: BrowserContainer,
   command: readonly string[],
   streams: BrowserStreams = {},
 ): Promise<CommandEnd> {
+  return await run(cluster, execPath(named(cluster, container), command), streams);
+}
+
+/**
+ * Joins the main process of a container: `streams.tty` says whether the container has a terminal.
+ * Resolves with the exit code when the process ends; `streams.signal` leaves it. Throws as exec.
+ */
+export async function attach(
+  cluster: BrowserCluster,
+  container: BrowserContainer,
+  streams: BrowserStreams = {},
+): Promise<CommandEnd> {
+  return await run(cluster, attachPath(named(cluster, container)), streams);
+}
+
+function named(cluster: BrowserCluster, container: BrowserContainer): PodReference {
+  return { ...container, namespace: container.namespace ?? cluster.namespace ?? "default" };
+}
+
+async function run(cluster: BrowserCluster, path: CommandPath, streams: BrowserStreams): Promise<CommandEnd> {
   const tty = streams.tty === true;
   const requested: RequestedStreams = {
     stdin: streams.stdin !== undefined,
@@ -31,10 +43,5 @@ export async function exec(
     stderr: streams.stderr !== undefined && !tty,
     tty,
   };
-  const namespace = container.namespace ?? cluster.namespace ?? "default";
-  const path = execPath({ ...container, namespace }, command)(requested);
-  const url = cluster.url.replace(/^http/, "ws").replace(/\/$/, "") + path;
-  const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
-  if (cluster.token !== undefined) protocols.push(bearerSubprotocol(cluster.token));
-  return await new BrowserCommand(url, protocols, streams).run();
+  return await new BrowserCommand(cluster, path(requested), streams).run();
 }

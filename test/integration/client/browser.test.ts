@@ -22,10 +22,21 @@ beforeAll(async () => {
     path.join(folder, "page.mjs"),
     `import { readFileSync } from "node:fs";
 globalThis.WebSocket ??= (await import(${JSON.stringify(WS)})).WebSocket;
-const { run } = await import("./bundle.mjs");
-const [cluster, pod, command, input] = JSON.parse(readFileSync(0, "utf8"));
+const { run, join, get } = await import("./bundle.mjs");
+const [cluster, pod, job] = JSON.parse(readFileSync(0, "utf8"));
 const shown = [];
-const end = await run(cluster, pod, command, input, (text) => shown.push(text)).catch((error) => String(error));
+const show = (text) => shown.push(text);
+const leaving = new AbortController();
+const showAndLeave = (text) => {
+  show(text);
+  leaving.abort();
+};
+const jobs = {
+  run: ({ command, input }) => run(cluster, pod, command, input, show),
+  join: ({ text }) => join(cluster, pod, text, showAndLeave, leaving.signal),
+  get: ({ port, path }) => get(cluster, pod, port, path),
+};
+const end = await jobs[job.name](job).catch((error) => String(error));
 console.log(JSON.stringify({ shown: shown.join(""), end }));`,
   );
   demo = await startDemo();
@@ -35,12 +46,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function page(token: string | undefined, command: readonly string[], input: string): Promise<unknown> {
+type Job =
+  | { name: "run"; command: string[]; input: string }
+  | { name: "join"; text: string }
+  | { name: "get"; port: number; path: string };
+
+function page(job: Job, token?: string): Promise<unknown> {
   const { clusters, users } = parse(readFileSync(demo.kubeconfig, "utf8"));
   const { server: url, "certificate-authority-data": authority } = clusters[0].cluster;
   const ca = path.join(folder, "ca.crt");
   writeFileSync(ca, Buffer.from(authority, "base64"));
-  const asked = JSON.stringify([{ url, token: token ?? users[0].user.token }, "web", command, input]);
+  const asked = JSON.stringify([{ url, token: token ?? users[0].user.token }, "web", job]);
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: ca };
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [path.join(folder, "page.mjs")], { env }, (error, stdout) =>
@@ -73,14 +89,42 @@ export const code: number = (await exec({ url: "https://a" }, { pod: "b" }, ["c"
 
   it("runs a command with input to its end, and gives its exit code", async () => {
     const command = ["sh", "-c", "wc -c; echo done; exit 3"];
-    expect(await page(undefined, command, "x".repeat(300_000))).toEqual({
+    expect(await page({ name: "run", command, input: "x".repeat(300_000) })).toEqual({
       shown: expect.stringMatching(/^\s*300000\ndone\n$/),
       end: 3,
     });
   });
 
   it("fails with a wrong token", async () => {
-    expect(await page("wrong", ["ls"], "")).toEqual({
+    expect(await page({ name: "run", command: ["ls"], input: "" }, "wrong")).toEqual({
+      shown: "",
+      end: "ConnectError: the WebSocket did not open; its page is not told why",
+    });
+  });
+
+  it("says a text to the main process, hears it, and leaves", async () => {
+    expect(await page({ name: "join", text: "a line\n" })).toEqual({
+      shown: "a line\n",
+      end: "SessionError: context canceled",
+    });
+  });
+
+  it("reads a page from a port to the pod's end of the connection", async () => {
+    expect(await page({ name: "get", port: 80, path: "/" })).toEqual({
+      shown: "",
+      end: expect.stringMatching(/^HTTP\/1\.[01] 200 .*Hello from pod web/s),
+    });
+  });
+
+  it("gets the reason of a port that nothing listens on", async () => {
+    expect(await page({ name: "get", port: 81, path: "/" })).toEqual({
+      shown: "",
+      end: expect.stringMatching(/^SessionError: .*81/),
+    });
+  });
+
+  it("is refused a port with a wrong token", async () => {
+    expect(await page({ name: "get", port: 80, path: "/" }, "wrong")).toEqual({
       shown: "",
       end: "ConnectError: the WebSocket did not open; its page is not told why",
     });

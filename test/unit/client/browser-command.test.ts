@@ -12,6 +12,7 @@ class PageSocket {
   readonly sent: Uint8Array[] = [];
   readonly protocols: readonly string[];
   isClosed = false;
+  readyState = 1;
   onopen?: () => void;
   onmessage?: ((event: { data: unknown }) => void) | null;
   onclose?: ((event: { code: number; reason: string }) => void) | null;
