@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { matcherOf } from "../api/read-only-server/answer-resource.ts";
 import type { RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
 import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
-import { compareKeys, type SessionKey } from "./session-feed.ts";
+import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 
 /** What a list selects, and which part of it is wanted. */
 export interface RecordingsQuery {
@@ -11,7 +11,7 @@ export interface RecordingsQuery {
   readonly labels: string;
   readonly fields: string;
   /** The last recording of the page before. */
-  readonly after?: SessionKey | undefined;
+  readonly after?: ObjectKey | undefined;
   /** 0: all. */
   readonly limit: number;
 }
@@ -53,14 +53,14 @@ export class FolderRecordings {
   }
 
   /** With its command line; undefined if it is not here. */
-  async find(key: SessionKey): Promise<RecordingObject | undefined> {
+  async find(key: ObjectKey): Promise<RecordingObject | undefined> {
     const stored = await this.#stored(key);
     return stored && recordingObjectOf(stored, true);
   }
 
   /** The bytes from `start` to `end`, both included; undefined if it is not here. Opens the file for a reader alone. */
   async content(
-    key: SessionKey,
+    key: ObjectKey,
     start: number,
     end: number,
   ): Promise<AsyncGenerator<Uint8Array> | undefined> {
@@ -69,7 +69,7 @@ export class FolderRecordings {
   }
 
   /** The same, at once. */
-  async part(key: SessionKey, start: number, bytes: number): Promise<Buffer | undefined> {
+  async part(key: ObjectKey, start: number, bytes: number): Promise<Buffer | undefined> {
     const stored = await this.#stored(key);
     if (stored === undefined) return undefined;
     const handle = await open(stored.file);
@@ -82,7 +82,7 @@ export class FolderRecordings {
   }
 
   /** False if it is not here. */
-  async delete(key: SessionKey, reason: string): Promise<boolean> {
+  async delete(key: ObjectKey, reason: string): Promise<boolean> {
     const stored = await this.#stored(key);
     if (stored === undefined) return false;
     const { deleteRecording } = await import("../recording/storage/delete-recording.ts");
@@ -90,7 +90,7 @@ export class FolderRecordings {
     return true;
   }
 
-  async #stored({ namespace, id }: SessionKey): Promise<StoredRecording | undefined> {
+  async #stored({ namespace, id }: ObjectKey): Promise<StoredRecording | undefined> {
     const named = (await (await this.#opened())?.find(id)) ?? [];
     return named.find(({ facts }) => facts.namespace === namespace);
   }
@@ -103,7 +103,7 @@ export class FolderRecordings {
   }
 }
 
-export function keyOf({ metadata: { namespace = "", name } }: RecordingObject): SessionKey {
+export function keyOf({ metadata: { namespace = "", name } }: RecordingObject): ObjectKey {
   return { namespace, id: name };
 }
 

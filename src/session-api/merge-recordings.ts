@@ -1,6 +1,6 @@
 import { keyOf, type RecordingsPage } from "./folder-recordings.ts";
 import type { RecordingObject } from "./recording-object.ts";
-import { compareKeys } from "./session-feed.ts";
+import { compareKeys } from "./polled-feed.ts";
 
 interface MergedPage extends RecordingsPage {
   /** False if replicas share a folder: what remains is counted more than once. */

@@ -7,7 +7,7 @@ import {
   type RecordingsQuery,
 } from "./folder-recordings.ts";
 import type { RecordingObject } from "./recording-object.ts";
-import { compareKeys, type SessionKey } from "./session-feed.ts";
+import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 
 /** Recordings in one answer of another replica. Past it the next page begins. */
 export const PEER_PAGE_RECORDINGS = 1_000;
@@ -76,7 +76,7 @@ export class PeerRecordings {
   }
 
   /** Never rejects. */
-  async find(key: SessionKey): Promise<PeerRecording> {
+  async find(key: ObjectKey): Promise<PeerRecording> {
     const answers = (await this.#peers()?.askRecordings({ want: "find", ...key })) ?? [];
     const [found] = answers.flatMap(({ replica, answer }) => {
       const recording = isRecord(answer) ? answer.recording : undefined;
@@ -92,7 +92,7 @@ export class PeerRecordings {
   /** The bytes from `start` to `end`, both included. Fails if the replica does not give them all. */
   async *content(
     replica: string,
-    key: SessionKey,
+    key: ObjectKey,
     start: number,
     end: number,
   ): AsyncGenerator<Uint8Array, void> {
@@ -108,7 +108,7 @@ export class PeerRecordings {
   }
 
   /** False if it is not there any more. Rejects with an Error for operators. */
-  async delete(replica: string, key: SessionKey, reason: string): Promise<boolean> {
+  async delete(replica: string, key: ObjectKey, reason: string): Promise<boolean> {
     const answer = await this.#peers()?.askRecordingsOf(replica, { want: "delete", ...key, reason });
     return isRecord(answer) && answer.isDeleted === true;
   }

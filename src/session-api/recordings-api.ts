@@ -10,7 +10,7 @@ import { FolderRecordings, keyOf } from "./folder-recordings.ts";
 import { mergePages } from "./merge-recordings.ts";
 import { PeerRecordings } from "./peer-recordings.ts";
 import { RECORDINGS, type RecordingObject } from "./recording-object.ts";
-import type { SessionKey } from "./session-feed.ts";
+import type { ObjectKey } from "./polled-feed.ts";
 import { SESSIONS_GROUP } from "./streaming-session.ts";
 
 const RESOURCE = qualifiedNameOf(RECORDINGS);
@@ -173,12 +173,12 @@ export class RecordingsApi {
   }
 }
 
-function tokenOf(key: SessionKey): string {
+function tokenOf(key: ObjectKey): string {
   return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...key })).toString("base64url");
 }
 
 /** Undefined without one. Throws StatusError 400. */
-function readToken(token: string): SessionKey | undefined {
+function readToken(token: string): ObjectKey | undefined {
   if (token === "") return undefined;
   try {
     const { v, namespace, id } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));

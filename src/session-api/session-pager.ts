@@ -1,13 +1,8 @@
 import type { ApiObject } from "../api/api-object.ts";
 import { parseCount } from "../api/read-only-server/list-page.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import {
-  compareKeys,
-  type ListedSessionRow,
-  objectOf,
-  type SessionFeed,
-  type SessionKey,
-} from "./session-feed.ts";
+import { compareKeys, type ObjectKey } from "./polled-feed.ts";
+import { type ListedSessionRow, objectOf, type SessionFeed } from "./session-feed.ts";
 
 /** Lists that wait for the request of their next page. Past it the oldest goes on as a new list. */
 export const MAX_KEPT_SESSION_LISTS = 8;
@@ -24,7 +19,7 @@ interface Page {
 /** What a `continue` parameter says. */
 interface Continue {
   /** The last session of the page before. */
-  readonly after: SessionKey;
+  readonly after: ObjectKey;
   readonly version: number;
   /** When the list began, in milliseconds since 1970. */
   readonly beganMs: number;
@@ -92,7 +87,7 @@ export class SessionPager {
     for (const key of [...this.#kept.keys()]) this.#take(key);
   }
 
-  #behind(after: SessionKey | undefined, namespace: string | undefined): readonly ListedSessionRow[] {
+  #behind(after: ObjectKey | undefined, namespace: string | undefined): readonly ListedSessionRow[] {
     const rows = this.#feed.sorted(namespace);
     return after === undefined ? rows : rows.filter(({ session }) => compareKeys(session, after) > 0);
   }

@@ -8,7 +8,7 @@ import { pageOf, parseCount } from "./list-page.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
-import { tooOld, WatchStream } from "./watch-stream.ts";
+import { tooOld, type WatchSource, WatchStream } from "./watch-stream.ts";
 
 /** kube-apiserver ends watches without a timeout after 30 to 60 minutes; clients start again. */
 const DEFAULT_WATCH_TIMEOUT_SECONDS = 30 * 60;
@@ -17,7 +17,7 @@ const MAX_WATCH_TIMEOUT_SECONDS = 2_000_000;
 
 interface WatchRequest {
   readonly resource: Resource;
-  readonly source: ObjectSource;
+  readonly source: WatchSource;
   readonly query: URLSearchParams;
   readonly isWatched: ObjectMatcher;
   present(object: ApiObject): unknown;
@@ -56,7 +56,7 @@ export function answerWatch(request: WatchRequest): ApiAnswer {
 }
 
 /** Undefined if the client wants to start with the present state. */
-function startVersionOf(query: URLSearchParams, source: ObjectSource): number | undefined {
+function startVersionOf(query: URLSearchParams, source: WatchSource): number | undefined {
   const text = query.get("resourceVersion") || "0";
   if (text === "0") return undefined;
   if (!/^\d{1,15}$/.test(text)) throw badRequest(`invalid resource version ${JSON.stringify(text)}`);
@@ -73,7 +73,7 @@ function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
   return value !== "0" && value.toLowerCase() !== "false";
 }
 
-function endOfInitialEvents(resource: Resource, source: ObjectSource): unknown {
+function endOfInitialEvents(resource: Resource, source: WatchSource): unknown {
   const metadata = {
     resourceVersion: String(source.resourceVersion),
     annotations: { "k8s.io/initial-events-end": "true" },

@@ -4,8 +4,11 @@ import { jsonLine } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import type { ObjectSource, SourceChange } from "./object-source.ts";
 
+/** What a watch needs of objects. */
+export type WatchSource = Pick<ObjectSource, "changesAfter" | "resourceVersion" | "subscribe">;
+
 interface WatchOptions {
-  readonly source: ObjectSource;
+  readonly source: WatchSource;
   /** Selects by resource, namespace and selectors. */
   readonly isWatched: ObjectMatcher;
   /** Events of the state at `startVersion`, which come before all changes. */
@@ -93,6 +96,6 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
 }
 
 /** 410: the client must list again. Also for future versions, which another process issued. */
-export function tooOld(version: number, source: ObjectSource) {
+export function tooOld(version: number, source: WatchSource) {
   return resourceExpired(`too old resource version: ${version} (${source.resourceVersion})`);
 }
