@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { matcherOf } from "../api/read-only-server/answer-resource.ts";
 import type { RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
-import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
 import { compareKeys, type ObjectKey } from "./polled-feed.ts";
+import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
 
 /** What a list selects, and which part of it is wanted. */
 export interface RecordingsQuery {
@@ -21,8 +22,6 @@ export interface RecordingsPage {
   readonly items: readonly RecordingObject[];
   /** How many follow. */
   readonly remaining: number;
-  /** Milliseconds since 1970 of the latest end. */
-  readonly version: number;
 }
 
 /** The finished recordings in this replica's folder; none without one. Methods reject with RecordingFileError. */
@@ -48,8 +47,15 @@ export class FolderRecordings {
     });
     const page = limit === 0 ? rest : rest.slice(0, limit);
     const items = page.map((each) => recordingObjectOf(each, false));
-    const version = Math.floor(stored.reduce((latest, { endedMs }) => Math.max(latest, endedMs), 0));
-    return { items, remaining: rest.length - items.length, version };
+    return { items, remaining: rest.length - items.length };
+  }
+
+  /** Another one whenever a recording came or went. */
+  async state(): Promise<string> {
+    const hash = createHash("sha256");
+    for (const { facts, endedMs, bytes } of (await (await this.#opened())?.list()) ?? [])
+      hash.update(`${JSON.stringify([facts.namespace, facts.session, endedMs, bytes])}\n`);
+    return hash.digest("base64url");
   }
 
   /** With its command line; undefined if it is not here. */
@@ -59,11 +65,7 @@ export class FolderRecordings {
   }
 
   /** The bytes from `start` to `end`, both included; undefined if it is not here. Opens the file for a reader alone. */
-  async content(
-    key: ObjectKey,
-    start: number,
-    end: number,
-  ): Promise<AsyncGenerator<Uint8Array> | undefined> {
+  async content(key: ObjectKey, start: number, end: number): Promise<AsyncGenerator<Uint8Array> | undefined> {
     const stored = await this.#stored(key);
     return stored && contentOf(stored.file, start, end);
   }

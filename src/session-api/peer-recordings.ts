@@ -6,8 +6,9 @@ import {
   type RecordingsPage,
   type RecordingsQuery,
 } from "./folder-recordings.ts";
-import type { RecordingObject } from "./recording-object.ts";
 import { compareKeys, type ObjectKey } from "./polled-feed.ts";
+import { type EveryRecording, type HeldRecordings, MAX_WATCHED_RECORDINGS } from "./recording-feed.ts";
+import type { RecordingObject } from "./recording-object.ts";
 
 /** Recordings in one answer of another replica. Past it the next page begins. */
 export const PEER_PAGE_RECORDINGS = 1_000;
@@ -75,6 +76,33 @@ export class PeerRecordings {
     return { pages: pages.flat(), partial };
   }
 
+  /** All that each has; those whose state is one of before are not asked for it again. Never rejects. */
+  async everything(before: readonly HeldRecordings[]): Promise<EveryRecording> {
+    const query = { labels: "", fields: "", limit: MAX_WATCHED_RECORDINGS + 1 };
+    const byState = new Map(before.flatMap((each) => (each.state === undefined ? [] : [[each.state, each]])));
+    const question = { ...questionOf(query, 0), unless: [...byState.keys()] };
+    const answers = (await this.#peers()?.askRecordings(question)) ?? [];
+    const partial: Partial[number][] = [];
+    let isTooMany = false;
+    const held = await Promise.all(
+      answers.map(async ({ replica: holder, answer, problem }) => {
+        try {
+          if (problem !== undefined) throw new Error(problem);
+          const state = isRecord(answer) && typeof answer.state === "string" ? answer.state : undefined;
+          const same = isRecord(answer) && answer.isSame === true && byState.get(state ?? "");
+          if (same) return [{ ...same, holder }];
+          const { items, remaining } = await this.#rest(holder, query, readPage(answer));
+          if (remaining > 0) isTooMany = true;
+          return [{ holder, state, items }];
+        } catch (error) {
+          partial.push({ replica: holder, problem: (error as Error).message });
+          return [];
+        }
+      }),
+    );
+    return { held: held.flat(), isTooMany, partial };
+  }
+
   /** Never rejects. */
   async find(key: ObjectKey): Promise<PeerRecording> {
     const answers = (await this.#peers()?.askRecordings({ want: "find", ...key })) ?? [];
@@ -128,7 +156,7 @@ export class PeerRecordings {
       items.push(...page.items);
       remaining = page.remaining;
     }
-    return { items, remaining, version: first.version };
+    return { items, remaining };
   }
 }
 
@@ -141,7 +169,7 @@ function questionOf({ limit, ...query }: RecordingsQuery, had: number): object {
 export async function answerPeer(folder: FolderRecordings, question: unknown): Promise<object> {
   if (!isRecord(question)) throw new TypeError("the question must be an object");
   const { want, namespace, id, at, bytes } = question;
-  if (want === "page") return shortened(await folder.page(queryOf(question)));
+  if (want === "page") return await pageFor(folder, question);
   if (typeof namespace !== "string" || typeof id !== "string")
     throw new TypeError("the question must name a recording");
   const key = { namespace, id };
@@ -154,6 +182,17 @@ export async function answerPeer(folder: FolderRecordings, question: unknown): P
   return { data: (await folder.part(key, from, length))?.toString("base64") };
 }
 
+/** `unless`: not if the folder's state is one of these. */
+async function pageFor(folder: FolderRecordings, question: Record<string, unknown>): Promise<object> {
+  const query = queryOf(question);
+  const { unless } = question;
+  if (!Array.isArray(unless)) return shortened(await folder.page(query));
+  // Before the page: what comes meanwhile makes another state, and the next question gets it.
+  const state = await folder.state();
+  if (unless.includes(state)) return { isSame: true, state };
+  return { ...shortened(await folder.page(query)), state };
+}
+
 function queryOf({ namespace, labels, fields, after, limit }: Record<string, unknown>): RecordingsQuery {
   const isQuery = typeof labels === "string" && typeof fields === "string" && Number.isSafeInteger(limit);
   if (!isQuery) throw new TypeError("the question must ask for a page");
@@ -164,22 +203,22 @@ function queryOf({ namespace, labels, fields, after, limit }: Record<string, unk
 }
 
 /** At least one recording. */
-function shortened({ items, remaining, version }: RecordingsPage): RecordingsPage {
+function shortened({ items, remaining }: RecordingsPage): RecordingsPage {
   let characters = 0;
   const cut = items.findIndex((item, index) => {
     characters += JSON.stringify(item).length;
     return index > 0 && characters > MAX_RECORDINGS_PAGE_CHARACTERS;
   });
   const kept = cut === -1 ? items : items.slice(0, cut);
-  return { items: kept, remaining: remaining + items.length - kept.length, version };
+  return { items: kept, remaining: remaining + items.length - kept.length };
 }
 
 /** Without entries that are none. Throws Error. */
 function readPage(answer: unknown): RecordingsPage {
-  const { items, remaining, version } = isRecord(answer) ? answer : {};
+  const { items, remaining } = isRecord(answer) ? answer : {};
   if (!Array.isArray(items)) throw new Error("the answer has no list of recordings");
   const own = items.filter(isRecording).sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
-  return { items: own, remaining: countOf(remaining), version: countOf(version) };
+  return { items: own, remaining: countOf(remaining) };
 }
 
 function countOf(value: unknown): number {

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/api-object.ts";
 import type { Column, Printer } from "../api/read-only-server/columns.ts";
 import { ageOf } from "../api/read-only-server/human-duration.ts";
-import type { Resource } from "../api/read-only-server/resources.ts";
+import { READ_VERBS, type Resource } from "../api/read-only-server/resources.ts";
 import type { StoredRecording } from "../recording/reading/recording-index.ts";
 import { headOf, SELECTABLE_FIELDS, SESSIONS_GROUP, SESSIONS_VERSION } from "./streaming-session.ts";
 
@@ -79,7 +79,7 @@ export const RECORDINGS: Resource = {
   singularName: "recording",
   kind: KIND,
   isNamespaced: true,
-  verbs: ["delete", "get", "list"],
+  verbs: ["delete", ...READ_VERBS],
   printer,
   shortNames: [],
   subresources: [{ name: "content", kind: KIND, verbs: ["get"] }],

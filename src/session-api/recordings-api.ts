@@ -1,16 +1,29 @@
 import { partialWarningOf } from "../admin/admin-server.ts";
-import { isTrue, presenterOf, type ResourcePath } from "../api/read-only-server/answer-resource.ts";
+import type { ApiObject } from "../api/api-object.ts";
+import {
+  answerWatch,
+  isTrue,
+  matcherOf,
+  presenterOf,
+  type ResourcePath,
+} from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
 import { parseCount } from "../api/read-only-server/list-page.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { readDeleteOptions } from "./delete-options.ts";
-import { FolderRecordings, keyOf } from "./folder-recordings.ts";
-import { mergePages } from "./merge-recordings.ts";
-import { PeerRecordings } from "./peer-recordings.ts";
-import { RECORDINGS, type RecordingObject } from "./recording-object.ts";
+import { FolderRecordings, keyOf, type RecordingsQuery } from "./folder-recordings.ts";
+import { firstPageOf, mergePages } from "./merge-recordings.ts";
+import { type PeerPages, PeerRecordings } from "./peer-recordings.ts";
 import type { ObjectKey } from "./polled-feed.ts";
+import {
+  type EveryRecording,
+  type HeldRecordings,
+  MAX_WATCHED_RECORDINGS,
+  RecordingFeed,
+} from "./recording-feed.ts";
+import { RECORDINGS, type RecordingObject } from "./recording-object.ts";
 import { SESSIONS_GROUP } from "./streaming-session.ts";
 
 const RESOURCE = qualifiedNameOf(RECORDINGS);
@@ -47,14 +60,19 @@ interface RecordingsRequest {
   readonly range: string;
 }
 
-/** Answers requests for finished recordings in the folders of all replicas: list, get, their content, delete. */
+/** Answers requests for finished recordings in the folders of all replicas: list, watch, get, their content, delete. */
 export class RecordingsApi {
   readonly #own: FolderRecordings;
   readonly #peers: PeerRecordings;
+  readonly #feed = new RecordingFeed((before) => this.#everything(before));
 
   constructor({ own, peers }: RecordingsPlaces = NO_RECORDINGS) {
     this.#own = own;
     this.#peers = peers;
+  }
+
+  stop(): void {
+    this.#feed.stop();
   }
 
   /** Throws StatusError. */
@@ -70,30 +88,66 @@ export class RecordingsApi {
 
   async #read(path: RecordingsPath, { query, accept }: RecordingsRequest): Promise<ApiAnswer> {
     const present = presenterOf(RECORDINGS, { query, accept, now: () => new Date() });
-    if (isTrue(query.get("watch")))
-      throw WIRE_ERRORS["verb-not-allowed"].streaming({ method: "WATCH", resource: RESOURCE, name: "" });
+    if (isTrue(query.get("watch"))) return await this.#watch(path, query, present.one);
     if (path.name !== undefined) return jsonAnswer(present.one((await this.#require(path)).recording));
     const limit = parseCount("limit", query.get("limit") || "0");
+    const token = readToken(query.get("continue") || "");
     const wanted = {
       namespace: path.namespace,
       labels: query.get("labelSelector") ?? "",
       fields: query.get("fieldSelector") ?? "",
-      after: readToken(query.get("continue") || ""),
+      after: token?.after,
       limit,
     };
-    // Ours first: no other replica is asked for what cannot be selected.
-    const own = await this.#own.page(wanted);
-    const { pages, partial } = await this.#peers.pages(wanted);
-    const { items, remaining, isExact, version } = mergePages([own, ...pages], limit);
+    const isWatched = matcherOf({ ...path, resource: RECORDINGS }, query);
+    if (token === undefined) await this.#feed.refresh();
+    const version = token?.version ?? this.#feed.resourceVersion;
+    const { held } = this.#feed;
+    const { pages, partial } =
+      token === undefined && held !== undefined
+        ? {
+            pages: held.map(({ items }) => firstPageOf(items, isWatched, limit)),
+            partial: this.#feed.partial,
+          }
+        : await this.#pages(wanted);
+    const { items, remaining, isExact } = mergePages(pages, limit);
     const last = items.at(-1);
     const metadata = {
       resourceVersion: String(version),
-      ...(remaining > 0 && last !== undefined && { continue: tokenOf(keyOf(last)) }),
+      ...(remaining > 0 && last !== undefined && { continue: tokenOf({ after: keyOf(last), version }) }),
       ...(remaining > 0 && isExact && { remainingItemCount: remaining }),
     };
     const answer = jsonAnswer(present.list(items, metadata));
     const warning = partialWarningOf(partial);
     return warning === undefined ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
+  }
+
+  async #pages(wanted: RecordingsQuery): Promise<PeerPages> {
+    const [own, peers] = await Promise.all([this.#own.page(wanted), this.#peers.pages(wanted)]);
+    return { ...peers, pages: [own, ...peers.pages] };
+  }
+
+  /** Recordings do not change: they come and go. */
+  async #watch(
+    path: RecordingsPath,
+    query: URLSearchParams,
+    present: (object: ApiObject) => unknown,
+  ): Promise<ApiAnswer> {
+    const isWatched = matcherOf({ ...path, resource: RECORDINGS }, query);
+    await this.#feed.refresh();
+    const all = this.#feed.sorted();
+    if (all === undefined)
+      throw WIRE_ERRORS["recordings-too-many"].streaming({ most: MAX_WATCHED_RECORDINGS });
+    const listMatching = () => all.filter(isWatched);
+    return answerWatch({ resource: RECORDINGS, source: this.#feed, query, isWatched, present, listMatching });
+  }
+
+  async #everything(before: readonly HeldRecordings[]): Promise<EveryRecording> {
+    const query = { labels: "", fields: "", limit: MAX_WATCHED_RECORDINGS + 1 };
+    const [{ items }, peers] = await Promise.all([this.#own.page(query), this.#peers.everything(before)]);
+    const held = [{ holder: "", state: undefined, items }, ...peers.held];
+    const count = held.reduce((sum, each) => sum + each.items.length, 0);
+    return { ...peers, held, isTooMany: peers.isTooMany || count > MAX_WATCHED_RECORDINGS };
   }
 
   async #content(path: RecordingsPath, { range }: RecordingsRequest): Promise<ApiAnswer> {
@@ -173,17 +227,26 @@ export class RecordingsApi {
   }
 }
 
-function tokenOf(key: ObjectKey): string {
-  return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...key })).toString("base64url");
+/** What a `continue` parameter says; all pages of a list have its version. */
+interface Continue {
+  readonly after: ObjectKey;
+  /** Undefined from an older release. */
+  readonly version: number | undefined;
+}
+
+function tokenOf({ after, version }: Continue): string {
+  return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...after, rv: version })).toString(
+    "base64url",
+  );
 }
 
 /** Undefined without one. Throws StatusError 400. */
-function readToken(token: string): ObjectKey | undefined {
+function readToken(token: string): Continue | undefined {
   if (token === "") return undefined;
   try {
-    const { v, namespace, id } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    const { v, namespace, id, rv } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
     if (v === "sluice.dev/recordings" && typeof namespace === "string" && typeof id === "string")
-      return { namespace, id };
+      return { after: { namespace, id }, version: Number.isSafeInteger(rv) ? rv : undefined };
   } catch {
     // Said below.
   }

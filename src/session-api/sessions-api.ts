@@ -108,6 +108,7 @@ export class SessionsApi {
   stop(): void {
     this.#pager.stop();
     this.#feed.stop();
+    this.#recordings.stop();
   }
 
   async #read(path: SessionsPath, { query, accept }: SessionsApiRequest): Promise<ApiAnswer> {

@@ -76,6 +76,11 @@ export const SESSION_API_ERRORS = {
     streaming: ({ name }: Pick<Named, "name">) =>
       serviceUnavailable(`the process that carries session ${name} does not answer`),
   },
+  "recordings-too-many": {
+    cause: "A watch of more recordings than a process follows",
+    streaming: ({ most }: { readonly most: number }) =>
+      badRequest(`more than ${most} recordings cannot be watched: list them page by page`),
+  },
   "recording-unreachable": {
     cause: "A recording that may be in the folder of a replica that does not answer",
     streaming: ({ name }: Pick<Named, "name">) =>

@@ -87,6 +87,36 @@ describe("recordings of replicas with folders of their own", () => {
     expect((await list(1, "?fieldSelector=spec.pod%3Dweb")).names).toEqual(allNames());
   });
 
+  it("are watched through any replica, once each, from what there is", async () => {
+    const leaving = new AbortController();
+    const target = `http://${replicas[2]?.authority}${LIST}?watch=1`;
+    const { body } = await fetch(target, { headers, signal: leaving.signal });
+    let text = "";
+    const reading = (async () => {
+      for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) text += chunk;
+    })().catch(() => {});
+    const events = () =>
+      text
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as { type: string; object: { metadata: { name: string } } })
+        .map(({ type, object }) => `${type} ${object.metadata.name}`);
+    const before = allNames().map((name) => `ADDED ${name}`);
+    await eventually("what there is", () => events().length === before.length);
+    expect(events()).toEqual(before);
+    for (const index of [0, 1]) {
+      const [file = ""] = filesIn(folders[index] ?? "", ".cast");
+      const [name, copy] = [path.basename(file, ".cast"), `copy-${index}`];
+      writeFileSync(file.replace(name, copy), readFileSync(file, "utf8").replaceAll(name, copy));
+      await eventually("the one that came", () => events().includes(`ADDED ${copy}`));
+      expect((await ask(0, `${IN_DEFAULT}/${copy}`, { method: "DELETE" })).status).toBe(200);
+      await eventually("the one that went", () => events().includes(`DELETED ${copy}`));
+    }
+    expect(events()).toHaveLength(before.length + 4);
+    leaving.abort();
+    await reading;
+  });
+
   it("are found by their names at any replica, with command line and content", async () => {
     for (const index of [0, 1, 2])
       for (const name of allNames()) {

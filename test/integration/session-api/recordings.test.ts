@@ -27,7 +27,7 @@ const IN_DEFAULT = `${PREFIX}/namespaces/default/recordings`;
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 const MANIFESTS = [
-  clusterRole("lister", resourceRule("list,get|sluice.dev|recordings")),
+  clusterRole("lister", resourceRule("list,get,watch|sluice.dev|recordings")),
   clusterRoleBinding("lister", "ClusterRole/lister", "User:lister"),
   clusterRole("auditor", resourceRule("get|sluice.dev|recordings/content")),
   clusterRoleBinding("auditor", "ClusterRole/auditor", "User:auditor"),
@@ -82,6 +82,41 @@ async function ask(target: string, token = "admin", init: RequestInit = {}) {
   return { status: answer.status, headers: answer.headers, text, json: () => JSON.parse(text) };
 }
 
+interface WatchEvent {
+  readonly type: string;
+  readonly object: {
+    readonly kind: string;
+    readonly metadata: { readonly name?: string; readonly resourceVersion: string };
+    readonly spec?: object;
+    readonly rows?: readonly { readonly cells: readonly string[] }[];
+  };
+}
+
+async function watch(target: string, accept = "application/json") {
+  const leaving = new AbortController();
+  const headers = { Authorization: "Bearer lister-token", Accept: accept };
+  const answer = await fetch(`http://${gateway.authority}${target}`, { headers, signal: leaving.signal });
+  expect(answer.status).toBe(200);
+  const events: WatchEvent[] = [];
+  const reading = (async () => {
+    let text = "";
+    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const lines = (text + chunk).split("\n");
+      text = lines.pop() ?? "";
+      events.push(...lines.map((line) => JSON.parse(line) as WatchEvent));
+    }
+  })().catch(() => {});
+  return {
+    events,
+    until: (isSeen: (all: readonly WatchEvent[]) => boolean) =>
+      eventually("the events", () => isSeen(events) && events),
+    end: async () => {
+      leaving.abort();
+      await reading;
+    },
+  };
+}
+
 const fileOf = (name: string): string =>
   filesIn(folder, ".cast").find((file) => path.basename(file, ".cast") === name) ?? "";
 
@@ -90,7 +125,11 @@ describe("recordings of the API group", () => {
     const { resources } = (await ask(PREFIX)).json();
     expect(resources).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ name: "recordings", kind: "Recording", verbs: ["delete", "get", "list"] }),
+        expect.objectContaining({
+          name: "recordings",
+          kind: "Recording",
+          verbs: ["delete", "get", "list", "watch"],
+        }),
         expect.objectContaining({ name: "recordings/content", verbs: ["get"] }),
       ]),
     );
@@ -114,7 +153,60 @@ describe("recordings of the API group", () => {
     const table = (await ask(IN_DEFAULT, "lister", { headers: { Accept: TABLE } })).json();
     expect(table.columnDefinitions.map(({ name }: { name: string }) => name)).toContain("Gaps");
     expect(table.rows[0].cells.slice(0, 5)).toEqual([names[0], "web", "main", "exec", "admin"]);
-    expect((await ask(`${IN_DEFAULT}?watch=1`)).status).toBe(405);
+  });
+
+  it("are watched from a list on: those that come and go, each once, as a Table, too", async () => {
+    const { metadata } = (await ask(`${IN_DEFAULT}?limit=1`, "lister")).json();
+    const second = (await ask(`${IN_DEFAULT}?limit=1&continue=${metadata.continue}`)).json();
+    expect(second.metadata.resourceVersion).toBe(metadata.resourceVersion);
+    const from = `watch=1&resourceVersion=${metadata.resourceVersion}`;
+    const plain = await watch(`${IN_DEFAULT}?${from}`);
+    const table = await watch(`${IN_DEFAULT}?${from}`, TABLE);
+    const elsewhere = await watch(`${PREFIX}/recordings?${from}&fieldSelector=spec.pod%3Dother`);
+    const copied = fileOf(names[0] ?? "").replace(names[0] ?? "", "copied");
+    writeFileSync(copied, readFileSync(fileOf(names[0] ?? ""), "utf8").replaceAll(names[0] ?? "", "copied"));
+    await plain.until((events) => events.length === 1);
+    rmSync(copied);
+    const [added, deleted] = await plain.until((events) => events.length === 2);
+    expect(added).toMatchObject({
+      type: "ADDED",
+      object: { kind: "Recording", metadata: { name: "copied", namespace: "default" }, status: { gaps: 0 } },
+    });
+    expect(added?.object.spec).not.toHaveProperty("command");
+    expect(deleted).toMatchObject({ type: "DELETED", object: { metadata: { name: "copied" } } });
+    const versions = [metadata, added?.object.metadata, deleted?.object.metadata].map((each) =>
+      Number(each?.resourceVersion),
+    );
+    expect(versions).toEqual([...versions].sort((one, other) => one - other));
+    const rows = await table.until((events) => events.length === 2);
+    expect(rows.map(({ type, object }) => [type, object.kind, object.rows?.[0]?.cells[0]])).toEqual([
+      ["ADDED", "Table", "copied"],
+      ["DELETED", "Table", "copied"],
+    ]);
+    expect(elsewhere.events).toEqual([]);
+    const later = await watch(`${IN_DEFAULT}?watch=1&resourceVersion=${versions[1]}`);
+    expect((await later.until((events) => events.length === 1))[0]).toMatchObject({ type: "DELETED" });
+    for (const each of [plain, table, elsewhere, later]) await each.end();
+    expect((await ask(`${IN_DEFAULT}?watch=1&resourceVersion=1`)).status).toBe(410);
+  });
+
+  it("are watched from what there is, with a bookmark where one is asked for", async () => {
+    const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const listed = await watch(`${IN_DEFAULT}?watch=1&${initial}`);
+    const events = await listed.until((all) => all.length === names.length + 1);
+    expect(events.map(({ type, object }) => [type, object.metadata.name])).toEqual([
+      ...names.map((name) => ["ADDED", name]),
+      ["BOOKMARK", undefined],
+    ]);
+    expect(events.at(-1)?.object.metadata).toMatchObject({
+      annotations: { "k8s.io/initial-events-end": "true" },
+    });
+    const one = await watch(`${IN_DEFAULT}?watch=1&fieldSelector=metadata.name%3D${names[1]}`);
+    const [shown] = await one.until((all) => all.length === 1);
+    expect(shown).toMatchObject({ type: "ADDED", object: { metadata: { name: names[1] } } });
+    for (const each of [listed, one]) await each.end();
+    const short = await ask(`${IN_DEFAULT}?watch=1&timeoutSeconds=1&resourceVersion=`, "lister");
+    expect(short.text.trim().split("\n")).toHaveLength(names.length);
   });
 
   it("are shown one by one, with how they ended", async () => {
@@ -194,6 +286,7 @@ describe("recordings of the API group", () => {
       [`${IN_DEFAULT}/${names[0]}/content`, "lister", "GET"],
       [IN_DEFAULT, "auditor", "GET"],
       [`${IN_DEFAULT}/${names[0]}`, "auditor", "GET"],
+      [`${IN_DEFAULT}?watch=1`, "auditor", "GET"],
       [`${IN_DEFAULT}/${names[0]}`, "lister", "DELETE"],
     ] as const;
     for (const [target, token, method] of refused)

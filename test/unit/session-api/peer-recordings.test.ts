@@ -42,7 +42,7 @@ class ScriptedFolder extends FolderRecordings {
     const from =
       after === undefined ? 0 : this.#all.findIndex(({ metadata }) => metadata.name === after.id) + 1;
     const items = this.#all.slice(from, from + limit);
-    return { items, remaining: this.#all.length - from - items.length, version: 7 };
+    return { items, remaining: this.#all.length - from - items.length };
   }
 }
 
@@ -92,7 +92,7 @@ describe("recordings of another replica", () => {
     expect(await problemOf(page)).toEqual([
       { replica: "b:1", problem: `it has more than ${MAX_PEER_RECORDINGS} recordings` },
     ]);
-    const same = { items: numbered(2), remaining: 1, version: 1 };
+    const same = { items: numbered(2), remaining: 1 };
     expect(await problemOf(() => same)).toEqual([{ replica: "b:1", problem: "its pages do not go on" }]);
     expect(await problemOf(() => undefined)).toEqual([
       { replica: "b:1", problem: "the answer has no list of recordings" },
@@ -109,7 +109,7 @@ describe("recordings of another replica", () => {
       { ...good, status: { gaps: "1" } },
     ];
     const { pages } = await peersOf(() => ({ items: [...bad, good], remaining: -1 })).pages(ALL);
-    expect(pages).toMatchObject([{ remaining: 0, version: 0 }]);
+    expect(pages).toMatchObject([{ remaining: 0 }]);
     expect(pages.flatMap(namesOf)).toEqual(["00000000"]);
     const other = peersOf(() => ({ recording: good }));
     expect((await other.find({ namespace: "other", id: "00000000" })).found).toBeUndefined();
@@ -138,15 +138,15 @@ describe("pages of several folders", () => {
 
   it("become one, in order, up to the limit", () => {
     const pages = [
-      { items: [a, c], remaining: 4, version: 3 },
-      { items: [b], remaining: 0, version: 9 },
+      { items: [a, c], remaining: 4 },
+      { items: [b], remaining: 0 },
     ];
-    expect(mergePages(pages, 2)).toEqual({ items: [a, b], remaining: 5, isExact: true, version: 9 });
+    expect(mergePages(pages, 2)).toEqual({ items: [a, b], remaining: 5, isExact: true });
     expect(mergePages(pages, 0).items).toEqual([a, b, c]);
   });
 
   it("show a recording once, and count nothing exactly then", () => {
-    const page = { items: [a, b], remaining: 1, version: 1 };
-    expect(mergePages([page, page], 2)).toEqual({ items: [a, b], remaining: 2, isExact: false, version: 1 });
+    const page = { items: [a, b], remaining: 1 };
+    expect(mergePages([page, page], 2)).toEqual({ items: [a, b], remaining: 2, isExact: false });
   });
 });

@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AdminSession, SessionLists } from "../../../src/admin/admin-server.ts";
 import { MAX_REMEMBERED_CHANGES, WATCH_PERIOD_MS } from "../../../src/session-api/polled-feed.ts";
-import { MAX_MODIFIED_AT_ONCE, MODIFIED_PERIOD_MS, SessionFeed } from "../../../src/session-api/session-feed.ts";
+import {
+  MAX_MODIFIED_AT_ONCE,
+  MODIFIED_PERIOD_MS,
+  SessionFeed,
+} from "../../../src/session-api/session-feed.ts";
 import { listedSession as row } from "../../support/listed-session.ts";
 
 afterEach(() => vi.useRealTimers());

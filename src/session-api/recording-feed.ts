@@ -1,0 +1,131 @@
+import type { SessionLists } from "../admin/admin-server.ts";
+import { keyOf } from "./folder-recordings.ts";
+import { compareKeys, PolledFeed } from "./polled-feed.ts";
+import type { RecordingObject } from "./recording-object.ts";
+
+/** Recordings of all replicas that a process follows for watches. Past it a watch is refused. */
+export const MAX_WATCHED_RECORDINGS = 50_000;
+/** How long they are remembered without a list or watch. Past it watches of before get 410. */
+export const KEPT_RECORDINGS_MS: number = 5 * 60_000;
+/** How long after too many were found they are counted again. */
+const TOO_MANY_MS = 60_000;
+
+/** What one folder has, without command lines. */
+export interface HeldRecordings {
+  /** The replica's name; "" for this one. */
+  readonly holder: string;
+  /** Changes when a recording comes or goes; undefined from an older release. */
+  readonly state: string | undefined;
+  readonly items: readonly RecordingObject[];
+}
+
+export interface EveryRecording {
+  readonly held: readonly HeldRecordings[];
+  /** More than MAX_WATCHED_RECORDINGS; `held` is not complete. */
+  readonly isTooMany: boolean;
+  readonly partial: SessionLists["partial"];
+}
+
+/** `before`: what was listed last; folders of the same state are not read again. */
+export type ListRecordings = (before: readonly HeldRecordings[]) => Promise<EveryRecording>;
+
+interface Known {
+  readonly recording: RecordingObject;
+  readonly holder: string;
+  readonly version: number;
+}
+
+/** The finished recordings of all replicas as this process last listed them, and which came and went. */
+export class RecordingFeed extends PolledFeed<RecordingObject> {
+  readonly #list: ListRecordings;
+  /** By namespace and name. */
+  #known: Map<string, Known> | undefined;
+  #held: readonly HeldRecordings[] = [];
+  #partial: SessionLists["partial"] = [];
+  #tooManyUntilMs = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(list: ListRecordings) {
+    super();
+    this.#list = list;
+  }
+
+  /** What the folders that answered the last list have; undefined if there are too many to watch. */
+  get held(): readonly HeldRecordings[] | undefined {
+    return this.#known && this.#held;
+  }
+
+  /** The replicas that did not answer the last list. A watch does not say that their recordings went. */
+  get partial(): SessionLists["partial"] {
+    return this.#partial;
+  }
+
+  /** In the order of lists; undefined if there are too many to watch. */
+  sorted(): readonly RecordingObject[] | undefined {
+    if (this.#known === undefined) return undefined;
+    const all = [...this.#known.values()].map(({ recording, version }) => this.objectOf(recording, version));
+    return all.sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
+  }
+
+  override stop(): void {
+    clearTimeout(this.#idle);
+    super.stop();
+  }
+
+  protected objectOf(recording: RecordingObject, version: number): RecordingObject {
+    return { ...recording, metadata: { ...recording.metadata, resourceVersion: String(version) } };
+  }
+
+  protected async collect(): Promise<void> {
+    if (performance.now() < this.#tooManyUntilMs) return;
+    const { held, isTooMany, partial } = await this.#list(this.#held);
+    this.#forgetLater();
+    if (isTooMany) {
+      this.#tooManyUntilMs = performance.now() + TOO_MANY_MS;
+      this.#forgetAll();
+      return;
+    }
+    this.#held = held;
+    this.#partial = partial;
+    const before = this.#known;
+    // No watch has a version of before the first list.
+    const firstVersion = before === undefined ? this.forget() : 0;
+    const after = new Map<string, Known>();
+    for (const { holder, items } of held)
+      for (const recording of items) {
+        const name = nameOf(recording);
+        const version =
+          before === undefined
+            ? firstVersion
+            : (before.get(name)?.version ?? after.get(name)?.version ?? this.changed("ADDED", recording));
+        after.set(name, { recording, holder, version });
+      }
+    const silent = new Set(partial.map(({ replica = "" }) => replica));
+    for (const [name, known] of before ?? []) {
+      if (after.has(name)) continue;
+      if (silent.has(known.holder)) after.set(name, known);
+      else this.changed("DELETED", known.recording);
+    }
+    this.#known = after;
+  }
+
+  #forgetLater(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      if (this.isWatched) this.#forgetLater();
+      else this.#forgetAll();
+    }, KEPT_RECORDINGS_MS).unref();
+  }
+
+  #forgetAll(): void {
+    this.#held = [];
+    if (this.#known === undefined) return;
+    this.#known = undefined;
+    this.forget();
+  }
+}
+
+function nameOf(recording: RecordingObject): string {
+  const { namespace, id } = keyOf(recording);
+  return `${namespace}/${id}`;
+}
