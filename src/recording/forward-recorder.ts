@@ -74,7 +74,7 @@ export class ForwardRecorder implements SessionObserver {
   }
 
   onUndecodable(side: Side, message: string): SessionEnd | undefined {
-    return this.#recording.fail(`the recording cannot go on: the ${side} cannot be decoded (${message})`);
+    return this.#recording.undecodable(side, message);
   }
 
   onNotStarted(): void {

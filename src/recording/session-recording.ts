@@ -2,7 +2,7 @@ import { endOf, type SessionEnd } from "@sluice/client/internal/sessions/session
 import type { CommandStatus } from "@sluice/protocols/remotecommand";
 import type { Recording, RecordingRule } from "../config/sections/recording.ts";
 import type { RecordingMetrics } from "../observability/recording-metrics.ts";
-import type { ObservedSession } from "../sessions/observers/session-observer.ts";
+import type { ObservedSession, Side } from "../sessions/observers/session-observer.ts";
 import type { SessionInfo } from "../sessions/session-info.ts";
 import { factsOf } from "./recorded-facts.ts";
 import type { RecordingQueue } from "./thread/recording-queue.ts";
@@ -106,6 +106,10 @@ export class SessionRecording {
       this.#session?.cut("recording-failed", message, status);
     }
     return this.failure;
+  }
+
+  undecodable(side: Side, message: string): SessionEnd | undefined {
+    return this.fail(`the recording cannot go on: the ${side} cannot be decoded (${message})`);
   }
 
   /**

@@ -23,14 +23,7 @@ import { feed } from "../../net/feed.ts";
 import { ReadAhead } from "../../net/read-ahead.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../observers/command-result.ts";
-import {
-  RESIZE,
-  type SessionStream,
-  type Side,
-  STDERR,
-  STDIN,
-  STDOUT,
-} from "../observers/session-observer.ts";
+import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { InputResult, StreamingSession } from "../session.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
@@ -132,7 +125,7 @@ export class Translator implements StreamingSession {
   input(bytes: Uint8Array, by: string): InputResult {
     if (!this.readsInput) return "no-input";
     if (this.#webSocket.isInMessage || !this.#hold.takes(bytes, this.#spdy.socket)) return "later";
-    if (this.#isRefused({ ...STDIN, by }, "client", bytes)) return "no-input";
+    if (this.#life.observers.isRefused(this, { ...STDIN, by }, "client", bytes)) return "no-input";
     this.#life.upstreamBytes += bytes.byteLength;
     this.#hold.pass(this.#input.writeStdin, bytes);
     return "taken";
@@ -195,7 +188,7 @@ export class Translator implements StreamingSession {
         // client-go fails on an empty message ("read stream id: EOF").
         if (part.byteLength > 0) {
           const stream = channel === CHANNEL.STDOUT ? STDOUT : STDERR;
-          if (this.#isRefused(stream, "node", part)) return;
+          if (this.#life.observers.isRefused(this, stream, "node", part)) return;
           this.#life.downstreamBytes += part.byteLength;
           this.#webSocket.sendMessage(channel, part);
         }
@@ -210,17 +203,10 @@ export class Translator implements StreamingSession {
     if (part.byteLength === 0) return;
     if (channel !== CHANNEL.STDIN && channel !== CHANNEL.RESIZE) return;
     const isInput = channel === CHANNEL.STDIN;
-    if (this.#isRefused(isInput ? STDIN : RESIZE, "client", part)) return;
+    if (this.#life.observers.isRefused(this, isInput ? STDIN : RESIZE, "client", part)) return;
     if (isInput) this.#life.upstreamBytes += part.byteLength;
     // Without a TTY there is no resize stream. The reference hangs there on the second size.
     this.#hold.pass(isInput ? this.#input.writeStdin : this.#input.writeResize, part);
-  }
-
-  /** True if an observer refused the part, which ends the session. */
-  #isRefused(stream: SessionStream, from: Side, part: Uint8Array): boolean {
-    const refusal = this.#life.observers.data(stream, from, part);
-    if (refusal !== undefined) this.#fail(refusal);
-    return refusal !== undefined;
   }
 
   #channelClosed(channel: number): void {

@@ -79,6 +79,18 @@ export class SessionObservers {
     return this.showsInput ? this.#show("input", stream, from, part) : undefined;
   }
 
+  /** True if an observer refused the part, which ends `session`. */
+  isRefused(
+    session: { end(end: SessionEnd): void },
+    stream: SessionStream,
+    from: Side,
+    part: Uint8Array,
+  ): boolean {
+    const refusal = this.data(stream, from, part);
+    if (refusal !== undefined) session.end(refusal);
+    return refusal !== undefined;
+  }
+
   #show(
     kind: keyof ObservedPayload,
     stream: SessionStream,

@@ -6,14 +6,7 @@ import { feed } from "../../../net/feed.ts";
 import { ReadAhead } from "../../../net/read-ahead.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { type Conclusion, failedBy } from "../../observers/command-result.ts";
-import {
-  RESIZE,
-  type SessionStream,
-  type Side,
-  STDERR,
-  STDIN,
-  STDOUT,
-} from "../../observers/session-observer.ts";
+import { RESIZE, STDERR, STDIN, STDOUT } from "../../observers/session-observer.ts";
 import type { InputResult, StreamingSession } from "../../session.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { leaveBehindInput } from "../input-grace.ts";
@@ -65,7 +58,7 @@ export class CommandBridge implements StreamingSession {
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
-        if (this.#isRefused(STDIN, "client", part)) return;
+        if (life.observers.isRefused(this, STDIN, "client", part)) return;
         life.upstreamBytes += part.byteLength;
         this.#hold.pass(this.#sendInput, part);
       },
@@ -75,7 +68,7 @@ export class CommandBridge implements StreamingSession {
         this.#hold.pass(this.#endInput, NOTHING);
       },
       onResize: (part) => {
-        if (!this.#isRefused(RESIZE, "client", part)) this.#hold.pass(this.#resize, part);
+        if (!life.observers.isRefused(this, RESIZE, "client", part)) this.#hold.pass(this.#resize, part);
       },
       onEnd: (end, endsInput) => this.#clientEnded(end, endsInput === true),
     });
@@ -83,7 +76,7 @@ export class CommandBridge implements StreamingSession {
       upstream,
       {
         onOutput: (stream, part) => {
-          if (this.#isRefused(stream === "stdout" ? STDOUT : STDERR, "node", part)) return;
+          if (life.observers.isRefused(this, stream === "stdout" ? STDOUT : STDERR, "node", part)) return;
           life.downstreamBytes += part.byteLength;
           this.#client.sendOutput(stream, part);
         },
@@ -143,7 +136,7 @@ export class CommandBridge implements StreamingSession {
     if (!this.readsInput) return "no-input";
     const isBusy = this.#client.isInMessage || !this.#client.isReady;
     if (isBusy || !this.#hold.takes(bytes, this.#upstreamConnection.socket)) return "later";
-    if (this.#isRefused({ ...STDIN, by }, "client", bytes)) return "no-input";
+    if (this.#life.observers.isRefused(this, { ...STDIN, by }, "client", bytes)) return "no-input";
     this.#life.upstreamBytes += bytes.byteLength;
     this.#hold.pass(this.#sendInput, bytes);
     return "taken";
@@ -182,13 +175,6 @@ export class CommandBridge implements StreamingSession {
     downstream.cork();
     this.#upstream.receive(head);
     downstream.uncork();
-  }
-
-  /** True if an observer refused the part, which ends the session. */
-  #isRefused(stream: SessionStream, from: Side, part: Uint8Array): boolean {
-    const refusal = this.#life.observers.data(stream, from, part);
-    if (refusal !== undefined) this.#fail(refusal);
-    return refusal !== undefined;
   }
 
   /** Output waits until the client is ready, but a broken upstream is noticed at once. */
