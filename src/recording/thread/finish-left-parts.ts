@@ -1,9 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import { rename } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { filesBelow } from "../reading/find-recordings.ts";
 import { firstLineOf } from "../reading/recording-lines.ts";
+import { type Disk, systemDisk } from "./disk.ts";
 import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
 import { isWriterAlive, removeLeftLeases } from "./writer-lease.ts";
@@ -17,6 +19,7 @@ export async function finishLeftParts(
   writer: string,
   key: KeyObject,
   onOutcome: (outcome: PartOutcome, file: string) => void,
+  disk: Pick<Disk, "syncNames"> = systemDisk,
 ): Promise<void> {
   // Space first: the disk may be full.
   const problem = removeLeftLeases(folder);
@@ -32,7 +35,9 @@ export async function finishLeftParts(
       if (formatOf(await firstLineOf(path.join(folder, name))) > FORMAT) continue;
       // Of several processes that look, one succeeds.
       await rename(path.join(folder, name), claimed);
-      onOutcome(await finishPart(claimed, target, key), file);
+      const outcome = await finishPart(claimed, target, key);
+      await promisify(disk.syncNames)(target);
+      onOutcome(outcome, file);
     } catch {
       // Tried again at the next start, if this process goes, too.
     }

@@ -18,7 +18,7 @@ import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyRecording } from "../../../src/recording/reading/verify-recording.ts";
-import { systemDisk } from "../../../src/recording/thread/disk.ts";
+import { type Disk, systemDisk } from "../../../src/recording/thread/disk.ts";
 import { finishLeftParts } from "../../../src/recording/thread/finish-left-parts.ts";
 import { partOf, RecordingFile } from "../../../src/recording/thread/recording-file.ts";
 import { ReserveFile } from "../../../src/recording/thread/reserve-file.ts";
@@ -124,6 +124,22 @@ describe("a recording that its writer left", () => {
     expect(leases.length).toBeGreaterThan(2);
     const isThere = leases.slice(1).map((_, index) => existsSync(reserveOf(folder, String(index + 1))));
     expect(isThere).not.toContain(false);
+  });
+
+  it("is called finished once its name is on the disk, and not if it could not be brought there", async () => {
+    for (const failure of [null, new Error("EIO")]) {
+      rmSync(file, { force: true });
+      const part = leave();
+      const seen: string[] = [];
+      const syncNames: Disk["syncNames"] = (named, done) => {
+        seen.push(`names of ${named}: ${existsSync(named)} ${existsSync(partOf(file, "new"))}`);
+        setImmediate(done, failure);
+      };
+      const finished = (outcome: string) => void seen.push(outcome);
+      await finishLeftParts(folder, "new", privateKey, finished, { syncNames });
+      expect(existsSync(part)).toBe(false);
+      expect(seen).toEqual([`names of ${file}: true false`, ...(failure === null ? ["finished"] : [])]);
+    }
   });
 
   it("has one name in the end, also if its writer died while it gave it the final one", async () => {
