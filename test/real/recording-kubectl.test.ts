@@ -108,6 +108,26 @@ describeReal("kubectl", "what kubectl receives is what is recorded", () => {
         expect(recorded.of("x")).toEqual(["3"]);
       });
 
+      it("get recordings -w", { timeout: 120_000 }, async () => {
+        const watch = runner.start(["get", "recordings", "-w", "--output-watch-events"]);
+        const [rows, problem] = [collect(watch.stdout), collect(watch.stderr)];
+        const count = (type: string) => rows().match(new RegExp(`^${type} `, "gm"))?.length ?? 0;
+        const before = filesIn(path.join(files.folder, "recordings"), ".cast").length;
+        try {
+          await eventually("the list", () => count("ADDED") === before, { timeoutMs: 30_000 });
+          await runner.run(["exec", "web", "--", "true"]);
+          await next();
+          await eventually("the new one", () => count("ADDED") === before + 1, { timeoutMs: 30_000 });
+          const [, name = ""] = /(\S+) +web [^\n]*\n$/.exec(rows()) ?? [];
+          expect(await runner.run(["delete", "recording", name])).toMatchObject({ exitCode: 0 });
+          await eventually("its end", () => count("DELETED") === 1, { timeoutMs: 30_000 });
+          expect(rows()).toMatch(new RegExp(`DELETED +${name} +web +main +exec `));
+          expect(problem()).toBe("");
+        } finally {
+          watch.kill("SIGKILL");
+        }
+      });
+
       it("attach", { timeout: 120_000 }, async () => {
         const child = runner.start(["attach", "-i", "web"]);
         const stdout = collect(child.stdout);
