@@ -156,6 +156,7 @@ function whenFinished(socket: Socket, then: () => void): void {
 
 function addressesOf(address: string): readonly string[] {
   if (address === "localhost") return ["127.0.0.1", "::1"];
+  if (address === "") throw new Error("you must specify at least 1 address");
   if (isIP(address) === 0) throw new Error(`${address} is not a valid IP`);
   return [address];
 }

@@ -37,6 +37,11 @@ function named(group: string, plural: string, ...names: readonly string[]): Reco
   return Object.fromEntries([plural, ...names].map((name) => [name, `/${group}/namespaces/{ns}/${plural}`]));
 }
 
+function containerPort(pod: PodObject, name: string): number | undefined {
+  const ports = (pod.spec?.containers ?? []).flatMap(({ ports }) => ports ?? []);
+  return ports.find((port) => port.name === name)?.containerPort;
+}
+
 /** Resolves a TYPE/NAME to the pods that may serve it, and to their port. */
 export class PodSource {
   readonly #target: Target;
@@ -79,10 +84,23 @@ export class PodSource {
     if (service.spec.clusterIP === "None") return port;
     const targetPort = servicePort.targetPort ?? port;
     if (typeof targetPort === "number") return targetPort;
-    const containers = (pod.spec?.containers ?? []).flatMap(({ ports }) => ports ?? []);
-    const found = containers.find(({ name }) => name === targetPort);
-    if (found !== undefined) return found.containerPort;
+    const found = containerPort(pod, targetPort);
+    if (found !== undefined) return found;
     throw new Error(`Pod '${pod.metadata.name}' does not have a named port '${targetPort}'`);
+  }
+
+  /** The number of a named port: a service's own, or that of the first pod that has it. */
+  async portNamed(name: string): Promise<number> {
+    if (this.#isService) {
+      const { spec } = await this.#service();
+      const found = spec.ports?.find((port) => port.name === name);
+      if (found !== undefined) return found.port;
+      throw new Error(`Service '${this.#name}' does not have a named port '${name}'`);
+    }
+    const pods = await this.pods();
+    const found = pods.map((pod) => containerPort(pod, name)).find((port) => port !== undefined);
+    if (found !== undefined) return found;
+    throw new Error(`Pod '${pods[0]?.metadata.name ?? this.#name}' does not have a named port '${name}'`);
   }
 
   /** True for one pod named by the user, false for a selector. */

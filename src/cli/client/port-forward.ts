@@ -1,5 +1,5 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
-import { type PortMapping, parsePortArgument } from "@sluice/client/internal/port-argument";
+import type { PortMapping } from "@sluice/client/internal/port-argument";
 import { PortForwarder } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
@@ -9,6 +9,7 @@ import { openConnection, parseResource } from "./connection.ts";
 import { PodSource } from "./find-pods.ts";
 import { PodSessions } from "./pod-sessions.ts";
 import { reportError } from "./report-error.ts";
+import { hasName, numberedPort, parseRequestedPort } from "./requested-port.ts";
 
 /** Forwards until Ctrl-C. A failed connection, a replaced pod or a restarted gateway does not end it. */
 export async function run({ values, operands }: Invocation<typeof portForwardFlags>): Promise<number> {
@@ -16,11 +17,17 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
   if (resource === undefined || ports.length === 0) {
     throw new UsageError("TYPE/NAME and list of ports are required for port-forward");
   }
-  const mappings = ports.map(parsePort);
+  const requested = ports.map(parseRequestedPort);
   const parsed = parseResource(resource);
   return await withTerminationSignal(async (stopped) => {
     const connection = await openConnection(values);
-    const sessions = new PodSessions(connection, new PodSource(connection, parsed));
+    const source = new PodSource(connection, parsed);
+    const sessions = new PodSessions(connection, source);
+    const mappings = async (): Promise<PortMapping[]> => {
+      // A name is looked up in a pod that is there.
+      if (requested.some(hasName)) await sessions.check([], values["pod-running-timeout"]);
+      return await Promise.all(requested.map((port) => numberedPort(port, source)));
+    };
     return await forward(values, sessions, mappings, stopped);
   });
 }
@@ -28,22 +35,15 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
 async function forward(
   values: Invocation<typeof portForwardFlags>["values"],
   sessions: PodSessions,
-  mappings: readonly PortMapping[],
+  mappings: () => Promise<readonly PortMapping[]>,
   stopped: Promise<NodeJS.Signals>,
 ): Promise<number> {
-  const forwarder = new PortForwarder({
-    addresses: values.address.split(","),
-    ports: mappings,
-    openStream: (remote) => sessions.openStream(remote),
-    onConnection: ({ local }) => process.stdout.write(`Handling connection for ${local}\n`),
-    onError: ({ local, remote }, error) =>
-      process.stderr.write(
-        `an error occurred forwarding ${local} -> ${remote}: ${maskControls(error.message)}\n`,
-      ),
-  });
+  let forwarder: PortForwarder | undefined;
   try {
+    const ports = await mappings();
+    forwarder = forwarderOf(values.address, sessions, ports);
     await sessions.check(
-      mappings.map(({ remote }) => remote),
+      ports.map(({ remote }) => remote),
       values["pod-running-timeout"],
     );
     for (const { address, local, remote } of await forwarder.start()) {
@@ -58,14 +58,19 @@ async function forward(
     return 1;
   } finally {
     sessions.close();
-    await forwarder.close();
+    await forwarder?.close();
   }
 }
 
-function parsePort(text: string): PortMapping {
-  try {
-    return parsePortArgument(text);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+function forwarderOf(addresses: string, sessions: PodSessions, ports: readonly PortMapping[]): PortForwarder {
+  return new PortForwarder({
+    addresses: addresses.split(","),
+    ports,
+    openStream: (remote) => sessions.openStream(remote),
+    onConnection: ({ local }) => process.stdout.write(`Handling connection for ${local}\n`),
+    onError: ({ local, remote }, error) =>
+      process.stderr.write(
+        `an error occurred forwarding ${local} -> ${remote}: ${maskControls(error.message)}\n`,
+      ),
+  });
 }

@@ -20,7 +20,7 @@ export const command = defineCommand({
     podOperand,
     {
       name: "[LOCAL_PORT:]REMOTE_PORT",
-      help: "8080:80 listens on 8080; 80 listens on 80; :80 listens on any free port. The remote port of a service is the service's own",
+      help: "8080:80 listens on 8080; 80 listens on 80; :80 listens on any free port. The remote port of a service is the service's own. A port's name stands for its number",
     },
   ],
   flags: portForwardFlags,

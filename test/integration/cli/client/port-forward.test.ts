@@ -18,7 +18,7 @@ beforeEach(async () => {
   api = new StreamingApi();
   await api.start();
   sluice = new Sluice({ KUBECONFIG: api.kubeconfig });
-  const ports = [{ port: 80, targetPort: "http" }];
+  const ports = [{ name: "front", port: 80, targetPort: "http" }];
   const service = { spec: { clusterIP: "10.0.0.1", selector: { app: "web" }, ports } };
   api.objects.set("/api/v1/namespaces/default/services/web", service);
   const selector = {
@@ -63,7 +63,7 @@ async function startForward(...args: string[]) {
     stdout()
       .split("\n")
       .filter((line) => line.startsWith("Forwarding"));
-  const wanted = args.filter((argument) => /^\d*:\d+$/.test(argument)).length;
+  const wanted = args.filter((argument) => /^\d*:\w+$/.test(argument)).length;
   await eventually(
     () => `listening: ${stdout()}${stderr()}`,
     () => lines().length === wanted,
@@ -101,6 +101,16 @@ describe("sluice port-forward", () => {
     }
     for (const socket of sockets) socket.destroy();
     expect(answers.sort()).toEqual(["web-1:8080:x", "web-1:8080:x", "web-3:8080:x", "web-3:8080:x"]);
+  });
+
+  it.each([
+    ["web-1"],
+    ["svc/web"],
+    ["deploy/web"],
+  ])("takes a named port of %s, as kubectl does", async (resource) => {
+    api.setPods([await startPod("web-1")]);
+    const { ports } = await startForward(resource, resource === "svc/web" ? ":front" : ":http");
+    expect(await ask(ports[0])).toBe("web-1:8080:hi");
   });
 
   it("survives the replacement of a deployment's pod, and a restart of the gateway, while connections come", async () => {
@@ -172,7 +182,7 @@ describe("sluice port-forward", () => {
       "sluice port-forward: TYPE/NAME and list of ports are required for port-forward\nSee 'sluice port-forward --help' for usage.\n",
     ],
     [
-      ["web-1", "x"],
+      ["web-1", "x:80"],
       2,
       `sluice port-forward: error parsing local port 'x': strconv.ParseUint: parsing "x": invalid syntax\nSee 'sluice port-forward --help' for usage.\n`,
     ],
@@ -183,6 +193,10 @@ describe("sluice port-forward", () => {
       1,
       "error: unable to forward port because pod is not running. Current status=Pending\n",
     ],
+    [["web-1", "x"], 1, "error: Pod 'web-1' does not have a named port 'x'\n"],
+    [["svc/web", ":x"], 1, "error: Service 'web' does not have a named port 'x'\n"],
+    [["gone", "http"], 1, "Error from server (NotFound): pods gone not found\n"],
+    [["svc/web", ":80", "--address="], 1, "error: you must specify at least 1 address\n"],
     [["svc/web", ":80", "--address", "nowhere"], 1, "error: nowhere is not a valid IP\n"],
   ])("%j: exit code %i, %j", async (args, exitCode, stderr) => {
     api.setPods([await startPod("web-1"), { name: "web-down", port: 1, phase: "Pending" }]);
