@@ -6,7 +6,8 @@ import { findContainer, runCommandSession } from "./run-command.ts";
 
 /** Joins a container's main process. Returns that process's exit code, if it ends. */
 export async function run({ values, operands }: Invocation<typeof attachFlags>): Promise<number> {
-  if (operands.length !== 1) {
+  if (operands.length === 0) throw new UsageError("at least 1 argument is required for attach");
+  if (operands.length > 1) {
     throw new UsageError(
       `expected POD, TYPE/NAME, or TYPE NAME, (at most 1 argument) saw ${operands.length}: ${operands.join(" ")}`,
     );

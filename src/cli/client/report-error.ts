@@ -23,6 +23,8 @@ function textOf(error: ConnectError | SessionError | UpstreamError): string {
   if (!(error instanceof ConnectError)) return `error: ${error.message}`;
   const { apiStatus, leg, message } = error;
   if (apiStatus?.message !== undefined) {
+    if (apiStatus.reason === "Unauthorized")
+      return `error: You must be logged in to the server (${apiStatus.message})`;
     const reason = apiStatus.reason ? ` (${apiStatus.reason})` : "";
     return `Error from server${reason}: ${message.replace(/^unable to upgrade streaming request: /, "")}`;
   }

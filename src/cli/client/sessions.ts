@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { suggestion } from "@sluice/client/internal/config/nearest-name";
 import { deleteObject, getBody } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
@@ -40,8 +41,9 @@ const MAX_WATCH_LINE_BYTES = 1024 * 1024;
 export async function run(invocation: Invocation<typeof sessionsFlags>): Promise<number> {
   const { values, operands } = invocation;
   const [action, ...names] = operands;
+  if (action === undefined) throw new UsageError("list, watch, join or end must be specified");
   if (action !== "list" && action !== "watch" && action !== "join" && action !== "end")
-    throw new UsageError("list, watch, join or end must be specified");
+    throw new UsageError(`unknown action ${JSON.stringify(action)}${suggestion(action, Object.keys(ABOUT))}`);
   if (action === "list" && names.length > 0) throw new UsageError("list takes no name");
   if (action === "end" && names.length === 0) throw new UsageError("end needs the name of a session");
   if ((action === "watch" || action === "join") && names.length !== 1)

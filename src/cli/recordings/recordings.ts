@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { suggestion } from "@sluice/client/internal/config/nearest-name";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { findRecording, findRecordings, folderOf } from "../../recording/reading/find-recordings.ts";
 import { type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
@@ -50,6 +51,10 @@ async function runAction({ values, operands }: Invocation<typeof recordingsFlags
     case "delete":
       return await remove(names, values);
     default:
+      if (action !== "")
+        throw new UsageError(
+          `unknown action ${JSON.stringify(action)}${suggestion(action, Object.keys(IGNORED))}`,
+        );
       throw new UsageError("the first operand must be list, show, verify, export or delete", {
         showsUsage: true,
       });

@@ -167,6 +167,7 @@ describe("sluice sessions, at a gateway", () => {
 
   it.each([
     [["sessions"], "list, watch, join or end must be specified"],
+    [["sessions", "lst"], 'unknown action "lst"; did you mean "list"?'],
     [["sessions", "watch"], "watch needs the name of one session"],
     [["sessions", "join"], "join needs the name of one session"],
     [["sessions", "join", "x", "--watch"], "--watch says nothing about a join"],
