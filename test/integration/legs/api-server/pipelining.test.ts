@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { MAX_PIPELINED_REQUESTS } from "../../../../packages/client/src/http/downstream/http1-turns.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../../support/front-door.ts";
 import { ask, connectHttp2 } from "../../../support/http2-client.ts";
+import { ADMIN_TOKEN, RuntimeNode } from "../../../support/runtime-node.ts";
 import { untilStill } from "../../../support/still.ts";
 
 interface Held {
@@ -12,15 +13,24 @@ interface Held {
   readonly response: ServerResponse;
 }
 
-/** A server that holds its responses, and a gateway that forwards to it from its API listener and its front door. */
-async function start(limits: object = {}) {
+/** A server that holds its responses. */
+async function heldUpstream() {
   const held: Held[] = [];
   const upstream = createServer((request, response) => {
     held.push({ url: request.url, response });
     request.resume();
   }).listen(0, "127.0.0.1");
   await once(upstream, "listening");
-  const { port } = upstream.address() as AddressInfo;
+  onTestFinished(() => {
+    upstream.close();
+    upstream.closeAllConnections();
+  });
+  return { held, port: (upstream.address() as AddressInfo).port };
+}
+
+/** A gateway that forwards to a held upstream from its API listener and its front door. */
+async function start(limits: object = {}) {
+  const { held, port } = await heldUpstream();
   const door = await FrontDoor.start(
     [...serviceObjects("app", [{ port }]), ingressObject("all", { defaultBackend: backend("app") })],
     {},
@@ -30,14 +40,22 @@ async function start(limits: object = {}) {
       timeouts: { shutdownGracePeriod: "0s" },
     },
   );
-  onTestFinished(async () => {
-    await door.stop();
-    upstream.close();
-    upstream.closeAllConnections();
-  });
-  const portOf = (listener: string): number =>
-    listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl ?? "").port);
-  return { held, door, portOf };
+  onTestFinished(() => door.stop());
+  return { held, door, apiPort: Number(new URL(door.gateway.apiServerUrl ?? "").port) };
+}
+
+const LISTENERS = ["API listener", "front door", "kubelet listener"] as const;
+
+/** One of a gateway's listeners, in front of a held upstream. */
+async function startListener(listener: (typeof LISTENERS)[number]) {
+  if (listener !== "kubelet listener") {
+    const { held, door, apiPort } = await start();
+    return { held, port: listener === "front door" ? door.httpPort : apiPort };
+  }
+  const { held, port } = await heldUpstream();
+  const node = await RuntimeNode.start({ listener: { upstream: { url: `http://127.0.0.1:${port}` } } });
+  onTestFinished(() => node.stop());
+  return { held, port: Number(node.authority.split(":")[1]) };
 }
 
 function client(port: number) {
@@ -53,15 +71,15 @@ function client(port: number) {
   return { socket, seen };
 }
 
-const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const get = (path: string, host = "Host: a"): string => `GET ${path} HTTP/1.1\r\n${host}\r\n\r\n`;
 
-describe.each(["API listener", "front door"])("requests that are pipelined to the %s", (listener) => {
+describe.each(LISTENERS)("requests that are pipelined to the %s", (listener) => {
+  const host = `Host: a${listener === "kubelet listener" ? `\r\nAuthorization: Bearer ${ADMIN_TOKEN}` : ""}`;
   it("are served one at a time, in order, bodies included", async () => {
-    const { held, portOf } = await start();
-    const { socket, seen } = client(portOf(listener));
-    socket.write(
-      `${get("/0")}${get("/1")}POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody${get("/3")}`,
-    );
+    const { held, port } = await startListener(listener);
+    const { socket, seen } = client(port);
+    const post = `POST /2 HTTP/1.1\r\n${host}\r\nContent-Length: 4\r\n\r\nbody`;
+    socket.write(get("/0", host) + get("/1", host) + post + get("/3", host));
     for (let index = 0; index < 4; index++) {
       await expect.poll(() => held.length).toBe(index + 1);
       await untilStill("requests at the upstream", () => held.length);
@@ -72,14 +90,14 @@ describe.each(["API listener", "front door"])("requests that are pipelined to th
     await expect
       .poll(() => seen.text.match(/answer \d/g))
       .toEqual(["answer 0", "answer 1", "answer 2", "answer 3"]);
-    socket.write(get("/4"));
+    socket.write(get("/4", host));
     await expect.poll(() => held.length).toBe(5);
   });
 
   it("are so many at most: the connection ends behind the last that is answered", async () => {
-    const { held, portOf } = await start();
-    const { socket, seen } = client(portOf(listener));
-    socket.write(get("/").repeat(2_000));
+    const { held, port } = await startListener(listener);
+    const { socket, seen } = client(port);
+    socket.write(get("/", host).repeat(2_000));
     const most = MAX_PIPELINED_REQUESTS + 1;
     for (let index = 0; index < most; index++) {
       await expect.poll(() => held.length).toBe(index + 1);
@@ -92,10 +110,10 @@ describe.each(["API listener", "front door"])("requests that are pipelined to th
   });
 
   it("have an upgrade behind them carried out after their answers, however large", async () => {
-    const { held, portOf } = await start();
-    const { socket, seen } = client(portOf(listener));
-    const upgrade = "GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    socket.write(get("/0") + get("/1") + upgrade);
+    const { held, port } = await startListener(listener);
+    const { socket, seen } = client(port);
+    const upgrade = `GET /u HTTP/1.1\r\n${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
+    socket.write(get("/0", host) + get("/1", host) + upgrade);
     socket.pause();
     const body = "x".repeat(8 * 1024 * 1024);
     for (const index of [0, 1]) {
@@ -117,10 +135,10 @@ describe.each(["API listener", "front door"])("requests that are pipelined to th
   });
 
   it("end with the answer that closes the connection, and the upgrade behind it is not carried out", async () => {
-    const { held, portOf } = await start();
-    const { socket, seen } = client(portOf(listener));
-    socket.write("GET /0 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    socket.write("GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    const { held, port } = await startListener(listener);
+    const { socket, seen } = client(port);
+    socket.write(`GET /0 HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`);
+    socket.write(`GET /u HTTP/1.1\r\n${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
     await expect.poll(() => held.length).toBe(1);
     held[0]?.response.end("the last");
     await expect.poll(() => seen.isClosed).toBe(true);
@@ -132,12 +150,12 @@ describe.each(["API listener", "front door"])("requests that are pipelined to th
 
   it.each([
     ["no HTTP", "GARBAGE\r\n\r\n", 400],
-    ["a method that is not known", "BREW /u HTTP/1.1\r\nHost: a\r\n\r\n", 501],
-    ["a chunk without a size", "POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZ", 400],
+    ["a method that is not known", `BREW /u HTTP/1.1\r\n${host}\r\n\r\n`, 501],
+    ["a chunk without a size", `POST /u HTTP/1.1\r\n${host}\r\nTransfer-Encoding: chunked\r\n\r\nZ`, 400],
   ])("keep their answers when %s follows, which is refused behind them", async (_, faulty, status) => {
-    const { held, portOf } = await start();
-    const { socket, seen } = client(portOf(listener));
-    socket.write(get("/0") + faulty);
+    const { held, port } = await startListener(listener);
+    const { socket, seen } = client(port);
+    socket.write(get("/0", host) + faulty);
     await expect.poll(() => held.length).toBe(1);
     await untilStill("requests at the upstream", () => held.length);
     expect([seen.text, seen.isClosed]).toEqual(["", false]);
@@ -163,8 +181,7 @@ it("pipelined questions to the admin listener are answered in order", async () =
 
 describe("requests in flight at a listener", () => {
   it("are so many and no more at the API listener: 429 with Retry-After; watches do not count", async () => {
-    const { held, portOf } = await start({ maxConcurrentRequests: 2 });
-    const port = portOf("API listener");
+    const { held, apiPort: port } = await start({ maxConcurrentRequests: 2 });
     const answers = ["/api/v1/pods?watch=true", "/a", "/b"].map((path) =>
       fetch(`http://127.0.0.1:${port}${path}`),
     );
@@ -183,8 +200,8 @@ describe("requests in flight at a listener", () => {
   });
 
   it("are so many and no more at the front door, over all connections and streams: 503", async () => {
-    const { held, portOf } = await start({ maxConcurrentIngressRequests: 3 });
-    const port = portOf("front door");
+    const { held, door } = await start({ maxConcurrentIngressRequests: 3 });
+    const port = door.httpPort;
     const session = await connectHttp2(`http://127.0.0.1:${port}`);
     onTestFinished(() => session.destroy());
     const answers = [1, 2, 3].map(() => ask(session, "/", { ":authority": "a" }));
