@@ -1,3 +1,4 @@
+import { TextDecoder } from "node:util";
 import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import type {
   ObservedPayload,
@@ -23,6 +24,8 @@ interface Connection {
   bytesToNode: number;
   bytesToClient: number;
   error: string;
+  /** Parts of the error may end within a character. */
+  decoder?: TextDecoder;
   readonly ended: Set<Side>;
 }
 
@@ -58,7 +61,9 @@ export class ForwardRecorder implements SessionObserver {
     if (this.#recording.failure !== undefined) return this.#recording.failure;
     const connection = this.#connectionOf(stream);
     if (stream.type === "error") {
-      if (connection.error.length < MAX_ERROR_BYTES) connection.error += Buffer.from(part).toString("utf8");
+      connection.decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
+      if (connection.error.length < MAX_ERROR_BYTES)
+        connection.error += connection.decoder.decode(part, { stream: true });
     } else if (from === "node") connection.bytesToClient += part.byteLength;
     else connection.bytesToNode += part.byteLength;
     this.#countedBytes += part.byteLength;

@@ -41,6 +41,8 @@ export class ForwardedStream extends Duplex {
   #data: SpdyStream | undefined;
   #error: SpdyStream | undefined;
   #errorText = "";
+  /** Frames may end within a character. */
+  readonly #errorDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
   #hasReadAll = false;
   #hasErrorEnded = false;
   #isRemoteClosed = false;
@@ -65,7 +67,8 @@ export class ForwardedStream extends Duplex {
   /** Opened first, as in client-go; it is only read. */
   readonly errorHandler: SpdyStreamHandler = {
     onData: (part, fin) => {
-      if (this.#errorText.length < MAX_ERROR_TEXT_BYTES) this.#errorText += Buffer.from(part).toString();
+      if (this.#errorText.length < MAX_ERROR_TEXT_BYTES)
+        this.#errorText += this.#errorDecoder.decode(part, { stream: true });
       if (fin) this.#errorEnded();
     },
     onEnd: () => this.#errorEnded(),
@@ -191,6 +194,8 @@ export class ForwardedStream extends Duplex {
   }
 
   #fail(): void {
-    this.destroy(new SessionError("remote-failure", printable(this.#errorText).trim()));
+    this.destroy(
+      new SessionError("remote-failure", printable(this.#errorText.slice(0, MAX_ERROR_TEXT_BYTES)).trim()),
+    );
   }
 }

@@ -158,6 +158,20 @@ describe("port-forward sessions", () => {
     expect((await echoThrough(connection, Buffer.from("still there"))).toString()).toBe("still there");
   });
 
+  it("the text of an error is whole, wherever its frames are cut, and no longer than its bound", async () => {
+    const said = Buffer.from("pod überlastet: 接続できません 🚫");
+    const { connection } = await dialed({
+      onStream: (name, stream) => {
+        if (name !== "error0" && name !== "error1") return;
+        if (name === "error0") for (const byte of said) stream.write(Buffer.of(byte));
+        else stream.write(Buffer.alloc(1024 * 1024, "x"));
+        stream.reset();
+      },
+    });
+    await expect(text(connection.openStream(80))).rejects.toMatchObject({ message: said.toString() });
+    await expect(text(connection.openStream(80))).rejects.toMatchObject({ message: "x".repeat(4 * 1024) });
+  });
+
   it("TestWaitForConnectionExitsOnStreamConnClosed: every stream fails, and the session says so", async () => {
     const { kubelet, connection } = await dialed();
     const stream = connection.openStream(80);

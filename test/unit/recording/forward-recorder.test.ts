@@ -48,6 +48,14 @@ describe("the recorder of a port-forward", () => {
     ]);
   });
 
+  it("records an error whole, wherever its parts are cut", () => {
+    const { recorder, events } = start();
+    recorder.onStream(stream("1"));
+    for (const byte of Buffer.from("é 🚫")) recorder.onData(stream("1", "error"), "node", Buffer.of(byte));
+    for (const side of ["client", "node"] as const) recorder.onStreamEnd(stream("1"), side);
+    expect(events).toEqual([expect.stringContaining('"error":"é 🚫"')]);
+  });
+
   it("follows no more connections than its bound", async () => {
     const { recorder, events } = start();
     for (let index = 0; index < 1_001; index++) recorder.onStream(stream(String(index)));
