@@ -286,9 +286,10 @@ describe.each([
     for (let ms = 0; ms < NODE_SILENCE_MS; ms += 1_000) clock.advance(1_000);
     expect(toNode().length).toBe(0);
     clock.advance(1_000);
-    expect(toNode().equals(ping(2))).toBe(true);
+    const sent = toNode();
+    expect(sent.subarray(0, ping(2).length).equals(ping(2))).toBe(true);
     for (let ms = 0; ms < life.timeouts.spdyPingMs; ms += 1_000) clock.advance(1_000);
-    expect(toNode().includes(ping(1))).toBe(true);
+    expect(Buffer.concat([sent, toNode()]).includes(ping(1))).toBe(true);
   });
 
   it("have one queue of answers, however many a client sends that does not read", async () => {
