@@ -2,12 +2,12 @@ import { partialWarningOf } from "../admin/admin-server.ts";
 import type { ApiObject } from "../api/api-object.ts";
 import {
   answerWatch,
-  isTrue,
   matcherOf,
   presenterOf,
   type ResourcePath,
 } from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
+import { isTrue } from "../api/read-only-server/label-selector.ts";
 import { parseCount } from "../api/read-only-server/list-page.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
@@ -88,8 +88,8 @@ export class RecordingsApi {
 
   async #read(path: RecordingsPath, { query, accept }: RecordingsRequest): Promise<ApiAnswer> {
     const present = presenterOf(RECORDINGS, { query, accept, now: () => new Date() });
-    if (isTrue(query.get("watch"))) return await this.#watch(path, query, present.one);
     if (path.name !== undefined) return jsonAnswer(present.one((await this.#require(path)).recording));
+    if (isTrue(query.get("watch"))) return await this.#watch(path, query, present.one);
     const limit = parseCount("limit", query.get("limit") || "0");
     const token = readToken(query.get("continue") || "");
     const wanted = {

@@ -3,8 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { NEVER_CACHED } from "@sluice/client/internal/api/status";
 import { partialWarningOf, type SessionLists } from "../admin/admin-server.ts";
-import { answerWatch, isTrue, matcherOf, presenterOf } from "../api/read-only-server/answer-resource.ts";
+import { answerWatch, matcherOf, presenterOf } from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
+import { isTrue } from "../api/read-only-server/label-selector.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
@@ -113,6 +114,7 @@ export class SessionsApi {
 
   async #read(path: SessionsPath, { query, accept }: SessionsApiRequest): Promise<ApiAnswer> {
     const present = presenterOf(path.resource, { query, accept, now: () => new Date() });
+    if (path.name !== undefined) return jsonAnswer(present.one(await this.#describe(path)));
     const isWatched = matcherOf(path, query);
     if (isTrue(query.get("watch"))) {
       await this.#feed.refresh();
@@ -126,7 +128,6 @@ export class SessionsApi {
       };
       return answerWatch(watch);
     }
-    if (path.name !== undefined) return jsonAnswer(present.one(await this.#describe(path)));
     const selects = query.get("labelSelector") || query.get("fieldSelector");
     const { objects, metadata } = await this.#pager.page(
       query,

@@ -3,7 +3,7 @@ import type { ApiObject } from "../api-object.ts";
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
 import type { Printer } from "./columns.ts";
 import { type ObjectMatcher, parseFieldSelector } from "./field-selector.ts";
-import { parseLabelSelector } from "./label-selector.ts";
+import { isTrue, parseLabelSelector } from "./label-selector.ts";
 import { pageOf, parseCount } from "./list-page.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
@@ -163,6 +163,8 @@ interface ReadContext {
 export function answerResource(path: ResourcePath, context: ReadContext): ApiAnswer {
   const { query, source } = context;
   const present = presenterOf(path.resource, context);
+  // A named object is only read, as in kube-apiserver; `watch` would exceed the verb that was judged.
+  if (path.name !== undefined) return jsonAnswer(present.one(requireObject(path, source)));
   if (isTrue(query.get("watch"))) {
     const isWatched = matcherOf(path, query);
     return answerWatch({
@@ -174,15 +176,9 @@ export function answerResource(path: ResourcePath, context: ReadContext): ApiAns
       listMatching: () => source.list(path.resource.kind, path.namespace).filter(isWatched),
     });
   }
-  if (path.name !== undefined) return jsonAnswer(present.one(requireObject(path, source)));
   const matching = source.list(path.resource.kind, path.namespace).filter(matcherOf(path, query));
   const { objects, metadata } = pageOf(matching, source.resourceVersion, query);
   return jsonAnswer(present.list(objects, metadata));
-}
-
-/** A query's boolean: absent, "0" and "false" are false; all else, even `?watch`, is true. */
-export function isTrue(value: string | null): boolean {
-  return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
 function requireObject(

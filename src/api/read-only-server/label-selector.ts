@@ -126,6 +126,11 @@ export function int64Of(text: string): bigint | undefined {
   return BigInt.asIntN(64, number) === number ? number : undefined;
 }
 
+/** A query's boolean: absent, "0" and "false" are false; all else, even `?watch`, is true. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== "0" && value.toLowerCase() !== "false";
+}
+
 function has(labels: Labels, key: string): boolean {
   return Object.hasOwn(labels, key);
 }

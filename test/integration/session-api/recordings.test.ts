@@ -210,7 +210,7 @@ describe("recordings of the API group", () => {
   });
 
   it("are shown one by one, with how they ended", async () => {
-    const { status, json } = await ask(`${IN_DEFAULT}/${names[0]}`, "lister");
+    const { status, json } = await ask(`${IN_DEFAULT}/${names[0]}?watch=1`, "lister");
     expect(status).toBe(200);
     expect(json()).toMatchObject({
       kind: "Recording",

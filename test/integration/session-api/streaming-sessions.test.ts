@@ -117,7 +117,8 @@ describe("the API group of sessions", () => {
     const list = (await ask(`${PREFIX}/streamingsessions`)).body as ListBody;
     expect(list.kind).toBe("StreamingSessionList");
     const [name = ""] = namesOf(list);
-    const { body } = await ask(`${IN_DEFAULT}/${name}`);
+    // A get, whatever `watch` says, which is what the caller was judged for.
+    const { body } = await ask(`${IN_DEFAULT}/${name}?watch=1`);
     expect(body).toMatchObject({
       apiVersion: "sluice.dev/v1alpha1",
       kind: "StreamingSession",

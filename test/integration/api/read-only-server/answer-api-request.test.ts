@@ -261,6 +261,13 @@ describe("what cannot be answered", () => {
     expect(answer.json).toMatchObject({ kind: "Status", status: "Failure", code: status, message });
   });
 
+  it("reads a named object whatever `watch` says, since its caller was judged for get", () => {
+    const read = ask("/api/v1/namespaces/default/pods/web");
+    expect(read.json).toMatchObject({ kind: "Pod" });
+    expect(ask("/api/v1/namespaces/default/pods/web?watch=1").json).toEqual(read.json);
+    expect(ask("/api/v1/namespaces/default/pods/none?watch").status).toBe(404);
+  });
+
   it.each([
     ["application/vnd.kubernetes.protobuf", 406],
     ["text/html", 406],

@@ -56,8 +56,8 @@ describe("a watch", () => {
 
   it("sees objects come and go through its selector and its path", async () => {
     const store = storeOf(pod("a"), pod("b"));
-    const query = `labelSelector=app%3Dweb&resourceVersion=${store.resourceVersion}`;
-    const { nextName, stop } = watch(store, query, "/api/v1/namespaces/default/pods/a");
+    const query = `labelSelector=app%3Dweb&fieldSelector=metadata.name%3Da&resourceVersion=${store.resourceVersion}`;
+    const { nextName, stop } = watch(store, query, "/api/v1/namespaces/default/pods");
     store.replaceAll([pod("a", "other"), pod("b", "x")], now);
     store.replaceAll([pod("a"), pod("b", "x")], now);
     expect([await nextName(), await nextName()]).toEqual(["DELETED a", "ADDED a"]);
