@@ -1,4 +1,6 @@
+import { isTrue } from "../api/read-only-server/label-selector.ts";
 import type { Timeouts } from "../config/sections/timeouts.ts";
+import { requestUrlOf } from "../http/request-url.ts";
 import type { BodyTimeouts, ForwardOptions } from "../http/upstream/forward-options.ts";
 
 /** Timeouts for an exchange with an API server, and for the bytes that each side owes. */
@@ -30,15 +32,25 @@ export function unlimitedTimesOf({
 }
 
 /**
- * Decides by the URL, like kube-apiserver's long-running check: `watch=true`, `follow=true`, and paths
- * below a version's `/watch/`. A view of a session lasts as long as the session.
+ * Decides by the URL, like kube-apiserver's long-running check: `watch`, `follow`, and paths below a
+ * version's `/watch/`. A view of a session lasts as long as the session.
  */
 export function isLongRunning(url: string): boolean {
   return (
-    /[?&](watch|follow)=(true|1)(&|$)/.test(url) ||
+    hasLastingQuery(url) ||
     /^\/apis?\/[^?]*\/watch\//.test(url) ||
     isOutputPath(url.split("?", 1)[0] as string)
   );
+}
+
+/** Most queries name neither, nor escape a letter. */
+const MAY_LAST = /watch|follow|%[4-7]/;
+
+function hasLastingQuery(target: string): boolean {
+  const query = target.indexOf("?");
+  if (query === -1 || !MAY_LAST.test(target)) return false;
+  const { searchParams } = requestUrlOf(`/${target.slice(query)}`);
+  return isTrue(searchParams.get("watch")) || isTrue(searchParams.get("follow"));
 }
 
 const ATTACH_PATH = /^\/apis\/sluice\.dev\/[^/]+\/namespaces\/[^/]+\/streamingsessions\/[^/]+\/attach\/?$/;

@@ -1,5 +1,5 @@
 import { fieldTerms } from "../../api/read-only-server/field-selector.ts";
-import { int64Of, parseLabelSelector } from "../../api/read-only-server/label-selector.ts";
+import { int64Of, isTrue, parseLabelSelector } from "../../api/read-only-server/label-selector.ts";
 import type { UserInfo } from "../user-info.ts";
 import type { Attributes } from "./authorizer.ts";
 
@@ -70,9 +70,7 @@ function inNamespace(parts: readonly string[]): { namespace: string; parts: read
 function withoutName(verb: string, name: string, query: URLSearchParams): { verb: string; name: string } {
   if (name !== "" || (verb !== "get" && verb !== "delete")) return { verb, name };
   if (verb === "delete") return { verb: "deletecollection", name };
-  const watch = query.get("watch");
-  const isWatch = watch !== null && watch !== "0" && watch.toLowerCase() !== "false";
-  return { verb: isWatch ? "watch" : "list", name: nameOfFieldSelector(query) };
+  return { verb: isTrue(query.get("watch")) ? "watch" : "list", name: nameOfFieldSelector(query) };
 }
 
 const INTEGER_OPTIONS = ["limit", "timeoutSeconds"];
