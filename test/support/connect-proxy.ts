@@ -1,7 +1,7 @@
-import { once } from "node:events";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { closeServer, listen } from "./http/loopback.ts";
 import type { TestCertificate } from "./test-certificates.ts";
 
 export interface ConnectProxy {
@@ -47,15 +47,6 @@ export async function startConnectProxy(options: ConnectProxyOptions = {}): Prom
       client.pipe(upstream).pipe(client);
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    asked,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const port = await listen(server);
+  return { port, asked, close: () => closeServer(server, sockets) };
 }

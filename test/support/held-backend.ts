@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "./http/loopback.ts";
 
 /** An HTTP/1.1 backend that holds every response back until it is released: `/late` with its head, `/begun` behind its first half. */
 export class HeldBackend {
@@ -13,9 +13,8 @@ export class HeldBackend {
     });
   }
 
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port;
+  listen(): Promise<number> {
+    return listen(this.#server);
   }
 
   release(): void {

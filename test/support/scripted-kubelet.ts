@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+import { closeServer, listen } from "./http/loopback.ts";
 
 /** One upgraded SPDY connection as the kubelet's side sees it. Streams are named by `streamtype` (and `requestid`). */
 export interface KubeletSession {
@@ -49,18 +49,16 @@ export class ScriptedKubelet {
     );
   }
 
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port;
+  listen(): Promise<number> {
+    return listen(this.#server);
   }
 
   get openSockets(): number {
     return this.#sockets.size;
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return closeServer(this.#server, this.#sockets);
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, script: KubeletScript): void {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+import { closeServer, listen } from "./http/loopback.ts";
 
 const ACCEPT_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const TUNNEL = "SPDY/3.1+portforward.k8s.io";
@@ -57,14 +57,12 @@ export class ScriptedTunnelNode {
     });
   }
 
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port;
+  listen(): Promise<number> {
+    return listen(this.#server);
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return closeServer(this.#server, this.#sockets);
   }
 
   #serve(socket: WebSocket, script: TunnelScript): void {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import { closeServer, listen } from "./http/loopback.ts";
 
 /** One session as the node sees it: channels of `v5.channel.k8s.io`, spoken by `ws`. */
 export interface V5Session {
@@ -59,14 +59,12 @@ export class ScriptedV5Node {
     return this.#sockets.size;
   }
 
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port;
+  listen(): Promise<number> {
+    return listen(this.#server);
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return closeServer(this.#server, this.#sockets);
   }
 
   #serve(socket: WebSocket, request: IncomingMessage, script: V5Script): void {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { closeServer, listen } from "./http/loopback.ts";
 
 export interface TestSocksProxy {
   readonly port: number;
@@ -28,17 +29,8 @@ export async function startSocksProxy(options: TestSocksOptions): Promise<TestSo
     client.on("error", () => client.destroy()).once("close", () => sockets.delete(client));
     serve(client, options, asked).catch(() => client.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    asked,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const port = await listen(server);
+  return { port, asked, close: () => closeServer(server, sockets) };
 }
 
 async function serve(

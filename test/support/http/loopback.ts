@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 /** A raw TCP upstream on loopback that records every connection it accepted. */
 export interface RawUpstream {
@@ -75,7 +76,7 @@ async function listenBelowEphemeral(): Promise<Server> {
   }
 }
 
-export async function closeServer(server: Server, sockets: Iterable<Socket>): Promise<void> {
+export async function closeServer(server: Server, sockets: Iterable<Duplex>): Promise<void> {
   for (const socket of sockets) socket.destroy();
   if (!server.listening) return;
   server.close();
