@@ -73,20 +73,31 @@ export class ClusterStore implements Cluster {
   }
 
   /**
-   * The same in steps between other work; all changes take effect together at the end. Returns
-   * their number.
+   * The same in steps between other work; all changes take effect together in the last step, which
+   * looks at nothing else unless the store changes meanwhile. Returns their number.
    */
   *replacingAll(objects: readonly KubernetesObject[], now: Date): Generator<void, number> {
+    const from = this.#resourceVersion;
     const prepared: PreparedObject[] = [];
+    const altered: PreparedObject[] = [];
+    const wanted = new Map([...this.#tables.keys()].map((kind) => [kind, new Set<string>()]));
     for (const object of objects) {
-      prepared.push(this.#prepare(withoutVersion(object), now));
+      const each = this.#prepare(withoutVersion(object), now);
+      prepared.push(each);
+      if (each.object !== undefined) altered.push(each);
+      const places = wanted.get(object.kind) ?? new Set();
+      wanted.set(object.kind, places.add(placeOf(object)));
       yield;
     }
-    return this.#replace(
-      new Set([...this.#tables.keys(), ...objects.map(({ kind }) => kind)]),
-      prepared,
-      now,
-    );
+    const gone: KubernetesObject[] = [];
+    for (const [kind, places] of wanted) {
+      for (const object of [...this.#tableOf(kind).values()]) {
+        if (!places.has(placeOf(object))) gone.push(object);
+        yield;
+      }
+    }
+    if (this.#resourceVersion === from) return this.#change(altered, gone, now);
+    return this.#replace(new Set([...this.#tables.keys(), ...wanted.keys()]), prepared, now);
   }
 
   /** Makes `objects` the complete list of their kind. Keys must be unique. */
@@ -160,18 +171,23 @@ export class ClusterStore implements Cluster {
   #replace(kinds: ReadonlySet<ObjectKind>, objects: readonly PreparedObject[], now: Date): number {
     const before = new Map([...kinds].map((kind) => [kind, [...this.#tableOf(kind).values()]]));
     const after = new Map([...kinds].map((kind) => [kind, new Set<string>()]));
+    for (const { given } of objects) after.get(given.kind)?.add(placeOf(given));
+    const gone = [...before].flatMap(([kind, stood]) =>
+      stood.filter((object) => after.get(kind)?.has(placeOf(object)) !== true),
+    );
+    return this.#change(objects, gone, now);
+  }
+
+  #change(objects: readonly PreparedObject[], gone: readonly KubernetesObject[], now: Date): number {
     const changes: ClusterChange[] = [];
     for (const prepared of objects) {
       const change = this.#put(prepared, now);
       if (change !== undefined) changes.push(change);
-      after.get(prepared.given.kind)?.add(placeOf(prepared.given));
     }
-    for (const [kind, stood] of before) {
-      for (const object of stood) {
-        if (after.get(kind)?.has(placeOf(object))) continue;
-        this.#tableOf(kind).delete(object.metadata.namespace ?? "", object.metadata.name);
-        changes.push(this.#deletionOf(object, now));
-      }
+    for (const object of gone) {
+      const { namespace = "", name } = object.metadata;
+      this.#tableOf(object.kind).delete(namespace, name);
+      changes.push(this.#deletionOf(object, now));
     }
     this.#announce(changes);
     return changes.length;

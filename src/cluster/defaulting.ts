@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { withDefaultIngressClass } from "../api/admission/default-ingress-class.ts";
 import { keyOf } from "../api/api-object.ts";
+import type { IngressClass } from "../api/networking-objects.ts";
 import type { Container, ContainerStatus, KubernetesObject, Namespace, Pod } from "../api/objects.ts";
 import { DEFAULT_NAMESPACE } from "../api/strategy/read-object.ts";
 
@@ -13,7 +14,7 @@ const completed = new WeakMap<KubernetesObject, KubernetesObject>();
  * Adds the fields that a running cluster would add. A pod without a status counts as running: no
  * kubelet reports it, and kubectl forwards ports only to running pods.
  */
-export function withDefaults(object: KubernetesObject): KubernetesObject {
+function withDefaults(object: KubernetesObject): KubernetesObject {
   const before = completed.get(object);
   if (before !== undefined) return before;
   const now = completedOf(object);
@@ -33,23 +34,32 @@ function completedOf(object: KubernetesObject): KubernetesObject {
   }
 }
 
-/** Ingresses without a class get the files' default class, as at creation. */
-export function withIngressClasses(objects: readonly KubernetesObject[]): KubernetesObject[] {
-  const classes = objects.filter((object) => object.kind === "IngressClass");
-  return objects.map((object) =>
-    object.kind === "Ingress" ? withDefaultIngressClass(object, classes) : object,
-  );
-}
-
-/** `default` and the namespaces that pods name exist even if no file declares them. */
-export function impliedNamespaces(objects: readonly KubernetesObject[]): KubernetesObject[] {
-  const given = new Set(
-    objects.filter(({ kind }) => kind === "Namespace").map(({ metadata }) => metadata.name),
-  );
-  const named = objects.flatMap(({ metadata }) => metadata.namespace ?? []);
-  return [...new Set([DEFAULT_NAMESPACE, ...named])]
-    .filter((name) => !given.has(name))
-    .map((name) => withDefaults({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+/**
+ * Adds defaults in steps: the files' default class to Ingresses without one, `default`, and
+ * namespaces that objects name.
+ */
+export function* completing(objects: readonly KubernetesObject[]): Generator<void, KubernetesObject[]> {
+  const classes: IngressClass[] = [];
+  const given = new Set<string>();
+  const named = new Set([DEFAULT_NAMESPACE]);
+  for (const object of objects) {
+    const { namespace, name } = object.metadata;
+    if (object.kind === "IngressClass") classes.push(object);
+    if (object.kind === "Namespace") given.add(name);
+    if (namespace !== undefined) named.add(namespace);
+    yield;
+  }
+  const all: KubernetesObject[] = [];
+  for (const object of objects) {
+    all.push(withDefaults(object.kind === "Ingress" ? withDefaultIngressClass(object, classes) : object));
+    yield;
+  }
+  for (const name of named) {
+    if (given.has(name)) continue;
+    all.push(withDefaults({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+    yield;
+  }
+  return all;
 }
 
 /** The same object has the same uid after every restart and on every replica. */

@@ -46,9 +46,14 @@ export class ManifestMemory {
       const kept = this.#files.get(file.name);
       if (kept?.text === file.text) continue;
       const parts = yield* partsOf(file.text);
-      const unread = parts.filter((text) => kept?.parts.has(text) !== true);
+      const unread: string[] = [];
+      const present = new Set<string>();
+      for (const text of parts) {
+        if (kept?.parts.has(text) !== true) unread.push(text);
+        present.add(text);
+        yield;
+      }
       compared.push({ file, parts, unread });
-      const present = new Set(parts);
       for (const [text, part] of kept?.parts ?? []) {
         if (!present.has(text)) addItems(known, part);
         yield;

@@ -12,7 +12,7 @@ import { decodeObject } from "../api/strategy/decode-object.ts";
 import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
 import { atOnce } from "../lifecycle/slices.ts";
-import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
+import { completing } from "./defaulting.ts";
 import { foreignKindOf, PassedOver, UnjudgedFields } from "./foreign-kinds.ts";
 
 export interface ManifestFile {
@@ -149,13 +149,12 @@ export function* joiningFiles(
 ): Generator<void, KubernetesObject[]> {
   const { objects: read, passedOver } = yield* joiningReadings(readings);
   for (const line of passedOver) onPassedOver(line);
-  const given = read.filter(isClusterObject);
-  const objects: KubernetesObject[] = [];
-  for (const object of withIngressClasses(given)) {
-    objects.push(withDefaults(object));
+  const given: KubernetesObject[] = [];
+  for (const object of read) {
+    if (isClusterObject(object)) given.push(object);
     yield;
   }
-  return [...objects, ...impliedNamespaces(objects)];
+  return yield* completing(given);
 }
 
 interface ReadContext {

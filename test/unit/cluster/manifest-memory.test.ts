@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
+import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { type Comparison, ManifestMemory } from "../../../src/cluster/manifest-memory.ts";
 import {
   joiningFiles,
@@ -35,6 +36,50 @@ function reload(memory: ManifestMemory, files: readonly ManifestFile[]) {
 }
 
 const objectsOf = (readings: ReturnType<typeof reload>) => atOnce(joiningFiles(readings, () => {}));
+
+/** The most lookups and insertions in Maps and Sets that one step of the work makes. */
+function most<Result>(work: Generator<void, Result>): { readonly result: Result; readonly most: number } {
+  let [count, largest] = [0, 0];
+  const counted = [Map.prototype, Set.prototype].flatMap((prototype) =>
+    ["get", "has", "set", "add"].flatMap((name) => {
+      const own = Object.getOwnPropertyDescriptor(prototype, name);
+      return own === undefined ? [] : [{ prototype, name, own }];
+    }),
+  );
+  for (const { prototype, name, own } of counted) {
+    const counting = function (this: unknown, ...given: unknown[]): unknown {
+      count += 1;
+      return Reflect.apply(own.value, this, given);
+    };
+    Object.defineProperty(prototype, name, { ...own, value: counting });
+  }
+  try {
+    for (;;) {
+      count = 0;
+      const step = work.next();
+      largest = Math.max(largest, count);
+      if (step.done === true) return { result: step.value, most: largest };
+    }
+  } finally {
+    for (const { prototype, name, own } of counted) Object.defineProperty(prototype, name, own);
+  }
+}
+
+it("a reload of one changed document among many has no long step", () => {
+  const [memory, store] = [new ManifestMemory(), new ClusterStore()];
+  const documents = Array.from({ length: 1_000 }, (_, index) => service(`service-${index}`));
+  const now = new Date();
+  atOnce(store.replacingAll(objectsOf(reload(memory, [file("a", ...documents)])), now));
+
+  const changed = [file("a", ...documents.with(500, service("service-500", 81)))];
+  const compared = most(memory.comparing(changed));
+  const read = most(readingFiles(compared.result.changed, { gates, known: compared.result.known }));
+  const kept = most(memory.keeping(compared.result, read.result));
+  const joined = most(joiningFiles(kept.result, () => {}));
+  const stored = most(store.replacingAll(joined.result, now));
+  expect(stored.result).toBe(1);
+  for (const step of [compared, kept, joined, stored]) expect(step.most).toBeLessThan(30);
+});
 
 it("a reload decodes the object that changed, and no other", () => {
   const memory = new ManifestMemory();
