@@ -32,15 +32,27 @@ export function expectText(what: string, actual: string, expected: string): void
   if (actual !== expected) throw new Violation(`${what} is ${quoted(actual)}, not ${quoted(expected)}`);
 }
 
-/** Expects exactly the recorded bytes, and no more. */
-export function expectBytes(what: string, output: RecordedOutput, byteLength: number): void {
+/** Expects exactly the recorded bytes, and no more. `result`: names the end of an output that is cut. */
+export function expectBytes(
+  what: string,
+  output: RecordedOutput,
+  byteLength: number,
+  result?: CommandResult,
+): void {
   if (output.firstWrong !== -1)
     throw new Violation(`${what}: the byte at offset ${output.firstWrong} is wrong`);
   if (output.byteLength !== byteLength) {
     const lost = byteLength - output.byteLength;
     const difference = lost > 0 ? `the last ${lost} are missing` : `${-lost} too many`;
-    throw new Violation(`${what}: ${output.byteLength} of ${byteLength} bytes arrived, ${difference}`);
+    const end = result === undefined ? "" : `; ${endOf(result)}`;
+    throw new Violation(`${what}: ${output.byteLength} of ${byteLength} bytes arrived, ${difference}${end}`);
   }
+}
+
+function endOf({ outcome, isOrderly, error }: CommandResult): string {
+  if (outcome.type === "missing") return `no status arrived: ${error.message}`;
+  const status = outcome.type === "exit" ? `exit code ${outcome.code}` : outcome.type;
+  return isOrderly ? `the status is ${status}` : `the status is ${status}, then: ${error.message}`;
 }
 
 function quoted(text: string): string {

@@ -55,7 +55,7 @@ async function runSteady(lab: CaseLab, transport: CommandTransport): Promise<voi
     times: { pingIntervalMs: PING_INTERVAL_MS },
   });
   const result = await lab.within("the end of the output", session.ended, outputTimeMs(lab));
-  expectBytes("the output", session.stdout, byteLength);
+  expectBytes("the output", session.stdout, byteLength, result);
   expectExit(result, 0);
 }
 
@@ -69,7 +69,7 @@ async function runStalled(lab: CaseLab, transport: CommandTransport): Promise<vo
   await delay(lab.settings.stallMs);
   session.resume();
   const result = await lab.within("the end of the output", session.ended, outputTimeMs(lab));
-  expectBytes("the output", session.stdout, byteLength);
+  expectBytes("the output", session.stdout, byteLength, result);
   expectExit(result, 0);
 }
 
