@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import type { CommandResult } from "../../../packages/lab/src/conformance/command-session.ts";
-import { expectBytes } from "../../../packages/lab/src/conformance/judge.ts";
+import { expectBytes, Violation } from "../../../packages/lab/src/conformance/judge.ts";
 import { RecordedOutput } from "../../../packages/lab/src/conformance/recorded-output.ts";
 
 const ended = (outcome: CommandResult["outcome"], isOrderly: boolean): CommandResult => ({
@@ -28,6 +28,6 @@ it.each([
   const output = new RecordedOutput();
   output.add(Buffer.from("abc"));
   expect(() => expectBytes("the output", output, 5, result)).toThrow(
-    new Error(`the output: 3 of 5 bytes arrived, the last 2 are missing${text}`),
+    new Violation(`the output: 3 of 5 bytes arrived, the last 2 are missing${text}`),
   );
 });
