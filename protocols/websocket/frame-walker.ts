@@ -35,10 +35,7 @@ export interface FrameWalkerHandler {
    * here. A chunk without those is passed as it is.
    */
   onPass(bytes: Uint8Array): void;
-  /**
-   * The sender is between two frames, and all earlier bytes were forwarded. Called once after
-   * `awaitBoundary`.
-   */
+  /** The sender is between two frames, and all earlier bytes were forwarded. Called once after `awaitBoundary`. */
   onBoundary(): void;
 }
 
@@ -64,9 +61,7 @@ export class WebSocketFrameWalker {
   /** The current frame is a PING or a PONG, or belongs to an unwanted message. */
   #isSkipped = false;
   #isDropping = false;
-  /**
-   * Only the current frame's header was read: its start in the chunk, and its bytes from before the chunk.
-   */
+  /** Only the current frame's header was read. */
   #isHeader = false;
   #headerStart = 0;
   /** The current frame begins in the current chunk. */
@@ -120,13 +115,19 @@ export class WebSocketFrameWalker {
     return this.#isInMessage && !this.#hasBegunMessage;
   }
 
-  /**
-   * Call it within `onPayload`, with its chunk: forwards the bytes before the current frame. False: some of
-   * that frame was forwarded already.
-   */
+  /** Within `onPayload`, with its chunk: forwards the bytes before the current frame. False: some of it was forwarded. */
   passBeforeFrame(chunk: Uint8Array): boolean {
     if (this.#hasBegunHere) this.#passUpTo(chunk, this.#headerStart);
-    return this.#hasBegunHere;
+    return this.#hasBegunHere || this.#hasHeldHeader;
+  }
+
+  /** Within `onPayload`: the frame goes on behind that payload. */
+  get hasMorePayload(): boolean {
+    return this.#payloadBytesLeft > 0;
+  }
+
+  get #hasHeldHeader(): boolean {
+    return this.#heldBytes > this.#heldFrameBytes;
   }
 
   /** Requests `onBoundary`. Call it while the sender is inside a frame. */
@@ -159,18 +160,17 @@ export class WebSocketFrameWalker {
     this.#heldBytes += bytes.byteLength;
   }
 
-  /**
-   * The byte after a frame's header has arrived, or the frame is empty: forwards the header, or drops or holds its
-   * message.
-   */
   #endHeader(chunk: Uint8Array, at: number): void {
     this.#isHeader = false;
     if (this.#isUndecided && !isControlOpcode(this.#frame.opcode)) this.#decide(chunk, at);
-    else if (this.#heldBytes > this.#heldFrameBytes) {
-      const header = this.#held.slice(this.#heldFrameBytes, this.#heldBytes);
-      this.#heldBytes = this.#heldFrameBytes;
-      if (!this.#isSkipped) this.#handler.onPass(header);
-    }
+  }
+
+  /** A header from before the chunk, after its frame's first event. */
+  #passHeldHeader(): void {
+    if (!this.#hasHeldHeader) return;
+    const header = this.#held.slice(this.#heldFrameBytes, this.#heldBytes);
+    this.#heldBytes = this.#heldFrameBytes;
+    if (!this.#isSkipped) this.#handler.onPass(header);
   }
 
   #decide(chunk: Uint8Array, at: number): void {
@@ -252,6 +252,7 @@ export class WebSocketFrameWalker {
     }
     if (this.#payloadBytesLeft > 0) return;
     this.#endHeader(chunk, at);
+    this.#passHeldHeader();
     this.#endFrame();
   }
 
@@ -262,6 +263,7 @@ export class WebSocketFrameWalker {
     const { opcode } = this.#frame;
     if (!isControlOpcode(opcode)) this.#showData(chunk, at, end);
     else if (opcode !== OPCODE.PONG) this.#readControl(chunk, at, end);
+    this.#passHeldHeader();
     if (this.#payloadBytesLeft === 0) this.#endFrame();
     return end;
   }

@@ -55,7 +55,11 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     );
     this.node = new ChannelReader(
       spec,
-      (channel) => channel === CHANNEL.ERROR || observers.showsNode,
+      (channel) => {
+        // An empty message on this channel tells the client that the command has started.
+        if (channel === CHANNEL.ERROR) this.reportBegins(true);
+        return channel === CHANNEL.ERROR || observers.showsNode;
+      },
       (channel, part) => {
         if (channel === CHANNEL.ERROR) this.#status(part);
         else if (channel === CHANNEL.STDOUT) this.refuse(observers.data(STDOUT, "node", part));

@@ -163,8 +163,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     this.report = report;
   }
 
-  /** The node's present frame is the first of its report. */
-  protected reportBegins(): void {
+  /** The node's present frame is the first of its report. `hasMore`: only if the frame goes on. */
+  protected reportBegins(hasMore = false): void {
+    if (hasMore && !this.#nodeFrames.hasMorePayload) return;
     if (this.report?.hasBegun === false && !this.#isNodeCut) this.report.begin(this.#passBeforeFrame());
   }
 
@@ -188,8 +189,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
    */
   beatClient(): Uint8Array | undefined {
     if (!this.#canReadNode || !this.#nodeFrames.isBetweenFrames) return undefined;
-    const beats = [OPCODE.PONG, OPCODE.PING].map((opcode) => encodeControlFrame(opcode, NOTHING));
-    return Buffer.concat(beats);
+    return Buffer.concat([OPCODE.PONG, OPCODE.PING].map((opcode) => encodeControlFrame(opcode, NOTHING)));
   }
 
   beatNode(): Uint8Array | undefined {

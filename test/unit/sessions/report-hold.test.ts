@@ -28,30 +28,33 @@ class Delaying implements SessionObserver {
 
 const all = Object.entries(carriers);
 
-/** What arrives at the socket in `send` arrives as one chunk. */
-function inOneRead(socket: MemorySocket, send: () => void): void {
+/** What `send` pushes into the socket, as one piece that the socket does not get yet. */
+function captured(socket: MemorySocket, send: () => void): Buffer {
   const parts: Buffer[] = [];
   const push = socket.push.bind(socket);
   socket.push = (part) => parts.push(part) > 0;
   send();
   socket.push = push;
-  push(Buffer.concat(parts));
+  return Buffer.concat(parts);
 }
 
-/** A command that has ended at its node: its output and its report were sent in one piece. */
-async function reported(begin: Begin, isV1: boolean) {
+/** A command that has ended at its node: output and report arrive in one read, or in two from `cutAt` on. */
+async function reported(begin: Begin, isV1: boolean, cutAt = 0) {
   const observer = new Delaying();
   const { carried, client, node } = begin(new CarriedSession({}, [observer]));
   for (const socket of [carried.client, carried.node]) socket.on("error", () => {});
   await settle(client, node);
-  inOneRead(carried.node, () => {
+  const sent = captured(carried.node, () => {
     node.send("stdout", "bin etc");
     if (!isV1) node.send("error", SUCCESS);
     for (const stream of ["stdout", "error"]) node.finish(stream);
     node.leave();
   });
-  await settle(client, node);
-  return { observer, carried, client, node };
+  for (const part of [sent.subarray(0, cutAt), sent.subarray(cutAt)]) {
+    if (part.byteLength > 0) carried.node.push(part);
+    await settle(client, node);
+  }
+  return { observer, carried, client, node, sentBytes: sent.byteLength };
 }
 
 describe.each(all)("the report of a command, by %s", (name, begin) => {
@@ -78,6 +81,20 @@ describe.each(all)("the report of a command, by %s", (name, begin) => {
     expect(client.received.error).not.toContain(SUCCESS);
     expect(client.received.error).toContain(FAULT);
     expect(carried.causes).toEqual(["recording-failed"]);
+  });
+
+  it("is replaced wherever reads cut it", async () => {
+    const { sentBytes } = await reported(begin, isV1);
+    const withoutReason: number[] = [];
+    for (let cutAt = 1; cutAt < sentBytes; cutAt++) {
+      const { observer, carried, client, node } = await reported(begin, isV1, cutAt);
+      carried.life.cut("recording-failed", FAULT);
+      observer.allow();
+      await settle(client, node);
+      const error = client.received.error ?? "";
+      if (error.includes(SUCCESS) || !error.includes(FAULT)) withoutReason.push(cutAt);
+    }
+    expect(withoutReason).toEqual([]);
   });
 
   it("does not wait where no observer delays it", async () => {
