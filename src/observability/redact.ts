@@ -18,6 +18,8 @@ const SECRET_NAMES = new Set([
   "bearertoken",
   "idtoken",
   "refreshtoken",
+  "sessiontoken",
+  "securitytoken",
   "password",
   "secret",
   "clientsecret",
@@ -44,7 +46,15 @@ const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
   [/(base64url\.bearer\.authorization\.k8s\.io\.)[^\s"',;]+/gi, `$1${REDACTED}`],
   // Skips the scheme: a search that could start at every letter would take quadratic time.
   [/(:\/\/)[^/\s"']+@/g, `$1${REDACTED}@`],
-  [/\b(access_token|id_token|token|password|command)=[^&\s"']*/gi, `$1=${REDACTED}`],
+  // Of queries, forms and presigned URLs. A match starts only where a name does.
+  [/(?<![\w-])([\w-]*(?:token|secret|password|signature|api[-_]?key)|command)=[^&\s"']*/gi, `$1=${REDACTED}`],
+  // The same of JSON, also of JSON within JSON.
+  [
+    /(["'][\w-]*(?:token|secret|password|api[-_]?key)\\?["']\s{0,8}:\s{0,8}\\?["'])[^"'\\]*/gi,
+    `$1${REDACTED}`,
+  ],
+  // A JSON Web Token, whatever names it.
+  [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, REDACTED],
   // A CRI streaming URL is a capability: its eight characters are enough to run the command.
   [/\/(exec|attach|portforward)\/[\w-]{8}(?![\w/-])/g, `/$1/${REDACTED}`],
 ];

@@ -72,6 +72,23 @@ describe("the logger", () => {
     },
     { name: "a password in a URL", fields: { upstream: `https://user:${SECRET}@example.test/` } },
     { name: "a command in a query", fields: { url: `/exec?container=main&command=${SECRET}&stdin=1` } },
+    {
+      name: "the tokens of a form",
+      fields: { sent: `grant_type=refresh_token&refresh_token=${SECRET}&client_secret=${SECRET}` },
+    },
+    {
+      name: "the tokens of a JSON text",
+      fields: { got: `{"access_token":"${SECRET}", "refresh_token" : "${SECRET}", 'password':'${SECRET}'}` },
+    },
+    {
+      name: "the tokens of a JSON text within another",
+      fields: { got: JSON.stringify(JSON.stringify({ id_token: SECRET, clientSecret: SECRET })) },
+    },
+    {
+      name: "a presigned URL",
+      fields: { url: `https://s3/x?X-Amz-Security-Token=${SECRET}&X-Amz-Signature=${SECRET}` },
+    },
+    { name: "a JSON Web Token", fields: { reason: `the token eyJhbGciOiJub25lIn0.e30.${SECRET} expired` } },
     { name: "a command", fields: { command: ["sh", "-c", SECRET] } },
     {
       name: "payload",
