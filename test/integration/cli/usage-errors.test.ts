@@ -99,6 +99,8 @@ describe.each(COMMANDS.map(({ name, load }) => ({ name, load })))("sluice $name"
     }
     // Its operands are files, as many as are given.
     if (name === "check-config") return note(name, "operand", "takes any number of files");
+    // Ports have numbers or names, as many as are given.
+    if (name === "port-forward") return note(name, "operand", "takes any number of ports");
     const many = Array.from({ length: 9 }, (_, index) => `stray${index}`);
     note(name, "operand", await expectUsageError([name, ...required, ...many], name));
   });

@@ -92,7 +92,7 @@ describe("the API group of sessions", () => {
         { name: "streamingsessions", kind: "StreamingSession", verbs: ["delete", "get", "list", "watch"] },
         { name: "streamingsessions/attach", kind: "StreamingSession", verbs: ["create", "get"] },
         { name: "streamingsessions/output", kind: "StreamingSession", verbs: ["get"] },
-        { name: "recordings", kind: "Recording", verbs: ["delete", "get", "list"] },
+        { name: "recordings", kind: "Recording", verbs: ["delete", "get", "list", "watch"] },
         { name: "recordings/content", kind: "Recording", verbs: ["get"] },
       ],
     });
