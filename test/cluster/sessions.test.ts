@@ -221,14 +221,22 @@ describeReal(
     const stateOfGateway = async (): Promise<string> => {
       const ofPod = ["-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=gateway", "-o"];
       const podAddress = await charted.kubectl(...ofPod, "jsonpath={.items[0].status.podIP}");
-      const times = "%{http_code}: connected after %{time_connect} s, TLS after %{time_appconnect} s\\n";
+      const times =
+        "%{http_code} %{errormsg}: connected after %{time_connect} s, TLS after %{time_appconnect} s\\n";
       const asked = [`${podAddress}:6443`, address].map(
         (host) => `echo ${host}; curl -skm 15 -o /dev/null -w '${times}' https://${host}/readyz`,
       );
       const processes = "ps -eo pid,stat,pcpu,time,args --sort=-pcpu | head -n 15";
-      const script = [...asked, processes, `ip neigh show ${podAddress}`, "true"].join("; ");
+      const script = [
+        ...asked,
+        processes,
+        `ip neigh show ${podAddress}`,
+        "ip -brief link show type veth",
+        "true",
+      ].join("; ");
       return [
-        await charted.kubectl(...ofPod, "wide"),
+        // Another pod with the same address would answer for it.
+        await charted.kubectl("get", "pods", "--all-namespaces", "-o", "wide"),
         await charted.kubectl("-n", NAMESPACE, "logs", "deployment/sluice-gateway", "--tail=30"),
         `the balancer's failures: ${JSON.stringify(service.failures)}`,
         (await run("sh", ["-c", script])).stdout,

@@ -69,11 +69,13 @@ export async function writePodNetwork(
   await writeFile(path.join(networkFolder, "10-bridge.conflist"), JSON.stringify(list));
 }
 
-/** A CNI plugin. A lease is a folder, because making one is atomic. */
+/** A CNI plugin. One call at a time: a DEL that is repeated must not meet the lease of the next pod. */
 function bridgePlugin({ bridge, gateway }: PodNetwork, leases: string): string {
   const prefix = gateway.slice(0, gateway.lastIndexOf("."));
   return `#!/bin/sh
 set -eu
+exec 9>${leases}/.lock
+flock 9
 case $CNI_COMMAND in
 VERSION)
   echo '{"cniVersion":"0.4.0","supportedVersions":["0.3.0","0.3.1","0.4.0","1.0.0"]}' ;;
