@@ -226,7 +226,7 @@ describe("the live cluster", () => {
     });
     await synced();
     await eventually("both are watched", () => server.watches.size === 2);
-    expect(live.staleMs).toBe(0);
+    await eventually("both have answered", () => live.staleMs === 0);
     await server.stop();
     await eventually("it is noticed", () => live.staleMs > 50);
     expect(podNames()).toBe("a");
