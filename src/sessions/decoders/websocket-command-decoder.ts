@@ -56,7 +56,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     this.node = new ChannelReader(
       spec,
       (channel) => {
-        // An empty message on this channel tells the client that the command has started.
+        // The kubelet opens some sessions with an empty message here: it reports nothing.
         if (channel === CHANNEL.ERROR) this.reportBegins(true);
         return channel === CHANNEL.ERROR || observers.showsNode;
       },
