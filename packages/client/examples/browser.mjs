@@ -19,7 +19,10 @@ export async function join(cluster, pod, text, show, signal) {
 export async function get(cluster, pod, port, path) {
   const { readable, writable } = await openPort(cluster, { pod }, port);
   await writable.getWriter().write(new TextEncoder().encode(`GET ${path} HTTP/1.0\r\n\r\n`));
-  return await new Response(readable).text();
+  let text = "";
+  // Not through a Response: in Chromium it hides why the connection failed.
+  await readable.pipeTo(shown((part) => (text += part)));
+  return text;
 }
 
 function shown(show) {
