@@ -6,7 +6,7 @@ export interface Http2Limits {
    */
   readonly maxFrameBytes: number;
   /**
-   * All header fields of a stream, interim responses and trailers included. Counted both as RFC
+   * All header fields of a stream, interim responses and trailers included; counted both as RFC
    * 9113 section 6.5.2 does (name, value and 32 bytes each) and in wire bytes, so neither tightly
    * compressed nor uncompressed headers evade it. Past it a probe fails: `http2: response header list larger than
    * advertised limit`.

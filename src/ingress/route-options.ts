@@ -58,8 +58,8 @@ const DEFAULT_BODY_TIMEOUT_MS = 60_000;
  */
 const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
 /**
- * Silence of an upgraded connection through the ingress listener, for which annotations may set 1 h and more.
- * Past it, it ends.
+ * Silence of an upgraded connection through the ingress listener, unless an annotation sets 1 h or
+ * more. Past it, it ends.
  */
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
 const MAX_SECONDS = 7 * 24 * 3600;

@@ -4,12 +4,13 @@ import { wrappedPage } from "./wrapped-page.ts";
 
 const HEAD = `# Configuration
 
-Every field of a \`GatewayConfiguration\`, the file of \`sluice serve --config FILE\`. \`npm run docs\` writes
-this page from \`src/config\`. [deploy/examples/gateway.yaml](../deploy/examples/gateway.yaml) shows all
-fields in one file; [limits.md](limits.md) the effect of limits and timeouts.
+Every field of a \`GatewayConfiguration\`, the file of \`sluice serve --config FILE\`, with its type, default
+and effect. [deploy/examples/gateway.yaml](../deploy/examples/gateway.yaml) shows all fields in one file;
+\`npm run docs\` writes this page from \`src/config\`.
 
 - The file is one YAML or JSON document. \`sluice check-config -f FILE\` reads it and the files it names,
   and prints every problem with line and path.
+- Lists without a default are empty.
 - Durations are Go's: \`30s\`, \`4h0m0s\`. Counts and bytes may be quantities: \`10k\`, \`64Ki\`. Null is absent.
 - Relative file names start at the file's folder; those in flags at the working directory.
 - A flag of \`sluice serve\` overrides its field. Names are kube-apiserver's; \`--kubeconfig\` is the kubelet's.
@@ -24,7 +25,7 @@ fields in one file; [limits.md](limits.md) the effect of limits and timeouts.
 `;
 
 /** Those that are empty in a whole section are left out of its table. */
-const COLUMNS = ["field", "type", "default", ""];
+const COLUMNS = ["field", "type and default", ""];
 
 /** A longer list of names, such as all cipher suites, makes a table unreadable. */
 const LONG_TYPE = 400;
@@ -52,18 +53,16 @@ function keyOf(table: Table): string {
 }
 
 /**
- * A table of the fields, then the sections below. Equal sections are shown at the shortest path, equal
- * fields of other sections where they come first, unless it is one.
+ * A table of the fields, then the sections below. Equal sections are shown at the shortest path, to which
+ * the others' fields link; equal fields of other sections where they come first, unless it is one.
  */
 function sectionText(table: Table, path: string, places: Places, isReloaded: boolean): string {
-  const place = places.sections.get(keyOf(table)) ?? path;
-  if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
   const entries = Object.entries<Field>(table.fields);
-  const first = entries.map(([name, field]) => shownAt(name, field, path, places.fields));
+  const first = entries.map(([name, field]) => shownAt(name, field, path, places));
   const shown = first.map((other) => (first.filter((same) => same === other).length > 1 ? other : path));
   const cells = entries
     .filter((_, index) => shown[index] === path)
-    .map(([name, field]) => cellsOf(name, field, path));
+    .map(([name, field]) => cellsOf(name, field, path, places));
   const columns = COLUMNS.map((_, index) => index).filter((index) => cells.some((row) => row[index] !== ""));
   const line = (row: readonly string[]): string =>
     `| ${columns.map((index) => row[index]?.replaceAll("|", "\\|")).join(" | ")} |\n`;
@@ -78,6 +77,7 @@ function sectionText(table: Table, path: string, places: Places, isReloaded: boo
   const sections = entries.flatMap(([name, { table: fields, ...field }]) => {
     if (fields === undefined) return [];
     const below = join(path, name);
+    if (places.sections.get(keyOf(fields)) !== below) return [];
     const takesReload = isReloaded || field.isReloaded;
     const reload =
       takesReload && !isReloaded ? "Applied without a restart, with the sections below.\n\n" : "";
@@ -87,22 +87,28 @@ function sectionText(table: Table, path: string, places: Places, isReloaded: boo
 }
 
 /** The section that shows an equal field, or this one from now on. */
-function shownAt(name: string, field: Field, path: string, fields: Map<string, string>): string {
+function shownAt(name: string, field: Field, path: string, places: Places): string {
   if (field.table !== undefined) return path;
-  const key = cellsOf(name, field, path).join("\n");
-  const place = fields.get(key) ?? path;
-  fields.set(key, place);
+  const key = cellsOf(name, field, path, places).join("\n");
+  const place = places.fields.get(key) ?? path;
+  places.fields.set(key, place);
   return place;
 }
 
-function cellsOf(name: string, field: Field, path: string): readonly string[] {
+function cellsOf(name: string, field: Field, path: string, places: Places): readonly string[] {
   const { type, range, default: usual, isRequired, flag, sentence, table } = field;
   const named = type.length > LONG_TYPE ? "list of names, as in the JSON Schema" : type;
-  const linked = table === undefined ? named : `[${type}](#${anchor(join(path, name))})`;
-  const kind = [linked, range?.replace(" to ", "–")].filter(Boolean);
-  const fallback = isRequired ? "required" : usual === undefined || usual === "" ? "" : code(textOf(usual));
+  const section = table === undefined ? undefined : (places.sections.get(keyOf(table)) ?? join(path, name));
+  const linked = section === undefined ? named : `[${type}](#${anchor(section)})`;
+  const kind = [linked, range?.replace(" to ", "–")].filter(Boolean).join(" ");
+  const fallback = isRequired ? "required" : isUsual(usual) ? "" : code(textOf(usual));
   const nameAndFlag = flag === undefined ? code(name) : `${code(name)}<br>${code(`--${flag.name}`)}`;
-  return [nameAndFlag, kind.join(" "), fallback, sentence];
+  const separator = fallback !== "required" && kind.includes("`") ? "; default " : ", ";
+  return [nameAndFlag, [kind, fallback].filter(Boolean).join(separator), sentence];
+}
+
+function isUsual(value: unknown): boolean {
+  return value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
 /** In YAML's flow style. */

@@ -96,46 +96,36 @@ function scaled(number: number, step: number, units: readonly string[]): string 
   return scaled(number / step, step, larger);
 }
 
-/** The generated part of docs/limits.md. */
+/** The generated part of docs/limits.md; docs/configuration.md has the configured bounds. */
 export function limitsTables(): string {
-  const fixed = Object.entries(HEADING).map(([folder, heading]) => {
+  const tables = Object.entries(HEADING).map(([folder, heading]) => {
     const bounds = fixedBounds().filter(({ file }) => file?.startsWith(`${folder}/`));
     return bounds.length === 0 ? "" : `\n### ${heading}\n\n${fixedTable(bounds)}`;
   });
-  return `## Configuration\n\n${configuredTable()}\n## Fixed\n${fixed.join("")}`;
-}
-
-/** The fields by section: docs/configuration.md has their sentences. */
-function configuredTable(): string {
-  const sections = new Map<string, string[]>();
-  for (const { name, value } of configuredBounds()) {
-    const at = name.lastIndexOf(".");
-    const section = sections.get(name.slice(0, at)) ?? [];
-    sections.set(name.slice(0, at), [...section, `\`${name.slice(at + 1)}\` ${value}`.trim()]);
-  }
-  const rows = Array.from(sections, ([section, fields]) => {
-    return `| [\`${section}\`](configuration.md#${section.toLowerCase().replaceAll(".", "")}) | ${fields.join(", ")} |\n`;
-  });
-  return `| section | fields and defaults |\n|---|---|\n${rows.join("")}`;
+  return `## Fixed\n${tables.join("")}`;
 }
 
 /** The row itself. */
 const SUBJECT = /^(?:it is|they are|it|they) (?!wait)/;
 
+/** Why a bound has this value: comparisons, sizes of what is usual. The source keeps it. */
+const REASON =
+  /(?:; |: (?![^`]*`)|, (?:as (?:in|client-go|Go)|so that|which|whose|more than|such as|enough for) ).*$/;
+
 function withoutArticle(text: string): string {
   const rest = text.replace(/^(?:An?|The) /, "");
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  return /^(?:[A-Z]{2}|\w+-?[A-Z])/.test(rest) ? rest : rest.charAt(0).toLowerCase() + rest.slice(1);
 }
 
-/** Reasons that follow a semicolon stay in the source. */
 function fixedTable(bounds: readonly Bound[]): string {
   const rows = bounds.map(({ name, file = "", value, sentence }) => {
     const [, what = "", effect = ""] = /^(.*?)\.? Past it(?::|,)? (.*?)\.?$/.exec(sentence) ?? [];
-    const [bounded = ""] = what.split("; ");
-    return `| [\`${name}\`](../${file}) ${value} | ${withoutArticle(bounded)} | ${effect.replace(SUBJECT, "")} |\n`.replace(
+    const bounded = withoutArticle(what.replace(REASON, ""));
+    const after = effect.replace(SUBJECT, "");
+    return `| [\`${name}\`](../${file}) ${value}: ${bounded} | ${after} |\n`.replace(
       /(?<=\w)\|(?=\w)/g,
       "\\|",
     );
   });
-  return `| constant | of | past it |\n|---|---|---|\n${rows.join("")}`;
+  return `| limit | past it |\n|---|---|\n${rows.join("")}`;
 }

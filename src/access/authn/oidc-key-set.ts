@@ -12,8 +12,8 @@ export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 /** Keys are fetched again at this age; if that fails, the known keys stay. */
 export const KEY_SET_MAX_AGE_MS = 600_000;
 /**
- * Fetches of an issuer's keys for unverifiable tokens: so many at once, then one each second. Past
- * it the known keys judge the token.
+ * Fetches of an issuer's keys for unverifiable tokens at once, then one each second. Past it the known
+ * keys judge the token.
  */
 export const KEY_SET_FETCHES = 10;
 export const KEY_SET_FETCH_EVERY_MS = 1_000;

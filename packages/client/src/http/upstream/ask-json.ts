@@ -39,7 +39,7 @@ export interface JsonAnswer {
 }
 
 /**
- * An answer of a webhook or issuer, usually a few hundred bytes. Past it the request fails; a
+ * An answer of a webhook or issuer: usually a few hundred bytes. Past it the request fails; a
  * webhook's is denied.
  */
 const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
