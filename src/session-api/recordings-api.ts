@@ -11,6 +11,7 @@ import { isTrue } from "../api/read-only-server/label-selector.ts";
 import { parseCount } from "../api/read-only-server/list-page.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
+import type { FollowUser } from "../api/read-only-server/watch-stream.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { readDeleteOptions } from "./delete-options.ts";
 import { FolderRecordings, keyOf, type RecordingsQuery } from "./folder-recordings.ts";
@@ -58,6 +59,7 @@ interface RecordingsRequest {
   readonly body: unknown;
   /** The Range header; empty if absent. */
   readonly range: string;
+  readonly follow: FollowUser;
 }
 
 /** Answers requests for finished recordings in the folders of all replicas: list, watch, get, their content, delete. */
@@ -86,10 +88,11 @@ export class RecordingsApi {
     throw WIRE_ERRORS["verb-not-allowed"].streaming({ method, resource: RESOURCE, name: name ?? "" });
   }
 
-  async #read(path: RecordingsPath, { query, accept }: RecordingsRequest): Promise<ApiAnswer> {
+  async #read(path: RecordingsPath, request: RecordingsRequest): Promise<ApiAnswer> {
+    const { query, accept } = request;
     const present = presenterOf(RECORDINGS, { query, accept, now: () => new Date() });
     if (path.name !== undefined) return jsonAnswer(present.one((await this.#require(path)).recording));
-    if (isTrue(query.get("watch"))) return await this.#watch(path, query, present.one);
+    if (isTrue(query.get("watch"))) return await this.#watch(path, request, present.one);
     const limit = parseCount("limit", query.get("limit") || "0");
     const token = readToken(query.get("continue") || "");
     const wanted = {
@@ -130,7 +133,7 @@ export class RecordingsApi {
   /** Recordings do not change: they come and go. */
   async #watch(
     path: RecordingsPath,
-    query: URLSearchParams,
+    { query, follow }: RecordingsRequest,
     present: (object: ApiObject) => unknown,
   ): Promise<ApiAnswer> {
     const isWatched = matcherOf({ ...path, resource: RECORDINGS }, query);
@@ -139,7 +142,8 @@ export class RecordingsApi {
     if (all === undefined)
       throw WIRE_ERRORS["recordings-too-many"].streaming({ most: MAX_WATCHED_RECORDINGS });
     const listMatching = () => all.filter(isWatched);
-    return answerWatch({ resource: RECORDINGS, source: this.#feed, query, isWatched, present, listMatching });
+    const source = this.#feed;
+    return answerWatch({ resource: RECORDINGS, source, query, isWatched, present, listMatching, follow });
   }
 
   async #everything(before: readonly HeldRecordings[]): Promise<EveryRecording> {

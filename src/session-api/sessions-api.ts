@@ -8,6 +8,7 @@ import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.t
 import { isTrue } from "../api/read-only-server/label-selector.ts";
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
+import type { FollowUser } from "../api/read-only-server/watch-stream.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { EndRequest, EndResult } from "../sessions/session-actions.ts";
 import { replicaOfSession } from "../sessions/session-id.ts";
@@ -51,8 +52,7 @@ export interface SessionsApiRequest {
   readonly body: unknown;
   /** The Range header; empty if absent. */
   readonly range: string;
-  /** Calls `end` once the user may no longer do this, until the returned function is called. */
-  follow(end: () => void): () => void;
+  readonly follow: FollowUser;
 }
 
 interface SessionsPath {
@@ -112,21 +112,21 @@ export class SessionsApi {
     this.#recordings.stop();
   }
 
-  async #read(path: SessionsPath, { query, accept }: SessionsApiRequest): Promise<ApiAnswer> {
+  async #read(path: SessionsPath, { query, accept, follow }: SessionsApiRequest): Promise<ApiAnswer> {
     const present = presenterOf(path.resource, { query, accept, now: () => new Date() });
     if (path.name !== undefined) return jsonAnswer(present.one(await this.#describe(path)));
     const isWatched = matcherOf(path, query);
     if (isTrue(query.get("watch"))) {
       await this.#feed.refresh();
-      const watch = {
+      return answerWatch({
         resource: path.resource,
         source: this.#feed,
         query,
         isWatched,
         present: present.one,
         listMatching: () => this.#feed.list("", path.namespace).filter(isWatched),
-      };
-      return answerWatch(watch);
+        follow,
+      });
     }
     const selects = query.get("labelSelector") || query.get("fieldSelector");
     const { objects, metadata } = await this.#pager.page(

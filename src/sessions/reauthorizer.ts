@@ -21,7 +21,11 @@ interface ReauthorizerParts {
   readonly random?: () => number;
 }
 
+/** What ends; users read it. */
+type What = "session" | "watch";
+
 interface Followed {
+  readonly what: What;
   readonly session: Pick<RunningSession, "cut">;
   readonly standing: Pick<SessionStanding, "expiresAtMs" | "check">;
   nextMs: number;
@@ -45,10 +49,10 @@ export class Reauthorizer implements Ticking {
   }
 
   /** Until the returned function is called. Sessions that begin together are checked at random times. */
-  follow(session: Followed["session"], standing: Followed["standing"]): () => void {
+  follow(session: Followed["session"], standing: Followed["standing"], what: What = "session"): () => void {
     const { settings, clock, random = Math.random } = this.#parts;
     const nextMs = clock.now() + random() * settings.reauthorizeIntervalMs;
-    const followed = { session, standing, nextMs, isDue: false };
+    const followed = { what, session, standing, nextMs, isDue: false };
     if (this.#followed.size === 0) clock.add(this);
     this.#followed.add(followed);
     return () => this.#forget(followed);
@@ -98,8 +102,9 @@ export class Reauthorizer implements Ticking {
   #end(followed: Followed, result: "refused" | "expired", problem: string): void {
     this.#forget(followed);
     this.#parts.onResult(result);
-    const message = `the session was ended: ${problem}`;
-    followed.session.cut("authorization-revoked", message, statusOfRevoked(message));
+    const { what, session } = followed;
+    const message = `the ${what} was ended: ${problem}`;
+    session.cut("authorization-revoked", message, statusOfRevoked(what, message));
   }
 
   #forget(followed: Followed): void {
@@ -108,8 +113,10 @@ export class Reauthorizer implements Ticking {
   }
 }
 
-function statusOfRevoked(message: string): CommandStatus {
-  const causes = [{ reason: "sluice.dev/SessionEnded", message: "authorization-revoked" }];
+const CAUSES: Record<What, string> = { session: "sluice.dev/SessionEnded", watch: "sluice.dev/WatchEnded" };
+
+function statusOfRevoked(what: What, message: string): CommandStatus {
+  const causes = [{ reason: CAUSES[what], message: "authorization-revoked" }];
   return { metadata: {}, status: "Failure", reason: "Forbidden", code: 403, message, details: { causes } };
 }
 

@@ -8,7 +8,7 @@ import { pageOf, parseCount } from "./list-page.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
-import { tooOld, type WatchSource, WatchStream } from "./watch-stream.ts";
+import { type FollowUser, tooOld, type WatchSource, WatchStream } from "./watch-stream.ts";
 
 /** kube-apiserver ends watches without a timeout after 30 to 60 minutes; clients start again. */
 const DEFAULT_WATCH_TIMEOUT_SECONDS = 30 * 60;
@@ -23,6 +23,7 @@ interface WatchRequest {
   present(object: ApiObject): unknown;
   /** The present matching objects. */
   listMatching(): readonly ApiObject[];
+  readonly follow?: FollowUser | undefined;
 }
 
 /**
@@ -37,7 +38,8 @@ export function answerWatch(request: WatchRequest): ApiAnswer {
   const initialEvents: unknown[] = isStateWanted
     ? request.listMatching().map((object) => ({ type: "ADDED", object: request.present(object) }))
     : [];
-  if (sendsInitialEvents) initialEvents.push(endOfInitialEvents(resource, source));
+  if (sendsInitialEvents)
+    initialEvents.push(bookmarkOf(resource, source.resourceVersion, { "k8s.io/initial-events-end": "true" }));
   const seconds =
     parseCount("timeoutSeconds", query.get("timeoutSeconds") || "0") || DEFAULT_WATCH_TIMEOUT_SECONDS;
   const stream = new WatchStream({
@@ -46,6 +48,10 @@ export function answerWatch(request: WatchRequest): ApiAnswer {
     present: request.present,
     initialEvents,
     startVersion: isStateWanted ? source.resourceVersion : (startVersion ?? source.resourceVersion),
+    bookmark: isTrue(query.get("allowWatchBookmarks"))
+      ? (version) => bookmarkOf(resource, version)
+      : undefined,
+    follow: request.follow,
     timeoutMs: Math.min(seconds, MAX_WATCH_TIMEOUT_SECONDS) * 1_000,
   });
   return {
@@ -73,11 +79,9 @@ function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
   return value !== "0" && value.toLowerCase() !== "false";
 }
 
-function endOfInitialEvents(resource: Resource, source: WatchSource): unknown {
-  const metadata = {
-    resourceVersion: String(source.resourceVersion),
-    annotations: { "k8s.io/initial-events-end": "true" },
-  };
+/** Says that the client has seen everything up to a version. A Table has no row for it. */
+function bookmarkOf(resource: Resource, version: number, annotations?: Record<string, string>): unknown {
+  const metadata = { resourceVersion: String(version), ...(annotations && { annotations }) };
   return {
     type: "BOOKMARK",
     object: { kind: resource.kind, apiVersion: groupVersionOf(resource), metadata },

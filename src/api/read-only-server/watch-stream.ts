@@ -4,6 +4,9 @@ import { jsonLine } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import type { ObjectSource, SourceChange } from "./object-source.ts";
 
+/** How often a watch that allows bookmarks gets one, as from kube-apiserver. */
+export const BOOKMARK_PERIOD_MS = 60_000;
+
 /** What a watch needs of objects. */
 export type WatchSource = Pick<ObjectSource, "changesAfter" | "resourceVersion" | "subscribe">;
 
@@ -17,7 +20,13 @@ interface WatchOptions {
   readonly timeoutMs: number;
   /** Formats an object for the client: plainly, or as a Table. */
   present(object: ApiObject): unknown;
+  /** Undefined for a client that takes no bookmarks. */
+  readonly bookmark: ((version: number) => unknown) | undefined;
+  readonly follow: FollowUser | undefined;
 }
+
+/** Calls `end` with a Status once the user may no longer watch, until the returned function is called. */
+export type FollowUser = (end: (status: object) => void) => () => void;
 
 /**
  * A watch's events, one JSON line each. Queues nothing for a slow client: it gets the source's
@@ -27,9 +36,12 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   readonly #options: WatchOptions;
   readonly #unsubscribe: () => void;
   readonly #timer: NodeJS.Timeout;
+  readonly #bookmarks: NodeJS.Timeout | undefined;
+  readonly #unfollow: (() => void) | undefined;
   readonly #ready: unknown[];
   #version: number;
   #isOver = false;
+  #isBookmarkDue = false;
   #wake: () => void = () => {};
 
   constructor(options: WatchOptions) {
@@ -38,6 +50,8 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
     this.#version = options.startVersion;
     this.#unsubscribe = options.source.subscribe(() => this.#wake());
     this.#timer = setTimeout(() => this.#end(), options.timeoutMs).unref();
+    if (options.bookmark !== undefined) this.#bookmarks = this.#startBookmarks();
+    this.#unfollow = options.follow?.((status) => this.#fail(status));
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
@@ -46,6 +60,10 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
       if (event !== undefined) return { done: false, value: jsonLine(event) };
       if (this.#isOver) return { done: true, value: undefined };
       this.#collect();
+      if (this.#ready.length === 0 && this.#isBookmarkDue) {
+        this.#isBookmarkDue = false;
+        this.#ready.push(this.#options.bookmark?.(this.#version));
+      }
       if (this.#ready.length === 0) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -67,8 +85,7 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   #collect(): void {
     const changes = this.#options.source.changesAfter(this.#version);
     if (changes === undefined) {
-      this.#ready.push({ type: "ERROR", object: tooOld(this.#version, this.#options.source).status });
-      this.#end();
+      this.#fail(tooOld(this.#version, this.#options.source).status);
       return;
     }
     for (const change of changes) {
@@ -87,10 +104,26 @@ export class WatchStream implements AsyncIterableIterator<Uint8Array> {
     return was ? "DELETED" : undefined;
   }
 
+  #startBookmarks(): NodeJS.Timeout {
+    return setInterval(() => {
+      this.#isBookmarkDue = true;
+      this.#wake();
+    }, BOOKMARK_PERIOD_MS).unref();
+  }
+
+  /** The client gets this in place of what it has not read yet. */
+  #fail(status: object): void {
+    this.#ready.length = 0;
+    this.#ready.push({ type: "ERROR", object: status });
+    this.#end();
+  }
+
   #end(): void {
     this.#isOver = true;
     this.#unsubscribe();
+    this.#unfollow?.();
     clearTimeout(this.#timer);
+    clearInterval(this.#bookmarks);
     this.#wake();
   }
 }

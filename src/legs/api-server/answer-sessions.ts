@@ -12,6 +12,7 @@ import {
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/evaluate-policy.ts";
 import type { ApiAnswer } from "../../api/read-only-server/api-answer.ts";
+import type { FollowUser } from "../../api/read-only-server/watch-stream.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { isAttachPath, isOutputPath } from "../../listeners/exchange-times.ts";
 import { readJson } from "../../listeners/request-body.ts";
@@ -23,10 +24,13 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
+import type { RunningSession } from "../../sessions/sessions.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import { recordAnswer, sendAnswer } from "./answer-from-cluster.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
+
+const STATUS = { kind: "Status", apiVersion: "v1" };
 
 /** Answers the API group of sessions, and adds it to the discovery of all groups. Others get the rest. */
 export function withSessionsApi(
@@ -108,8 +112,11 @@ async function answerSessions(
     await requireRequester(current, authorizer);
     await requirePermission(authorizer, { ...attributes, user: current });
   });
-  const follow = (cut: () => void): (() => void) =>
-    gateway.reauthorizer?.follow({ cut }, standing) ?? (() => {});
+  const what = attributes.verb === "watch" ? "watch" : "session";
+  const follow: FollowUser = (end) => {
+    const cut: RunningSession["cut"] = (_cause, _message, status) => end({ ...STATUS, ...status });
+    return gateway.reauthorizer?.follow({ cut }, standing, what) ?? (() => {});
+  };
   const asked = { method, path, query, accept, userName, reason, body, range, follow };
   return await api.answer(asked);
 }

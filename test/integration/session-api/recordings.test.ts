@@ -256,6 +256,7 @@ describe("recordings of the API group", () => {
         accept: "",
         userName: "",
         body: undefined,
+        follow: () => () => {},
       };
       const { body } = await new RecordingsApi({
         ...NO_RECORDINGS,

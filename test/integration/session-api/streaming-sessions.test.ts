@@ -10,7 +10,7 @@ const JSON_BODY = { method: "DELETE", headers: { "Content-Type": "application/js
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 const MANIFESTS = [
-  clusterRole("lister", resourceRule("list,watch,get|sluice.dev|streamingsessions")),
+  clusterRole("lister", resourceRule("list,watch,get|sluice.dev|streamingsessions,recordings")),
   clusterRoleBinding("lister", "ClusterRole/lister", "User:lister"),
   clusterRole("ender", resourceRule("delete|sluice.dev|streamingsessions")),
   clusterRole("viewer", resourceRule("get|sluice.dev|streamingsessions/output")),
@@ -76,6 +76,22 @@ async function execs(count: number): Promise<V5Client[]> {
 async function leave(clients: readonly V5Client[]): Promise<void> {
   for (const { socket } of clients) socket.terminate();
   await eventually("no session runs", async () => gateway.running.sessions.list().length === 0);
+}
+
+/** Takes a user's rights away; the returned function gives them back. */
+async function revoke(binding: string): Promise<() => Promise<void>> {
+  const whole = gateway.files.read("cluster.json");
+  const list = JSON.parse(whole) as { items: { kind: string; metadata: { name: string } }[] };
+  const items = list.items.filter(
+    ({ kind, metadata }) => kind !== "ClusterRoleBinding" || metadata.name !== binding,
+  );
+  expect(items).toHaveLength(list.items.length - 1);
+  gateway.files.write("cluster.json", JSON.stringify({ ...list, items }));
+  await gateway.reload();
+  return async () => {
+    gateway.files.write("cluster.json", whole);
+    await gateway.reload();
+  };
 }
 
 describe("the API group of sessions", () => {
@@ -205,6 +221,44 @@ describe("the API group of sessions", () => {
   });
 });
 
+it("a watch ends with a Status once its user may no longer watch, and others go on", async () => {
+  const watch = async (resource: string, token: string) => {
+    const leaving = new AbortController();
+    const answer = await fetch(`${gateway.apiServerUrl}${PREFIX}/${resource}?watch=1`, {
+      headers: { Authorization: `Bearer ${token}-token` },
+      signal: leaving.signal,
+    });
+    return { answer, leave: () => leaving.abort() };
+  };
+  const ended = await Promise.all(["streamingsessions", "recordings"].map((each) => watch(each, "lister")));
+  const other = await watch("recordings", "admin");
+  const giveBack = await revoke("lister");
+  for (const [index, resource] of ["streamingsessions", "recordings"].entries()) {
+    const lines = (await ended[index]?.answer.text())?.trim().split("\n") ?? [];
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        type: "ERROR",
+        object: {
+          kind: "Status",
+          apiVersion: "v1",
+          code: 403,
+          reason: "Forbidden",
+          message: expect.stringMatching(
+            new RegExp(
+              `^the watch was ended: ${resource}\\.sluice\\.dev is forbidden: User "lister" cannot watch`,
+            ),
+          ),
+          details: { causes: [{ reason: "sluice.dev/WatchEnded", message: "authorization-revoked" }] },
+        },
+      },
+    ]);
+  }
+  const goesOn = other.answer.text().catch(() => "left");
+  other.leave();
+  expect(await goesOn).toBe("left");
+  await giveBack();
+});
+
 describe("a viewer", () => {
   it("sees what the session prints, until it ends, and is audited", async () => {
     const [client] = await execs(1);
@@ -269,20 +323,13 @@ describe("a viewer", () => {
     const [name = ""] = namesOf((await ask(IN_DEFAULT)).body);
     const url = `${gateway.apiServerUrl}${IN_DEFAULT}/${name}/output`;
     const view = await fetch(url, { headers: { Authorization: "Bearer viewer-token" } });
-    const whole = gateway.files.read("cluster.json");
-    const list = JSON.parse(whole) as { items: { kind: string; metadata: { name: string } }[] };
-    const items = list.items.filter(
-      ({ kind, metadata }) => kind !== "ClusterRoleBinding" || metadata.name !== "viewer",
-    );
-    expect(items).toHaveLength(list.items.length - 1);
-    gateway.files.write("cluster.json", JSON.stringify({ ...list, items }));
-    await gateway.reload();
+    const refused = 'sluice_session_reauthorizations_total{result="refused"}';
+    const before = (await gateway.readMetrics()).get(refused) ?? 0;
+    const giveBack = await revoke("viewer");
     const lines = (await view.text()).trim().split("\n");
     expect(lines.at(-1)).toContain('"m","you may no longer view this session"');
-    const metrics = await gateway.readMetrics();
-    expect(metrics.get('sluice_session_reauthorizations_total{result="refused"}')).toBe(1);
-    gateway.files.write("cluster.json", whole);
-    await gateway.reload();
+    expect((await gateway.readMetrics()).get(refused)).toBe(before + 1);
+    await giveBack();
     await leave(clients);
   });
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { StatusError } from "../../../packages/client/src/api/status.ts";
 import type { SessionClock, Ticking } from "../../../packages/client/src/net/session-clock.ts";
 import type { Attributes, Decision } from "../../../src/access/authz/authorizer.ts";
@@ -108,6 +108,27 @@ describe("running sessions", () => {
       "authorization-revoked: the session was ended: its user's credentials have expired",
     ]);
     expect(kept.ends).toEqual([]);
+  });
+
+  it("are watches, too, which say so", async () => {
+    const bench = new Bench();
+    const cut = vi.fn();
+    bench.reauthorizer.follow({ cut }, { expiresAtMs: 1_005_000, check: async () => allowed() }, "watch");
+    await bench.tickAt(1_000);
+    expect(cut).not.toHaveBeenCalled();
+    bench.dateMs = 1_005_000;
+    await bench.tickAt(2_000);
+    const message = "the watch was ended: its user's credentials have expired";
+    expect(cut).toHaveBeenCalledExactlyOnceWith(
+      "authorization-revoked",
+      message,
+      expect.objectContaining({
+        code: 403,
+        message,
+        details: { causes: [{ reason: "sluice.dev/WatchEnded", message: "authorization-revoked" }] },
+      }),
+    );
+    expect(bench.ticking.size).toBe(0);
   });
 
   it("of expired credentials go on if that is wanted, and are not checked without an interval", async () => {

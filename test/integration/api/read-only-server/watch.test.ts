@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../../../src/api/objects.ts";
 import { answerApiRequest } from "../../../../src/api/read-only-server/answer-api-request.ts";
+import { BOOKMARK_PERIOD_MS } from "../../../../src/api/read-only-server/watch-stream.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
 import { testApiOptions } from "./http-adapter.ts";
 
@@ -93,6 +94,38 @@ describe("a watch", () => {
       },
     });
     await stop();
+  });
+
+  it("has a bookmark each minute if the client allows them", async () => {
+    vi.useFakeTimers();
+    try {
+      const store = storeOf(pod("a"));
+      const from = `resourceVersion=${store.resourceVersion}`;
+      const { next, nextName, stop } = watch(store, `${from}&allowWatchBookmarks=true`);
+      const silent = watch(store, from);
+      const waiting = next();
+      const nothing = vi.fn();
+      const end = silent.next().then(nothing);
+      await vi.advanceTimersByTimeAsync(BOOKMARK_PERIOD_MS);
+      const metadata = { resourceVersion: String(store.resourceVersion) };
+      expect(await waiting).toEqual({
+        type: "BOOKMARK",
+        object: { kind: "Pod", apiVersion: "v1", metadata },
+      });
+      expect(nothing).not.toHaveBeenCalled();
+      // A client that reads late gets what it missed, then one bookmark.
+      await vi.advanceTimersByTimeAsync(3 * BOOKMARK_PERIOD_MS);
+      store.replaceAll([pod("a"), pod("b")], now);
+      expect(await nextName()).toBe("ADDED b");
+      expect(await next()).toMatchObject({ object: { metadata: { resourceVersion: "3" } } });
+      const last = next();
+      await stop();
+      await silent.stop();
+      expect([await last, await end]).toEqual([undefined, undefined]);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("ends with 410 when a slow client misses changes that are forgotten", async () => {
