@@ -1,5 +1,107 @@
 import type { Extensible, ObjectMeta } from "./api-object.ts";
 
+/** A stable name and port in front of pods. */
+export interface Service extends Extensible {
+  readonly apiVersion: "v1";
+  readonly kind: "Service";
+  readonly metadata: ObjectMeta;
+  readonly spec?: ServiceSpec;
+  readonly status?: Extensible;
+}
+
+interface ServiceSpec extends Extensible {
+  /** `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. */
+  readonly type?: string;
+  /** `None` for a headless Service. */
+  readonly clusterIP?: string;
+  readonly clusterIPs?: readonly string[];
+  readonly externalName?: string;
+  readonly selector?: Readonly<Record<string, string>>;
+  readonly ports?: readonly ServicePort[];
+  readonly publishNotReadyAddresses?: boolean;
+}
+
+export interface ServicePort extends Extensible {
+  /** Empty or absent only if there is a single port. */
+  readonly name?: string;
+  readonly port: number;
+  /** The pods' port, by number or container port name; defaults to `port`. */
+  readonly targetPort?: number | string;
+  readonly protocol?: string;
+  readonly appProtocol?: string;
+  readonly nodePort?: number;
+}
+
+export const DISCOVERY_API_VERSION = "discovery.k8s.io/v1";
+/** The label that names an EndpointSlice's Service. */
+export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+
+/** Some of a Service's addresses. */
+export interface EndpointSlice extends Extensible {
+  readonly apiVersion: typeof DISCOVERY_API_VERSION;
+  readonly kind: "EndpointSlice";
+  readonly metadata: ObjectMeta;
+  /** `IPv4`, `IPv6` or `FQDN`. */
+  readonly addressType: string;
+  readonly endpoints?: readonly Endpoint[];
+  readonly ports?: readonly EndpointPort[];
+}
+
+export interface Endpoint extends Extensible {
+  readonly addresses: readonly string[];
+  /** An absent condition counts as true, except `terminating`. */
+  readonly conditions?: {
+    readonly ready?: boolean;
+    readonly serving?: boolean;
+    readonly terminating?: boolean;
+  };
+  readonly hostname?: string;
+  readonly nodeName?: string;
+  readonly zone?: string;
+  readonly targetRef?: Extensible & { readonly kind?: string; readonly name?: string; readonly uid?: string };
+}
+
+export interface EndpointPort extends Extensible {
+  /** The Service port's name. */
+  readonly name?: string;
+  /** Absent means every port of the address. */
+  readonly port?: number;
+  readonly protocol?: string;
+  readonly appProtocol?: string;
+}
+
+export const TLS_SECRET_TYPE = "kubernetes.io/tls";
+
+export interface Secret extends Extensible {
+  readonly apiVersion: "v1";
+  readonly kind: "Secret";
+  readonly metadata: ObjectMeta;
+  readonly type?: string;
+  /** Base64 values. */
+  readonly data?: Readonly<Record<string, string>>;
+  readonly immutable?: boolean;
+}
+
+export const COORDINATION_API_VERSION = "coordination.k8s.io/v1";
+
+export interface Lease extends Extensible {
+  readonly apiVersion: typeof COORDINATION_API_VERSION;
+  readonly kind: "Lease";
+  readonly metadata: ObjectMeta;
+  readonly spec?: LeaseSpec;
+}
+
+export interface LeaseSpec extends Extensible {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  /** RFC 3339 with microseconds. */
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+export type ServiceObject = Service | EndpointSlice | Secret | Lease;
+
 export const NETWORKING_API_VERSION = "networking.k8s.io/v1";
 
 /**

@@ -1,10 +1,9 @@
 // src/api: the Kubernetes API's conventions: defaults, validation, conversion, discovery, Table
 
 import type { ApiObject, Extensible, ObjectMeta } from "./api-object.ts";
-import type { NetworkingObject } from "./networking-objects.ts";
+import type { NetworkingObject, Service, ServiceObject } from "./networking-objects.ts";
 import type { Lifecycle, Probe } from "./probe-objects.ts";
 import type { LabelSelector, RbacObject } from "./rbac-objects.ts";
-import type { Service, ServiceObject } from "./service-objects.ts";
 
 export type { ObjectMeta } from "./api-object.ts";
 

@@ -1,5 +1,5 @@
 import { parseQuantity } from "@sluice/client/internal/config/quantity";
-import { parseDuration } from "../config/duration.ts";
+import { parseDuration } from "../config/number-fields.ts";
 import { UsageError } from "./command.ts";
 
 /** Node's longest timer. */

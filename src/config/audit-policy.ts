@@ -6,8 +6,7 @@ import { checked, type Field, table, type ValueOf } from "@sluice/client/interna
 import { boolean, choice, constant, declare } from "@sluice/client/internal/config/fields";
 import { notAmong, Section } from "@sluice/client/internal/config/section";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
-import { strings } from "./list-fields.ts";
-import { sections } from "./section-fields.ts";
+import { sections, strings } from "./section-fields.ts";
 
 const STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 

@@ -2,8 +2,7 @@ import { checked, type Field, shaped, table } from "@sluice/client/internal/conf
 import { choice, declare, string } from "@sluice/client/internal/config/fields";
 import { certificatesOf } from "@sluice/client/internal/config/key-pair";
 import type { Section } from "@sluice/client/internal/config/section";
-import { strings } from "./list-fields.ts";
-import { optionalSection, section, sections } from "./section-fields.ts";
+import { optionalSection, section, sections, strings } from "./section-fields.ts";
 
 /**
  * Only asymmetric algorithms, as in kube-apiserver: `none` and shared secrets cannot be configured.

@@ -4,12 +4,17 @@ import {
   ConfigurationError,
   type ConfigurationProblem,
 } from "@sluice/client/internal/config/configuration-error";
+import { checked, table } from "@sluice/client/internal/config/field";
+import { boolean, choice, constant } from "@sluice/client/internal/config/fields";
 import { keyPairProblem, type PemSource } from "@sluice/client/internal/config/key-pair";
 import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
+import { Section } from "@sluice/client/internal/config/section";
 import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
+import { EMPTY_DOCUMENT, parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { parseAuditPolicy } from "./audit-policy.ts";
-import { parseAuthenticationFile } from "./authentication-file.ts";
+import { checkIssuers, type JwtIssuer, jwtAuthenticator, refused } from "./jwt-authenticators.ts";
 import { readText } from "./load-configuration.ts";
+import { optionalSection, sections } from "./section-fields.ts";
 
 /** Contents that are parsed above this room. */
 type ContentOfRooms = "kubeconfig" | "static tokens" | "session keys" | "signing key";
@@ -129,4 +134,41 @@ function problemsOf(error: unknown, named: NamedFile): ConfigurationProblem[] {
   return error.problems.map((problem) =>
     problem.source === named.file && problem.line === 0 ? at(problem.message) : problem,
   );
+}
+
+const GROUP = "apiserver.config.k8s.io";
+
+const anonymous = checked(
+  table({
+    enabled: boolean("Whether requests without credentials are `system:anonymous`."),
+    conditions: refused("requests without credentials are allowed on every path or on none"),
+  }),
+  ({ enabled }, at) => {
+    if (enabled === true)
+      at.problem("enabled", "is set by authentication.anonymous of the gateway, or --anonymous-auth");
+  },
+);
+
+const document = checked(
+  table({
+    apiVersion: choice("The version.", [`${GROUP}/v1`, `${GROUP}/v1beta1`, `${GROUP}/v1alpha1`], {
+      required: "is required",
+    }),
+    kind: constant("AuthenticationConfiguration"),
+    jwt: sections("Issuers of tokens.", jwtAuthenticator),
+    anonymous: optionalSection("Requests without credentials.", anonymous),
+  }),
+  ({ jwt }, at) => checkIssuers(jwt, at),
+);
+
+/**
+ * Reads a file for kube-apiserver's --authentication-config. Throws ConfigurationError with all of
+ * its problems.
+ */
+export function parseAuthenticationFile(text: string, fileName: string): readonly JwtIssuer[] {
+  const [first = EMPTY_DOCUMENT] = parseYamlDocuments(text, fileName);
+  const problems: ConfigurationProblem[] = [];
+  const { jwt } = document.read(new Section({ fileName, document: first, problems }, [], first.value));
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return jwt;
 }

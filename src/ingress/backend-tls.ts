@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
-import type { Secret } from "../api/service-objects.ts";
+import type { Secret } from "../api/networking-objects.ts";
 import type { BackendTrust } from "./route-options.ts";
 
 /** The TLS settings for one port of a Service, and the Secret behind them. */

@@ -1,8 +1,12 @@
 import type { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { keyPairOf } from "@sluice/client/internal/config/key-pair";
-import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
-import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
+import {
+  BACKEND_CA_SECRET_ANNOTATION,
+  type Ingress,
+  type Secret,
+  TLS_SECRET_TYPE,
+} from "../api/networking-objects.ts";
 import { validityOf } from "../config/certificate-validity.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { readAuthority } from "./backend-tls.ts";

@@ -1,5 +1,5 @@
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
-import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
+import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import type { AddressRules } from "../net/address-rules.ts";
 import { type BackendIdentity, backendIdentityOf, speaksTls } from "./backend-tls.ts";

@@ -1,4 +1,4 @@
-import type { EndpointSlice, Service } from "../api/service-objects.ts";
+import type { EndpointSlice, Service } from "../api/networking-objects.ts";
 
 /** The addresses of one Service port, and their protocol. */
 interface ServiceEndpoints {

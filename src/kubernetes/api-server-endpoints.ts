@@ -1,5 +1,5 @@
+import type { EndpointSlice } from "../api/networking-objects.ts";
 import type { KubernetesObject } from "../api/objects.ts";
-import type { EndpointSlice } from "../api/service-objects.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { servesApi } from "../config/sections/listeners.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";

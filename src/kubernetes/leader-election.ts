@@ -1,5 +1,5 @@
-import { COORDINATION_API_VERSION, type Lease, type LeaseSpec } from "../api/service-objects.ts";
-import { leaseShape } from "../api/validation/service-shapes.ts";
+import { COORDINATION_API_VERSION, type Lease, type LeaseSpec } from "../api/networking-objects.ts";
+import { leaseShape } from "../api/validation/networking-shapes.ts";
 import { isShaped } from "../api/validation/shape.ts";
 import { withoutNulls } from "../api/validation/without-nulls.ts";
 import { type ApiClient, ApiError, MalformedAnswerError } from "./api-client.ts";

@@ -2,7 +2,7 @@ import type { ObjectKind } from "../api/objects.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Freshness } from "../cluster/cluster.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
-import { formatDuration } from "../config/duration.ts";
+import { formatDuration } from "../config/number-fields.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";

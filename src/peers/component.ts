@@ -9,7 +9,7 @@ import type { WatchedAuthority } from "../access/authn/component.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { watchFolders } from "../config/path-watcher.ts";
-import type { PeersListener } from "../config/sections/peers-listener.ts";
+import type { PeersListener } from "../config/sections/listeners.ts";
 import type { Component } from "../lifecycle/component.ts";
 import { Started } from "../lifecycle/started.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";

@@ -1,7 +1,7 @@
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
-import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
+import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/networking-objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { type PeersListener, peerAddressOf } from "../config/sections/peers-listener.ts";
+import { type PeersListener, peerAddressOf } from "../config/sections/listeners.ts";
 import type { Logger } from "../observability/logger.ts";
 
 export interface PeerAddress {

@@ -1,6 +1,6 @@
 import { CLAIMED_KUBERNETES_MINOR } from "@sluice/client/internal/config/version";
+import { type Endpoint, type EndpointSlice, SERVICE_NAME_LABEL } from "../api/networking-objects.ts";
 import type { Pod, PodStatus } from "../api/objects.ts";
-import { type Endpoint, type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { CriRuntime } from "../cri/cri-runtime.ts";

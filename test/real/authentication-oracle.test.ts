@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ConfigurationError } from "../../packages/client/src/config/configuration-error.ts";
-import { parseAuthenticationFile } from "../../src/config/authentication-file.ts";
+import { parseAuthenticationFile } from "../../src/config/named-files.ts";
 import { askKubernetes } from "../support/access-oracle.ts";
 import { isGoPeerBuilt } from "../support/go-peers.ts";
 import { describeReal } from "../support/real-parts.ts";

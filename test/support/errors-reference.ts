@@ -1,10 +1,8 @@
 import type { StatusError } from "../../packages/client/src/api/status.ts";
-import { KUBELET_ERRORS } from "../../src/api/wire-errors/kubelet-errors.ts";
-import { REQUEST_ERRORS } from "../../src/api/wire-errors/request-errors.ts";
-import { ROUTE_ERRORS } from "../../src/api/wire-errors/route-errors.ts";
+import { REQUEST_ERRORS, ROUTE_ERRORS } from "../../src/api/wire-errors/request-errors.ts";
 import { SESSION_API_ERRORS } from "../../src/api/wire-errors/session-api-errors.ts";
 import { SESSION_ERRORS } from "../../src/api/wire-errors/session-errors.ts";
-import { UPSTREAM_ERRORS } from "../../src/api/wire-errors/upstream-errors.ts";
+import { KUBELET_ERRORS, UPSTREAM_ERRORS } from "../../src/api/wire-errors/upstream-errors.ts";
 import { WIRE_PLACES, type WireError } from "../../src/api/wire-errors/wire-error.ts";
 import { wrappedPage } from "./wrapped-page.ts";
 

@@ -1,5 +1,4 @@
-import type { Ingress, IngressClass, IngressRule } from "../networking-objects.ts";
-import type { Service } from "../service-objects.ts";
+import type { Ingress, IngressClass, IngressRule, Service } from "../networking-objects.ts";
 import { ageOf } from "./human-duration.ts";
 
 /** Cells of Services and Ingresses, as in kube-apiserver's printers. */

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import type { FeatureGates } from "../../config/feature-gates.ts";
-import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
 import { type FieldError, forbiddenField, invalidValue, required } from "../field-errors.ts";
 import type { Container, Pod, PodSpec } from "../objects.ts";
+import type { HTTPGetAction, Lifecycle, Probe } from "../probe-objects.ts";
 import {
   dropDisabledProbeFields,
   type ProbeFieldOptions,
@@ -11,9 +11,8 @@ import {
 } from "../validation/disabled-probe-fields.ts";
 import { subdomainProblems } from "../validation/name-rules.ts";
 import { podShape } from "../validation/object-shapes.ts";
-import { unsupportedErrors } from "../validation/validate-container.ts";
 import { validateMetadata, validateMetadataUpdate } from "../validation/validate-metadata.ts";
-import { podSpecErrors } from "../validation/validate-pod-spec.ts";
+import { podSpecErrors, unsupportedErrors } from "../validation/validate-pod-spec.ts";
 import { keepingStatus, type Strategy, withFirstGeneration, withNextGeneration } from "./strategy.ts";
 
 const POD_PHASES = ["Failed", "Pending", "Running", "Succeeded", "Unknown"];
@@ -141,4 +140,62 @@ function withImagesOf(next: readonly Container[], old: readonly Container[]): Co
 
 function listOf(value: unknown): object[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === "object" && entry !== null) : [];
+}
+
+/**
+ * Applies the API server's defaults to the fields that Sluice reads, in a pod or a pod template.
+ */
+export function withPodSpecDefaults(spec: PodSpec): PodSpec {
+  const { containers = [], initContainers, ephemeralContainers } = spec;
+  return {
+    ...spec,
+    containers: containers.map(withContainerDefaults),
+    ...(initContainers && { initContainers: initContainers.map(withContainerDefaults) }),
+    ...(ephemeralContainers && { ephemeralContainers: ephemeralContainers.map(withContainerDefaults) }),
+    restartPolicy: spec.restartPolicy || "Always",
+  };
+}
+
+function withContainerDefaults(container: Container): Container {
+  const { ports, livenessProbe, readinessProbe, startupProbe, lifecycle } = container;
+  return {
+    ...container,
+    ...(ports && { ports: ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })) }),
+    ...(livenessProbe && { livenessProbe: withProbeDefaults(livenessProbe) }),
+    ...(readinessProbe && { readinessProbe: withProbeDefaults(readinessProbe) }),
+    ...(startupProbe && { startupProbe: withProbeDefaults(startupProbe) }),
+    ...(lifecycle && { lifecycle: withLifecycleDefaults(lifecycle) }),
+  };
+}
+
+/**
+ * SetDefaults_Probe of k8s.io/kubernetes: zero counts as absent. `protocol` and `mode` have no
+ * default.
+ */
+function withProbeDefaults(probe: Probe): Probe {
+  const { httpGet, grpc } = probe;
+  return {
+    ...probe,
+    ...(httpGet && { httpGet: withHTTPGetDefaults(httpGet) }),
+    ...(grpc && { grpc: { ...grpc, service: grpc.service ?? "" } }),
+    timeoutSeconds: probe.timeoutSeconds || 1,
+    periodSeconds: probe.periodSeconds || 10,
+    successThreshold: probe.successThreshold || 1,
+    failureThreshold: probe.failureThreshold || 3,
+  };
+}
+
+function withLifecycleDefaults(lifecycle: Lifecycle): Lifecycle {
+  const { postStart, preStop } = lifecycle;
+  const completed = (handler: typeof postStart) =>
+    handler?.httpGet === undefined ? handler : { ...handler, httpGet: withHTTPGetDefaults(handler.httpGet) };
+  return {
+    ...lifecycle,
+    ...(postStart && { postStart: completed(postStart) }),
+    ...(preStop && { preStop: completed(preStop) }),
+  } as Lifecycle;
+}
+
+function withHTTPGetDefaults(action: HTTPGetAction): HTTPGetAction {
+  return { ...action, path: action.path || "/", scheme: action.scheme || "HTTP" };
 }

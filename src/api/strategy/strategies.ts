@@ -1,20 +1,26 @@
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { duplicate, type FieldError, invalidValue, required } from "../field-errors.ts";
-import { type IngressClass, NETWORKING_API_VERSION } from "../networking-objects.ts";
-import type { Namespace, Node, NodeAddress } from "../objects.ts";
 import {
   COORDINATION_API_VERSION,
   DISCOVERY_API_VERSION,
   type EndpointSlice,
+  type IngressClass,
   type Lease,
+  NETWORKING_API_VERSION,
   type Secret,
   type Service,
-} from "../service-objects.ts";
+} from "../networking-objects.ts";
+import type { Namespace, Node, NodeAddress } from "../objects.ts";
 import { labelProblems, subdomainProblems } from "../validation/name-rules.ts";
-import { ingressClassShape } from "../validation/networking-shapes.ts";
+import {
+  endpointSliceShape,
+  ingressClassShape,
+  leaseShape,
+  secretShape,
+  serviceShape,
+} from "../validation/networking-shapes.ts";
 import { namespaceShape, nodeShape } from "../validation/object-shapes.ts";
-import { endpointSliceShape, leaseShape, secretShape, serviceShape } from "../validation/service-shapes.ts";
-import { validateIngressClass } from "../validation/validate-ingress-class.ts";
+import { validateIngressClass } from "../validation/validate-ingress-backend.ts";
 import {
   FIELD_IS_IMMUTABLE,
   validateMetadata,

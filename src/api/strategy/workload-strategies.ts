@@ -1,6 +1,5 @@
 import type { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject } from "../api-object.ts";
-import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
 import type { FieldError } from "../field-errors.ts";
 import type {
   AppsWorkload,
@@ -37,6 +36,7 @@ import {
   validatePodTemplate,
   validateReplicationController,
 } from "../validation/validate-workload.ts";
+import { withPodSpecDefaults } from "./pod-strategy.ts";
 import { keepingStatus, type Strategy, withFirstGeneration, withNextGeneration } from "./strategy.ts";
 
 /** Objects with pod templates; only the template's fields. */

@@ -1,6 +1,6 @@
 import { keyPairProblem } from "@sluice/client/internal/config/key-pair";
 import { type FieldError, invalidValue, required, tooLong } from "../field-errors.ts";
-import { type Lease, type Secret, TLS_SECRET_TYPE } from "../service-objects.ts";
+import { type Lease, type Secret, TLS_SECRET_TYPE } from "../networking-objects.ts";
 import { goBase64Problem } from "./go-time.ts";
 import { configKeyProblems, subdomainProblems } from "./name-rules.ts";
 import { validateMetadata } from "./validate-metadata.ts";

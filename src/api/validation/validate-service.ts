@@ -1,6 +1,6 @@
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { duplicate, type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
-import type { Endpoint, EndpointPort, EndpointSlice, Service, ServicePort } from "../service-objects.ts";
+import type { Endpoint, EndpointPort, EndpointSlice, Service, ServicePort } from "../networking-objects.ts";
 import {
   isLenientIP,
   labelProblems,

@@ -1,9 +1,7 @@
-import { KUBELET_ERRORS } from "./kubelet-errors.ts";
-import { REQUEST_ERRORS } from "./request-errors.ts";
-import { ROUTE_ERRORS } from "./route-errors.ts";
+import { REQUEST_ERRORS, ROUTE_ERRORS } from "./request-errors.ts";
 import { SESSION_API_ERRORS } from "./session-api-errors.ts";
 import { SESSION_ERRORS } from "./session-errors.ts";
-import { UPSTREAM_ERRORS } from "./upstream-errors.ts";
+import { KUBELET_ERRORS, UPSTREAM_ERRORS } from "./upstream-errors.ts";
 
 /**
  * Every error that the gateway answers itself, by cause and place: docs/errors.md is written from it. Clients

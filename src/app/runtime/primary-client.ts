@@ -7,12 +7,14 @@ import {
   type BoundAddress,
   endWithin,
   factsWithin,
+  type KeptKind,
+  type LastGoodFiles,
+  lastGoodFiles,
   outputWithin,
   type PrimaryCalls,
   typedWithin,
   type WorkerCalls,
 } from "./calls.ts";
-import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 
 /** Changes within this time go into one report. */

@@ -17,19 +17,19 @@ import type { Acceptors } from "./acceptors.ts";
 import {
   endWithin,
   factsWithin,
+  KeptFiles,
+  type KeptKind,
   outputWithin,
   type PrimaryCalls,
   typedWithin,
   type WorkerStart,
 } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
-import { KeptFiles, type KeptKind } from "./kept-files.ts";
 import type { Handlers } from "./link.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
-import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
 import { type Worker, WorkerPool } from "./worker-pool.ts";
-import { WorkerSessions } from "./worker-sessions.ts";
+import { SessionLimiter, WorkerSessions } from "./worker-sessions.ts";
 import { sessionsOf } from "./workers-admin.ts";
 
 /** OpenSSL's layout: 16 bytes of key name, 16 of HMAC key, 16 of AES key. */

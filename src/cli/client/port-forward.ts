@@ -1,5 +1,5 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
-import type { PortMapping } from "@sluice/client/internal/port-argument";
+import { type PortMapping, parsePortArgument } from "@sluice/client/internal/port-argument";
 import { PortForwarder } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
@@ -9,7 +9,6 @@ import { openConnection, parseResource } from "./connection.ts";
 import { PodSource } from "./find-pods.ts";
 import { PodSessions } from "./pod-sessions.ts";
 import { reportError } from "./report-error.ts";
-import { hasName, numberedPort, parseRequestedPort } from "./requested-port.ts";
 
 /** Forwards until Ctrl-C. A failed connection, a replaced pod or a restarted gateway does not end it. */
 export async function run({ values, operands }: Invocation<typeof portForwardFlags>): Promise<number> {
@@ -73,4 +72,32 @@ function forwarderOf(addresses: string, sessions: PodSessions, ports: readonly P
         `an error occurred forwarding ${local} -> ${remote}: ${maskControls(error.message)}\n`,
       ),
   });
+}
+
+/** What the user wrote: numbers, or a name that the pod or service gives its port. */
+type RequestedPort = PortMapping | { readonly local: number | undefined; readonly name: string };
+
+/** As API servers allow names of ports: letters, digits and hyphens, a letter among them. */
+const NAMED = /^(?:(\d*):)?(?=[\d-]*[a-z])([a-z\d-]{1,15})$/;
+
+/** `8080:80`, `:80`, `80`, and the same with a port's name. Throws UsageError with client-go's message. */
+function parseRequestedPort(text: string): RequestedPort {
+  const [, local, name] = NAMED.exec(text) ?? [];
+  try {
+    if (name === undefined) return parsePortArgument(text);
+    return { local: local === undefined ? undefined : parsePortArgument(`${local}:1`).local, name };
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function hasName(port: RequestedPort): boolean {
+  return "name" in port;
+}
+
+/** Asks the server for the number of a name. A name alone listens on that number, as kubectl does. */
+async function numberedPort(port: RequestedPort, source: PodSource): Promise<PortMapping> {
+  if (!("name" in port)) return port;
+  const remote = await source.portNamed(port.name);
+  return { local: port.local ?? remote, remote };
 }

@@ -1,12 +1,12 @@
-import { formatDuration } from "../../config/duration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
+import { formatDuration } from "../../config/number-fields.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
 import { type DescribedNode, describeNode } from "../../nodes/describe-nodes.ts";
 import type { LearnedPath } from "../../nodes/known-nodes.ts";
 import { flag, listOf, number, object, optional, text } from "../client/answer-shape.ts";
 import { UsageError } from "../command.ts";
 import { printText } from "../print-text.ts";
-import { explainClients } from "./explain-clients.ts";
+import { explainClients } from "./explain-authorization.ts";
 
 const ADMIN_TIMEOUT_MS = 10_000;
 

@@ -1,6 +1,6 @@
 import { evaluatePolicy, refusalText, type WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { passingSpellings } from "../../access/policy/other-spellings.ts";
-import { formatDuration } from "../../config/duration.ts";
+import { formatDuration } from "../../config/number-fields.ts";
 import type { PolicyRule } from "../../config/sections/policy.ts";
 
 type Described = "command" | "tty" | "stdin" | "reason";

@@ -22,9 +22,8 @@ import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 import { checkInstalled, readManifests } from "../setup/install.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { runMerge } from "./load-merge.ts";
 import { partOf, planOf, processesOf } from "./load-plan.ts";
-import { httpPlanOf, publish, publishHttp, thresholdsOf } from "./load-result.ts";
+import { httpPlanOf, publish, publishHttp, runMerge, thresholdsOf } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 
 /** The job sets these for each pod. A token would be visible in the Job. */

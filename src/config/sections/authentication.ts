@@ -7,9 +7,8 @@ import {
   withTarget,
 } from "@sluice/client/internal/config/sections/webhook-target";
 import { checkIssuers, type JwtIssuer, jwtAuthenticator, SIGNING_ALGORITHMS } from "../jwt-authenticators.ts";
-import { choices, strings } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
-import { map, optionalSection, section, sections } from "../section-fields.ts";
+import { choices, map, optionalSection, section, sections, strings } from "../section-fields.ts";
 
 const TOKEN_REVIEW_FLAG = "authentication-token-webhook-config-file";
 const TTL = { from: "0s", to: "1h" } as const;

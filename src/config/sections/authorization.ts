@@ -6,9 +6,8 @@ import {
   reviewTargetFields,
   withTarget,
 } from "@sluice/client/internal/config/sections/webhook-target";
-import { choices } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
-import { optionalSection, section } from "../section-fields.ts";
+import { choices, optionalSection, section } from "../section-fields.ts";
 import { type Authentication, identifiesCallers } from "./authentication.ts";
 import { LONGEST_WAIT } from "./timeouts.ts";
 

@@ -1,9 +1,8 @@
 import { checked, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
 import { boolean, choice, file, implied, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
-import { files, strings } from "../list-fields.ts";
 import { duration } from "../number-fields.ts";
-import { optionalSection } from "../section-fields.ts";
+import { files, optionalSection, strings } from "../section-fields.ts";
 import { impersonationFields } from "./upstream-api-server.ts";
 
 const KUBECONFIG_FLAG = "kubeconfig";

@@ -1,6 +1,6 @@
 import { checkNetwork } from "@sluice/client/internal/config/address-list";
 import { table, type ValueOf } from "@sluice/client/internal/config/field";
-import { strings } from "../list-fields.ts";
+import { strings } from "../section-fields.ts";
 
 /** Trust before authentication: web origins and proxies. */
 export const edge = table({

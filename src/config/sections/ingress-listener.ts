@@ -7,11 +7,9 @@ import {
   checkUpstreamTrust,
   upstreamTrustFields,
 } from "@sluice/client/internal/config/sections/upstream-trust";
-import { strings } from "../list-fields.ts";
-import { optionalSection, section, sections } from "../section-fields.ts";
+import { optionalSection, section, sections, strings } from "../section-fields.ts";
 import { leaderElection } from "./leader-election.ts";
-import { addressFields, listenerPort, proxyProtocol } from "./listener-address.ts";
-import { certificateFiles, tlsSettings } from "./tls-settings.ts";
+import { addressFields, certificateFiles, listenerPort, proxyProtocol, tlsSettings } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 
 /** The default `spec.controller` of IngressClasses that this gateway serves. */

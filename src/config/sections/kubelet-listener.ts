@@ -9,8 +9,7 @@ import {
 import { optionalSection, section } from "../section-fields.ts";
 import { authentication } from "./authentication.ts";
 import { authorization } from "./authorization.ts";
-import { addressFields } from "./listener-address.ts";
-import { listenerTls } from "./tls-settings.ts";
+import { addressFields, listenerTls } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 
 export const DEFAULT_RUNTIME_ENDPOINT = "unix:///run/containerd/containerd.sock";

@@ -6,9 +6,8 @@ import {
   checkUpstreamTrust,
   upstreamTrustFields,
 } from "@sluice/client/internal/config/sections/upstream-trust";
-import { choices, strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
-import { optionalSection, section } from "../section-fields.ts";
+import { choices, optionalSection, section, strings } from "../section-fields.ts";
 import { nodeCircuit, nodeStreaming } from "./node-streaming.ts";
 
 const AUTHORITY_FLAG = "kubelet-certificate-authority";

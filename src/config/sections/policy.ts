@@ -1,9 +1,8 @@
 import { checked, type Field, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
 import { boolean, choice, declare, string } from "@sluice/client/internal/config/fields";
 import { describe, type Section } from "@sluice/client/internal/config/section";
-import { choices, strings } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
-import { map, section, sections } from "../section-fields.ts";
+import { choices, map, section, sections, strings } from "../section-fields.ts";
 import { LONGEST_WAIT } from "./timeouts.ts";
 
 const SUBRESOURCES = ["exec", "attach", "portforward"] as const;

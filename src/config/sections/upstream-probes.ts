@@ -1,9 +1,8 @@
 import { checked, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
 import { choice, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
-import { strings } from "../list-fields.ts";
 import { count } from "../number-fields.ts";
-import { optionalSection, section } from "../section-fields.ts";
+import { optionalSection, section, strings } from "../section-fields.ts";
 import { proberElection } from "./leader-election.ts";
 
 const SECONDS = { from: 1, to: 86_400 } as const;

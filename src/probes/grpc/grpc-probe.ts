@@ -1,6 +1,6 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
 import type { GRPCAction } from "../../api/probe-objects.ts";
-import { formatDuration } from "../../config/duration.ts";
+import { formatDuration } from "../../config/number-fields.ts";
 import { noteCertificate, openSocket, type ProbeDeadline } from "../probe-deadline.ts";
 import {
   DeadlineError,

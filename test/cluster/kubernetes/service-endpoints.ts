@@ -1,6 +1,5 @@
 import { loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
-import type { Endpoint } from "../../../src/api/service-objects.ts";
-import { SERVICE_NAME_LABEL } from "../../../src/api/service-objects.ts";
+import { type Endpoint, SERVICE_NAME_LABEL } from "../../../src/api/networking-objects.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { ApiClient } from "../../../src/kubernetes/api-client.ts";
 import { LiveCluster } from "../../../src/kubernetes/live-cluster.ts";

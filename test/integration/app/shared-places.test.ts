@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { serviceUnavailable } from "../../../packages/client/src/api/status.ts";
 import { SessionQuotas } from "../../../src/access/policy/component.ts";
-import { SessionLimiter } from "../../../src/app/runtime/session-limiter.ts";
+import { SessionLimiter } from "../../../src/app/runtime/worker-sessions.ts";
 
 it("places are counted over all workers: in total, by user, by namespace; those of a dead worker are free", async () => {
   const quotas = new SessionQuotas({ maxSessionsPerUser: 2, maxSessionsPerNamespace: 3 });

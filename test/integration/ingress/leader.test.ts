@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Ingress } from "../../../src/api/networking-objects.ts";
-import type { Lease } from "../../../src/api/service-objects.ts";
+import type { Ingress, Lease } from "../../../src/api/networking-objects.ts";
 import { resourceOfKind } from "../../support/api-server/resources.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { eventually } from "../../support/eventually.ts";

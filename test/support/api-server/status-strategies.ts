@@ -1,8 +1,7 @@
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import type { FieldError } from "../../../src/api/field-errors.ts";
-import type { Ingress } from "../../../src/api/networking-objects.ts";
+import type { Ingress, Service } from "../../../src/api/networking-objects.ts";
 import type { Namespace, Node, Pod } from "../../../src/api/objects.ts";
-import type { Service } from "../../../src/api/service-objects.ts";
 import { ingressStatusErrors } from "../../../src/api/strategy/ingress-strategy.ts";
 import { podStatusErrors } from "../../../src/api/strategy/pod-strategy.ts";
 import { validateNamespace, validateNode } from "../../../src/api/strategy/strategies.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { parseAuthenticationFile } from "../../../src/config/authentication-file.ts";
 import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
 import { MAX_JWT_AUTHENTICATORS } from "../../../src/config/jwt-authenticators.ts";
+import { parseAuthenticationFile } from "../../../src/config/named-files.ts";
 import { issuerOfOidc, type OidcAuthentication } from "../../../src/config/sections/authentication.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nearestName } from "../../../packages/client/src/config/nearest-name.ts";
 import { formatQuantity, parseQuantity } from "../../../packages/client/src/config/quantity.ts";
-import { formatDuration, parseDuration } from "../../../src/config/duration.ts";
+import { formatDuration, parseDuration } from "../../../src/config/number-fields.ts";
 
 describe("durations", () => {
   it.each([

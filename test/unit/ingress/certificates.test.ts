@@ -1,8 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { expect, it } from "vitest";
 import { createSelfSignedCertificate } from "../../../packages/lab/src/fake-node/index.ts";
-import type { Ingress } from "../../../src/api/networking-objects.ts";
-import type { Secret } from "../../../src/api/service-objects.ts";
+import type { Ingress, Secret } from "../../../src/api/networking-objects.ts";
 import { compilingCertificates } from "../../../src/ingress/certificates.ts";
 import { atOnce } from "../../../src/lifecycle/slices.ts";
 
