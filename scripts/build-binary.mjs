@@ -3,7 +3,8 @@
 //
 //   node scripts/build-binary.mjs [FILE]      default: dist/sluice; beside it FILE.LICENSES
 //   node scripts/build-binary.mjs --archive FOLDER      also packs FOLDER/sluice-VERSION-OS-ARCH.tar.gz, for downloads and Krew
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   copyFileSync,
@@ -19,6 +20,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { inject } from "postject";
 import { licencesOf, root, writeBundle } from "./bundle.mjs";
+import { compiledAssets } from "./compile-start.mjs";
 
 const [, , first, archives] = process.argv;
 const file = path.resolve(
@@ -49,22 +51,13 @@ const assets = Object.fromEntries([
   ...ofProject.map((name) => [name, path.join(root, name)]),
   ["loader.js", loader],
 ]);
-const settings = { main: at("main.js"), output: at("blob"), assets, disableExperimentalSEAWarning: true };
-writeFileSync(at("sea.json"), JSON.stringify(settings));
-// Its output matters only if it fails; then the error has it.
-execFileSync(process.execPath, ["--experimental-sea-config", at("sea.json")], { stdio: "pipe" });
-
+// Symbols are a seventh of Node.js. Before the injection, which moves what strip looks for.
 copyFileSync(process.execPath, at("node"));
 chmodSync(at("node"), 0o755);
-// Symbols are a seventh of it. Before the injection, which moves what strip looks for.
 execFileSync("strip", [at("node")]);
-await withoutNoteWarnings(() =>
-  inject(at("node"), "NODE_SEA_BLOB", readFileSync(at("blob")), {
-    sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2",
-  }),
-);
-copyFileSync(at("node"), file);
-chmodSync(file, 0o755);
+// The first binary has the session whose code the second one need not compile.
+await writeBinary(at("first"), assets);
+await writeBinary(file, { ...assets, ...(await compiledBySession()) });
 console.log(`${file}: ${Math.round(statSync(file).size / 2 ** 20)} MiB, ${packages.size} packages`);
 
 if (first === "--archive") {
@@ -92,6 +85,45 @@ if (first === "--archive") {
     "LICENSES",
   ]);
   console.log(archive);
+}
+
+async function writeBinary(to, assets) {
+  const settings = { main: at("main.js"), output: at("blob"), assets, disableExperimentalSEAWarning: true };
+  writeFileSync(at("sea.json"), JSON.stringify(settings));
+  // Its output matters only if it fails; then the error has it.
+  execFileSync(process.execPath, ["--experimental-sea-config", at("sea.json")], { stdio: "pipe" });
+  copyFileSync(at("node"), to);
+  chmodSync(to, 0o755);
+  await withoutNoteWarnings(() =>
+    inject(to, "NODE_SEA_BLOB", readFileSync(at("blob")), {
+      sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2",
+    }),
+  );
+}
+
+/** What V8 compiles for `sluice exec`, from one against a demo. */
+async function compiledBySession() {
+  const demo = spawn(at("first"), ["demo", "--dir", at("demo")], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    let printed = "";
+    for await (const part of demo.stdout) {
+      printed += part;
+      if (printed.includes("Stop with Ctrl-C")) break;
+    }
+    const kubeconfig = /^ready (.+)$/m.exec(printed)?.[1];
+    if (kubeconfig === undefined) throw new Error(`the demo did not start: ${printed}`);
+    return await compiledAssets({
+      scratch,
+      main: readFileSync(at("main.js"), "utf8"),
+      assets,
+      command: ["exec", "web", "--", "true"],
+      env: { ...process.env, KUBECONFIG: kubeconfig },
+    });
+  } finally {
+    const ended = once(demo, "close");
+    demo.kill();
+    await ended;
+  }
 }
 
 /** postject warns that stripped notes, which nothing reads, have no name. All else that it says is printed. */

@@ -16,7 +16,12 @@ export function compiledSources(): string {
 /** `sluice ARGS` for `spawn`: by this Node.js, or by the single binary that $SLUICE_BINARY names. */
 export function sluiceCommand(...args: readonly string[]): [file: string, args: string[]] {
   const file = sluiceFile();
-  return file === program ? [process.execPath, [file, ...args]] : [file, [...args]];
+  return file === program ? compiledCommand(...args) : [file, [...args]];
+}
+
+/** `sluice ARGS` for `spawn`, by this Node.js even beside a single binary, whose fake nodes have no terminals. */
+export function compiledCommand(...args: readonly string[]): [file: string, args: string[]] {
+  return [process.execPath, [program, ...args]];
 }
 
 /** `sluice` as a file that the system runs: the compiled program, or the single binary. */

@@ -16,11 +16,14 @@ export interface RunningDemo {
 
 /**
  * `sluice demo` as its users start it, in a folder of its own, until it is ready and has checked itself. `searchPath`: where its containers
- * find programs, instead of where we do.
+ * find programs, instead of where we do. `commandOf`: instead of the program under test.
  */
-export async function startDemo(searchPath: string | undefined = process.env.PATH): Promise<RunningDemo> {
+export async function startDemo(
+  searchPath: string | undefined = process.env.PATH,
+  commandOf = sluiceCommand,
+): Promise<RunningDemo> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-demo-"));
-  const demo = spawn(...sluiceCommand("demo", "--dir", folder), {
+  const demo = spawn(...commandOf("demo", "--dir", folder), {
     env: { ...process.env, PATH: searchPath },
     stdio: ["ignore", "pipe", "pipe"],
   });

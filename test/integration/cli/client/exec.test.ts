@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { sluiceCommand } from "../../../support/built-program.ts";
+import { compiledCommand, sluiceCommand } from "../../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../../support/demo.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { Sluice } from "../../../support/sluice.ts";
@@ -12,7 +12,7 @@ let demo: RunningDemo;
 let sluice: Sluice;
 
 beforeAll(async () => {
-  demo = await startDemo();
+  demo = await startDemo(undefined, compiledCommand);
   sluice = new Sluice({ KUBECONFIG: demo.kubeconfig });
 });
 afterAll(() => demo.stop());
