@@ -85,14 +85,14 @@ function byWorkload(rows) {
   return Array.from(groups, ([workload, texts]) => [workload, texts.join("; ")]);
 }
 
-/** One table for each workload, path and encryption: a row for each cell, a column for each contender. */
+/** One table for each workload, of bulk transfers for each path and encryption: a row for each cell, a column for each contender. */
 function groupsText(cells) {
   return Array.from(groupBy(cells), ([group, some]) => {
     const names = new Map(
       some.flatMap(({ contenders }) => contenders.map(({ name, title }) => [name, title])),
     );
     const rows = some.map((cell) => [
-      `${cell.id.split("/").slice(3).join(", ").replace(", 32 KiB", "") || "all"}: ${unitsOf(cell)}`,
+      `${cell.id.split("/").slice(partsOf(cell)).join(", ").replace(", 32 KiB", "")}: ${unitsOf(cell)}`,
       ...Array.from(names.keys(), (name) => cellText(cell, name)),
     ]);
     const leftOut = some.flatMap((cell) =>
@@ -105,7 +105,9 @@ function groupsText(cells) {
   });
 }
 
-const groupOf = ({ id }) => id.split("/").slice(0, 3).join(", ");
+/** The parts of a cell's id that name its table; those behind them name its row. */
+const partsOf = ({ id }) => (id.startsWith("bulk/") ? 3 : 1);
+const groupOf = (cell) => cell.id.split("/").slice(0, partsOf(cell)).join(", ");
 
 function groupBy(cells) {
   const groups = new Map();
@@ -132,5 +134,7 @@ const unitsOf = (cell) =>
     .map(([figure, , unit]) => (/^p\d/.test(figure) ? `${figure} ${unit}` : unit))
     .join("; ");
 
-const chartsText = (drawn) =>
-  `## Drawn\n\n${drawn.map(([file]) => `![${file.replace(/\.svg$/, "").replaceAll("-", " ")}](charts/${file})`).join("\n\n")}`;
+const chartsText = (drawn) => {
+  const named = (file) => file.replace(/\.svg$/, "").replaceAll("-", " ");
+  return `## Drawn\n\n${drawn.map(([file]) => `![${named(file)}](charts/${file})`).join("\n\n")}`;
+};
