@@ -44,37 +44,55 @@ export function everyWireError(): { key: string; place: string; answer: StatusEr
 export function errorsReference(): string {
   return wrappedPage(`# Errors
 
-Every error that Sluice answers itself, by cause and place. \`npm run docs\` writes this page from \`src/api/wire-errors\`. Clients
-match these texts, so a changed text is named in the changelog.
+Every error that Sluice answers itself, by its cause. Search this page for the text that you see.
+\`npm run docs\` writes it from \`src/api/wire-errors\`. Clients match these texts, so a changed text is named
+in the changelog.
 
-- **streaming**: exec, attach, port-forward and other answers of the API server's listener and of \`sluice agent\`. A Status in
-  JSON, if possible with a reason.
+- Without a place: **streaming**: exec, attach, port-forward and other answers of the API server's listener and
+  of \`sluice agent\`. A Status in JSON, if possible with a reason.
 - **forwarding**: requests that Sluice forwards to an API server or kubelet.
 - **Ingress**: \`CODE PHRASE: TEXT\`, or a Status for clients that accept JSON.
 - **kubelet's listener**: text. It answers the causes of the first table, too.
 
-Angle brackets mark facts. Refusals of a node or API server are passed on unchanged. Validation of objects, selectors, reviews, log
-options and WebSocket handshakes uses the words of Kubernetes and golang.org/x/net, and is not listed.
+Angle brackets mark facts. Refusals of a node or API server are passed on unchanged. Validation of objects,
+selectors, reviews, log options and WebSocket handshakes uses the words of Kubernetes and golang.org/x/net,
+and is not listed.
 ${SECTIONS.map(([title, rows]) => section(title, rows)).join("")}`);
 }
 
+/** Causes with equal answers share a row. */
 function section(title: string, rows: Readonly<Record<string, WireError>>): string {
-  const places = WIRE_PLACES.filter((place) => Object.values(rows).some((row) => row[place] !== undefined));
-  const lines = Object.values(rows).map(
-    (row) => `| ${[row.cause, ...places.map((place) => cell(row[place]))].join(" | ")} |`,
-  );
-  const head = ["cause", ...places.map((place) => TITLES[place])];
+  const causes = new Map<string, string[]>();
+  for (const row of Object.values(rows)) {
+    const answers = answersOf(row);
+    causes.set(answers, [...(causes.get(answers) ?? []), row.cause]);
+  }
+  const lines = Array.from(causes, ([answers, some]) => `| ${some.join("<br>")} | ${answers} |`);
   return `
 ## ${title}
 
-| ${head.join(" | ")} |
-|${"---|".repeat(head.length)}
+| cause | answer |
+|---|---|
 ${lines.join("\n")}
 `;
 }
 
-function cell(make: ((facts: never) => StatusError) | undefined): string {
-  if (make === undefined) return "";
+/** Streaming comes first, and is named only beside others. */
+function answersOf(row: WireError): string {
+  const made = WIRE_PLACES.flatMap((place) => {
+    const make = row[place];
+    return make === undefined ? [] : [{ place, text: answer(make) }];
+  });
+  return [...new Set(made.map(({ text }) => text))]
+    .map((text) => {
+      const places = made.filter((one) => one.text === text);
+      const titles = places.map(({ place }) => TITLES[place]).join(", ");
+      return titles === TITLES.streaming ? text : `${titles}: ${text}`;
+    })
+    .join("<br>");
+}
+
+function answer(make: (facts: never) => StatusError): string {
   const { status } = make(FACTS);
   const { code, reason, message = "" } = status;
   const text = message.trim().replaceAll("|", "\\|");

@@ -1,6 +1,13 @@
 import { expect, it } from "vitest";
 import { ALL_CASES, CASE_GROUPS, type ConformanceCase } from "../../../packages/lab/src/conformance/index.ts";
 
+const HEAD = `# Cases of sluice conformance
+
+What each case of [\`sluice conformance\`](conformance.md) requires, and what users see if a server
+does otherwise. A case is a \`must\`, or a \`should\` as marked; \`--junit\` names its source. A test
+writes this page from \`packages/lab/src/conformance/cases\`.
+`;
+
 /** One row for the same case over several transports. `vitest run -u` writes it. */
 it("docs/conformance-cases.md lists every case", async () => {
   const sections = CASE_GROUPS.map((group) => {
@@ -8,17 +15,20 @@ it("docs/conformance-cases.md lists every case", async () => {
     for (const one of ALL_CASES) {
       if (one.group === group) rows.set(one.requirement, [...(rows.get(one.requirement) ?? []), one]);
     }
-    return `## ${group}\n\n| case | severity | requirement | why it matters | source |\n|---|---|---|---|---|\n${Array.from(rows.values(), row).join("")}`;
+    return `## ${group}\n\n| case | requirement | why it matters |\n|---|---|---|\n${Array.from(rows.values(), row).join("")}`;
   });
-  const text = `# Cases of sluice conformance\n\nGenerated from \`packages/lab/src/conformance/cases\` by a test.\n[Conformance](conformance.md) explains how to run them.\n\n${sections.join("\n")}`;
+  const text = `${HEAD}\n${sections.join("\n")}`;
   await expect(text).toMatchFileSnapshot("../../../docs/conformance-cases.md");
 });
 
 function row(cases: readonly ConformanceCase[]): string {
   const [first] = cases;
   if (first === undefined) return "";
-  const ids = cases.map(({ id }) => `\`${id}\``).join("<br>");
-  return `| ${ids} | ${first.severity} | ${cell(first.requirement)} | ${cell(first.why)} | ${cell(first.source)} |\n`;
+  const [, family = ""] = /^(.*\/)/.exec(first.id) ?? [];
+  const leaves = cases.map(({ id }) => id.slice(family.length)).join(",");
+  const ids = cases.length === 1 ? first.id : `${family}{${leaves}}`;
+  const mark = first.severity === "should" ? " (should)" : "";
+  return `| \`${ids}\`${mark} | ${cell(first.requirement)} | ${cell(first.why)} |\n`;
 }
 
 function cell(text: string): string {
