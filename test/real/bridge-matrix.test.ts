@@ -158,13 +158,10 @@ describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
     afterAll(() => opened?.close());
 
     it.each(CHECKS)("%s", { timeout: 180_000 }, async (check) => {
-      let elapsedMs = 0;
       let far: Awaited<ReturnType<typeof pathTakenBy>> | undefined;
       const near = await pathTakenBy(agent.readMetrics, async () => {
         far = await pathTakenBy(gateway.readMetrics, async () => {
-          const startedMs = performance.now();
           await opened.checks[check]();
-          elapsedMs = performance.now() - startedMs;
         });
       });
       const isForward = check === "port-forward";
@@ -172,7 +169,7 @@ describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
       expect(near).toEqual({ ways: [isForward ? client.forwardWay : client.commandWay], refusals: [] });
       expect(far).toEqual({ ways: [`WebSocket ${isForward ? "tunnel" : "translate"}`], refusals: [] });
       const cells = rows.get(client.name) ?? [];
-      cells[CHECKS.indexOf(check)] = `${near.ways[0]} ${(elapsedMs / 1_000).toFixed(1)}`;
+      cells[CHECKS.indexOf(check)] = near.ways[0] ?? "?";
     });
   });
 });
@@ -183,6 +180,7 @@ function documentText(rows: ReadonlyMap<string, readonly string[]>): string {
   const table = evidenceTable(
     ["client", ...CHECKS],
     Array.from(rows, ([name, row]) => [name, ...row]),
+    [0],
   );
   const absent = missing.map((minor) => `1.${minor}`).join(", ");
   return `# Clients over the WebSocket bridge
@@ -190,8 +188,8 @@ function documentText(rows: ReadonlyMap<string, readonly string[]>): string {
 ${passed} of ${cells.length} checks passed through a hop that refuses SPDY: client, \`sluice agent\`, HAProxy (answers SPDY with
 403), gateway, a node that speaks SPDY.${absent === "" ? "" : ` Not on this machine: kubectl ${absent}.`}
 
-Each cell: the agent's path by its metrics, and the client's seconds. Behind the hop the gateway always
-translates commands and tunnels port-forward. Another path, or a refusal on either side, fails the check.
+A cell is the agent's path by its metrics. Behind the hop the gateway always translates commands and
+tunnels port-forward. Another path, or a refusal on either side, fails the check.
 
 ${table}
 

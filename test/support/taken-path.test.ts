@@ -33,16 +33,19 @@ sluice_streaming_requests_total{subresource="exec",plan="translate",code="403"} 
 });
 
 describe("the table for the documentation", () => {
-  it("has a row per kubectl and node, and shows failures and gaps", () => {
-    const common = { kubectl: "1.20.2", node: "node-ws", path: "SPDY pass-through", durationMs: 1_230 };
+  it("shows failures and gaps, and has one row for kubectls and nodes with equal paths", () => {
+    const common = { kubectl: "1.20.2", node: "node-ws", path: "SPDY pass-through" };
     const results = [
       { ...common, check: "exec", hasPassed: true },
       { ...common, check: "cp", hasPassed: false },
+      { ...common, kubectl: "1.27.16", check: "exec", hasPassed: true },
+      { ...common, kubectl: "1.28.15", check: "exec", hasPassed: true },
     ];
     expect(kubectlTable(results, ["exec", "cp", "attach"]).split("\n")).toEqual([
       "| kubectl | node | exec | cp | attach |",
       "|---|---|---|---|---|",
-      "| 1.20.2 | node-ws | SPDY 1.2 | **FAIL** SPDY 1.2 | not run |",
+      "| 1.20.2 | node-ws | SPDY | **FAIL** SPDY | not run |",
+      "| 1.27.16, 1.28.15 | node-ws | SPDY | not run | not run |",
     ]);
   });
 });

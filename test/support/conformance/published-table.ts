@@ -8,11 +8,11 @@ import { ATTACH_WITHOUT_INPUT, type KnownFailure, TRUNCATION, UNREAD_INPUT } fro
 const document = path.resolve(import.meta.dirname, "../../../docs/evidence/conformance.md");
 const MAX_NOTE = 110;
 
-/** Explained once, above the tables. */
-const KNOWN: readonly (readonly [string, KnownFailure])[] = [
-  ["K1", TRUNCATION],
-  ["K2", ATTACH_WITHOUT_INPUT],
-  ["K3", UNREAD_INPUT],
+/** Explained once, above the tables, with the cases that fail by them. */
+const KNOWN: readonly (readonly [string, KnownFailure, string])[] = [
+  ["K1", TRUNCATION, "slow-reader"],
+  ["K2", ATTACH_WITHOUT_INPUT, "attach/stays-open/websocket-v4"],
+  ["K3", UNREAD_INPUT, "closing/unread-input"],
 ];
 
 const HEAD = `# Conformance of servers and hops
@@ -26,9 +26,9 @@ Sluice passes every case; popular hops pass with the settings that \`sluice conf
 - \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance.test.ts\` writes the rows and sections of what
   it tried; for a cluster add \`--config test/cluster/vitest.config.ts test/cluster/conformance.test.ts\`.
 
-Known failures of others, named in place of what was observed:
+Known failures, named beside their number; a server with others has a section:
 
-${KNOWN.map(([name, { text }]) => `- ${name}: ${text}.`).join("\n")}
+${KNOWN.map(([name, { text }, cases]) => `- ${name} (\`${cases}\`): ${text}.`).join("\n")}
 
 `;
 const TABLE_HEAD = "| server or hop | passed | failed | skipped | date |\n|---|---|---|---|---|\n";
@@ -38,8 +38,13 @@ export function publish(name: string, report: ConformanceReport, known: readonly
   if (process.env.SLUICE_WRITE_DOCS !== "1") return;
   const { rows, sections } = parse(readFileSync(document, "utf8"));
   const { passed, failed, skipped } = report.counts;
-  rows.set(name, `| ${name} | ${passed} | ${failed} | ${skipped} | ${report.startedAt.slice(0, 10)} |\n`);
-  sections.set(name, sectionOf(name, report, known));
+  const codes = codesOf(report, known);
+  const explained = codes === undefined || codes.length === 0 ? "" : `: ${codes.join(", ")}`;
+  rows.set(
+    name,
+    `| ${name} | ${passed} | ${failed}${explained} | ${skipped} | ${report.startedAt.slice(0, 10)} |\n`,
+  );
+  sections.set(name, codes === undefined ? sectionOf(name, report, known) : "");
   const products = [...rows.keys()].map(productOf);
   const names = [...rows.keys()].toSorted(
     (one, other) => products.indexOf(productOf(one)) - products.indexOf(productOf(other)),
@@ -60,6 +65,14 @@ function parse(text: string): { rows: Map<string, string>; sections: Map<string,
     rows: new Map(rows.map((row) => [row[1] ?? "", row[0]])),
     sections: new Map(parts.map((part) => [part.slice("\n## ".length).split("\n")[0] ?? "", part])),
   };
+}
+
+/** What explains every failure of a report; undefined if something else failed. */
+function codesOf({ cases }: ConformanceReport, known: readonly KnownFailure[]): string[] | undefined {
+  const failed = cases.filter(({ verdict }) => verdict === "failed");
+  const entries = KNOWN.filter(([, entry]) => known.includes(entry));
+  if (!failed.every(({ id }) => entries.some(([, entry]) => entry.cases.test(id)))) return undefined;
+  return entries.flatMap(([code, entry]) => (failed.some(({ id }) => entry.cases.test(id)) ? [code] : []));
 }
 
 function sectionOf(name: string, { cases }: ConformanceReport, known: readonly KnownFailure[]): string {

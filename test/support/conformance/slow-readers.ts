@@ -110,11 +110,6 @@ export function publishSlowRows(heading: string, run: string, rows: readonly Slo
   ].map(([flag, count]) => `--${flag} ${count}`);
   const command = `node bench/slow-readers.mjs ${numbers.join(" ")} --only ${run} --write`;
   const servers = [...new Set(rows.map(({ server }) => server))];
-  const summary = servers.map((server) => {
-    const cells = rows.filter((row) => row.server === server).flatMap((row) => [...row.cells.values()]);
-    const tried = cells.reduce((sum, cell) => sum + cell.tried, 0);
-    return `- ${server}: ${cells.reduce((sum, { problems }) => sum + problems.length, 0)} of ${tried} sessions lost output`;
-  });
   const date = new Date().toISOString().slice(0, 10);
   const table = evidenceTable(
     ["server", "read", ...Object.values(COLUMNS)],
@@ -122,13 +117,11 @@ export function publishSlowRows(heading: string, run: string, rows: readonly Slo
       .flatMap((server) => foldedUnlessLost(rows.filter((row) => row.server === server)))
       .map(({ server, what, cells }) => [server, what, ...PATHS.map((path) => textOf(cells.get(path)))]),
   );
-  if (isFullRun) console.log(`${heading}\n\n${summary.join("\n")}\n\n${table}\n`);
+  if (isFullRun) console.log(`${heading}\n\n${table}\n`);
   publishSection(
     "no-truncation.md",
     heading,
-    `${summary.join("\n")}
-
-    ${command}
+    `    ${command}
 
 Run of ${date} on ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} at the end, ${EACH_AT_ONCE} sessions of each path at a time.
 
