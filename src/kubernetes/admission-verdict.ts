@@ -1,5 +1,7 @@
+import { reportFault } from "@sluice/client/internal/observability/faults";
 import {
   ADMISSION_RESOURCES,
+  type AdmissionObjects,
   type AdmissionResource,
   type ConnectRequest,
   type ConnectRule,
@@ -8,6 +10,7 @@ import {
 import type { Cluster } from "../cluster/cluster.ts";
 import type { AdmissionReason } from "../sessions/plan.ts";
 import { type ApiClient, ApiError } from "./api-client.ts";
+import { listIn } from "./list-pages.ts";
 import { metadataIn } from "./live-object.ts";
 
 const GROUP = "/apis/admissionregistration.k8s.io";
@@ -36,10 +39,32 @@ export async function judgeOnce(
 ): Promise<AdmissionVerdict | undefined> {
   const objects: Partial<Record<AdmissionResource, ReadonlyMap<string, unknown>>> = {};
   for (const [resource, path] of await servedPaths(client)) {
-    const { items } = (await client.json({ path })) as { items?: readonly unknown[] | null };
-    objects[resource] = new Map((items ?? []).map((item) => [metadataIn(item).name ?? "", item]));
+    const items = listIn(await client.json({ path }), "items");
+    objects[resource] = new Map(items.map((item) => [metadataIn(item).name ?? "", item]));
   }
-  return verdictOf(connectRulesOf(objects), request, cluster);
+  return verdictOf(rulesIn(objects), request, cluster);
+}
+
+/** The cluster's rules. An object that cannot be read may judge any session. */
+export function rulesIn(objects: AdmissionObjects): readonly ConnectRule[] {
+  try {
+    return connectRulesOf(objects).map((rule) => ({
+      ...rule,
+      matches: (request) => mayMatch(rule, request),
+    }));
+  } catch (error) {
+    reportFault("cluster", new Error("a webhook or policy cannot be read", { cause: error }));
+    return [{ source: "an object that cannot be read", matches: () => true }];
+  }
+}
+
+function mayMatch(rule: ConnectRule, request: ConnectRequest): boolean {
+  try {
+    return rule.matches(request);
+  } catch (error) {
+    reportFault("cluster", new Error(`${rule.source} cannot be read`, { cause: error }));
+    return true;
+  }
 }
 
 /** The first rule that matches decides. */
@@ -80,10 +105,8 @@ async function resourceNames(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlySet<unknown>> {
   try {
-    const list = (await client.json({ path, signal })) as {
-      resources?: readonly { name?: unknown }[] | null;
-    };
-    return new Set((list.resources ?? []).map(({ name }) => name));
+    const resources = listIn(await client.json({ path, signal }), "resources");
+    return new Set(resources.map((resource) => (resource as { name?: unknown } | null)?.name));
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) return new Set();
     throw error;

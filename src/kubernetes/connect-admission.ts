@@ -1,10 +1,8 @@
-import { reportFault } from "@sluice/client/internal/observability/faults";
 import {
   ADMISSION_RESOURCES,
   type AdmissionObjects,
   type AdmissionResource,
   type ConnectRule,
-  connectRulesOf,
 } from "../api/admission/connect-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
@@ -13,6 +11,7 @@ import {
   type AdmissionVerdict,
   type ConnectSession,
   RESOURCES,
+  rulesIn,
   servedPaths,
   verdictOf,
 } from "./admission-verdict.ts";
@@ -92,7 +91,7 @@ export class ConnectAdmission {
   #verdictOn(request: ConnectSession): AdmissionVerdict | undefined {
     const problem = this.problem;
     if (problem !== undefined) return { reason: "admission-unknown", by: problem };
-    this.#rules ??= compiledRules(this.#objects());
+    this.#rules ??= rulesIn(this.#objects());
     if (this.#rules.length === 0) return undefined;
     return verdictOf(this.#rules, request, this.#options.cluster);
   }
@@ -235,14 +234,4 @@ function isForbidden(error: unknown): boolean {
 
 function isForbiddenCode(code: number | undefined): boolean {
   return code === 401 || code === 403;
-}
-
-/** If the rules do not parse, one of them may judge any session. */
-function compiledRules(objects: AdmissionObjects): readonly ConnectRule[] {
-  try {
-    return connectRulesOf(objects);
-  } catch (error) {
-    reportFault("cluster", new Error("a webhook or policy cannot be read", { cause: error }));
-    return [{ source: "an object that cannot be read", matches: () => true }];
-  }
 }

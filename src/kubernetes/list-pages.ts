@@ -6,10 +6,14 @@ import { MalformedAnswerError } from "./api-client.ts";
  */
 export const MAX_LISTED_OBJECTS = 500_000;
 
-interface ListPage {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly kind?: string;
-  readonly items?: readonly unknown[] | null;
+/**
+ * The entries of an answer's list; Go writes null for none. Throws MalformedAnswerError for anything
+ * else.
+ */
+export function listIn(answer: unknown, name: string): readonly unknown[] {
+  const list = (answer as Readonly<Record<string, unknown>> | null | undefined)?.[name] ?? [];
+  if (Array.isArray(list)) return list;
+  throw new MalformedAnswerError(`the API server's answer has ${name} that are no list`);
 }
 
 /**
@@ -21,14 +25,16 @@ export async function* listPages(
 ): AsyncGenerator<readonly unknown[], string> {
   let listed = 0;
   for (let at: string | undefined; ; ) {
-    const { kind, items, metadata } = ((await get(at)) ?? {}) as ListPage;
-    if (!kind?.endsWith("List") || metadata?.resourceVersion === undefined) {
+    const page = await get(at);
+    const { kind, metadata } = (page ?? {}) as Readonly<Record<string, unknown>>;
+    const { resourceVersion, continue: next } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
+    if (!String(kind).endsWith("List") || typeof resourceVersion !== "string") {
       throw new MalformedAnswerError("the API server's answer is not a list");
     }
-    yield items ?? [];
-    listed += Math.max(1, items?.length ?? 0);
-    const { continue: next = "", resourceVersion } = metadata;
-    if (next === "") return resourceVersion;
+    const items = listIn(page, "items");
+    yield items;
+    listed += Math.max(1, items.length);
+    if (typeof next !== "string" || next === "") return resourceVersion;
     if (next === at || listed >= MAX_LISTED_OBJECTS) {
       throw new MalformedAnswerError("the pages of the API server's list do not end");
     }

@@ -117,6 +117,19 @@ export class BadObjectError extends Error {
  * set. List items lack a kind. Throws BadObjectError.
  */
 export function liveObject(kind: ObjectKind, value: unknown): KubernetesObject {
+  return decoded(kind, value, projected);
+}
+
+/** The whole object, unprojected, as Go decodes it. Throws BadObjectError. */
+export function decodedObject(kind: ObjectKind, value: unknown): KubernetesObject {
+  return decoded(kind, value, (object) => object);
+}
+
+function decoded(
+  kind: ObjectKind,
+  value: unknown,
+  project: (object: KubernetesObject) => KubernetesObject,
+): KubernetesObject {
   const strategy = strategyOf(kind);
   if (strategy === undefined) throw new BadObjectError(kind, value, "its kind is not known here");
   const { name, given } = { ...metadataIn(value), given: value as Record<string, unknown> };
@@ -127,7 +140,7 @@ export function liveObject(kind: ObjectKind, value: unknown): KubernetesObject {
   if (name === undefined) throw new BadObjectError(kind, value, "it has no name");
   if ((given.kind ?? kind) !== kind) throw new BadObjectError(kind, value, "it is of another kind");
   const named = { ...given, kind, apiVersion: strategy.apiVersion } as unknown as KubernetesObject;
-  return asDecoded(projected(named), strategy.shape);
+  return asDecoded(project(named), strategy.shape);
 }
 
 /** The metadata of an object that may otherwise be malformed. */

@@ -1,12 +1,12 @@
 import type { ContainerStatus, Pod, PodStatus } from "../api/objects.ts";
 import type { ApiClient } from "./api-client.ts";
-import { objectPath } from "./live-object.ts";
+import { decodedObject, objectPath } from "./live-object.ts";
 
 const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
 
 /**
- * Writes `started`, `ready` and conditions to a live pod as a kubelet does: a strategic merge patch
- * of the status. Its uid protects a new pod with the same name. Rejects as ApiClient does.
+ * Writes `started`, `ready` and conditions to a live pod by a strategic merge patch, as a kubelet
+ * does. Its uid protects a new pod of its name. Rejects as ApiClient, and with BadObjectError.
  */
 export async function publishPodStatus(
   client: Pick<ApiClient, "json">,
@@ -15,7 +15,7 @@ export async function publishPodStatus(
 ): Promise<void> {
   const { namespace = "", name, uid } = metadata;
   const path = objectPath("Pod", namespace, name);
-  const live = (await client.json({ path })) as Pod;
+  const live = decodedObject("Pod", await client.json({ path })) as Pod;
   if (live.metadata.uid !== uid) return;
   const json = {
     metadata: { uid },

@@ -1,6 +1,7 @@
 import { getObject } from "@sluice/client/internal/get-object";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { Target } from "@sluice/client/internal/target";
+import { withoutNulls } from "../../api/validation/without-nulls.ts";
 
 /** Whether a value has the fields that a command reads. */
 export type Shape = (value: unknown) => boolean;
@@ -9,7 +10,7 @@ export const text: Shape = (value) => typeof value === "string";
 export const number: Shape = (value) => typeof value === "number";
 export const flag: Shape = (value) => typeof value === "boolean";
 
-/** Go writes null for what is empty. */
+/** Go writes null for what is empty; `getShaped` takes it out. */
 export const optional =
   (shape: Shape): Shape =>
   (value) =>
@@ -36,7 +37,10 @@ export const object =
   (value) =>
     isObject(value) && Object.entries(fields).every(([name, shape]) => shape(value[name]));
 
-/** Reads an object as `getObject` does. Throws UpstreamError if the answer has another shape. */
+/**
+ * Reads an object as `getObject` does, and takes out its nulls. Throws UpstreamError if the answer
+ * has another shape.
+ */
 export async function getShaped<T>(
   target: Target,
   path: string,
@@ -44,7 +48,7 @@ export async function getShaped<T>(
 ): Promise<T> {
   const answer = await getObject<unknown>(target, path, options);
   if (!shape(answer)) throw new UpstreamError("malformed-response", `the server's answer is not ${what}`);
-  return answer as T;
+  return withoutNulls(answer as Readonly<Record<string, unknown>>, undefined) as T;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -70,7 +70,7 @@ export class PodSource {
       : await this.#workloadSelector(signal);
     const query = new URLSearchParams({ labelSelector: selector });
     const list = `/api/v1/namespaces/${encodeURIComponent(this.#namespace)}/pods?${query}`;
-    return (await this.#get<{ items?: PodObject[] | null }>(list, PODS, signal)).items ?? [];
+    return (await this.#get<{ items?: PodObject[] }>(list, PODS, signal)).items ?? [];
   }
 
   /** Maps the user's port to the pod's. For a service, the user names the service's port. */
@@ -124,7 +124,7 @@ export class PodSource {
     // A replication controller's selector is a plain map.
     const isMap = collection.endsWith("replicationcontrollers");
     return labelSelectorText(
-      isMap ? { matchLabels: selector as Record<string, string> | null } : (selector ?? {}),
+      isMap ? { matchLabels: selector as Record<string, string> | undefined } : (selector ?? {}),
     );
   }
 
@@ -144,7 +144,7 @@ export async function podsWith(
   labelSelector: string,
 ): Promise<readonly PodObject[]> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${new URLSearchParams({ labelSelector })}`;
-  const { items } = await getShaped<{ items?: readonly PodObject[] | null }>(target, path, {
+  const { items } = await getShaped<{ items?: readonly PodObject[] }>(target, path, {
     ...PODS,
     timeoutMs: requestTimeoutMs,
   });

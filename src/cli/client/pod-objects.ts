@@ -4,16 +4,16 @@ import { either, flag, listOf, mapOf, number, object, optional, type Shape, text
 export interface PodObject {
   readonly metadata: {
     readonly name: string;
-    readonly namespace: string;
+    readonly namespace?: string;
     readonly uid?: string;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;
   };
-  /** An aggregated API may omit it, and Go writes null for an empty list. */
+  /** An aggregated API may omit it. */
   readonly spec?: {
-    readonly containers?: readonly ContainerObject[] | null;
-    readonly initContainers?: readonly ContainerObject[] | null;
-    readonly ephemeralContainers?: readonly ContainerObject[] | null;
+    readonly containers?: readonly ContainerObject[];
+    readonly initContainers?: readonly ContainerObject[];
+    readonly ephemeralContainers?: readonly ContainerObject[];
   };
   readonly status?: {
     readonly phase?: string;
@@ -41,7 +41,7 @@ export interface ServiceObject {
 }
 
 export interface SelectorObject {
-  readonly matchLabels?: Readonly<Record<string, string>> | null | undefined;
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   readonly matchExpressions?: readonly {
     readonly key: string;
     readonly operator: string;
@@ -50,7 +50,7 @@ export interface SelectorObject {
 }
 
 export interface WorkloadObject {
-  readonly spec: { readonly selector?: (SelectorObject & Readonly<Record<string, unknown>>) | null };
+  readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
 }
 
 const container = object({

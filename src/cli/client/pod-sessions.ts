@@ -162,8 +162,8 @@ export class PodSessions {
   }
 
   #dial(pod: PodObject): Promise<PortForwardConnection> {
-    const { target, verbosity } = this.#client;
-    const path = portForwardPath({ namespace: pod.metadata.namespace, pod: pod.metadata.name });
+    const { target, verbosity, namespace } = this.#client;
+    const path = portForwardPath({ namespace, pod: pod.metadata.name });
     const spdy = new SpdyDialer(target, path);
     const dialer = webSocketsAreOn("KUBECTL_PORT_FORWARD_WEBSOCKETS")
       ? new FallbackDialer(

@@ -1,3 +1,4 @@
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import {
   SESSIONS_GROUP,
   SESSIONS_VERSION,
@@ -6,20 +7,22 @@ import {
 } from "../../session-api/streaming-session.ts";
 import type { ValuesOf } from "../command.ts";
 import type { sessionsFlags } from "../commands/sessions.ts";
-import { getShaped, listOf, number, object, optional, type Shape, text } from "./answer-shape.ts";
+import { flag, getShaped, listOf, number, object, optional, type Shape, text } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 
 export type SessionsValues = ValuesOf<typeof sessionsFlags>;
 
 export interface SessionList {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items: readonly StreamingSession[];
+  readonly items?: readonly StreamingSession[];
 }
 
 export const GROUP_VERSION: string = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
 const ROOT = `/apis/${GROUP_VERSION}`;
 /** kubectl's. */
 const PAGE_SESSIONS = "500";
+/** Sessions of one list; an empty page counts as one. Past it the list is refused. */
+export const MAX_LISTED_SESSIONS = 100_000;
 
 /** What the printer and the watch read of a session. */
 export const sessionShape: Shape = object({
@@ -27,13 +30,19 @@ export const sessionShape: Shape = object({
   spec: object({
     pod: text,
     container: optional(text),
+    ephemeral: optional(flag),
     subresource: text,
     node: text,
     user: object({ username: text }),
     client: optional(object({ address: text })),
     plan: text,
   }),
-  status: object({ bytesToClient: number, bytesToNode: number, replica: text }),
+  status: object({
+    bytesToClient: number,
+    bytesToNode: number,
+    replica: text,
+    joiners: optional(listOf(text)),
+  }),
 });
 const LIST = {
   what: "a list of sessions",
@@ -61,19 +70,28 @@ async function namespaceOf({ target, namespace, requestTimeoutMs }: ClientConnec
   return items?.[0]?.metadata.namespace ?? namespace;
 }
 
-/** Every session, and the version to watch from. */
-export async function allPages(connection: ClientConnection, values: SessionsValues): Promise<SessionList> {
+/** Every session, and the version to watch from. Throws UpstreamError for pages that do not end. */
+export async function allPages(
+  connection: ClientConnection,
+  values: SessionsValues,
+): Promise<SessionList & { readonly items: readonly StreamingSession[] }> {
   const { target, requestTimeoutMs: timeoutMs } = connection;
   const items: StreamingSession[] = [];
+  let listed = 0;
   for (let next = ""; ; ) {
     const path = collectionPath(connection, values, {
       limit: PAGE_SESSIONS,
       ...(next !== "" && { continue: next }),
     });
     const page = await getShaped<SessionList>(target, path, { ...LIST, timeoutMs });
-    items.push(...(page.items ?? []));
-    next = page.metadata.continue ?? "";
-    if (next === "") return { metadata: { resourceVersion: page.metadata.resourceVersion ?? "" }, items };
+    for (const item of page.items ?? []) items.push(item);
+    listed += Math.max(1, page.items?.length ?? 0);
+    const { continue: at = "", resourceVersion = "" } = page.metadata;
+    if (at === "") return { metadata: { resourceVersion }, items };
+    if (at === next || listed >= MAX_LISTED_SESSIONS) {
+      throw new UpstreamError("malformed-response", "the pages of the server's list do not end");
+    }
+    next = at;
   }
 }
 

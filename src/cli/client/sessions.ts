@@ -101,7 +101,7 @@ async function list(connection: ClientConnection, values: SessionsValues): Promi
 async function watch(
   connection: ClientConnection,
   values: SessionsValues,
-  { items, metadata }: SessionList,
+  { items = [], metadata }: SessionList,
   printer: SessionPrinter,
 ): Promise<never> {
   const known = new Map(items.map((session) => [session.metadata.name, session]));

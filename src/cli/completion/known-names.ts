@@ -1,5 +1,5 @@
-import { getObject } from "@sluice/client/internal/get-object";
 import { kubeconfigFileNames, readKubeconfigFile } from "@sluice/client/internal/kubernetes/kubeconfig-files";
+import { getShaped, listOf, object, optional, text } from "../client/answer-shape.ts";
 import { type ConnectionValues, openConnection } from "../client/connection.ts";
 import { connectionFlags } from "../commands/connection-flags.ts";
 import { parseFlags } from "../parse-flags.ts";
@@ -7,8 +7,20 @@ import type { NameSource } from "./complete.ts";
 
 interface NamedObject {
   readonly metadata: { readonly name: string };
+}
+
+interface PodOfContainers {
   readonly spec?: { readonly containers?: readonly { readonly name: string }[] };
 }
+
+const NAMES = {
+  what: "a list",
+  shape: object({ items: optional(listOf(object({ metadata: object({ name: text }) }))) }),
+};
+const CONTAINERS = {
+  what: "a pod",
+  shape: object({ spec: optional(object({ containers: optional(listOf(object({ name: text }))) })) }),
+};
 
 const LISTS = { context: "contexts", cluster: "clusters", user: "users" } as const;
 
@@ -26,12 +38,13 @@ export const knownNames: NameSource = async (kind, command, words) => {
   const pods = `/api/v1/namespaces/${encodeURIComponent(connection.namespace)}/pods`;
   if (kind === "container") {
     const [pod = ""] = invocation.operands;
-    const { spec } = await getObject<NamedObject>(connection.target, `${pods}/${encodeURIComponent(pod)}`);
+    const path = `${pods}/${encodeURIComponent(pod)}`;
+    const { spec } = await getShaped<PodOfContainers>(connection.target, path, CONTAINERS);
     return (spec?.containers ?? []).map(({ name }) => name);
   }
   const path = kind === "namespace" ? "/api/v1/namespaces" : pods;
-  const { items } = await getObject<{ items: NamedObject[] }>(connection.target, path);
-  return items.map(({ metadata }) => metadata.name);
+  const { items } = await getShaped<{ items?: NamedObject[] }>(connection.target, path, NAMES);
+  return (items ?? []).map(({ metadata }) => metadata.name);
 };
 
 async function entriesOf(list: string, { kubeconfig }: ConnectionValues): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ const metadata = { name: "web", namespace: "default" };
 it.each<[what: string, pod: Omit<PodObject, "metadata">]>([
   ["no spec", {}],
   ["no containers", { spec: {} }],
-  ["null for its containers", { spec: { containers: null, initContainers: null } }],
+  ["empty lists of containers", { spec: { containers: [], initContainers: [] } }],
 ])("a pod with %s has none of the containers that are asked for", (_, pod) => {
   const found = (name?: string) => containerOf({ metadata, ...pod }, name);
   expect(() => found()).toThrow("pod web has no container");
