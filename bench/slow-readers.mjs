@@ -1,6 +1,7 @@
 // `node bench/slow-readers.mjs [--sessions 100 --peer-sessions 50 --at-once 2 --only PATTERN --write]`: how many sessions of each path lose output when their
 // clients read slowly: 16 MiB at 4 MiB/s, 64 MiB at 3 MiB/s, and after a stall of 5 s, with a PING each 500 ms. `--only` chooses servers: `cluster` (the
-// kubelet, straight and behind Sluice, and Sluice in its place) and versions of containerd. `--write` writes docs/evidence/no-truncation.md.
+// kubelet, straight and behind Sluice, and Sluice in its place; words behind it choose among these) and versions of containerd. `--write` writes
+// docs/evidence/no-truncation.md.
 import { spawnSync } from "node:child_process";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -23,7 +24,13 @@ const env = {
   SLUICE_SESSIONS_AT_ONCE: values["at-once"],
   ...(values.write && { SLUICE_WRITE_DOCS: "1" }),
 };
-const inCluster = ["--config", "test/cluster/vitest.config.ts", "test/cluster/slow-reader.test.ts"];
+const [place, ...words] = values.only.split(" ");
+const inCluster = [
+  "--config",
+  "test/cluster/vitest.config.ts",
+  "test/cluster/slow-reader.test.ts",
+  ...(words.length > 0 ? ["-t", words.join(" ")] : []),
+];
 const onRuntimes = [
   "--project",
   "real",
@@ -31,7 +38,7 @@ const onRuntimes = [
   "-t",
   `containerd .?${values.only}`,
 ];
-const runs = { "": [inCluster, onRuntimes], cluster: [inCluster] }[values.only] ?? [onRuntimes];
+const runs = { "": [inCluster, onRuntimes], cluster: [inCluster] }[place] ?? [onRuntimes];
 console.log(`load average ${loadavg()[0].toFixed(1)}: above the number of cores other programs take part`);
 for (const run of runs) {
   const { status } = spawnSync("npx", ["vitest", "run", ...run], {
