@@ -1,5 +1,5 @@
 import path from "node:path";
-import { replaceSection } from "../../support/evidence-sections.ts";
+import { readSections, replaceSection } from "../../support/evidence-sections.ts";
 import { evidenceTable } from "../../support/evidence-table.ts";
 import type { DoorName } from "../doors.ts";
 import type { KnownDifference } from "./known-differences.ts";
@@ -9,8 +9,8 @@ const document = path.resolve(import.meta.dirname, "../../../docs/evidence/diffe
 const HEAD = `# The same request straight and through Sluice
 
 Every case runs straight at a real API server and through each door at once. Exit codes, output, status,
-headers and bodies are equal, or differ as the list below each table allows. Times, ids and resource
-versions are not compared.
+headers and bodies are equal, or differ as the last table allows. Times, ids and resource versions are
+not compared.
 
 | door | what it is |
 |---|---|
@@ -26,6 +26,8 @@ older ones those that stream. Written by
 \`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/differential\`, with
 \`SLUICE_API_SERVER=oldest\` for the older API server.
 `;
+
+const DIFFERENCES = "Allowed differences";
 
 /** What one case came to through one door. */
 export interface Comparison {
@@ -48,24 +50,29 @@ export class DifferentialCounts {
     return [...this.#cases.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** In place of the section of this API server. */
+  /** In place of the section of this API server, and of its column among the differences. */
   publish(apiServer: string): void {
     replaceSection(document, `API server ${apiServer}`, this.#section(), HEAD);
+    const reasons = reasonsOf([...this.#cases.values()].flat(), this.#doors);
+    const earlier = readSections(document).sections.find((section) =>
+      section.startsWith(`## ${DIFFERENCES}\n`),
+    );
+    replaceSection(document, DIFFERENCES, differencesTable(earlier ?? "", apiServer, reasons));
+  }
+
+  get #doors(): readonly DoorName[] {
+    return [...this.#cases.values()][0]?.[0]?.map(({ door }) => door) ?? [];
   }
 
   #section(): string {
-    const doors = [...this.#cases.values()][0]?.[0]?.map(({ door }) => door) ?? [];
+    const doors = this.#doors;
     const row = (client: string, cases: readonly (readonly Comparison[])[]): string[] => {
       const cells = doors.map((name) => cellOf(comparisonsOf(cases, name)));
       return [client, String(cases.length), ...cells];
     };
     const whole = [...this.#cases.values()].flat();
     const rows = Array.from(this.#cases, ([client, cases]) => row(client, cases));
-    return `${evidenceTable(["client", "cases", ...doors], [...rows, row("all", whole)], [0])}
-
-| allowed difference | cases by door |
-|---|---|
-${reasonsOf(whole, doors).join("\n")}`;
+    return evidenceTable(["client", "cases", ...doors], [...rows, row("all", whole)], [0]);
   }
 }
 
@@ -80,8 +87,35 @@ function cellOf(comparisons: readonly Comparison[]): string {
   return `${equal}${allowed > 0 ? `+${allowed}` : ""}${differing > 0 ? `, **${differing} differ**` : ""}`;
 }
 
+/** The table with the column of this API server, and those of others as they were. */
+function differencesTable(
+  earlier: string,
+  apiServer: string,
+  reasons: readonly (readonly [reason: string, cell: string])[],
+): string {
+  const [head = [], , ...rows] = earlier
+    .split("\n")
+    .filter((line) => line.startsWith("| ") || line.startsWith("|-"))
+    .map((line) => line.slice(2, -2).split(" | "));
+  const others = head.slice(1).filter((name) => name !== apiServer);
+  const cells = new Map(rows.map(([reason = "", ...row]) => [reason, row]));
+  const cellOfOther = (reason: string, other: string): string =>
+    cells.get(reason)?.[head.indexOf(other) - 1]?.trim() ?? "";
+  const own = new Map(reasons);
+  const all = [...new Set([...own.keys(), ...cells.keys()])].map((reason) => [
+    reason,
+    own.get(reason) ?? "",
+    ...others.map((other) => cellOfOther(reason, other)),
+  ]);
+  const used = all.filter((row) => row.slice(1).some((cell) => cell !== ""));
+  return evidenceTable(["allowed difference, cases by door", apiServer, ...others], used);
+}
+
 /** Most cases first. */
-function reasonsOf(cases: readonly (readonly Comparison[])[], doors: readonly DoorName[]): string[] {
+function reasonsOf(
+  cases: readonly (readonly Comparison[])[],
+  doors: readonly DoorName[],
+): (readonly [reason: string, cell: string])[] {
   const entries = new Set(cases.flatMap((comparisons) => comparisons.flatMap(({ allowed }) => allowed)));
   const rows = Array.from(entries, (entry) => {
     const counts = doors.map((door) => {
@@ -95,8 +129,8 @@ function reasonsOf(cases: readonly (readonly Comparison[])[], doors: readonly Do
     }).join("; ");
     return {
       sum: used.reduce((sum, { count }) => sum + count, 0),
-      line: `| ${entry.reason.replaceAll("|", "\\|")} | ${cells} |`,
+      row: [entry.reason.replaceAll("|", "\\|"), cells] as const,
     };
   });
-  return rows.sort((a, b) => b.sum - a.sum).map(({ line }) => line);
+  return rows.sort((a, b) => b.sum - a.sum).map(({ row }) => row);
 }

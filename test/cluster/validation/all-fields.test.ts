@@ -78,37 +78,32 @@ function sum(rows: ReadonlyMap<string, Counts>, of: MutationClass, verdict: Verd
   return [...rows.values()].reduce((all, row) => all + row[of][verdict], 0);
 }
 
+const MEANING: Readonly<Record<MutationClass, string>> = {
+  "wrong type": "a value of another JSON type",
+  "unknown name": "a field that the type does not have",
+  "own type": "another value of the field's type, such as `x-1`, 1, true",
+};
+
 function sectionOf(version: string, rows: ReadonlyMap<string, Counts>): string {
   const tried = (row: Counts, of: MutationClass): number =>
     Object.values(row[of]).reduce((all, count) => all + count, 0);
-  const cell = (row: Counts, of: MutationClass): string => {
-    const [{ agreed }, all] = [row[of], tried(row, of)];
-    return agreed === all ? `${all}` : `${agreed}/${all}`;
-  };
-  const line = (kind: string, row: Counts): string => {
-    const own = row["own type"];
-    const cells = CLASSES.map((of) => cell(row, of));
-    return `| ${[kind, ...cells, own["not judged"], own["known difference"]].join(" | ")} |`;
-  };
   const total = emptyCounts();
   for (const row of rows.values())
     for (const of of CLASSES)
       for (const [verdict, count] of Object.entries(row[of])) total[of][verdict as Verdict] += count;
+  const line = (of: MutationClass): string => {
+    const { agreed, "not judged": notJudged, "known difference": known } = total[of];
+    return `| ${[MEANING[of], tried(total, of), agreed, notJudged, known].join(" | ")} |`;
+  };
   const count = CLASSES.reduce((all, of) => all + tried(total, of), 0);
-  return `${count} objects against Kubernetes ${version}: valid ones with one field changed, for every field of every
+  return `${count} objects of ${rows.size} kinds against Kubernetes ${version}: valid ones with one field changed, for every field of every
 kind at every depth (in a Pod at every place, elsewhere once for each type). All sentences about wrong
 types and unknown names are equal. Sluice alone refuses none, apart from the known differences above.
 
-| column | meaning |
-|---|---|
-| wrong type | a value of another JSON type: objects with equal sentences |
-| unknown name | a field the type does not have: the same |
-| own type | any value of the field's type, such as \`x-1\`, 1, true; most break a rule: equal/all |
-| not judged | the API server refuses by a rule or admission that \`check-config\` lacks; its report names the field |
+| a valid object with | objects | equal sentences | not judged | known differences |
+|---|---|---|---|---|
+${CLASSES.map(line).join("\n")}
 
-| kind | wrong type | unknown name | own type | not judged | known differences |
-|---|---|---|---|---|---|
-${[...rows].map(([kind, row]) => line(kind, row)).join("\n")}
-${line("all", total)}
+Not judged: the API server refuses by a rule or admission that \`check-config\` lacks; its report names the field.
 `;
 }
