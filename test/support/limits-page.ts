@@ -110,7 +110,7 @@ const SUBJECT = /^(?:it is|they are|it|they) (?!wait)/;
 
 /** Why a bound has this value: comparisons, sizes of what is usual. The source keeps it. */
 const REASON =
-  /(?:; |: (?![^`]*`)|, (?:as (?:in|client-go|Go)|so that|which|whose|more than|such as|enough for) ).*$/;
+  /(?:; |: (?![^`]*`)|, (?:(?:as|as in|as client-go|as Go|so that|which|whose|with|more than|three times|such as|enough for|usually|less than|including|if the|some|as their|as the) |as an|and so )).*$/;
 
 function withoutArticle(text: string): string {
   const rest = text.replace(/^(?:An?|The) /, "");
@@ -120,7 +120,7 @@ function withoutArticle(text: string): string {
 function fixedTable(bounds: readonly Bound[]): string {
   const rows = bounds.map(({ name, file = "", value, sentence }) => {
     const [, what = "", effect = ""] = /^(.*?)\.? Past it(?::|,)? (.*?)\.?$/.exec(sentence) ?? [];
-    const bounded = withoutArticle(what.replace(REASON, ""));
+    const bounded = withoutArticle(what.replace(/ \([^)]*\)/g, "").replace(REASON, ""));
     const after = effect.replace(SUBJECT, "");
     return `| [\`${name}\`](../${file}) ${value}: ${bounded} | ${after} |\n`.replace(
       /(?<=\w)\|(?=\w)/g,
