@@ -12,7 +12,7 @@ import { startPodDeletionCost } from "../kubernetes/pod-deletion-cost.ts";
 import { buildApiServerLeg } from "../legs/api-server/component.ts";
 import { buildKubeletListener } from "../legs/kubelet/component.ts";
 import { type Departure, Supervisor } from "../lifecycle/supervisor.ts";
-import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
+import type { ReservedEndpoint } from "../net/address-rules.ts";
 import { nodesForOperators } from "../nodes/component.ts";
 import type { DescribedNode } from "../nodes/describe-nodes.ts";
 import { createLogger, type Logger } from "../observability/logger.ts";

@@ -1,8 +1,8 @@
 import type { Server } from "node:http";
 import { type ListenerPort, listenerPorts } from "../config/sections/listeners.ts";
 import { startListener } from "../listeners/component.ts";
+import type { ReservedEndpoint } from "../net/address-rules.ts";
 import { type Listen, type ListenAddress, urlOf } from "../net/listen.ts";
-import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
 
 type ConfiguredListeners = Parameters<typeof listenerPorts>[0];
 

@@ -1,5 +1,6 @@
 // src/config: configuration, limits, timeouts, feature gates: parsed once, nothing optional inside
 
+import { availableParallelism } from "node:os";
 import {
   ConfigurationError,
   type ConfigurationProblem,
@@ -10,6 +11,7 @@ import { flagProblem } from "@sluice/client/internal/config/given-flags";
 import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
 import { Section } from "@sluice/client/internal/config/section";
 import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
+import { count } from "./number-fields.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
 import { optionalSection, section, tableSchema } from "./section-fields.ts";
 import { audit } from "./sections/audit.ts";
@@ -29,7 +31,31 @@ import { timeouts } from "./sections/timeouts.ts";
 import { tracing } from "./sections/tracing.ts";
 import { upstreamApiServer } from "./sections/upstream-api-server.ts";
 import { podProbes, upstreamProbes } from "./sections/upstream-probes.ts";
-import { workers } from "./sections/workers.ts";
+
+/** Serving processes. Past it the configuration is refused. */
+const MAX_WORKERS = 256;
+
+const workers = count("Number of serving processes; `auto` starts one per available core.", {
+  default: 1,
+  or: "auto",
+  from: 1,
+  to: MAX_WORKERS,
+  flag: { name: "workers", read: workersOf },
+});
+
+type Workers = ReturnType<typeof workers.read>;
+
+export function workerCount(given: Workers): number {
+  return given === "auto" ? availableParallelism() : given;
+}
+
+function workersOf(text: string): Workers {
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (text === "auto" || (number >= 1 && number <= MAX_WORKERS)) return text === "auto" ? text : number;
+  throw new RangeError(
+    `must be a number between 1 and ${MAX_WORKERS}, or auto, got ${JSON.stringify(text.slice(0, 80))}`,
+  );
+}
 
 const API_VERSION = "sluice.dev/v1alpha1";
 export const CONFIGURATION_KIND = "GatewayConfiguration";

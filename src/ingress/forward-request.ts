@@ -10,17 +10,17 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { startExchange } from "../http/upstream/http-forwarder.ts";
 import { forwardOverHttp2 } from "../http/upstream/http2-forwarder.ts";
-import type { ExchangeEnd } from "./access-log.ts";
-import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
-import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import {
   addOwnLines,
+  type ChosenUpstream,
+  chooseBackend,
   type IngressAnswer,
   ingressAnswer,
   reasonPhrase,
   upstreamRefusal,
-} from "./ingress-answer.ts";
-import type { IngressContext, LocalGateway } from "./ingress-context.ts";
+} from "./choose-backend.ts";
+import type { EndpointUpstream } from "./endpoint-upstream.ts";
+import type { ExchangeEnd, IngressContext, LocalGateway } from "./ingress-context.ts";
 import {
   addForwardedHeaders,
   type IngressRequest,

@@ -13,11 +13,15 @@ import type { RouteNames } from "../observability/ingress-metrics.ts";
 import { carryForwarded } from "../sessions/carry-forwarded.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
 import type { SessionReport } from "../sessions/session.ts";
-import type { ExchangeEnd } from "./access-log.ts";
-import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
+import {
+  type ChosenUpstream,
+  chooseBackend,
+  type IngressAnswer,
+  ingressAnswer,
+  upstreamRefusal,
+} from "./choose-backend.ts";
 import { addressOf } from "./forward-request.ts";
-import { type IngressAnswer, ingressAnswer, upstreamRefusal } from "./ingress-answer.ts";
-import type { IngressContext } from "./ingress-context.ts";
+import type { ExchangeEnd, IngressContext } from "./ingress-context.ts";
 import {
   addForwardedHeaders,
   type IngressRequest,

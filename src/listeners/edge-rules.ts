@@ -13,7 +13,17 @@ import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer-tokens
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Edge } from "../config/sections/edge.ts";
 import type { Limits } from "../config/sections/limits.ts";
+import type { GatewayContext } from "../sessions/context.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
+
+/** The parts that every listener needs. */
+export interface ListenerContext
+  extends Pick<GatewayContext, "audit" | "clock" | "limits" | "logger" | "metrics" | "timeouts" | "tracing"> {
+  readonly edge: EdgeRules;
+}
+
+/** A gateway's context with its listeners' parts. */
+export type ServingContext = GatewayContext & ListenerContext;
 
 /**
  * Hops of X-Forwarded-For that are read from its end, more than real requests have. Past it earlier

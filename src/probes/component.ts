@@ -7,7 +7,7 @@ import type { LeaderElectionSettings } from "../config/sections/leader-election.
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { electReplica } from "../kubernetes/replica-election.ts";
 import { electsProber } from "../kubernetes/required-rules.ts";
-import { Started } from "../lifecycle/started.ts";
+import { Started } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type BuiltPodProbes, type PodProbeParts, probePods } from "./pod-probes-component.ts";
 import type { RunProbe } from "./run-probe.ts";

@@ -1,10 +1,9 @@
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { ProbeHandler } from "../api/probe-objects.ts";
-import { type Cancellation, cancellationFor } from "./cancellation-for.ts";
 import { probeExec } from "./exec-probe.ts";
 import { probeGrpc } from "./grpc/grpc-probe.ts";
 import { probeHttp } from "./http/http-probe.ts";
-import { openSocket, ProbeDeadline } from "./probe-deadline.ts";
+import { type Cancellation, cancellationFor, openSocket, ProbeDeadline } from "./probe-deadline.ts";
 import {
   DeadlineError,
   errored,

@@ -6,8 +6,7 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { JoinedSession } from "./carriers/joined-session.ts";
 import { HandshakeRefusal } from "./client-handshake.ts";
 import type { SessionRunContext } from "./context.ts";
-import type { Downstream } from "./downstream.ts";
-import type { IncomingStreaming } from "./incoming-request.ts";
+import type { Downstream, IncomingStreaming } from "./incoming-request.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 import type { Joinable } from "./session-joins.ts";
 

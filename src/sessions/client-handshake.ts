@@ -11,7 +11,7 @@ import {
 import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "@sluice/protocols/remotecommand";
 import { checkServerHandshake } from "@sluice/protocols/websocket";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { Admission } from "./admission.ts";
+import type { Admission } from "./leg.ts";
 import type { StreamingRequest, Subresource } from "./streaming-request.ts";
 
 /** A validated upgrade request, ready for its 101. */

@@ -1,9 +1,8 @@
 import { Readable } from "node:stream";
 import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
 import type { RefusedUpgrade, UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
-import type { Admission } from "./admission.ts";
 import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./client-handshake.ts";
-import type { Fallback, Leg, Refusal } from "./leg.ts";
+import type { Admission, Fallback, Leg, Refusal } from "./leg.ts";
 import type { Plan } from "./plan.ts";
 
 /** An admitted session under one plan, and the handshake for its client. */

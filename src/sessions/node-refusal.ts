@@ -1,7 +1,7 @@
 import { genericError, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
 import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { Downstream } from "./downstream.ts";
+import type { Downstream } from "./incoming-request.ts";
 import type { Plan } from "./plan.ts";
 
 /**

@@ -4,7 +4,7 @@ import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-co
 import { answerSwitched, switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import { copyRefusal } from "../http/upgrade/copy-refusal.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
-import type { BeginSession, Downstream, SwitchAnswer } from "./downstream.ts";
+import type { BeginSession, Downstream, SwitchAnswer } from "./incoming-request.ts";
 
 /** Bytes that a client sends before its upgrade is answered. Past it they wait in the kernel. */
 const MAX_EARLY_BYTES = 64 * 1024;

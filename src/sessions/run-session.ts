@@ -1,13 +1,11 @@
 // src/sessions: a streaming session from its plan to its end: carriers, limits, observers,
 // resumption
 
-import type { Admission } from "./admission.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { SessionRunContext } from "./context.ts";
 import { countingRefusals } from "./count-refusals.ts";
-import type { Downstream } from "./downstream.ts";
-import type { IncomingStreaming } from "./incoming-request.ts";
-import type { Leg } from "./leg.ts";
+import type { Downstream, IncomingStreaming } from "./incoming-request.ts";
+import type { Admission, Leg } from "./leg.ts";
 import { negotiateUpgrade } from "./negotiate-upgrade.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import { sessionProxyFor } from "./session-proxy.ts";

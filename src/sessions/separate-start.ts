@@ -2,8 +2,8 @@ import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { SwitchedUpgrade, UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { tunnelOffers } from "@sluice/protocols/portforward";
-import type { Admission } from "./admission.ts";
 import type { SeparateForwardsOptions } from "./carriers/forwards/separate-forwards.ts";
+import type { Admission } from "./leg.ts";
 
 /** Opens the same session at its node once more. Rejects as `Leg.dial` does. */
 export type DialAgain = (signal: AbortSignal) => Promise<UpgradeResponse>;

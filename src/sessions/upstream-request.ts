@@ -15,8 +15,8 @@ import { RESUME_HEADER, RESUME_PROTOCOL } from "@sluice/protocols/resume";
 import { withoutIdentity } from "../access/authn/identity-headers.ts";
 import { addForwardedFor } from "../http/forwarded-headers.ts";
 import { withoutHopByHop } from "../http/hop-by-hop.ts";
-import type { Admission } from "./admission.ts";
 import { upstreamProtocolOf } from "./client-handshake.ts";
+import type { Admission } from "./leg.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 

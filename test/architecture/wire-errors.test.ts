@@ -6,8 +6,8 @@ const MADE =
 
 /** Files that pass an upstream's or another process's text on, or put a row's text into its form. */
 const PASS_ON = [
-  "src/app/runtime/primary-client.ts",
-  "src/ingress/ingress-answer.ts",
+  "src/app/runtime/worker-main.ts",
+  "src/ingress/choose-backend.ts",
   "src/legs/api-server/pod-log.ts",
   "src/sessions/node-refusal.ts",
 ];

@@ -1,7 +1,7 @@
 import { defaultSpdyLimits } from "../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, OPCODE } from "../../protocols/websocket/index.ts";
-import { ChannelCommandClient } from "../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../src/sessions/carriers/bridge/command-bridge.ts";
+import { ChannelCommandClient } from "../../src/sessions/carriers/bridge/command-clients.ts";
 import { Relay } from "../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../src/sessions/carriers/translator.ts";
 import { passThroughOf } from "../../src/sessions/relayed-session.ts";

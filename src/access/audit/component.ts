@@ -1,8 +1,7 @@
 import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/sections/audit.ts";
-import type { Component } from "../../lifecycle/component.ts";
-import { Started } from "../../lifecycle/started.ts";
+import { type Component, Started } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";

@@ -1,8 +1,7 @@
 import { StatusError } from "@sluice/client/internal/api/status";
 import type { PolicyRule } from "../../api/rbac-objects.ts";
 import type { Authorization, AuthorizationMode } from "../../config/sections/authorization.ts";
-import type { Component } from "../../lifecycle/component.ts";
-import { Started } from "../../lifecycle/started.ts";
+import { type Component, Started } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { UserInfo } from "../user-info.ts";

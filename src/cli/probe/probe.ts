@@ -8,14 +8,14 @@ import { identifyServer, likelyCause } from "../../probes/likely-cause.ts";
 import type { ProbeResult } from "../../probes/probe-result.ts";
 import { type ProbeTarget, resolveContainerPort } from "../../probes/probe-target.ts";
 import { runProbe } from "../../probes/run-probe.ts";
+import { probedContainers } from "../../probes/worker/probe-manager.ts";
 import {
   PROBE_KINDS,
   type ProbeKind,
   type ProbeTiming,
   probeOf,
   timingOf,
-} from "../../probes/worker/probe-kind.ts";
-import { probedContainers } from "../../probes/worker/probe-manager.ts";
+} from "../../probes/worker/probe-results.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { probeFlags } from "../commands/probe.ts";
 import { withTerminationSignal } from "../termination-signal.ts";

@@ -11,10 +11,9 @@ import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { NodeIncarnation } from "../../nodes/known-nodes.ts";
 import { type PathFailure, refusedPath } from "../../nodes/node-capability.ts";
-import type { Admission } from "../../sessions/admission.ts";
 import { type ClientOffer, requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
+import type { Admission, Fallback, Leg, Refusal } from "../../sessions/leg.ts";
 import { makePlan, type Plan, planForWebSocketOnly, webSocketPathOf } from "../../sessions/plan.ts";
 import { requestSession } from "../../sessions/request-session.ts";
 import {
@@ -23,8 +22,7 @@ import {
   type Subresource,
 } from "../../sessions/streaming-request.ts";
 import { type UpstreamRequest, upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import type { AgentContext } from "./agent-context.ts";
-import { type AgentUpstream, inUsersName, reasonLines } from "./agent-upstream.ts";
+import { type AgentContext, type AgentUpstream, inUsersName, reasonLines } from "./agent-upstream.ts";
 import { unansweredError } from "./forward.ts";
 
 /** A session to request from the API server, with the client's path and query. */

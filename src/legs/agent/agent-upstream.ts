@@ -11,9 +11,24 @@ import { connectThroughProxy } from "@sluice/client/internal/http/proxies/proxy-
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import type { Authenticator } from "../../access/authn/authenticator.ts";
 import { withoutIdentity } from "../../access/authn/identity-headers.ts";
 import { REASON_HEADER } from "../../access/policy/evaluate-policy.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
+import type { ListenerContext } from "../../listeners/edge-rules.ts";
+import type { KnownNodes } from "../../nodes/known-nodes.ts";
+import type { SessionRunContext } from "../../sessions/context.ts";
+
+/** Everything the agent's request handling needs; component.ts builds it once. */
+export interface AgentContext extends ListenerContext, SessionRunContext {
+  /** Accepts only the agent's own token. */
+  readonly authenticator: Authenticator;
+  readonly upstream: AgentUpstream;
+  /** Observed behaviour of the API server; the agent treats it as its only node. */
+  readonly nodes: KnownNodes;
+  /** Tells the user why a session takes its path. */
+  note(text: string): void;
+}
 
 /** The agent acts as the user's client, so it does not announce itself as a hop. */
 const HOP_HEADERS = [

@@ -20,9 +20,8 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { runSession } from "../../sessions/run-session.ts";
 import { Sessions } from "../../sessions/sessions.ts";
 import { matchStreamingPath } from "../../sessions/streaming-request.ts";
-import type { AgentContext } from "./agent-context.ts";
 import { agentLeg } from "./agent-leg.ts";
-import { AgentUpstream } from "./agent-upstream.ts";
+import { type AgentContext, AgentUpstream } from "./agent-upstream.ts";
 import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
 
 export interface AgentLegOptions {

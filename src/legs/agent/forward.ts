@@ -14,8 +14,7 @@ import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
-import type { AgentContext } from "./agent-context.ts";
-import { inUsersName } from "./agent-upstream.ts";
+import { type AgentContext, inUsersName } from "./agent-upstream.ts";
 
 /** Forwards a request that is not an upgrade. Bodies, watches and followed logs stream both ways. */
 export async function forwardRequest(

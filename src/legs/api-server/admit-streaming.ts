@@ -15,7 +15,6 @@ import { requireFresh, SESSION_KINDS } from "../../cluster/cluster.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import type { Admission, AppliedPolicy } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type {
   AccessContext,
@@ -24,6 +23,7 @@ import type {
   SessionRunContext,
 } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { Admission, AppliedPolicy } from "../../sessions/leg.ts";
 import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import {

@@ -7,8 +7,12 @@ import { isHost } from "@sluice/client/internal/net/host";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/sections/kubelet.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
-import { AddressRules } from "../../net/address-rules.ts";
-import { type ReservedEndpoint, ReservedEndpoints, type Resolve } from "../../net/reserved-endpoints.ts";
+import {
+  AddressRules,
+  type ReservedEndpoint,
+  ReservedEndpoints,
+  type Resolve,
+} from "../../net/address-rules.ts";
 import { SpareConnections } from "../../net/spare-connections.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";

@@ -3,7 +3,7 @@ import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { CriRuntime } from "../../cri/cri-runtime.ts";
-import type { ServingContext } from "../../listeners/listener-context.ts";
+import type { ServingContext } from "../../listeners/edge-rules.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";

@@ -7,10 +7,9 @@ import { type BuiltAuthorizer, buildAuthorizer } from "../../access/authz/compon
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { KubeletListener } from "../../config/sections/kubelet-listener.ts";
 import { CriRuntime } from "../../cri/cri-runtime.ts";
-import type { Component } from "../../lifecycle/component.ts";
-import { Started } from "../../lifecycle/started.ts";
+import { type Component, Started } from "../../lifecycle/component.ts";
+import type { ServingContext } from "../../listeners/edge-rules.ts";
 import type { Listener } from "../../listeners/listener.ts";
-import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";

@@ -12,13 +12,11 @@ import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { runResumable } from "../../sessions/resumption/run-resumable.ts";
 import { admitCaller, kubeletAttributes, type NodeContext } from "./admit-caller.ts";
-import { kubeletLeg } from "./kubelet-leg.ts";
+import { isSessionPath, kubeletLeg, requireUtf8 } from "./kubelet-leg.ts";
 import { isNeverRelayed } from "./kubelet-upstream.ts";
-import { podListOf } from "./list-pods.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { relayRequest, relayUpgrade } from "./relay-to-kubelet.ts";
-import { isSessionPath, requireUtf8 } from "./session-request.ts";
-import { statsSummary } from "./stats-summary.ts";
+import { podListOf, statsSummary } from "./stats-summary.ts";
 import { refusalOfRuntime, refuseUpgradeInText, writeTextRefusal } from "./text-refusal.ts";
 
 /** Creates the node's listener, not yet listening: the kubelet's HTTP API over a container runtime. */

@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/objects.ts";
-import { type ProbeKind, probeOf } from "../worker/probe-kind.ts";
 import { probedContainers } from "../worker/probe-manager.ts";
+import { type ProbeKind, probeOf } from "../worker/probe-results.ts";
 import type { ProbeEvent } from "../worker/prober.ts";
 
 /** A container whose liveness or startup probe failed too often. */

@@ -1,7 +1,7 @@
 // One thread that probes: it receives probes and returns results, both in batches. The main thread counts.
 import { parentPort } from "node:worker_threads";
 import { containAsync, onFault } from "@sluice/client/internal/observability/faults";
-import { CancellableRun } from "../cancellation-for.ts";
+import { CancellableRun } from "../probe-deadline.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import { runProbe } from "../run-probe.ts";
 import {

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { ownProgram } from "@sluice/client/internal/config/version";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
-import { type Cancellable, type Cancellation, cancellationFor } from "../cancellation-for.ts";
+import { type Cancellable, type Cancellation, cancellationFor } from "../probe-deadline.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";

@@ -1,6 +1,6 @@
 import { containAsync } from "@sluice/client/internal/observability/faults";
 import type { ProbeResult } from "../probe-result.ts";
-import type { ProbeTiming } from "../worker/probe-kind.ts";
+import type { ProbeTiming } from "../worker/probe-results.ts";
 import { runRound } from "../worker/prober.ts";
 import type { TimerWheel, WheelEntry } from "../worker/timer-wheel.ts";
 

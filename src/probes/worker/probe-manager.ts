@@ -3,8 +3,14 @@ import type { ProbeHandler } from "../../api/probe-objects.ts";
 import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics.ts";
 import type { ProbeResult } from "../probe-result.ts";
 import { type ContainerVerdicts, withVerdicts } from "./derive-status.ts";
-import { PROBE_KINDS, type ProbeKind, probeOf, timingOf } from "./probe-kind.ts";
-import { ProbeResults, type ProbeState } from "./probe-results.ts";
+import {
+  PROBE_KINDS,
+  type ProbeKind,
+  ProbeResults,
+  type ProbeState,
+  probeOf,
+  timingOf,
+} from "./probe-results.ts";
 import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbeEvent, type RoundResult, runRound } from "./prober.ts";
 import type { TimerWheel } from "./timer-wheel.ts";

@@ -1,6 +1,11 @@
 import type { ContainerStatus, Pod } from "../../api/objects.ts";
-import { type BelievedResult, INITIAL_RESULTS, type ProbeKind, type ProbeTiming } from "./probe-kind.ts";
-import type { ProbeResults } from "./probe-results.ts";
+import {
+  type BelievedResult,
+  INITIAL_RESULTS,
+  type ProbeKind,
+  type ProbeResults,
+  type ProbeTiming,
+} from "./probe-results.ts";
 import type { RoundResult } from "./prober.ts";
 import type { TimerWheel, WheelEntry } from "./timer-wheel.ts";
 

@@ -1,5 +1,5 @@
 import type { ProbeResult } from "../probe-result.ts";
-import type { ProbeKind } from "./probe-kind.ts";
+import type { ProbeKind } from "./probe-results.ts";
 
 /**
  * Maps patterns in probe messages to words for the log. The messages quote bodies, outputs, paths

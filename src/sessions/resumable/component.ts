@@ -2,9 +2,8 @@ import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
-import type { ReplicaName } from "./replica-name.ts";
 import { ResumableSessions } from "./resumable-sessions.ts";
-import { SessionOwner } from "./session-owner.ts";
+import { type ReplicaName, SessionOwner } from "./session-owner.ts";
 
 /**
  * The other processes of this gateway on this machine. A client's connections may reach any of them,

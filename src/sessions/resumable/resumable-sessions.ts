@@ -25,7 +25,7 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { Resumption as ResumptionSettings } from "../../config/sections/resumption.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
-import type { Admission } from "../admission.ts";
+import type { Admission } from "../leg.ts";
 import type { SessionOwner } from "./session-owner.ts";
 
 /**

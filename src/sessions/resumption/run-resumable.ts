@@ -1,9 +1,7 @@
 import type { UserInfo } from "../../access/user-info.ts";
-import type { Admission } from "../admission.ts";
 import type { ResumableRunContext } from "../context.ts";
-import type { Downstream } from "../downstream.ts";
-import type { IncomingStreaming } from "../incoming-request.ts";
-import type { Leg } from "../leg.ts";
+import type { Downstream, IncomingStreaming } from "../incoming-request.ts";
+import type { Admission, Leg } from "../leg.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { type Reauthorize, type ResumableSessions, resumptionIn } from "../resumable/resumable-sessions.ts";
 import { runSession } from "../run-session.ts";

@@ -7,8 +7,8 @@ import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../proto
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import type { RunningGateway } from "../../../src/app/app.ts";
 import { listenAt } from "../../../src/net/listen.ts";
-import { ReplicaName } from "../../../src/sessions/resumable/replica-name.ts";
 import { ResumableSessions } from "../../../src/sessions/resumable/resumable-sessions.ts";
+import { ReplicaName } from "../../../src/sessions/resumable/session-owner.ts";
 import { callerLine } from "../../../src/sessions/resumption/resume-session.ts";
 import { newReplicaId } from "../../../src/sessions/session-id.ts";
 import { listedSession } from "../../support/listed-session.ts";

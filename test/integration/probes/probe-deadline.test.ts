@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { cancellationFor } from "../../../src/probes/cancellation-for.ts";
-import { ProbeDeadline } from "../../../src/probes/probe-deadline.ts";
+import { cancellationFor, ProbeDeadline } from "../../../src/probes/probe-deadline.ts";
 import { probe } from "./probe.ts";
 
 describe("a probe's time limit", () => {

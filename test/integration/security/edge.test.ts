@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { AddressList } from "../../../packages/client/src/config/address-list.ts";
 import { NodeAddresses } from "../../../src/legs/api-server/kubelets-component.ts";
 import { EdgeRules, networkOf } from "../../../src/listeners/edge-rules.ts";
-import { ReservedEndpoints } from "../../../src/net/reserved-endpoints.ts";
+import { ReservedEndpoints } from "../../../src/net/address-rules.ts";
 import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
 import { listenRaw } from "../../support/http/loopback.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";

@@ -3,7 +3,7 @@ import { type Duplex, duplexPair } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RefusedUpgrade } from "../../../packages/client/src/http/upgrade/upgrade-request.ts";
 import { apiServerLeg } from "../../../src/legs/api-server/api-server-leg.ts";
-import type { Downstream } from "../../../src/sessions/downstream.ts";
+import type { Downstream } from "../../../src/sessions/incoming-request.ts";
 import { runSession } from "../../../src/sessions/run-session.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../support/gateway-harness.ts";
 import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../support/scripted-kubelet.ts";

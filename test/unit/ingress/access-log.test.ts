@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, expect, it } from "vitest";
-import { AccessLog, type ExchangeEnd, MAX_QUEUED_LINES } from "../../../src/ingress/access-log.ts";
+import { AccessLog, type ExchangeEnd, MAX_QUEUED_LINES } from "../../../src/ingress/ingress-context.ts";
 import { EdgeRules } from "../../../src/listeners/edge-rules.ts";
 import { eventually } from "../../support/eventually.ts";
 

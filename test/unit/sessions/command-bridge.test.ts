@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, OPCODE } from "../../../protocols/websocket/index.ts";
-import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
-import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
+import {
+  ChannelCommandClient,
+  SpdyCommandClient,
+} from "../../../src/sessions/carriers/bridge/command-clients.ts";
 import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/input-grace.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";

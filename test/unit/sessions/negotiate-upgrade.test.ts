@@ -8,9 +8,8 @@ import type {
   UpgradeResponse,
 } from "../../../packages/client/src/http/upgrade/upgrade-request.ts";
 import { UpstreamError } from "../../../packages/client/src/net/upstream-error.ts";
-import type { Admission } from "../../../src/sessions/admission.ts";
 import { HandshakeRefusal } from "../../../src/sessions/client-handshake.ts";
-import type { Fallback, Leg, Refusal } from "../../../src/sessions/leg.ts";
+import type { Admission, Fallback, Leg, Refusal } from "../../../src/sessions/leg.ts";
 import { negotiateUpgrade } from "../../../src/sessions/negotiate-upgrade.ts";
 import { makePlan, type Plan } from "../../../src/sessions/plan.ts";
 import { parseStreamingRequest } from "../../../src/sessions/streaming-request.ts";

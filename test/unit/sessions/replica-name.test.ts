@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { ReplicaName, type SessionKeys } from "../../../src/sessions/resumable/replica-name.ts";
-import { SessionOwner } from "../../../src/sessions/resumable/session-owner.ts";
+import {
+  ReplicaName,
+  type SessionKeys,
+  SessionOwner,
+} from "../../../src/sessions/resumable/session-owner.ts";
 import { newReplicaId } from "../../../src/sessions/session-id.ts";
 
 const [KEY, NEXT_KEY] = [randomBytes(32), randomBytes(32)];

@@ -4,10 +4,12 @@ import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, OPCODE } from "../../../protocols/websocket/index.ts";
-import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
+import {
+  ChannelCommandClient,
+  SpdyCommandClient,
+} from "../../../src/sessions/carriers/bridge/command-clients.ts";
 import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legacy-forward-bridge.ts";
-import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";

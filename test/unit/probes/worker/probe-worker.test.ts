@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PROBE_KINDS } from "../../../../src/probes/worker/probe-kind.ts";
+import { PROBE_KINDS } from "../../../../src/probes/worker/probe-results.ts";
 import { CONTAINER_ID, runningStatus, settle, startWorker, withStatus } from "./worker-harness.ts";
 
 describe("TestDoProbe", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Started } from "../../../src/lifecycle/started.ts";
+import { Started } from "../../../src/lifecycle/component.ts";
 
 describe("what a builder has started", () => {
   it("is stopped in reverse when the builder throws, and its error goes on", async () => {
