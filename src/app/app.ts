@@ -23,6 +23,7 @@ import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
 import { FolderRecordings } from "../session-api/folder-recordings.ts";
 import { answerPeer, PeerRecordings } from "../session-api/peer-recordings.ts";
+import { StoreRecordings } from "../session-api/store-recordings.ts";
 import { Screens } from "../sessions/screens/screens.ts";
 import { newReplicaId } from "../sessions/session-id.ts";
 import { buildCertificates, noteWarnings } from "./certificates-component.ts";
@@ -137,7 +138,11 @@ export async function startGateway(
       apiServer: cluster.started.apiServer,
       judgeConnect: cluster.started.judgeConnect,
       sessions: directory,
-      recordings: { own: recordings, peers: new PeerRecordings(() => peers?.ifStarted?.peers) },
+      recordings: {
+        own: recordings,
+        peers: new PeerRecordings(() => peers?.ifStarted?.peers),
+        store: new StoreRecordings(configuration.recording?.s3),
+      },
       ticketKeys,
       operations: metrics.operations,
       upstreams: certificates.started.upstreams,

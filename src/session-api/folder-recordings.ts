@@ -6,6 +6,9 @@ import type { RecordingIndex, StoredRecording } from "../recording/reading/recor
 import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
 
+/** Bytes of a recording's content in one answer of another replica, or of the store. Past it the rest is asked for. */
+export const RECORDING_PART_BYTES: number = 1024 * 1024;
+
 /** What a list selects, and which part of it is wanted. */
 export interface RecordingsQuery {
   readonly namespace?: string | undefined;
@@ -34,20 +37,8 @@ export class FolderRecordings {
   }
 
   /** Throws StatusError 400 for invalid selectors. */
-  async page({ namespace, labels, fields, after, limit }: RecordingsQuery): Promise<RecordingsPage> {
-    const selectors = new URLSearchParams({ labelSelector: labels, fieldSelector: fields });
-    const matches = matcherOf({ resource: RECORDINGS, namespace, name: undefined }, selectors);
-    const stored = (await (await this.#opened())?.list()) ?? [];
-    const isSelected = labels !== "" || fields !== "";
-    const rest = stored.filter((each) => {
-      const { namespace: of, session: id } = each.facts;
-      if (namespace !== undefined && of !== namespace) return false;
-      if (after !== undefined && compareKeys({ namespace: of, id }, after) <= 0) return false;
-      return !isSelected || matches(recordingObjectOf(each, false));
-    });
-    const page = limit === 0 ? rest : rest.slice(0, limit);
-    const items = page.map((each) => recordingObjectOf(each, false));
-    return { items, remaining: rest.length - items.length };
+  async page(query: RecordingsQuery): Promise<RecordingsPage> {
+    return pageOf((await (await this.#opened())?.list()) ?? [], query);
   }
 
   /** Another one whenever a recording came or went. */
@@ -103,6 +94,25 @@ export class FolderRecordings {
     this.#index ??= new RecordingIndex(this.#folder);
     return this.#index;
   }
+}
+
+/** One page of what a folder or a store has. Throws StatusError 400 for invalid selectors. */
+export function pageOf(
+  stored: readonly StoredRecording[],
+  { namespace, labels, fields, after, limit }: RecordingsQuery,
+): RecordingsPage {
+  const selectors = new URLSearchParams({ labelSelector: labels, fieldSelector: fields });
+  const matches = matcherOf({ resource: RECORDINGS, namespace, name: undefined }, selectors);
+  const isSelected = labels !== "" || fields !== "";
+  const rest = stored.filter((each) => {
+    const { namespace: of, session: id } = each.facts;
+    if (namespace !== undefined && of !== namespace) return false;
+    if (after !== undefined && compareKeys({ namespace: of, id }, after) <= 0) return false;
+    return !isSelected || matches(recordingObjectOf(each, false));
+  });
+  const page = limit === 0 ? rest : rest.slice(0, limit);
+  const items = page.map((each) => recordingObjectOf(each, false));
+  return { items, remaining: rest.length - items.length };
 }
 
 export function keyOf({ metadata: { namespace = "", name } }: RecordingObject): ObjectKey {

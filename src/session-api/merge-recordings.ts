@@ -1,5 +1,6 @@
+import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { keyOf, type RecordingsPage } from "./folder-recordings.ts";
-import { compareKeys } from "./polled-feed.ts";
+import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 import type { RecordingObject } from "./recording-object.ts";
 
 interface MergedPage extends RecordingsPage {
@@ -35,4 +36,30 @@ export function mergePages(pages: readonly RecordingsPage[], limit: number): Mer
 
 function isSame(one: RecordingObject, other: RecordingObject | undefined): boolean {
   return other !== undefined && compareKeys(keyOf(one), keyOf(other)) === 0;
+}
+
+/** What a `continue` parameter says; all pages of a list have its version. */
+interface Continue {
+  readonly after: ObjectKey;
+  /** Undefined from an older release. */
+  readonly version: number | undefined;
+}
+
+export function tokenOf({ after, version }: Continue): string {
+  return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...after, rv: version })).toString(
+    "base64url",
+  );
+}
+
+/** Undefined without one. Throws StatusError 400. */
+export function readToken(token: string): Continue | undefined {
+  if (token === "") return undefined;
+  try {
+    const { v, namespace, id, rv } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    if (v === "sluice.dev/recordings" && typeof namespace === "string" && typeof id === "string")
+      return { after: { namespace, id }, version: Number.isSafeInteger(rv) ? rv : undefined };
+  } catch {
+    // Said below.
+  }
+  throw WIRE_ERRORS["continue-invalid"].streaming();
 }

@@ -3,6 +3,7 @@ import type { SessionLists } from "../admin/admin-server.ts";
 import {
   type FolderRecordings,
   keyOf,
+  RECORDING_PART_BYTES,
   type RecordingsPage,
   type RecordingsQuery,
 } from "./folder-recordings.ts";
@@ -16,8 +17,6 @@ export const PEER_PAGE_RECORDINGS = 1_000;
 export const MAX_RECORDINGS_PAGE_CHARACTERS: number = 2 * 1024 * 1024;
 /** Recordings that one list takes of a replica. Past it the list names the replica in its Warning. */
 export const MAX_PEER_RECORDINGS = 100_000;
-/** Bytes of a recording's content in one answer of another replica. Past it the rest is asked for. */
-export const RECORDING_PART_BYTES: number = 1024 * 1024;
 
 /** What one of the other replicas answered. */
 export interface PeerAnswer {

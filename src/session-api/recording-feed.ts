@@ -10,7 +10,10 @@ export const KEPT_RECORDINGS_MS: number = 5 * 60_000;
 /** How long after too many were found they are counted again. */
 const TOO_MANY_MS = 60_000;
 
-/** What one folder has, without command lines. */
+/** The holder of those in the store: no replica has this name. */
+export const STORE = "the store";
+
+/** What one folder, or the store, has, without command lines. */
 export interface HeldRecordings {
   /** The replica's name; "" for this one. */
   readonly holder: string;
@@ -24,6 +27,8 @@ export interface EveryRecording {
   /** More than MAX_WATCHED_RECORDINGS; `held` is not complete. */
   readonly isTooMany: boolean;
   readonly partial: SessionLists["partial"];
+  /** Why the store may have more. */
+  readonly storeProblem?: string | undefined;
 }
 
 /** `before`: what was listed last; folders of the same state are not read again. */
@@ -42,6 +47,7 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
   #known: Map<string, Known> | undefined;
   #held: readonly HeldRecordings[] = [];
   #partial: SessionLists["partial"] = [];
+  #storeProblem: string | undefined;
   #tooManyUntilMs = 0;
   #idle: NodeJS.Timeout | undefined;
 
@@ -58,6 +64,11 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
   /** The replicas that did not answer the last list. A watch does not say that their recordings went. */
   get partial(): SessionLists["partial"] {
     return this.#partial;
+  }
+
+  /** Why the last list may lack recordings of the store. A watch does not say that these went. */
+  get storeProblem(): string | undefined {
+    return this.#storeProblem;
   }
 
   /** In the order of lists; undefined if there are too many to watch. */
@@ -78,7 +89,7 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
 
   protected async collect(): Promise<void> {
     if (performance.now() < this.#tooManyUntilMs) return;
-    const { held, isTooMany, partial } = await this.#list(this.#held);
+    const { held, isTooMany, partial, storeProblem } = await this.#list(this.#held);
     this.#forgetLater();
     if (isTooMany) {
       this.#tooManyUntilMs = performance.now() + TOO_MANY_MS;
@@ -87,6 +98,7 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
     }
     this.#held = held;
     this.#partial = partial;
+    this.#storeProblem = storeProblem;
     const before = this.#known;
     // No watch has a version of before the first list.
     const firstVersion = before === undefined ? this.forget() : 0;
@@ -101,6 +113,7 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
         after.set(name, { recording, holder, version });
       }
     const silent = new Set(partial.map(({ replica = "" }) => replica));
+    if (storeProblem !== undefined) silent.add(STORE);
     for (const [name, known] of before ?? []) {
       if (after.has(name)) continue;
       if (silent.has(known.holder)) after.set(name, known);

@@ -13,9 +13,10 @@ import { negotiate } from "../api/read-only-server/negotiate.ts";
 import { qualifiedNameOf } from "../api/read-only-server/resources.ts";
 import type { FollowUser } from "../api/read-only-server/watch-stream.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import type { StoredRecording } from "../recording/reading/recording-index.ts";
 import { readDeleteOptions } from "./delete-options.ts";
 import { FolderRecordings, keyOf, type RecordingsQuery } from "./folder-recordings.ts";
-import { firstPageOf, mergePages } from "./merge-recordings.ts";
+import { firstPageOf, mergePages, readToken, tokenOf } from "./merge-recordings.ts";
 import { type PeerPages, PeerRecordings } from "./peer-recordings.ts";
 import type { ObjectKey } from "./polled-feed.ts";
 import {
@@ -23,8 +24,10 @@ import {
   type HeldRecordings,
   MAX_WATCHED_RECORDINGS,
   RecordingFeed,
+  STORE,
 } from "./recording-feed.ts";
-import { RECORDINGS, type RecordingObject } from "./recording-object.ts";
+import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
+import { StoreRecordings } from "./store-recordings.ts";
 import { SESSIONS_GROUP } from "./streaming-session.ts";
 
 const RESOURCE = qualifiedNameOf(RECORDINGS);
@@ -37,18 +40,21 @@ export interface RecordingsPath extends ResourcePath {
 export interface RecordingsPlaces {
   readonly own: FolderRecordings;
   readonly peers: PeerRecordings;
+  readonly store: StoreRecordings;
 }
 
 /** Nothing is recorded, and there are no other replicas. */
 export const NO_RECORDINGS: RecordingsPlaces = {
   own: new FolderRecordings(undefined),
   peers: new PeerRecordings(() => undefined),
+  store: new StoreRecordings(undefined),
 };
 
-/** `replica`: the other one that has it. */
+/** `replica`: the other one that has it; `stored`: the store has it, and no folder. */
 interface Found {
   readonly recording: RecordingObject;
   readonly replica?: string | undefined;
+  readonly stored?: StoredRecording | undefined;
 }
 
 interface RecordingsRequest {
@@ -66,15 +72,18 @@ interface RecordingsRequest {
 export class RecordingsApi {
   readonly #own: FolderRecordings;
   readonly #peers: PeerRecordings;
+  readonly #store: StoreRecordings;
   readonly #feed = new RecordingFeed((before) => this.#everything(before));
 
-  constructor({ own, peers }: RecordingsPlaces = NO_RECORDINGS) {
+  constructor({ own, peers, store }: RecordingsPlaces = NO_RECORDINGS) {
     this.#own = own;
     this.#peers = peers;
+    this.#store = store;
   }
 
   stop(): void {
     this.#feed.stop();
+    this.#store.stop();
   }
 
   /** Throws StatusError. */
@@ -106,11 +115,12 @@ export class RecordingsApi {
     if (token === undefined) await this.#feed.refresh();
     const version = token?.version ?? this.#feed.resourceVersion;
     const { held } = this.#feed;
-    const { pages, partial } =
+    const { pages, partial, storeProblem } =
       token === undefined && held !== undefined
         ? {
             pages: held.map(({ items }) => firstPageOf(items, isWatched, limit)),
             partial: this.#feed.partial,
+            storeProblem: this.#feed.storeProblem,
           }
         : await this.#pages(wanted);
     const { items, remaining, isExact } = mergePages(pages, limit);
@@ -121,13 +131,17 @@ export class RecordingsApi {
       ...(remaining > 0 && isExact && { remainingItemCount: remaining }),
     };
     const answer = jsonAnswer(present.list(items, metadata));
-    const warning = partialWarningOf(partial);
-    return warning === undefined ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
+    const warning = [partialWarningOf(partial), storeWarningOf(storeProblem)].filter(Boolean).join(", ");
+    return warning === "" ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
   }
 
-  async #pages(wanted: RecordingsQuery): Promise<PeerPages> {
-    const [own, peers] = await Promise.all([this.#own.page(wanted), this.#peers.pages(wanted)]);
-    return { ...peers, pages: [own, ...peers.pages] };
+  async #pages(wanted: RecordingsQuery): Promise<PeerPages & { readonly storeProblem?: string | undefined }> {
+    const [own, peers, store] = await Promise.all([
+      this.#own.page(wanted),
+      this.#peers.pages(wanted),
+      this.#store.page(wanted),
+    ]);
+    return { ...peers, pages: [own, ...peers.pages, store], storeProblem: store.problem };
   }
 
   /** Recordings do not change: they come and go. */
@@ -148,10 +162,19 @@ export class RecordingsApi {
 
   async #everything(before: readonly HeldRecordings[]): Promise<EveryRecording> {
     const query = { labels: "", fields: "", limit: MAX_WATCHED_RECORDINGS + 1 };
-    const [{ items }, peers] = await Promise.all([this.#own.page(query), this.#peers.everything(before)]);
-    const held = [{ holder: "", state: undefined, items }, ...peers.held];
+    const [{ items }, peers, store] = await Promise.all([
+      this.#own.page(query),
+      this.#peers.everything(before),
+      this.#store.page(query),
+    ]);
+    const held = [
+      { holder: "", state: undefined, items },
+      ...peers.held,
+      { holder: STORE, state: undefined, items: store.items },
+    ];
     const count = held.reduce((sum, each) => sum + each.items.length, 0);
-    return { ...peers, held, isTooMany: peers.isTooMany || count > MAX_WATCHED_RECORDINGS };
+    const isTooMany = peers.isTooMany || count > MAX_WATCHED_RECORDINGS;
+    return { ...peers, held, isTooMany, storeProblem: store.problem };
   }
 
   async #content(path: RecordingsPath, { range }: RecordingsRequest): Promise<ApiAnswer> {
@@ -191,6 +214,9 @@ export class RecordingsApi {
     const { isDryRun, uid } = readDeleteOptions(body, query);
     const { recording, replica } = await this.#require(path);
     const name = path.name ?? "";
+    // It would be listed still, and `kubectl delete` wait for its end.
+    if ((await this.#inStore(keyOf(recording))) !== undefined)
+      throw WIRE_ERRORS["recording-stored"].streaming({ resource: RESOURCE, name });
     if (uid !== undefined && uid !== name)
       throw WIRE_ERRORS["uid-conflict"].streaming({ resource: RESOURCE, name, uid });
     const details = { name, group: SESSIONS_GROUP, kind: RECORDINGS.name, uid: name };
@@ -209,12 +235,13 @@ export class RecordingsApi {
   }
 
   async #bytes(
-    { recording, replica }: Found,
+    { recording, replica, stored }: Found,
     start: number,
     end: number,
   ): Promise<AsyncGenerator<Uint8Array>> {
     const key = keyOf(recording);
     if (replica !== undefined) return this.#peers.content(replica, key, start, end);
+    if (stored !== undefined) return this.#store.content(stored, start, end);
     const content = await this.#own.content(key, start, end);
     if (content !== undefined) return content;
     throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name: key.id });
@@ -226,35 +253,27 @@ export class RecordingsApi {
     if (recording !== undefined) return { recording };
     const { found, partial } = await this.#peers.find(key);
     if (found !== undefined) return found;
+    const stored = await this.#inStore(key);
+    if (stored !== undefined) return { recording: recordingObjectOf(stored, true), stored };
     if (partial.length > 0) throw WIRE_ERRORS["recording-unreachable"].streaming({ name });
     throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
   }
-}
 
-/** What a `continue` parameter says; all pages of a list have its version. */
-interface Continue {
-  readonly after: ObjectKey;
-  /** Undefined from an older release. */
-  readonly version: number | undefined;
-}
-
-function tokenOf({ after, version }: Continue): string {
-  return Buffer.from(JSON.stringify({ v: "sluice.dev/recordings", ...after, rv: version })).toString(
-    "base64url",
-  );
-}
-
-/** Undefined without one. Throws StatusError 400. */
-function readToken(token: string): Continue | undefined {
-  if (token === "") return undefined;
-  try {
-    const { v, namespace, id, rv } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
-    if (v === "sluice.dev/recordings" && typeof namespace === "string" && typeof id === "string")
-      return { after: { namespace, id }, version: Number.isSafeInteger(rv) ? rv : undefined };
-  } catch {
-    // Said below.
+  /** Undefined if it is not there. Throws StatusError 503 if that cannot be told. */
+  async #inStore(key: ObjectKey): Promise<StoredRecording | undefined> {
+    try {
+      return await this.#store.find(key);
+    } catch (error) {
+      const { message: problem } = error as Error;
+      throw WIRE_ERRORS["recording-store-failed"].streaming({ name: key.id, problem });
+    }
   }
-  throw WIRE_ERRORS["continue-invalid"].streaming();
+}
+
+/** The Warning header of a list; undefined if nothing of the store is missing. */
+function storeWarningOf(problem: string | undefined): string | undefined {
+  if (problem === undefined) return undefined;
+  return `299 - ${JSON.stringify(`the list may lack recordings of the store: ${problem}`)}`;
 }
 
 /** The first and last byte of a range; undefined for the whole, also for ranges that are not read. */

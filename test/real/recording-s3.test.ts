@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { execPath, WebSocketExecutor } from "../../packages/client/src/index.ts";
+import type { RecordingStore } from "../../src/config/sections/recording.ts";
+import { BucketIndex } from "../../src/recording/storage/s3/bucket-index.ts";
 import { Uploader } from "../../src/recording/storage/s3/uploader.ts";
 import { eventually } from "../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
@@ -235,6 +237,11 @@ describeReal("versitygw", "recordings in an S3-compatible store", () => {
       const { text } = store.curl("GET", `/${BUCKET}/recordings/${key}`);
       expect(text).toBe(readFileSync(file, "latin1"));
       expect(text).toContain(id);
+      const index = new BucketIndex(settingsOf(folder, { s3: s3() }).s3 as RecordingStore);
+      const [found] = await index.find(id);
+      expect((await index.list()).recordings.map(({ facts }) => facts.session)).toContain(id);
+      expect(found && (await index.part(found, 5, 10)).toString("latin1")).toBe(text.slice(5, 15));
+      index.stop();
       await eventually("the count", async () =>
         (await gateway.metric("sluice_recording_uploads_total")).some((line) => line.endsWith(" 1")),
       );

@@ -86,6 +86,16 @@ export const SESSION_API_ERRORS = {
     streaming: ({ name }: Pick<Named, "name">) =>
       serviceUnavailable(`recording ${name} may be with a replica that does not answer`),
   },
+  "recording-store-failed": {
+    cause: "A recording that may be in the store, which refuses or does not answer",
+    streaming: ({ name, problem }: Pick<Named, "name"> & { readonly problem: string }) =>
+      serviceUnavailable(`recording ${name} may be in the store, which cannot be read: ${problem}`),
+  },
+  "recording-stored": {
+    cause: "A delete of a recording that is in the store",
+    streaming: ({ resource, name }: Named) =>
+      conflict({ resource, name }, "it is in the store, which only a lifecycle rule of the bucket empties"),
+  },
 };
 
 /** 409, as for any object. */

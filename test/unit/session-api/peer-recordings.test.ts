@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   FolderRecordings,
+  RECORDING_PART_BYTES,
   type RecordingsPage,
   type RecordingsQuery,
 } from "../../../src/session-api/folder-recordings.ts";
@@ -11,7 +12,6 @@ import {
   MAX_RECORDINGS_PAGE_CHARACTERS,
   PEER_PAGE_RECORDINGS,
   PeerRecordings,
-  RECORDING_PART_BYTES,
 } from "../../../src/session-api/peer-recordings.ts";
 import { type RecordingObject, recordingObjectOf } from "../../../src/session-api/recording-object.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";

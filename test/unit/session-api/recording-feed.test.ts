@@ -6,6 +6,7 @@ import {
   KEPT_RECORDINGS_MS,
   MAX_WATCHED_RECORDINGS,
   RecordingFeed,
+  STORE,
 } from "../../../src/session-api/recording-feed.ts";
 import { type RecordingObject, recordingObjectOf } from "../../../src/session-api/recording-object.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
@@ -62,6 +63,25 @@ describe("the feed of recordings", () => {
     silent.clear();
     await feed.refresh();
     expect(changesSince(feed, version)).toEqual(["ADDED c", "DELETED b"]);
+  });
+
+  it("does not say that a failing store's recordings went", async () => {
+    let items = [recording("a")];
+    let storeProblem: string | undefined;
+    const feed = new RecordingFeed(async () => {
+      const held = [{ holder: STORE, state: undefined, items }];
+      return { held, isTooMany: false, partial: [], storeProblem };
+    });
+    await feed.refresh();
+    const version = feed.resourceVersion;
+    items = [];
+    storeProblem = "403 AccessDenied";
+    await feed.refresh();
+    expect([changesSince(feed, version), namesIn(feed)]).toEqual([[], ["a"]]);
+    expect(feed.storeProblem).toBe(storeProblem);
+    storeProblem = undefined;
+    await feed.refresh();
+    expect(changesSince(feed, version)).toEqual(["DELETED a"]);
   });
 
   it("follows a bounded number, and counts again only after a while", async () => {

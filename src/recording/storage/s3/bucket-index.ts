@@ -1,0 +1,221 @@
+import type { RecordingStore } from "../../../config/sections/recording.ts";
+import { parseHeader } from "../../format/asciicast.ts";
+import { parseHeadLine } from "../../format/signed-head.ts";
+import { RecordingFileError } from "../../reading/recording-file-error.ts";
+import type { StoredRecording } from "../../reading/recording-index.ts";
+import { listObjects, type StoredObject } from "./list-objects.ts";
+import { S3Error, uploadProblemOf } from "./s3-answer.ts";
+import { S3Store } from "./s3-store.ts";
+
+/** How long a list of the bucket serves. Past it the next request lists it again. */
+export const BUCKET_LIST_MS = 30_000;
+/** How long a request waits for the bucket. Past it its answer says that the bucket is not read yet. */
+export const MAX_BUCKET_WAIT_MS = 5_000;
+/** Objects of which first and last lines are remembered. Past it the oldest are not listed. */
+export const MAX_BUCKET_RECORDINGS = 50_000;
+const READ_AT_ONCE = 8;
+/** A short recording is read whole. */
+const FIRST_BYTES = 64 * 1024;
+/** A header longer than this is taken for no recording's. */
+const MAX_HEADER_BYTES = 256 * 1024;
+const HEAD_BYTES = 8 * 1024;
+
+/** What is known of a bucket. `problem`: why it may have more. */
+export interface BucketList {
+  /** In the order of namespaces and ids. */
+  readonly recordings: readonly StoredRecording[];
+  readonly problem?: string | undefined;
+}
+
+type Known = StoredRecording | "other";
+
+/**
+ * The recordings in a bucket. Objects do not change, so that the lines of each are read once, the newest
+ * first, while requests get what is known.
+ */
+export class BucketIndex {
+  readonly #settings: RecordingStore;
+  readonly #nowMs: () => number;
+  readonly #maxRecordings: number;
+  readonly #stopping = new AbortController();
+  #store: Promise<S3Store> | undefined;
+  #objects: readonly StoredObject[] = [];
+  #known = new Map<string, Known>();
+  #sorted: readonly StoredRecording[] | undefined;
+  #problem: string | undefined;
+  #listedMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+
+  constructor(
+    settings: RecordingStore,
+    nowMs: () => number = () => performance.now(),
+    maxRecordings: number = MAX_BUCKET_RECORDINGS,
+  ) {
+    this.#settings = settings;
+    this.#nowMs = nowMs;
+    this.#maxRecordings = maxRecordings;
+  }
+
+  /** Waits for a bounded time. Never rejects. */
+  async list(): Promise<BucketList> {
+    const isKnown = await this.#refreshed(BUCKET_LIST_MS);
+    const problem = isKnown ? this.#problem : (this.#problem ?? "it is still being read");
+    this.#sorted ??= sortedOf(this.#known.values());
+    return { recordings: this.#sorted, problem };
+  }
+
+  /** The recordings of this session's id: of several folders, or none. Rejects with an Error for users. */
+  async find(session: string): Promise<readonly StoredRecording[]> {
+    const own = () => this.#objects.filter((object) => object.session === session);
+    let objects = own();
+    if (objects.length === 0) {
+      const isListed = await this.#refreshed(0);
+      objects = own();
+      const problem = isListed ? this.#problem : "it does not answer";
+      if (objects.length === 0 && problem !== undefined) throw new Error(problem);
+    }
+    const reading = Promise.all(objects.map((object) => this.#read(object)));
+    const found = await this.#within(reading).catch((error: unknown) => {
+      throw new Error(problemOf(error));
+    });
+    if (found === undefined) throw new Error("it does not answer");
+    return found.filter((each): each is StoredRecording => each !== undefined && each !== "other");
+  }
+
+  /** So many bytes from `start` on. Rejects with S3Error or RecordingFileError. */
+  async part({ file: key }: StoredRecording, start: number, bytes: number): Promise<Buffer> {
+    return await this.#part(key, start, bytes);
+  }
+
+  /** Ends what is running. */
+  stop(): void {
+    this.#stopping.abort();
+    void this.#store?.then((store) => store.close()).catch(() => {});
+  }
+
+  /** False if the bucket has not answered in time. */
+  async #refreshed(maxAgeMs: number): Promise<boolean> {
+    if (this.#running === undefined && this.#nowMs() - this.#listedMs >= maxAgeMs)
+      this.#running = this.#refresh().finally(() => {
+        this.#running = undefined;
+        this.#listedMs = this.#nowMs();
+      });
+    if (this.#running === undefined) return true;
+    return (await this.#within(this.#running.then(() => true))) ?? false;
+  }
+
+  async #within<T>(waiting: Promise<T>): Promise<T | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), MAX_BUCKET_WAIT_MS);
+    });
+    return await Promise.race([waiting, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Never rejects. */
+  async #refresh(): Promise<void> {
+    try {
+      const { objects, isComplete } = await listObjects(await this.#opened());
+      this.#objects = objects;
+      const newest = objects.slice(-this.#maxRecordings);
+      this.#keep(newest);
+      const problem = await this.#readAll(newest.filter(({ key }) => !this.#known.has(key)).reverse());
+      const isAll = isComplete && newest.length === objects.length;
+      this.#problem = problem ?? (isAll ? undefined : "it has too many objects");
+    } catch (error) {
+      this.#problem = problemOf(error);
+    }
+  }
+
+  /** The first problem; an object that cannot be read is tried again with the next list. */
+  async #readAll(unread: readonly StoredObject[]): Promise<string | undefined> {
+    let problem: string | undefined;
+    for (let at = 0; at < unread.length; at += READ_AT_ONCE) {
+      const batch = unread.slice(at, at + READ_AT_ONCE);
+      const problems = await Promise.all(
+        batch.map((object) =>
+          this.#read(object).then(
+            () => undefined,
+            (error: unknown) => error,
+          ),
+        ),
+      );
+      const failed = problems.filter((each) => each !== undefined);
+      if (failed.length > 0) problem ??= problemOf(failed[0]);
+      if (failed.some((each) => !(each instanceof S3Error) || each.isOfStore)) break;
+    }
+    return problem;
+  }
+
+  #keep(objects: readonly StoredObject[]): void {
+    const known = new Map<string, Known>();
+    for (const { key } of objects) {
+      const each = this.#known.get(key);
+      if (each !== undefined) known.set(key, each);
+    }
+    this.#known = known;
+    this.#sorted = undefined;
+  }
+
+  /** Undefined for an object that is gone. Rejects with S3Error or RecordingFileError. */
+  async #read(object: StoredObject): Promise<Known | undefined> {
+    const known = this.#known.get(object.key);
+    if (known !== undefined) return known;
+    try {
+      const read = (await this.#stored(object)) ?? "other";
+      this.#known.set(object.key, read);
+      if (read !== "other") this.#sorted = undefined;
+      return read;
+    } catch (error) {
+      if (error instanceof S3Error && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async #stored({ key, session, bytes }: StoredObject): Promise<StoredRecording | undefined> {
+    if (bytes === 0) return undefined;
+    let first = await this.#part(key, 0, Math.min(bytes, FIRST_BYTES));
+    if (!first.includes("\n") && bytes > FIRST_BYTES)
+      first = await this.#part(key, 0, Math.min(bytes, MAX_HEADER_BYTES));
+    const last =
+      bytes <= first.byteLength ? first : await this.#part(key, Math.max(0, bytes - HEAD_BYTES), HEAD_BYTES);
+    const text = first.toString("utf8");
+    const facts = parseHeader(text.slice(0, text.indexOf("\n")))?.sluice;
+    const head = parseHeadLine(last.toString("utf8").trimEnd().split("\n").at(-1) ?? "");
+    if (facts?.session !== session || head === undefined) return undefined;
+    const endedMs = Date.parse(head.endedAt);
+    return Number.isNaN(endedMs) ? undefined : { file: key, facts, head, bytes, endedMs };
+  }
+
+  async #part(key: string, start: number, bytes: number): Promise<Buffer> {
+    const store = await this.#opened();
+    const headers = { range: `bytes=${start}-${start + bytes - 1}` };
+    const doing = "the read of a recording";
+    const { status, body } = await store.call({ method: "GET", key, headers, doing });
+    if (status !== 206 || body.byteLength !== bytes) throw new S3Error("another part", status, doing);
+    return body;
+  }
+
+  #opened(): Promise<S3Store> {
+    this.#store ??= S3Store.open(this.#settings, this.#stopping.signal, READ_AT_ONCE);
+    return this.#store;
+  }
+}
+
+/** What users read: it names no file of the gateway. */
+function problemOf(error: unknown): string {
+  return error instanceof RecordingFileError ? "its credentials cannot be read" : uploadProblemOf(error);
+}
+
+function sortedOf(known: Iterable<Known>): readonly StoredRecording[] {
+  const recordings = [...known].filter((each) => each !== "other");
+  return recordings.sort(({ facts: one }, { facts: other }) =>
+    one.namespace === other.namespace
+      ? compare(one.session, other.session)
+      : compare(one.namespace, other.namespace),
+  );
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,0 +1,319 @@
+import { createHash, generateKeyPairSync } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
+import { DEFAULT_SIZE, headerLine } from "../../../src/recording/format/asciicast.ts";
+import { headLine, keyNameOf } from "../../../src/recording/format/signed-head.ts";
+import {
+  BUCKET_LIST_MS,
+  BucketIndex,
+  MAX_BUCKET_RECORDINGS,
+  MAX_BUCKET_WAIT_MS,
+} from "../../../src/recording/storage/s3/bucket-index.ts";
+import { MAX_OBJECT_PAGES } from "../../../src/recording/storage/s3/list-objects.ts";
+import { FolderRecordings, RECORDING_PART_BYTES } from "../../../src/session-api/folder-recordings.ts";
+import { PeerRecordings } from "../../../src/session-api/peer-recordings.ts";
+import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
+import { RecordingsApi } from "../../../src/session-api/recordings-api.ts";
+import { StoreRecordings } from "../../../src/session-api/store-recordings.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeStore } from "../../support/recording/fake-store.ts";
+import { FACTS } from "../../support/recording/recorded-facts.ts";
+import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
+
+const { privateKey } = generateKeyPairSync("ed25519");
+const DAY = "recordings/2026/11/22";
+
+let store: FakeStore;
+let folder: string;
+let ends: (() => void)[] = [];
+beforeEach(async () => {
+  store = await FakeStore.start();
+  folder = mkdtempSync(path.join(tmpdir(), "sluice-stored-"));
+  process.env.AWS_ACCESS_KEY_ID = "an-id";
+  process.env.AWS_SECRET_ACCESS_KEY = "a-secret-key";
+});
+afterEach(async () => {
+  for (const end of ends) end();
+  ends = [];
+  vi.useRealTimers();
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function cast(session: string, { namespace = "prod", output = "abc", command = FACTS.command } = {}): string {
+  const head = {
+    ...{ bytes: 3, chunks: 1, end: "completed", endedAt: FACTS.startedAt, gaps: 0, hash: "h", lines: 1 },
+    ...{ key: keyNameOf(privateKey), session, startedAt: FACTS.startedAt },
+  };
+  const lines = [
+    headerLine({ ...FACTS, session, namespace, command }, DEFAULT_SIZE),
+    JSON.stringify([0, "o", output]),
+    headLine(head, privateKey),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+const keep = (session: string, options?: Parameters<typeof cast>[1]): void =>
+  store.put(`${DAY}/${session}.cast`, cast(session, options));
+
+function settings(more: object = {}) {
+  const { s3 } = settingsOf(folder, { s3: { ...store.section, ...more } });
+  if (s3 === undefined) throw new Error("the section is there");
+  return s3;
+}
+
+function api(more: object = {}): RecordingsApi {
+  const places = {
+    own: new FolderRecordings(folder),
+    peers: new PeerRecordings(() => undefined),
+    store: new StoreRecordings(settings(more)),
+  };
+  const opened = new RecordingsApi(places);
+  ends.push(() => opened.stop());
+  return opened;
+}
+
+async function ask(
+  from: RecordingsApi,
+  { name = "", subresource = "", method = "GET", range = "", query = "", namespace = "prod" },
+) {
+  const at = {
+    resource: RECORDINGS,
+    namespace,
+    name: name || undefined,
+    subresource: subresource || undefined,
+  };
+  const asked = { method, query: new URLSearchParams(query), accept: "", userName: "ana", body: undefined };
+  const { status, headers, body } = await from.answer(at, { ...asked, range, follow: () => () => {} });
+  return { status, headers, body };
+}
+const bodyOf = async ({ body }: Awaited<ReturnType<typeof ask>>): Promise<string> => {
+  if (body instanceof Uint8Array) return Buffer.from(body).toString();
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return Buffer.concat(parts).toString();
+};
+async function list(from: RecordingsApi, query = "") {
+  const answer = await ask(from, { query });
+  const { items, metadata } = JSON.parse(await bodyOf(answer));
+  const names = (items as { metadata: { name: string } }[]).map(({ metadata: { name } }) => name);
+  return { names, metadata, warning: answer.headers.Warning };
+}
+function index(nowMs?: () => number, maxRecordings?: number): BucketIndex {
+  const opened = new BucketIndex(settings(), nowMs, maxRecordings);
+  ends.push(() => opened.stop());
+  return opened;
+}
+const namesIn = async (from: BucketIndex) => {
+  const { recordings, problem } = await from.list();
+  return { names: recordings.map(({ facts }) => facts.session), problem };
+};
+/** The store answers requests that match with this. */
+function failWith(pattern: RegExp, status: number, body: string): void {
+  store.fault = (request, response) => {
+    if (!pattern.test(request.url ?? "")) return false;
+    response.writeHead(status).end(body);
+    return true;
+  };
+}
+
+describe("recordings that only the store has", () => {
+  it("are listed beside the folder's, in pages, shown and read in parts", async () => {
+    for (const session of ["a", "c", "e"]) keep(session);
+    keep("other", { namespace: "default" });
+    const file = path.join(folder, "2026/11/22");
+    mkdirSync(file, { recursive: true });
+    for (const session of ["b", "c"]) writeFileSync(path.join(file, `${session}.cast`), cast(session));
+    const own = api();
+    expect(await list(own)).toMatchObject({ names: ["a", "b", "c", "e"], warning: undefined });
+    const first = await list(own, "limit=3");
+    expect(first.names).toEqual(["a", "b", "c"]);
+    expect((await list(own, `limit=3&continue=${first.metadata.continue}`)).names).toEqual(["e"]);
+    expect((await list(own, "fieldSelector=metadata.name%3De")).names).toEqual(["e"]);
+    const one = JSON.parse(await bodyOf(await ask(own, { name: "a" })));
+    expect(one).toMatchObject({ metadata: { name: "a" }, spec: { command: FACTS.command } });
+    const content = { name: "a", subresource: "content" };
+    expect(await bodyOf(await ask(own, content))).toBe(cast("a"));
+    const part = await ask(own, { ...content, range: "bytes=5-9" });
+    expect([part.status, await bodyOf(part)]).toEqual([206, cast("a").slice(5, 10)]);
+    await expect(ask(own, { name: "other" })).rejects.toMatchObject({ code: 404 });
+  });
+
+  it("may print what an error of the store looks like, have long lines, and be long", async () => {
+    const text = "<Error><Code>InternalError</Code></Error>";
+    const output = text.repeat(Math.ceil((2 * RECORDING_PART_BYTES) / text.length));
+    keep("long", { output, command: ["sh", "-c", "x".repeat(100_000)] });
+    const own = api();
+    expect(await list(own)).toMatchObject({ names: ["long"], warning: undefined });
+    const read = await bodyOf(await ask(own, { name: "long", subresource: "content" }));
+    const digest = (each: string): string => createHash("sha256").update(each).digest("hex");
+    const whole = cast("long", { output, command: ["sh", "-c", "x".repeat(100_000)] });
+    expect(digest(read)).toBe(digest(whole));
+    const parts = store.requests.filter((each) => / bytes=\d{7,}-/.test(each));
+    expect(parts.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it("stay, and a delete says so", async () => {
+    keep("a");
+    await expect(ask(api(), { name: "a", method: "DELETE" })).rejects.toMatchObject({
+      code: 409,
+      message: expect.stringContaining("it is in the store"),
+    });
+    expect(store.objects.size).toBe(1);
+  });
+
+  it("are found though the object came since the last list", async () => {
+    const own = api();
+    expect((await list(own)).names).toEqual([]);
+    keep("late");
+    expect((await ask(own, { name: "late" })).status).toBe(200);
+  });
+
+  it("are those that a gateway uploaded", async () => {
+    const gateway = await RecordedGateway.start({ recording: { s3: store.section } });
+    try {
+      const at = execPath({ namespace: "default", pod: "web", container: "main" }, ["echo", "uploaded"]);
+      await new WebSocketExecutor(gateway.target, at).stream({ stdout: { takePart: () => undefined } });
+      await eventually("the upload", () => store.objects.size === 1);
+    } finally {
+      await gateway.stop();
+    }
+    const own = api();
+    const [key = ""] = store.objects.keys();
+    const at = { namespace: "default", name: path.basename(key, ".cast"), subresource: "content" };
+    const content = await bodyOf(await ask(own, at));
+    expect(content).toContain("uploaded\\n");
+  });
+});
+
+describe("the list of a bucket", () => {
+  it("goes through its pages, and takes nothing but recordings", async () => {
+    store.pageSize = 2;
+    for (const session of ["a", "b", "c", "d", "e"]) keep(session);
+    store.put("recordings/keys/k.pem", "key");
+    store.put(`${DAY}/wrong.cast`, cast("another"));
+    store.put(`${DAY}/cut.cast`, cast("cut").slice(0, -30));
+    store.put(`${DAY}/empty.cast`, "");
+    store.put("elsewhere/2026/11/22/f.cast", cast("f"));
+    store.put(`${DAY}/${"x".repeat(129)}.cast`, "x");
+    const own = index();
+    expect(await namesIn(own)).toEqual({ names: ["a", "b", "c", "d", "e"], problem: undefined });
+    expect(store.requests.filter((each) => each.includes("list-type=2"))).toHaveLength(5);
+  });
+
+  it("is used for a while, and reads only what is new", async () => {
+    let nowMs = 0;
+    keep("a");
+    const own = index(() => nowMs);
+    await own.list();
+    keep("b");
+    nowMs = BUCKET_LIST_MS - 1;
+    expect(await namesIn(own)).toEqual({ names: ["a"], problem: undefined });
+    nowMs += 1;
+    store.objects.delete(`${DAY}/a.cast`);
+    expect(await namesIn(own)).toEqual({ names: ["b"], problem: undefined });
+    expect(store.requests.filter((each) => each.includes("a.cast"))).toHaveLength(1);
+  });
+
+  it("has so many, the newest, and says so", async () => {
+    for (const session of ["a", "b", "c"]) keep(session);
+    const own = index(undefined, 2);
+    expect(await namesIn(own)).toEqual({ names: ["b", "c"], problem: "it has too many objects" });
+    expect(await own.find("a")).toMatchObject([{ facts: { session: "a" } }]);
+    expect(MAX_BUCKET_RECORDINGS).toBe(50_000);
+  });
+
+  it("ends at a bound of pages, and says so", async () => {
+    let pages = 0;
+    store.fault = (_, response) => {
+      pages += 1;
+      const next = `<NextContinuationToken>${pages}</NextContinuationToken>`;
+      response.end(`<ListBucketResult><IsTruncated>true</IsTruncated>${next}</ListBucketResult>`);
+      return true;
+    };
+    expect(await namesIn(index())).toEqual({ names: [], problem: "it has too many objects" });
+    expect(pages).toBe(MAX_OBJECT_PAGES);
+  });
+
+  it.each([
+    ["refuses", 403, "<Error><Code>AccessDenied</Code></Error>", "403 AccessDenied"],
+    ["fails", 500, "<Error><Code>InternalError</Code></Error>", "500 InternalError"],
+    ["fails with 200", 200, "<Error><Code>SlowDown</Code></Error>", "500 SlowDown"],
+    ["answers with a page", 200, "<html>Log in</html>", "200 no list"],
+    ["cuts its answer", 200, "<ListBucketResult><Contents>", "200 no list"],
+    [
+      "repeats a page",
+      200,
+      "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+      "200 its pages do not go on",
+    ],
+  ])("of a store that %s lacks what is there, and says so", async (_, status, body, problem) => {
+    keep("a");
+    writeFileSync(path.join(folder, "b.cast"), cast("b"));
+    failWith(/list-type/, status, body);
+    const own = api();
+    const { names, warning } = await list(own);
+    expect(names).toEqual(["b"]);
+    expect(warning).toBe(
+      `299 - "the list may lack recordings of the store: the list of the bucket: ${problem}"`,
+    );
+    await expect(ask(own, { name: "a" })).rejects.toMatchObject({
+      code: 503,
+      message: expect.stringContaining(problem),
+    });
+    await expect(ask(own, { name: "b", method: "DELETE" })).rejects.toMatchObject({ code: 503 });
+  });
+
+  it("names a wrong file of credentials only in the log's words", async () => {
+    const credentialsFile = path.join(folder, "credentials");
+    writeFileSync(credentialsFile, "aws_access_key_id = s3cret\n");
+    const { warning } = await list(api({ credentialsFile }));
+    expect(warning).toContain("its credentials cannot be read");
+    expect(warning).not.toMatch(/s3cret|sluice-stored/);
+  });
+
+  it("keeps what was read of a store that fails now, and of objects of which one cannot be read", async () => {
+    let nowMs = 0;
+    for (const session of ["a", "b"]) keep(session);
+    failWith(/b\.cast/, 403, "<Error><Code>AccessDenied</Code></Error>");
+    const own = index(() => nowMs);
+    const problem = "the read of a recording: 403 AccessDenied";
+    expect(await namesIn(own)).toEqual({ names: ["a"], problem });
+    failWith(/list-type/, 403, "");
+    nowMs += BUCKET_LIST_MS;
+    expect(await namesIn(own)).toEqual({ names: ["a"], problem: "the list of the bucket: 403 AccessDenied" });
+    store.fault = () => false;
+    nowMs += BUCKET_LIST_MS;
+    expect(await namesIn(own)).toEqual({ names: ["a", "b"], problem: undefined });
+  });
+
+  it("of a bucket that hangs is waited for so long", async () => {
+    keep("a");
+    store.fault = () => true;
+    writeFileSync(path.join(folder, "b.cast"), cast("b"));
+    const own = api();
+    const startMs = performance.now();
+    const [{ names, warning }, refused] = await Promise.all([
+      list(own),
+      ask(own, { name: "a" }).catch((error: Error) => error),
+    ]);
+    expect(names).toEqual(["b"]);
+    expect(warning).toContain("the store: it is still being read");
+    expect(refused).toMatchObject({ code: 503, message: expect.stringContaining("it does not answer") });
+    expect(performance.now() - startMs).toBeLessThan(3 * MAX_BUCKET_WAIT_MS);
+  });
+});
+
+it("content that the store cuts short fails, and is not ended as if it were whole", async () => {
+  keep("a", { output: "x".repeat(2 * RECORDING_PART_BYTES) });
+  const own = api();
+  await list(own);
+  store.fault = (request, response) => {
+    if (!/bytes=1048576-/.test(request.headers.range ?? "")) return false;
+    response.writeHead(206).end("short");
+    return true;
+  };
+  await expect(bodyOf(await ask(own, { name: "a", subresource: "content" }))).rejects.toThrow("another part");
+});

@@ -1,0 +1,84 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** An S3 store in memory: PUT, HEAD, parts of objects, and lists in pages. */
+export class FakeStore {
+  readonly objects = new Map<string, { content: Buffer; sha256: string }>();
+  readonly requests: string[] = [];
+  /** Objects of one page of a list. */
+  pageSize = 1_000;
+  /** Answers a request itself by returning true. */
+  fault: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+  }
+
+  static async start(): Promise<FakeStore> {
+    const store = new FakeStore();
+    store.#server.listen(0, "127.0.0.1");
+    await once(store.#server, "listening");
+    return store;
+  }
+
+  get section(): { endpoint: string; bucket: string } {
+    const { port } = this.#server.address() as AddressInfo;
+    return { endpoint: `http://127.0.0.1:${port}`, bucket: "bucket" };
+  }
+
+  put(key: string, content: Buffer | string): void {
+    this.objects.set(key, { content: Buffer.from(content), sha256: "" });
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "", url = "", headers } = request;
+    this.requests.push(`${method} ${url}${headers.range === undefined ? "" : ` ${headers.range}`}`);
+    const body: Buffer[] = [];
+    for await (const part of request) body.push(part as Buffer);
+    if (this.fault(request, response)) return;
+    const { pathname, searchParams } = new URL(url, "http://store");
+    const key = decodeURIComponent(pathname.replace(/^\/bucket\//, ""));
+    if (searchParams.has("list-type")) return void response.end(this.#page(searchParams));
+    if (method === "PUT") {
+      this.objects.set(key, {
+        content: Buffer.concat(body),
+        sha256: String(headers["x-amz-meta-sha256"] ?? ""),
+      });
+      return void response.writeHead(200, { etag: '"e"' }).end();
+    }
+    const object = this.objects.get(key);
+    if (object === undefined)
+      return void response.writeHead(404).end("<Error><Code>NoSuchKey</Code></Error>");
+    const { content, sha256 } = object;
+    if (method === "HEAD")
+      return void response
+        .writeHead(200, { "content-length": content.byteLength, "x-amz-meta-sha256": sha256 })
+        .end();
+    const [, first = "", last = ""] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "") ?? [];
+    if (first === "") return void response.end(content);
+    response.writeHead(206).end(content.subarray(Number(first), Number(last) + 1));
+  }
+
+  #page(query: URLSearchParams): string {
+    const after = query.get("continuation-token") ?? "";
+    const keys = [...this.objects.keys()]
+      .filter((key) => key.startsWith(query.get("prefix") ?? "") && key > after)
+      .sort();
+    const page = keys.slice(0, this.pageSize);
+    const contents = page.map((key) => {
+      const size = this.objects.get(key)?.content.byteLength;
+      return `<Contents><Key>${key}</Key><Size>${size}</Size></Contents>`;
+    });
+    const isCut = keys.length > page.length;
+    const next = isCut ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : "";
+    return `<?xml version="1.0"?><ListBucketResult><IsTruncated>${isCut}</IsTruncated>${next}${contents.join("")}</ListBucketResult>`;
+  }
+}
