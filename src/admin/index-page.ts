@@ -4,13 +4,14 @@ const STYLE = `
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-pre { padding: .75rem 1rem; border-left: .3rem solid; overflow-x: auto; }
+pre { padding: .75rem 1rem; border-left: .3rem solid; white-space: pre-wrap; overflow-wrap: anywhere; }
 pre.ok { border-color: #2a8f4a; } pre.failed { border-color: #c33; }
 p { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884; white-space: nowrap; }
-td.number, th.number { text-align: right; }
+td { min-width: 7rem; max-width: 20rem; vertical-align: top; white-space: normal; overflow-wrap: anywhere; }
+td.number, th.number { min-width: 0; text-align: right; }
 `;
 
 // Every value is set as text, never as markup: pod and user names come from outside.

@@ -17,7 +17,7 @@ import { describeReal, programOf } from "../support/real-parts.ts";
 const LONG_NAME = `worker-${"a".repeat(243)}.io`;
 const PATHS = {
   command: { successes: 3, failures: 1, lastFailure: "refused", retryInMs: 90_000 },
-  tunnel: {},
+  tunnel: { successes: 0, failures: 0 },
 };
 const ANSWERS: Readonly<Record<string, unknown>> = {
   "/debug/sessions": [
