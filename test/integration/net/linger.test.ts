@@ -76,6 +76,32 @@ describe("finishAndLinger", () => {
     expect(ours.destroyed).toBe(isLeft);
   });
 
+  it.each([
+    ["a node that the kernel has everything for is left at once", "node", true],
+    ["a client is not", "client", false],
+  ] as const)("once in a hurry, %s", async (_name, who, isLeft) => {
+    clock.hurry();
+    const received: Buffer[] = [];
+    peer.on("data", (chunk) => received.push(chunk));
+    const isTaken = once(peer, "end");
+    ours.write("last");
+    finishAndLinger(ours, TIMES, clock, who);
+    expect(ours.destroyed).toBe(isLeft);
+    await isTaken;
+    expect(`${Buffer.concat(received)}`).toBe("last");
+  });
+
+  it("once in a hurry, a node that still takes our bytes is not left", async () => {
+    clock.hurry();
+    ours.write(Buffer.alloc(LARGE_BYTES, "x"));
+    finishAndLinger(ours, TIMES, clock, "node");
+    expect(ours.destroyed).toBe(false);
+    let received = 0;
+    peer.on("data", (chunk) => (received += chunk.length));
+    await once(peer, "end");
+    expect(received).toBe(LARGE_BYTES);
+  });
+
   it("in a hurry, a node that still takes our bytes is not left", async () => {
     ours.write(Buffer.alloc(LARGE_BYTES, "x"));
     finishAndLinger(ours, TIMES, clock, "node");

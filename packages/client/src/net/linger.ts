@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { unsentBytesOf } from "./gathered-writes.ts";
 import type { SessionClock } from "./session-clock.ts";
@@ -25,8 +26,8 @@ export type LingerPeer = "client" | "node";
  * (kubernetes/kubernetes#142376): a client that pings, or still sends stdin, kills its own last
  * megabytes.
  *
- * A node gets the same time, unless the clock hurries: then it is left once it has taken our bytes. No
- * client waits for what it still sends.
+ * A node gets the same time, unless the clock hurries: then it is left once the kernel has our bytes, at
+ * once if it has them already. No client waits for what it still sends.
  */
 export function finishAndLinger(
   socket: Duplex,
@@ -35,6 +36,12 @@ export function finishAndLinger(
   peer: LingerPeer = "client",
 ): void {
   if (socket.destroyed) return;
+  const mayLeave = (): boolean => peer === "node" && clock.isHurried && queuedBytesOf(socket) === 0;
+  // Without a farewell: of 10,000 connections that end together, it would be the largest cost.
+  if (socket instanceof Socket && mayLeave()) {
+    socket.destroy();
+    return;
+  }
   let startMs = clock.now();
   let lastHeardMs = startMs;
 
@@ -52,8 +59,7 @@ export function finishAndLinger(
       }
       queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
-      const isLeft = peer === "node" && clock.isHurried && queuedNow === 0;
-      if (isSilent || isLeft || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
+      if (isSilent || mayLeave() || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
     },
   };
   const heard = (): void => {
