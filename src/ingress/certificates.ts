@@ -107,7 +107,7 @@ export function* compilingCertificates(
   const table = new CertificateTable();
   const secrets = new Map<string, SecretCertificate>();
   const problems: CertificateProblem[] = [];
-  const owners = new HostOwners(hostOwnership === "first" ? ingresses : []);
+  const owners = yield* HostOwners.finding(hostOwnership === "first" ? ingresses : []);
   for (const ingress of ingresses) {
     const { namespace = "default", annotations } = ingress.metadata;
     const isOwn = (host: string) =>

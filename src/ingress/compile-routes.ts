@@ -1,6 +1,7 @@
 import { type Ingress, type IngressBackend, isRegularExpression } from "../api/networking-objects.ts";
 import type { Namespace } from "../api/objects.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
+import { sorting } from "../lifecycle/slices.ts";
 import type { RouteNames } from "../observability/ingress-metrics.ts";
 import { cookiePathOf } from "./affinity.ts";
 import { HostOwners, hostOf, type IngressClasses } from "./ingress-classes.ts";
@@ -38,23 +39,22 @@ export interface CompiledRoutes {
  * The served Ingresses, oldest first, then by namespace and name. Leaves out deleted ones, and
  * those in a deleted namespace: the next owner of a host does not wait for finalizers.
  */
-export function servedIngresses(
+export function* findingServed(
   ingresses: readonly Ingress[],
   classes: IngressClasses,
   namespaceOf: (name: string) => Namespace | undefined,
-): Ingress[] {
+): Generator<void, Ingress[]> {
   const isDying = (namespace: string): boolean => {
     const found = namespaceOf(namespace);
     return found?.metadata.deletionTimestamp !== undefined || found?.status?.phase === "Terminating";
   };
-  return ingresses
-    .filter(
-      (ingress) =>
-        ingress.metadata.deletionTimestamp === undefined &&
-        classes.owns(ingress) &&
-        !isDying(ingress.metadata.namespace ?? "default"),
-    )
-    .toSorted(byPrecedence);
+  const served: Ingress[] = [];
+  for (const ingress of ingresses) {
+    const { deletionTimestamp, namespace = "default" } = ingress.metadata;
+    if (deletionTimestamp === undefined && classes.owns(ingress) && !isDying(namespace)) served.push(ingress);
+    yield;
+  }
+  return yield* sorting(served, byPrecedence);
 }
 
 /**
@@ -67,7 +67,7 @@ export function* compileRoutes(
 ): Generator<void, CompiledRoutes> {
   const table = new RouteTable<Route>();
   const problems: RouteProblem[] = [];
-  const owners = new HostOwners(ingresses);
+  const owners = yield* HostOwners.finding(ingresses);
   for (const ingress of ingresses) {
     const foreign = foreignHosts(ingress, owners, hostOwnership, problems);
     addIngress(ingress, foreign, hostOwnership, table, problems);
@@ -165,7 +165,9 @@ function pathTypeOf(pathType: string | undefined): PathType {
 function byPrecedence(a: Ingress, b: Ingress): number {
   return (
     compare(a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? "") ||
-    compare(keyOf(a), keyOf(b))
+    (a.metadata.namespace === b.metadata.namespace
+      ? compare(a.metadata.name, b.metadata.name)
+      : compare(keyOf(a), keyOf(b)))
   );
 }
 

@@ -154,21 +154,21 @@ async function startRoutes(
     mayTell: writer.mayWrite,
   });
   let active: ActiveRoutes["problems"] = [];
-  const problems: RouteProblems = new RouteProblems(() => {
+  const reportProblems = (): void => {
     const all = [...active, ...problems.all];
     metrics.problemsReplaced(all.map(({ reason }) => reason));
     reporter.report(all);
-  });
-  const onActive = ({ ingresses, problems: compiled, secrets }: ActiveRoutes): void => {
-    active = compiled;
-    gateway.metrics.operations.secretCertificatesServed(secrets.slice(0, maxIngressMetricRoutes));
-    problems.retain(ingresses);
-    const all = [...compiled, ...problems.all];
-    const reasons = all.map(({ reason }) => reason);
-    metrics.routesReplaced(ingresses.length, reasons, routeNamesOf(ingresses), maxIngressMetricRoutes);
-    publisher.publish(ingresses);
-    reporter.report(all);
   };
+  const problems = new RouteProblems(reportProblems);
+  function* onActive({ ingresses, problems: compiled, secrets }: ActiveRoutes): Generator<void, void> {
+    active = compiled;
+    yield* gateway.metrics.operations.secretCertificatesServed(secrets.slice(0, maxIngressMetricRoutes));
+    problems.retain(ingresses);
+    reportProblems();
+    yield;
+    yield* metrics.routesReplaced(ingresses.length, routeNamesOf(ingresses), maxIngressMetricRoutes);
+    yield* publisher.publishing(ingresses);
+  }
   const { hostOwnership } = listener;
   const controller = started.add(
     await RouteController.start({ cluster: cluster.store, classes: listener, hostOwnership, onActive }),

@@ -76,16 +76,23 @@ export function defaultClassOf(classes: readonly IngressClass[]): IngressClass |
  * host owns none.
  */
 export class HostOwners {
-  readonly #owners = new Map<string, Ingress>();
+  readonly #owners: ReadonlyMap<string, Ingress>;
+
+  private constructor(owners: ReadonlyMap<string, Ingress>) {
+    this.#owners = owners;
+  }
 
   /** Expects Ingresses in order of precedence. */
-  constructor(ingresses: readonly Ingress[]) {
+  static *finding(ingresses: readonly Ingress[]): Generator<void, HostOwners> {
+    const owners = new Map<string, Ingress>();
     for (const ingress of ingresses) {
       for (const rule of ingress.spec?.rules ?? []) {
         const host = hostOf(rule);
-        if (host !== undefined && !this.#owners.has(host)) this.#owners.set(host, ingress);
+        if (host !== undefined && !owners.has(host)) owners.set(host, ingress);
       }
+      yield;
     }
+    return new HostOwners(owners);
   }
 
   /**

@@ -8,7 +8,7 @@ import {
   compilingCertificates,
   type SecretCertificate,
 } from "./certificates.ts";
-import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
+import { compileRoutes, findingServed, type RouteProblem } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
@@ -23,12 +23,18 @@ export interface ActiveRoutes {
   readonly secrets: readonly SecretCertificate[];
 }
 
+interface Compiled {
+  readonly table: RouteTable<Route>;
+  readonly certificates: CertificateTable;
+  readonly active: ActiveRoutes;
+}
+
 interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
   readonly hostOwnership: HostOwnership;
-  /** Called after routes of these Ingresses took effect on every listener. */
-  onActive(active: ActiveRoutes): void;
+  /** What to do after routes of these Ingresses took effect on every listener, in steps. */
+  onActive(active: ActiveRoutes): Generator<void, void>;
 }
 
 const RELEVANT: ReadonlySet<string> = new Set(["Ingress", "IngressClass", "Namespace", "Secret"]);
@@ -100,27 +106,33 @@ export class RouteController {
   }
 
   async #compile(): Promise<void> {
-    const { cluster, classes, hostOwnership, onActive } = this.#options;
-    const owned = new IngressClasses(cluster.list("IngressClass"), classes);
-    const served = servedIngresses(cluster.list("Ingress"), owned, (name) => cluster.getNamespace(name));
-    const compiled = await inSlices(compileRoutes(served, hostOwnership));
-    const secretOf = (namespace: string, name: string) => cluster.get("Secret", namespace, name);
-    const certificates = await inSlices(compilingCertificates(served, secretOf, hostOwnership));
+    const { table, certificates, active } = await inSlices(this.#compilation());
     if (this.#isStopped) return;
-    this.#table = compiled.table;
-    this.#certificates = certificates.table;
-    const ofClasses = cluster.list("Ingress").flatMap((ingress) => {
-      const [conflict, ignored] = [owned.conflictOf(ingress), owned.ignoredParametersOf(ingress)];
-      return [
-        ...(conflict === undefined ? [] : [{ origin: ingress, reason: "AmbiguousClass", message: conflict }]),
-        ...(ignored === undefined
-          ? []
-          : [{ origin: ingress, reason: "IgnoredParameters", message: ignored }]),
-      ];
-    });
-    const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));
-    const problems = [...compiled.problems, ...tls, ...ofClasses];
-    onActive({ ingresses: compiled.ingresses, problems, secrets: certificates.secrets });
+    this.#table = table;
+    this.#certificates = certificates;
+    await inSlices(this.#options.onActive(active));
+  }
+
+  /** Nothing of it is in force before all of it is. */
+  *#compilation(): Generator<void, Compiled> {
+    const { cluster, classes, hostOwnership } = this.#options;
+    const owned = new IngressClasses(cluster.list("IngressClass"), classes);
+    const all = cluster.list("Ingress");
+    yield;
+    const served = yield* findingServed(all, owned, (name) => cluster.getNamespace(name));
+    const { table, ingresses, problems: ofRoutes } = yield* compileRoutes(served, hostOwnership);
+    const secretOf = (namespace: string, name: string) => cluster.get("Secret", namespace, name);
+    const certificates = yield* compilingCertificates(served, secretOf, hostOwnership);
+    const problems: ActiveRoutes["problems"][number][] = [...ofRoutes];
+    for (const problem of certificates.problems) problems.push({ ...problem, reason: "InvalidCertificate" });
+    for (const origin of all) {
+      const [conflict, ignored] = [owned.conflictOf(origin), owned.ignoredParametersOf(origin)];
+      if (conflict !== undefined) problems.push({ origin, reason: "AmbiguousClass", message: conflict });
+      if (ignored !== undefined) problems.push({ origin, reason: "IgnoredParameters", message: ignored });
+      yield;
+    }
+    const { secrets } = certificates;
+    return { table, certificates: certificates.table, active: { ingresses, problems, secrets } };
   }
 }
 

@@ -39,6 +39,7 @@ export class RouteProblems {
 
   /** Drops problems of objects that are no longer served. */
   retain(origins: readonly IngressProblem["origin"][]): void {
+    if (this.#present.size === 0) return;
     const served = new Set(origins);
     for (const [key, { origin }] of this.#present) if (!served.has(origin)) this.#present.delete(key);
   }

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { atOnce } from "../lifecycle/slices.ts";
 
 const STATUS_RETRY_MS = 5_000;
 
@@ -36,6 +37,8 @@ export class StatusPublisher {
   #retry: NodeJS.Timeout | undefined;
   #isStopped = false;
   #writing: Promise<void> = Promise.resolve();
+  /** The Ingress whose status is being written. */
+  #written = "";
 
   constructor(options: StatusPublisherOptions) {
     this.#options = options;
@@ -52,18 +55,37 @@ export class StatusPublisher {
     });
   }
 
-  publish(served: readonly Ingress[]): void {
+  /** In steps. */
+  *publishing(served: readonly Ingress[]): Generator<void, void> {
     const before = this.#served;
-    this.#served = new Set(served.map(keyOf));
-    for (const key of before) if (!this.#served.has(key)) this.#revoked.add(key);
-    for (const key of this.#served) this.#revoked.delete(key);
-    this.resume();
+    const now = new Set<string>();
+    for (const ingress of served) {
+      now.add(keyOf(ingress));
+      yield;
+    }
+    this.#served = now;
+    for (const key of before) {
+      if (!now.has(key)) this.#revoked.add(key);
+      yield;
+    }
+    for (const key of this.#revoked) if (now.has(key)) this.#revoked.delete(key);
+    yield* this.#resuming();
   }
 
   /** Does the writes that another replica or a failure left undone. */
   resume(): void {
-    for (const key of this.#served) this.#publish(key);
-    for (const key of this.#revoked) this.#takeBack(key);
+    atOnce(this.#resuming());
+  }
+
+  *#resuming(): Generator<void, void> {
+    for (const key of this.#served) {
+      this.#publish(key);
+      yield;
+    }
+    for (const key of this.#revoked) {
+      this.#takeBack(key);
+      yield;
+    }
   }
 
   /** Resolves after all pending writes. */
@@ -98,21 +120,27 @@ export class StatusPublisher {
 
   /**
    * Writes one at a time, so that thousands of Ingresses do not flood the API server. `decide` runs
-   * just before the write.
+   * just before the write, and now: most Ingresses need none, and wait for no turn.
    */
   #queue(key: string, decide: (current: Ingress) => readonly IngressAddress[] | undefined): void {
     const { cluster, write, mayWrite = () => true, onFailure } = this.#options;
     if (!mayWrite()) return;
+    const [namespace = "", name = ""] = key.split("/");
+    const ingressOf = (): Ingress | undefined => cluster.get("Ingress", namespace, name);
+    const present = ingressOf();
+    // A write that is under way changes what there is to decide.
+    if (key !== this.#written && (present === undefined || decide(present) === undefined)) return;
     this.#writing = this.#writing.then(async () => {
       if (this.#isStopped) return;
-      const [namespace = "", name = ""] = key.split("/");
-      const current = cluster.get("Ingress", namespace, name);
+      const current = ingressOf();
       const addresses = current && decide(current);
       if (current === undefined || addresses === undefined || !mayWrite()) return;
+      this.#written = key;
       await write(current, addresses).catch((error) => {
         onFailure(current, error);
         this.#retryLater();
       });
+      this.#written = "";
     });
   }
 

@@ -22,6 +22,49 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** So many are sorted in one step. */
+const SORTED_AT_ONCE = 256;
+
+/** Sorts a copy in steps. Equal ones keep their order. */
+export function* sorting<Item>(
+  items: readonly Item[],
+  compare: (a: Item, b: Item) => number,
+): Generator<void, Item[]> {
+  let runs: Item[][] = [];
+  for (let at = 0; at < items.length; at += SORTED_AT_ONCE) {
+    runs.push(items.slice(at, at + SORTED_AT_ONCE).sort(compare));
+    yield;
+  }
+  while (runs.length > 1) {
+    const longer: Item[][] = [];
+    for (let at = 0; at < runs.length; at += 2)
+      longer.push(yield* merging(runs[at] ?? [], runs[at + 1] ?? [], compare));
+    runs = longer;
+  }
+  return runs[0] ?? [];
+}
+
+function* merging<Item>(
+  left: readonly Item[],
+  right: readonly Item[],
+  compare: (a: Item, b: Item) => number,
+): Generator<void, Item[]> {
+  const [last, first] = [left.at(-1), right[0]];
+  // Most are in order already, for nothing but a few of them changed.
+  if (last === undefined || first === undefined || compare(last, first) <= 0) return left.concat(right);
+  const merged: Item[] = [];
+  let taken = 0;
+  for (const item of right) {
+    for (; taken < left.length && compare(left[taken] as Item, item) <= 0; taken++) {
+      merged.push(left[taken] as Item);
+      yield;
+    }
+    merged.push(item);
+    yield;
+  }
+  return merged.concat(left.slice(taken));
+}
+
 /** Completes the work in one go. */
 export function atOnce<Result>(work: Generator<void, Result>): Result {
   for (;;) {

@@ -111,26 +111,19 @@ export class IngressMetrics {
     this.#metrics.endpointRetries.inc();
   }
 
-  /**
-   * `reasons` has one entry for each present problem. `routes` are oldest first; the first
-   * `maxRoutes` get their own series.
-   */
-  routesReplaced(
-    ingresses: number,
-    reasons: readonly string[],
-    routes: Iterable<RouteNames>,
-    maxRoutes: number,
-  ): void {
-    this.#routeMetrics.routesReplaced(routes, maxRoutes);
+  /** `routes` are oldest first; the first `maxRoutes` get their own series. In steps. */
+  *routesReplaced(ingresses: number, routes: Iterable<RouteNames>, maxRoutes: number): Generator<void, void> {
+    yield* this.#routeMetrics.routesReplaced(routes, maxRoutes);
     this.#metrics.ingresses.set(ingresses);
-    this.problemsReplaced(reasons);
     this.#metrics.reloads.inc();
   }
 
   /** One reason for each present problem. */
   problemsReplaced(reasons: readonly string[]): void {
+    const counts = new Map<string, number>();
+    for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
     this.#metrics.problems.reset();
-    for (const reason of reasons) this.#metrics.problems.inc({ reason });
+    for (const [reason, count] of counts) this.#metrics.problems.set({ reason }, count);
   }
 }
 
@@ -167,17 +160,24 @@ export class RouteMetrics {
     this.#other = this.#seriesOf(OTHER);
   }
 
-  /** Gives the first `maxRoutes` their own series, and removes those of deleted routes. */
-  routesReplaced(routes: Iterable<RouteNames>, maxRoutes: number): void {
-    this.#flush();
-    const named = new Map<string, RouteNames>();
-    for (const route of routes) named.set(keyOf(route), route);
-    const kept = [...named].slice(0, maxRoutes);
+  /** Gives the first `maxRoutes` their own series, and removes those of deleted routes. In steps. */
+  *routesReplaced(routes: Iterable<RouteNames>, maxRoutes: number): Generator<void, void> {
     const before = this.#series;
-    this.#series = new Map(kept.map(([key, names]) => [key, before.get(key) ?? this.#seriesOf(names)]));
-    for (const [key, series] of before) if (!this.#series.has(key)) this.#remove(series.names);
+    const series = new Map<string, Series>();
+    const unlisted = new Set<string>();
+    for (const names of routes) {
+      const key = keyOf(names);
+      if (series.size >= maxRoutes && !series.has(key)) unlisted.add(key);
+      else if (!series.has(key)) series.set(key, before.get(key) ?? this.#seriesOf(names));
+      yield;
+    }
+    this.#series = series;
     this.#known = new WeakMap();
-    this.#metrics.unlisted.set(named.size - kept.length);
+    this.#metrics.unlisted.set(unlisted.size);
+    for (const [key, { names }] of before) {
+      if (!series.has(key)) this.#remove(names);
+      yield;
+    }
   }
 
   /** `seconds` is undefined for an upgrade, whose duration is not a request's. */

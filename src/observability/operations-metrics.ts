@@ -86,8 +86,8 @@ type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
 /** Metrics for operators' alerts besides traffic: shutdown and expiring certificates. */
 export class OperationsMetrics {
   readonly #metrics: MetricsOf<typeof OPERATIONS_FAMILIES>;
-  /** The observer's names for certificates from Secrets. */
-  #secrets: ReadonlySet<string> = new Set();
+  /** By the observer's names for certificates from Secrets. */
+  #secrets: ReadonlyMap<string, { readonly namespace: string; readonly secret: string }> = new Map();
   #isDraining = () => false;
   #onCertificate: CertificateObserver = () => {};
 
@@ -114,25 +114,31 @@ export class OperationsMetrics {
     this.#onCertificate(`the certificate of the listener ${listener}`, expiresAtMs, lifetimeMs);
   }
 
-  /** Expects all certificates that Ingresses name now; each gets a series. */
-  secretCertificatesServed(
+  /** Expects all certificates that Ingresses name now; each gets a series. In steps. */
+  *secretCertificatesServed(
     certificates: readonly {
       readonly namespace: string;
       readonly secret: string;
       readonly expiresAtMs: number;
       readonly lifetimeMs: number;
     }[],
-  ): void {
-    const names = new Set<string>();
-    this.#metrics.secretExpiry.reset();
+  ): Generator<void, void> {
+    const secrets = new Map<string, { readonly namespace: string; readonly secret: string }>();
     for (const { namespace, secret, expiresAtMs, lifetimeMs } of certificates) {
       const name = `the certificate of the Secret ${namespace}/${secret}`;
-      names.add(name);
+      secrets.set(name, { namespace, secret });
       this.#metrics.secretExpiry.set({ namespace, secret }, expiresAtMs / 1_000);
       this.#onCertificate(name, expiresAtMs, lifetimeMs);
+      yield;
     }
-    for (const name of this.#secrets) if (!names.has(name)) this.#onCertificate(name, undefined);
-    this.#secrets = names;
+    const before = this.#secrets;
+    this.#secrets = secrets;
+    for (const [name, labels] of before) {
+      if (secrets.has(name)) continue;
+      this.#metrics.secretExpiry.remove({ ...labels });
+      this.#onCertificate(name, undefined);
+      yield;
+    }
   }
 
   /**

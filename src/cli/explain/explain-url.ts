@@ -4,7 +4,7 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import type { IngressListener } from "../../config/sections/ingress-listener.ts";
-import { compileRoutes, servedIngresses } from "../../ingress/compile-routes.ts";
+import { compileRoutes, findingServed } from "../../ingress/compile-routes.ts";
 import { IngressClasses } from "../../ingress/ingress-classes.ts";
 import { readIngressRequest, withoutSegments } from "../../ingress/ingress-request.ts";
 import { rewrittenTarget } from "../../ingress/path-rewrite.ts";
@@ -64,7 +64,7 @@ function routesOf(
   listener: IngressListener,
 ): RouteTable<Route> {
   const classes = new IngressClasses(store.list("IngressClass"), listener);
-  const served = servedIngresses(store.list("Ingress"), classes, (name) => store.getNamespace(name));
+  const served = atOnce(findingServed(store.list("Ingress"), classes, (name) => store.getNamespace(name)));
   return atOnce(compileRoutes(served, listener.hostOwnership)).table;
 }
 

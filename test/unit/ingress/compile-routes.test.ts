@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
 import type { Namespace } from "../../../src/api/objects.ts";
 import type { HostOwnership } from "../../../src/config/sections/ingress-listener.ts";
-import { type CompiledRoutes, compileRoutes, servedIngresses } from "../../../src/ingress/compile-routes.ts";
+import { type CompiledRoutes, compileRoutes, findingServed } from "../../../src/ingress/compile-routes.ts";
 import { defaultClassOf, IngressClasses } from "../../../src/ingress/ingress-classes.ts";
 import { backendOf, type Route } from "../../../src/ingress/route.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS, routeOptionsOf } from "../../../src/ingress/route-options.ts";
+import { atOnce } from "../../../src/lifecycle/slices.ts";
 
 const CONTROLLER = "sluice.dev/ingress-controller";
 const options = { controllerName: CONTROLLER, legacyClassName: "legacy", servesWithoutClass: false };
@@ -38,11 +39,7 @@ const rule = (host: string | undefined, path: string, backend: object): object =
 });
 
 function compiled(ingresses: readonly Ingress[], hostOwnership: HostOwnership = "shared"): CompiledRoutes {
-  const work = compileRoutes(ingresses, hostOwnership);
-  for (;;) {
-    const step = work.next();
-    if (step.done === true) return step.value;
-  }
+  return atOnce(compileRoutes(ingresses, hostOwnership));
 }
 
 function served(
@@ -50,7 +47,9 @@ function served(
   namespaces: Readonly<Record<string, Namespace>> = {},
 ): string[] {
   const classes = new IngressClasses([classNamed("ours")], options);
-  return servedIngresses(ingresses, classes, (name) => namespaces[name]).map(({ metadata }) => metadata.name);
+  return atOnce(findingServed(ingresses, classes, (name) => namespaces[name])).map(
+    ({ metadata }) => metadata.name,
+  );
 }
 
 describe("whose Ingresses are ours", () => {
@@ -298,4 +297,13 @@ describe("what they are compiled to", () => {
     expect(read).toEqual(routeOptionsOf(ingress("a", {})).options);
     expect(read.tunnelIdleTimeoutMs).toBe(DEFAULT_TUNNEL_IDLE_TIMEOUT_MS);
   });
+});
+
+it("routes are compiled in more steps than there are Ingresses", () => {
+  const many = Array.from({ length: 1_000 }, (_, index) =>
+    ingress(`a${index}`, { rules: [rule(`host-${index}`, "/", service("app"))] }),
+  );
+  const classes = new IngressClasses([classNamed("ours")], options);
+  const counted = [findingServed(many, classes, () => undefined), compileRoutes(many, "first")];
+  for (const work of counted) expect([...work].length).toBeGreaterThanOrEqual(2 * many.length);
 });

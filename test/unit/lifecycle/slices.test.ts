@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseManifests, parsingManifests } from "../../../src/cluster/manifests.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
-import { inSlices } from "../../../src/lifecycle/slices.ts";
+import { atOnce, inSlices, sorting } from "../../../src/lifecycle/slices.ts";
 
 const documents = Array.from(
   { length: 1_000 },
@@ -25,6 +25,15 @@ it("a large file is read in many turns, to what it is read to at once", async ()
   isOver = true;
   expect(objects).toEqual(parseManifests(files));
   expect(turns).toBeGreaterThan(10);
+});
+
+it.each([
+  0, 1, 255, 256, 257, 1_000, 5_000,
+])("sorts %i items as an array does, and keeps equal ones in their order", (length) => {
+  const items = Array.from({ length }, (_, index) => ({ key: (index * 7_919) % 97, index }));
+  const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
+  for (const given of [items, items.toSorted(byKey), items.toReversed()])
+    expect(atOnce(sorting(given, byKey))).toEqual(given.toSorted(byKey));
 });
 
 it("rejects with what the work throws", async () => {

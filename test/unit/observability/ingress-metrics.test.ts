@@ -1,5 +1,6 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../../src/lifecycle/slices.ts";
 import { RouteMetrics, type RouteNames } from "../../../src/observability/ingress-metrics.ts";
 
 const PREFIX = "sluice_ingress_route_requests_total";
@@ -11,7 +12,7 @@ function names(service: string, ingress = "shop"): RouteNames {
 function metrics(routes: readonly RouteNames[], maxRoutes: number) {
   const registry = new Registry();
   const counted = new RouteMetrics(registry);
-  counted.routesReplaced(routes, maxRoutes);
+  atOnce(counted.routesReplaced(routes, maxRoutes));
   return { counted, lines: async () => (await registry.metrics()).split("\n") };
 }
 
@@ -44,6 +45,12 @@ describe("metrics by route", () => {
     );
   });
 
+  it("replaces routes in as many steps as there are", () => {
+    const { counted } = metrics([], 10);
+    const many = Array.from({ length: 100 }, (_, index) => names(`s${index}`));
+    expect([...counted.routesReplaced(many, 10)]).toHaveLength(many.length);
+  });
+
   it("past the limit counts the rest together, and says how many they are", async () => {
     const many = Array.from({ length: 100 }, (_, index) => names(`s${index}`));
     const { counted, lines } = metrics([...many, ...many], 3);
@@ -59,7 +66,7 @@ describe("metrics by route", () => {
   it("removes the series of routes that are gone, and keeps the counts of the others", async () => {
     const { counted, lines } = metrics([names("a"), names("b")], 2);
     for (const service of ["a", "b"]) counted.requestEnded(names(service), 200, 0.01);
-    counted.routesReplaced([names("b"), names("c")], 2);
+    atOnce(counted.routesReplaced([names("b"), names("c")], 2));
     for (const service of ["a", "b", "c"]) counted.requestEnded(names(service), 200, 0.01);
     const shown = (await lines()).join("\n");
     expect(shown).not.toContain('service="a"');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RequestTrace } from "../../../packages/client/src/observability/trace.ts";
+import { atOnce } from "../../../src/lifecycle/slices.ts";
 import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { openMetricsOf } from "../../../src/observability/open-metrics.ts";
@@ -49,11 +50,11 @@ describe("OpenMetrics", () => {
   it("forgets those of an Ingress that is gone", async () => {
     const metrics = new Metrics({ withProcessMetrics: false });
     const names = { namespace: "default", ingress: "shop", service: "app" };
-    metrics.ingress.routesReplaced(1, [], [names], 10);
+    atOnce(metrics.ingress.routesReplaced(1, [names], 10));
     metrics.ingress.requestEnded("h2", 200, names, 0.01, trace("of shop"));
     expect(bucketsWithTrace(await metrics.exposeOpenMetrics())).toHaveLength(1);
-    metrics.ingress.routesReplaced(0, [], [], 10);
-    metrics.ingress.routesReplaced(1, [], [names], 10);
+    atOnce(metrics.ingress.routesReplaced(0, [], 10));
+    atOnce(metrics.ingress.routesReplaced(1, [names], 10));
     expect(bucketsWithTrace(await metrics.exposeOpenMetrics())).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../../src/lifecycle/slices.ts";
 import { OperationsMetrics } from "../../../src/observability/operations-metrics.ts";
 
 describe("metrics of operations", () => {
@@ -22,8 +23,8 @@ describe("metrics of operations", () => {
       expiresAtMs,
       lifetimeMs: 1_000,
     });
-    metrics.secretCertificatesServed([of("a", 1_000), of("b", 2_000)]);
-    metrics.secretCertificatesServed([of("b", 3_000)]);
+    atOnce(metrics.secretCertificatesServed([of("a", 1_000), of("b", 2_000)]));
+    atOnce(metrics.secretCertificatesServed([of("b", 3_000)]));
     const [a, b] = ["a", "b"].map((secret) => `the certificate of the Secret shop/${secret}`) as [
       string,
       string,
