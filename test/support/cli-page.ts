@@ -7,6 +7,17 @@ const HELP_ROW = "help";
 /** Their texts are those of the fields, in docs/configuration.md. */
 const OVERRIDES = "Overrides of the file's ";
 
+/** The guides whose examples a command's are: `--help` prints them, too. */
+const GUIDES: Readonly<Record<string, string>> = {
+  agent: "agent.md",
+  conformance: "conformance.md",
+  load: "load.md",
+  probe: "probes.md",
+  recordings: "session-recording.md",
+  replay: "session-recording.md",
+  sessions: "sessions.md",
+};
+
 /** More flags of one table are named by its title. */
 const MOST_NAMED = 12;
 
@@ -24,7 +35,7 @@ export async function cliPage(): Promise<string> {
   return wrappedPage(`# Command line
 
 Every command and flag; \`npm run docs\` writes this page from \`src/cli/commands\`. \`sluice COMMAND --help\`
-(\`-h\`) shows the same.
+(\`-h\`) shows the same, and examples of each.
 
 - Exit codes: 0 ok, 1 failed, 2 usage or configuration; sections name others.
 - Flags as kubectl reads them: \`--name value\`, \`--name=value\`, \`-n value\`, \`-it\`, \`--switch=false\`, before
@@ -121,7 +132,9 @@ async function sectionOf(
           ),
         ]),
     ...groups,
-    codeBlock(examples.map(({ title, line }) => `# ${title}\n${line}`).join("\n\n")),
+    GUIDES[name] === undefined
+      ? codeBlock(examples.map(({ title, line }) => `# ${title}\n${line}`).join("\n\n"))
+      : `Examples: [${GUIDES[name]}](${GUIDES[name]}).\n`,
     ...(exitCodes === undefined ? [] : [`Exit codes: ${exitCodes}\n`]),
   ].join("\n");
 }

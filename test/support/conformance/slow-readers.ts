@@ -112,10 +112,11 @@ export function publishSlowRows(heading: string, run: string, rows: readonly Slo
   const servers = [...new Set(rows.map(({ server }) => server))];
   const date = new Date().toISOString().slice(0, 10);
   const table = evidenceTable(
-    ["server", "read", ...Object.values(COLUMNS)],
-    servers
-      .flatMap((server) => foldedUnlessLost(rows.filter((row) => row.server === server)))
-      .map(({ server, what, cells }) => [server, what, ...PATHS.map((path) => textOf(cells.get(path)))]),
+    ["server", ...Object.values(COLUMNS)],
+    servers.map((server) => {
+      const own = rows.filter((row) => row.server === server);
+      return [server, ...PATHS.map((path) => sumOf(own, path))];
+    }),
   );
   if (isFullRun) console.log(`${heading}\n\n${table}\n`);
   publishSection(
@@ -130,17 +131,9 @@ ${table}
   );
 }
 
-/** One row for all reads of a server that lost nothing. */
-function foldedUnlessLost(rows: readonly SlowRow[]): readonly SlowRow[] {
-  const [first] = rows;
-  if (first === undefined || losses(rows).length > 0) return rows;
-  const cells = PATHS.map((path): [Path, Cell] => {
-    const tried = rows.reduce((sum, row) => sum + (row.cells.get(path)?.tried ?? 0), 0);
-    return [path, { tried, problems: [] }];
-  });
-  return [{ server: first.server, what: "all three", cells: new Map(cells) }];
-}
-
-function textOf(cell: Cell | undefined): string {
-  return cell === undefined || cell.tried === 0 ? "–" : `${cell.problems.length}/${cell.tried}`;
+/** Lost and tried sessions of all reads. */
+function sumOf(rows: readonly SlowRow[], path: Path): string {
+  const cells = rows.flatMap(({ cells: all }) => all.get(path) ?? []);
+  const tried = cells.reduce((sum, cell) => sum + cell.tried, 0);
+  return tried === 0 ? "–" : `${cells.reduce((sum, { problems }) => sum + problems.length, 0)}/${tried}`;
 }
