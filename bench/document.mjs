@@ -91,8 +91,10 @@ function groupsText(cells) {
     const names = new Map(
       some.flatMap(({ contenders }) => contenders.map(({ name, title }) => [name, title])),
     );
+    const [first] = some;
+    const isOf = (units) => (units === unitsOf(first) ? "" : `: ${units}`);
     const rows = some.map((cell) => [
-      `${cell.id.split("/").slice(partsOf(cell)).join(", ").replace(", 32 KiB", "")}: ${unitsOf(cell)}`,
+      `${cell.id.split("/").slice(partsOf(cell)).join(", ").replace(", 32 KiB", "")}${isOf(unitsOf(cell))}`,
       ...Array.from(names.keys(), (name) => cellText(cell, name)),
     ]);
     const leftOut = some.flatMap((cell) =>
@@ -101,7 +103,7 @@ function groupsText(cells) {
       ),
     );
     const notes = leftOut.length === 0 ? "" : `\n\nFailed: ${leftOut.join("; ")}.`;
-    return `## ${group}\n\n${table(["", ...names.values()], rows)}${notes}`;
+    return `## ${group}\n\n${table([unitsOf(first), ...names.values()], rows)}${notes}`;
   });
 }
 
@@ -128,7 +130,7 @@ function cellText(cell, name) {
     .join("<br>");
 }
 
-/** What the lines of a row's cells are, in their order. */
+/** What the lines of a row's cells are, in their order: the table's head has those of the first row. */
 const unitsOf = (cell) =>
   figuresShown(cell)
     .map(([figure, , unit]) => (/^p\d/.test(figure) ? `${figure} ${unit}` : unit))

@@ -44,14 +44,24 @@ export const METRIC_FAMILIES: readonly Family[] = [
   .flatMap((table) => Object.values<Family>(table))
   .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
+/** Families of the kubelet listener that mean what those of this prefix mean. */
+const PREFIX = "sluice_streaming_";
+const KUBELET_PREFIX = "sluice_kubelet_streaming_";
+
 /** The part of docs/metrics.md that lists them. */
 export function metricsReference(): string {
   const types = [...new Set(METRIC_FAMILIES.map(({ type }) => type))];
   return types.map(tableOf).join("\n");
 }
 
+function isSaid({ name, help }: Family): boolean {
+  const like = name.replace(KUBELET_PREFIX, PREFIX);
+  return like !== name && METRIC_FAMILIES.some((other) => other.name === like && other.help === help);
+}
+
 function tableOf(type: Family["type"]): string {
-  const rows = METRIC_FAMILIES.filter((family) => family.type === type).map(({ name, help, labelNames }) => {
+  const families = METRIC_FAMILIES.filter((family) => family.type === type && !isSaid(family));
+  const rows = families.map(({ name, help, labelNames }) => {
     const labels =
       labelNames.length === 0 ? "" : `<br>{${labelNames.map((label) => `\`${label}\``).join(",")}}`;
     return `| \`${name}\`${labels} | ${help.replaceAll("|", "\\|")} |\n`;

@@ -3,9 +3,10 @@ import { ALL_CASES, CASE_GROUPS, type ConformanceCase } from "../../../packages/
 
 const HEAD = `# Cases of sluice conformance
 
-What each case of [\`sluice conformance\`](conformance.md) requires, and what users see if a server
-does otherwise. A case is a \`must\`, or a \`should\` as marked; \`--junit\` names its source. A test
-writes this page from \`packages/lab/src/conformance/cases\`.
+What each case of [\`sluice conformance\`](conformance.md) requires. A case is a \`must\`, or a
+\`should\` as marked. Reports (\`--html\`, \`--json\`) also say why it matters, and its source: a KEP, an
+upstream test, an issue or an RFC. A test writes this page from
+\`packages/lab/src/conformance/cases\`.
 `;
 
 /** One row for the same case over several transports. `vitest run -u` writes it. */
@@ -15,7 +16,7 @@ it("docs/conformance-cases.md lists every case", async () => {
     for (const one of ALL_CASES) {
       if (one.group === group) rows.set(one.requirement, [...(rows.get(one.requirement) ?? []), one]);
     }
-    return `## ${group}\n\n| case | requirement | why it matters |\n|---|---|---|\n${Array.from(rows.values(), row).join("")}`;
+    return `## ${group}\n\n| case | requirement |\n|---|---|\n${Array.from(rows.values(), row).join("")}`;
   });
   const text = `${HEAD}\n${sections.join("\n")}`;
   await expect(text).toMatchFileSnapshot("../../../docs/conformance-cases.md");
@@ -28,7 +29,7 @@ function row(cases: readonly ConformanceCase[]): string {
   const leaves = cases.map(({ id }) => id.slice(family.length)).join(",");
   const ids = cases.length === 1 ? first.id : `${family}{${leaves}}`;
   const mark = first.severity === "should" ? " (should)" : "";
-  return `| \`${ids}\`${mark} | ${cell(first.requirement)} | ${cell(first.why)} |\n`;
+  return `| \`${ids}\`${mark} | ${cell(first.requirement)} |\n`;
 }
 
 function cell(text: string): string {
