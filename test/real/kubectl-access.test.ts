@@ -14,7 +14,7 @@ const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
 const DOCS = new URL("../../docs/evidence/kubectl-access.md", import.meta.url);
 /** The same sentence in each cell would make the table unreadable. */
 const SHORT_WORDS: readonly (readonly [RegExp, string])[] = [
-  [/^.*is forbidden: User "[a-z]+" cannot (\w+) resource "([^"]+)".*$/, "403: may not $1 $2"],
+  [/^.*is forbidden: User "[a-z]+" cannot (\w+) resource "([^"]+)".*$/, "403 $1"],
 ];
 const streams = "pods/exec,pods/attach,pods/portforward";
 const manifests = [
@@ -136,7 +136,11 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
       afterAll(async () => {
         await gateway?.stop();
         const columns = actions.flatMap((action) => transports.map(({ name }) => `${action}, ${name}`));
-        const table = evidenceTable(["kubectl", "user", ...columns], rows, [0]);
+        const all = kubectls().map(({ version }) => version);
+        const table = evidenceTable(["kubectl", "user", ...columns], rows, [0]).replaceAll(
+          all.join(", "),
+          "all",
+        );
         tables.push(`## Synthetic check ${isGateOn ? "on" : "off"}\n\n${table}\n`);
       });
 
@@ -177,7 +181,11 @@ With the synthetic check, kubectl streams over WebSocket only with \`create\`, a
 | operator | the same, and create streaming subresources |
 | outsider | no permissions |
 
-Columns say what kubectl was configured to use. Releases before 1.29 (port-forward: 1.30) always use
+"403 VERB" names the verb that the user lacks. All: kubectl ${kubectls()
+    .map(({ version }) => version)
+    .join(
+      ", ",
+    )}. Columns say what kubectl was configured to use. Releases before 1.29 (port-forward: 1.30) always use
 SPDY. kubectl retries a refused WebSocket over SPDY, whose POST needs \`create\`. Written by
 \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-access\`.
 
