@@ -40,8 +40,15 @@ async function readOne(name: string): Promise<ManifestFile> {
   if (size > MAX_MANIFEST_FILE_BYTES) {
     throw unreadable(name, `the file has ${size} bytes, at most ${MAX_MANIFEST_FILE_BYTES} are read`);
   }
+  const text = await textOf(name);
+  // A program that replaces a file in place empties it first, and on a full disk leaves it so.
+  if (text.trim() === "") throw unreadable(name, "the file holds no object", 1);
+  return { name, text };
+}
+
+async function textOf(name: string): Promise<string> {
   try {
-    return { name, text: await readFile(name, "utf8") };
+    return await readFile(name, "utf8");
   } catch (error) {
     throw unreadable(name, messageOf(error));
   }
@@ -55,8 +62,8 @@ async function statOf(name: string): ReturnType<typeof stat> {
   }
 }
 
-function unreadable(source: string, message: string): ConfigurationError {
-  return new ConfigurationError([{ source, line: 0, column: 0, path: "", message }]);
+function unreadable(source: string, message: string, line = 0): ConfigurationError {
+  return new ConfigurationError([{ source, line, column: 0, path: "", message }]);
 }
 
 function messageOf(error: unknown): string {

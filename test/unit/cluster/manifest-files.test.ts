@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 describe("manifest files", () => {
   it("a folder of more files than allowed is refused before one is read", async () => {
     for (let index = 0; index < MAX_MANIFEST_FILES; index++)
-      writeFileSync(path.join(folder, `${index}.yaml`), "");
+      writeFileSync(path.join(folder, `${index}.yaml`), "# none\n");
     expect(await readManifestFiles([folder])).toHaveLength(MAX_MANIFEST_FILES);
     writeFileSync(path.join(folder, "more.yaml"), "");
     await expect(readManifestFiles([folder])).rejects.toThrow(
@@ -30,5 +30,16 @@ describe("manifest files", () => {
     writeFileSync(file, "");
     truncateSync(file, MAX_MANIFEST_FILE_BYTES + 1);
     await expect(readManifestFiles([file])).rejects.toThrow(`at most ${MAX_MANIFEST_FILE_BYTES} are read`);
+  });
+
+  it.each([
+    "",
+    " \n\n",
+  ])("a file that was emptied is refused, and one of comments is not: %j", async (text) => {
+    const file = path.join(folder, "pods.yaml");
+    writeFileSync(file, text);
+    await expect(readManifestFiles([file])).rejects.toThrow(`${file}:1: the file holds no object`);
+    writeFileSync(file, "# nothing yet\n");
+    expect(await readManifestFiles([folder])).toHaveLength(1);
   });
 });

@@ -79,6 +79,21 @@ const BAD_FILES: Readonly<Record<string, { yaml: string; text: string; words: Re
     text: "junk\n",
     words: /caFile: \/named has no certificate in PEM/,
   },
+  "an empty file of manifests": {
+    yaml: "cluster: {manifests: [named]}",
+    text: "",
+    words: /^\/named:1: the file holds no object\n$/,
+  },
+  "a manifest": {
+    yaml: "cluster: {manifests: [named]}",
+    text: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {}\n",
+    words: /^\/named:4: Pod "web" is invalid: spec.containers: Required value\n$/,
+  },
+  "an audit policy": {
+    yaml: "audit: {policyFile: named, log: {path: audit.log}}",
+    text: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Nope}]\n",
+    words: /^\/named:3:10: rules\[0\].level: "Nope" is not supported/,
+  },
   "a key that OpenSSL finds too small": {
     yaml: "listeners:\n  apiServer: {tls: {certFile: small.crt, keyFile: small.key}}",
     text: "",
@@ -119,11 +134,19 @@ async function pairIn(place: string): Promise<void> {
 
 /** Why a start from this configuration is refused. It ends before a port is opened. */
 async function startOf(configuration: string): Promise<string> {
-  return await runCommand("serve", ["--config", configuration]).then(
+  const before = SIGNALS.map((signal) => process.listeners(signal));
+  const refusal = await runCommand("serve", ["--config", configuration]).then(
     () => "it started",
     (error: Error) => error.message,
   );
+  // A process whose start is refused ends, and this one does not.
+  for (const [index, signal] of SIGNALS.entries())
+    for (const listener of process.listeners(signal))
+      if (!before[index]?.includes(listener)) process.off(signal, listener);
+  return refusal;
 }
+
+const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const;
 
 describe("sluice check-config of a session policy", () => {
   const configuration = (rule: string) =>
