@@ -28,13 +28,12 @@ interface ReloadOptions {
 }
 
 /**
- * The returned function reads the configuration again (SIGHUP), one call at a time. An invalid file is
+ * The returned function reads the configuration again (SIGHUP); one call at a time. An invalid file is
  * logged and changes nothing; fields that need a restart are logged by name. Never rejects.
  */
 export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions): () => Promise<void> {
   let last = text;
-  let running = Promise.resolve();
-  const reload = async (): Promise<void> => {
+  return async () => {
     try {
       const wanted = await readText(file);
       const configuration = parseConfiguration(wanted, file, flags);
@@ -53,10 +52,6 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
       const problems = error instanceof ConfigurationError ? error.message.split("\n") : [String(error)];
       logger.error({ configurationFile: file, problems }, "the configuration could not be read again");
     }
-  };
-  return () => {
-    running = running.then(reload);
-    return running;
   };
 }
 

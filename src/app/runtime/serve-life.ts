@@ -8,6 +8,8 @@ type LifeEnd = NodeJS.Signals | "failed" | "replaced";
 export class ServeLife {
   #state: "starting" | "serving" | "leaving" = "starting";
   #reload: () => Promise<void> = async () => {};
+  #isReloadDue = false;
+  #isReloading = false;
   readonly #leaving = new AbortController();
   /** Resolves with the first reason to leave. */
   readonly end: Promise<LifeEnd>;
@@ -34,15 +36,30 @@ export class ServeLife {
     return this.#leaving.signal;
   }
 
-  /** Rereads the configuration while it serves; before and after there is nothing to reread. */
+  /**
+   * Rereads the configuration, before it serves once it does. Signals that come during a reload cause
+   * one more: the files may have changed behind its reading.
+   */
   reload(): void {
-    if (this.#state === "serving") void this.#reload();
+    this.#isReloadDue = true;
+    void this.#reloadWhileDue();
   }
 
-  /** The listeners are open. */
+  /** The listeners are open. `reload` must not reject. */
   serve(reload: () => Promise<void>): void {
     this.#reload = reload;
     if (this.#state === "starting") this.#state = "serving";
+    if (this.#isReloadDue) void this.#reloadWhileDue();
+  }
+
+  async #reloadWhileDue(): Promise<void> {
+    if (this.#isReloading) return;
+    this.#isReloading = true;
+    while (this.#isReloadDue && this.#state === "serving") {
+      this.#isReloadDue = false;
+      await this.#reload();
+    }
+    this.#isReloading = false;
   }
 
   /** The service manager and the predecessor know that it serves. */

@@ -77,6 +77,8 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
     process.stderr.write(`sluice serve: ${signal} before the gateway was ready\n`);
     endBySignal(signal);
   });
+  // From here on, so that a signal during the start neither kills the process nor is lost.
+  process.on("SIGHUP", () => life.reload());
   const text = await readText(config);
   const configuration = parseConfiguration(text, config, flags);
   await checkFiles(configuration);
@@ -88,8 +90,6 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   if (problem !== undefined) logger.warn({ problem }, "sockets of a service manager are not taken");
   for (const warning of startWarnings(configuration)) logger.warn({}, warning);
   const forWorkers = { configurationText: text, configurationFile: config, flags };
-  // Before it serves, SIGHUP has nothing to reread and must not kill the process.
-  process.on("SIGHUP", () => life.reload());
   const gateway =
     count === 1
       ? await startSingle(configuration, logger, lineage)
