@@ -1,5 +1,4 @@
-import { isFieldCharacter } from "./field-lines.ts";
-import { MalformedResponse } from "./malformed-response.ts";
+import { isFieldCharacter, MalformedResponse } from "./field-lines.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;

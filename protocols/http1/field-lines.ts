@@ -1,6 +1,31 @@
 import { ProtocolError } from "../protocol-error.ts";
-import type { Leniency } from "./limits.ts";
-import { MalformedResponse, malformedLine } from "./malformed-response.ts";
+
+/** Memory bounds for one response. Each is checked before the memory is allocated. */
+export interface Http1Limits {
+  /**
+   * Status lines and headers of a response and its interim responses, and again its trailers. Past it:
+   * `header-block-too-large`; the gateway answers 502.
+   */
+  readonly maxHeadBytes: number;
+  /** Lines in one head, and in the trailers. Past it: `too-many-headers`; the gateway answers 502. */
+  readonly maxHeaders: number;
+  /** A chunk's size line with its extensions. Past it: `malformed-message`; the gateway answers 502, or cuts the response. */
+  readonly maxChunkLineBytes: number;
+}
+
+/** Node's client allows 16 KiB and 2,000 lines; some applications' cookies need more bytes. */
+export const defaultHttp1Limits: Http1Limits = {
+  maxHeadBytes: 64 * 1024,
+  maxHeaders: 2000,
+  maxChunkLineBytes: 4 * 1024,
+};
+
+/**
+ * Responses to accept although readers disagree about them. `none`: refuses them. `folded-lines`: joins lines
+ * folded by obs-fold (RFC 9112 section 5.2). `as-go`: reads whatever Go's client reads, for verdicts that must
+ * match Go's.
+ */
+export type Leniency = "none" | "folded-lines" | "as-go";
 
 /** Field lines as received: name and value alternate, as in Node's `rawHeaders`. */
 export type FieldLines = readonly string[];
@@ -116,4 +141,67 @@ function lastOfValue(section: string, start: number, end: number): number {
   let last = end;
   while (last > start && isWhitespace(section.charCodeAt(last - 1))) last--;
   return last;
+}
+
+/** The protocol of a server that does not answer in HTTP/1. */
+type ForeignProtocol = "HTTP/2" | "TLS";
+
+/**
+ * After the length field of a server's first frame (RFC 9113 section 3.4): SETTINGS, without ACK,
+ * on stream 0.
+ */
+const SETTINGS = "\u0004\0\0\0\0\0";
+/** A TLS alert (RFC 8446 section 5.1); after the minor version, the alert's length. */
+const TLS_ALERT = ["\u0015\u0003", "\0\u0002"] as const;
+
+/**
+ * Recognizes the protocol by the first bytes in place of a status line, one character a byte.
+ * Undefined if neither matches, or too few bytes have arrived.
+ */
+export function foreignProtocolOf(text: string): ForeignProtocol | undefined {
+  if (text.startsWith(SETTINGS, 3)) return "HTTP/2";
+  const [version, length] = TLS_ALERT;
+  return text.startsWith(version) && text.startsWith(length, 3) ? "TLS" : undefined;
+}
+
+/**
+ * A response that cannot be parsed, described as Go's client would. The message contains nothing
+ * from the peer.
+ */
+export class MalformedResponse extends ProtocolError {
+  /** The quoted text is a field line, which may contain a credential. */
+  readonly isOfFieldLine: boolean;
+  readonly #found: string | readonly string[];
+  readonly #separator: string;
+
+  /** `found` is the peer's text, one character a byte; several texts if lines contradict each other. */
+  constructor(
+    message: string,
+    found: string | readonly string[] = [],
+    separator = " ",
+    isOfFieldLine = false,
+  ) {
+    super("malformed-message", message);
+    this.isOfFieldLine = isOfFieldLine;
+    this.#found = found;
+    this.#separator = separator;
+  }
+
+  /** The protocol that the peer spoke instead. */
+  get foreignProtocol(): ForeignProtocol | undefined {
+    return typeof this.#found === "string" ? foreignProtocolOf(this.#found) : undefined;
+  }
+
+  /** Go's full message, with the peer's text passed through `quote`. */
+  quoting(quote: (text: string) => string): string {
+    if (typeof this.#found === "string") return `${this.message}${this.#separator}${quote(this.#found)}`;
+    if (this.#found.length === 0) return this.message;
+    return `${this.message}${this.#separator}[${this.#found.map((text) => quote(text)).join(" ")}]`;
+  }
+}
+
+/** A line in a head or in trailers that is not a field line. */
+export function malformedLine(line: string): MalformedResponse {
+  const what = line.includes(":") ? "malformed MIME header line" : "malformed MIME header: missing colon";
+  return new MalformedResponse(what, line, ": ", true);
 }

@@ -1,8 +1,5 @@
-export type { FieldLines } from "./field-lines.ts";
-export type { Leniency } from "./limits.ts";
-export { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
-export { MalformedResponse } from "./malformed-response.ts";
+export type { FieldLines, Leniency } from "./field-lines.ts";
+export { defaultHttp1Limits, type Http1Limits, MalformedResponse } from "./field-lines.ts";
 export { ResponseDecoder, type ResponseDecoderOptions, type ResponseHandler } from "./response-decoder.ts";
-export type { ResponseDelivery, ResponseFraming } from "./response-framing.ts";
-export type { ResponseHead } from "./response-head.ts";
+export type { ResponseDelivery, ResponseFraming, ResponseHead } from "./response-framing.ts";
 export type { TextOf } from "./section-reader.ts";

@@ -1,11 +1,21 @@
 import { latin1Text } from "../bytes/index.ts";
 import { ChunkedBody } from "./chunked-body.ts";
-import { type FieldLines, parseFieldLines, unfoldedSection } from "./field-lines.ts";
-import type { Leniency } from "./limits.ts";
-import { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
-import { foreignProtocolOf, MalformedResponse } from "./malformed-response.ts";
-import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
-import { parseResponseHead, type ResponseHead } from "./response-head.ts";
+import {
+  defaultHttp1Limits,
+  type FieldLines,
+  foreignProtocolOf,
+  type Http1Limits,
+  type Leniency,
+  MalformedResponse,
+  parseFieldLines,
+  unfoldedSection,
+} from "./field-lines.ts";
+import {
+  deliveryOf,
+  parseResponseHead,
+  type ResponseDelivery,
+  type ResponseHead,
+} from "./response-framing.ts";
 import { SectionReader, type TextOf } from "./section-reader.ts";
 
 /** Receives a response as it arrives. An exception from a handler ends the decoder. */

@@ -1,16 +1,13 @@
 import { NOTHING, readUint32 } from "../bytes/index.ts";
-import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME } from "./constants.ts";
-import { ERROR_CODE } from "./error-codes.ts";
 import { FrameDecoder } from "./frame-decoder.ts";
 import { encodeFrame } from "./frame-encoder.ts";
 import { HeaderBlockReader, tooManyHeaders } from "./header-block-reader.ts";
 import { bytesOf, type HeaderEntry } from "./hpack/dynamic-table.ts";
-import { Http2Error } from "./http2-error.ts";
-import { defaultHttp2Limits, type Http2Limits } from "./limits.ts";
+import { ERROR_CODE, Http2Error } from "./http2-error.ts";
+import { DEFAULT_MAX_FRAME_BYTES, defaultHttp2Limits, FLAGS, FRAME, type Http2Limits } from "./limits.ts";
 import { defaultPeerSettings, type PeerSettings, withSettings } from "./peer-settings.ts";
-import { ReceiveWindow } from "./receive-window.ts";
+import { ReceiveWindow, SendWindow } from "./receive-window.ts";
 import { checkFields, type HeaderFields, type ResponseHead, readResponseHead } from "./response-fields.ts";
-import { SendWindow } from "./send-window.ts";
 
 /** Events of a connection. Byte arrays are valid only during the call; head and fields stay valid. */
 export interface ClientConnectionHandler {

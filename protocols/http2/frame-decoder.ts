@@ -1,7 +1,6 @@
 import { NOTHING, readUint24, readUint32 } from "../bytes/index.ts";
-import { FLAGS, FRAME, FRAME_HEADER_BYTES } from "./constants.ts";
-import { ERROR_CODE } from "./error-codes.ts";
-import { Http2Error } from "./http2-error.ts";
+import { ERROR_CODE, Http2Error } from "./http2-error.ts";
+import { FLAGS, FRAME, FRAME_HEADER_BYTES } from "./limits.ts";
 
 export interface FrameHandler {
   /** Every frame, before its payload is read or skipped. May throw. */

@@ -6,7 +6,7 @@ import {
   FRAME,
   FRAME_HEADER_BYTES,
   SETTING,
-} from "./constants.ts";
+} from "./limits.ts";
 
 /** One frame, header and payload. `payload` is at most `DEFAULT_MAX_FRAME_BYTES` long. */
 export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {

@@ -1,10 +1,8 @@
 import { ByteCollector } from "../bytes/index.ts";
-import { FLAGS, FRAME } from "./constants.ts";
-import { ERROR_CODE } from "./error-codes.ts";
 import type { HeaderEntry } from "./hpack/dynamic-table.ts";
 import { HeaderDecoder } from "./hpack/header-decoder.ts";
-import { Http2Error } from "./http2-error.ts";
-import type { Http2Limits } from "./limits.ts";
+import { ERROR_CODE, Http2Error } from "./http2-error.ts";
+import { FLAGS, FRAME, type Http2Limits } from "./limits.ts";
 
 /** Assembles header blocks from HEADERS and their CONTINUATIONs. */
 export class HeaderBlockReader {

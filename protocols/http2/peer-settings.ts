@@ -1,7 +1,6 @@
 import { readUint16, readUint32 } from "../bytes/index.ts";
-import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES, SETTING } from "./constants.ts";
-import { ERROR_CODE } from "./error-codes.ts";
-import { Http2Error } from "./http2-error.ts";
+import { ERROR_CODE, Http2Error } from "./http2-error.ts";
+import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES, SETTING } from "./limits.ts";
 
 /** The server's SETTINGS that affect a client with small frames and uncompressed headers. */
 export interface PeerSettings {

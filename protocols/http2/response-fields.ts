@@ -1,6 +1,5 @@
-import { ERROR_CODE } from "./error-codes.ts";
 import type { HeaderEntry } from "./hpack/dynamic-table.ts";
-import { Http2Error } from "./http2-error.ts";
+import { ERROR_CODE, Http2Error } from "./http2-error.ts";
 
 /** Names in lower case, in order of arrival; without pseudo-headers. */
 export type HeaderFields = readonly HeaderEntry[];

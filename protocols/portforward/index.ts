@@ -3,18 +3,16 @@ export {
   decodePortPrefix,
   encodePortPrefix,
   errorChannelOf,
-  LEGACY_SUBPROTOCOLS,
-  type ParsedPorts,
-  PORT_PREFIX_BYTES,
-  parsePortsQuery,
-} from "./legacy-websocket.ts";
-export {
   forwardErrorText,
+  LEGACY_SUBPROTOCOLS,
   type ParsedPort,
+  type ParsedPorts,
   type ParsedStreamHeaders,
+  PORT_PREFIX_BYTES,
   type PortForwardStreamHeaders,
   type PortForwardStreamType,
   parsePort,
+  parsePortsQuery,
   parseStreamHeaders,
   streamHeaders,
 } from "./stream-headers.ts";

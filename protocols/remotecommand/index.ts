@@ -1,30 +1,35 @@
-export { Base64Decoder, encodeBase64 } from "./base64.ts";
 export {
+  Base64Decoder,
   CHANNEL,
   ChannelDemux,
   type ChannelFraming,
   type ChannelHandler,
   channelByte,
+  encodeBase64,
   HIGHEST_CLOSABLE_CHANNEL,
 } from "./channel-demux.ts";
-export { type Outcome, outcomeOf, statusPayload } from "./outcome.ts";
-export { encodeResize, ResizeDecoder, type TerminalSize } from "./resize.ts";
 export {
   type CommandStatus,
   decodeStatus,
   encodeStatus,
   exitCodeStatus,
   internalErrorStatus,
+  type Outcome,
+  outcomeOf,
   type StatusCause,
+  statusPayload,
   successStatus,
-} from "./status.ts";
-export { type RequestedStreams, type StreamType, spdyStreamTypes } from "./stream-types.ts";
+} from "./outcome.ts";
+export { encodeResize, ResizeDecoder, type TerminalSize } from "./resize.ts";
 export {
   CRI_WEBSOCKET_VERSIONS,
   isRemoteCommandVersion,
   REMOTE_COMMAND_VERSIONS,
   type RemoteCommandSpec,
   type RemoteCommandVersion,
+  type RequestedStreams,
   SPDY_VERSIONS,
+  type StreamType,
+  spdyStreamTypes,
   specOf,
 } from "./versions.ts";

@@ -1,14 +1,14 @@
 import { writeUint24, writeUint32 } from "../bytes/index.ts";
-import { FLAG } from "./constants.ts";
+import { DATA_HEADER_BYTES, FLAG } from "./constants.ts";
 import type { ControlFrame } from "./frames/control-frame.ts";
-import { encodeGoAway } from "./frames/go-away.ts";
-import { encodeHeaders } from "./frames/headers.ts";
-import { encodePing } from "./frames/ping.ts";
-import { encodeRstStream } from "./frames/rst-stream.ts";
-import { encodeSettings } from "./frames/settings.ts";
-import { encodeSynReply } from "./frames/syn-reply.ts";
-import { encodeSynStream } from "./frames/syn-stream.ts";
-import { encodeWindowUpdate } from "./frames/window-update.ts";
+import { encodeGoAway, encodePing, encodeSettings } from "./frames/session-frames.ts";
+import {
+  encodeHeaders,
+  encodeRstStream,
+  encodeSynReply,
+  encodeSynStream,
+  encodeWindowUpdate,
+} from "./frames/stream-frames.ts";
 import { encodeHeaderBlock, type SpdyHeaders } from "./header-block.ts";
 import { HeaderCompressor } from "./header-compression.ts";
 
@@ -58,4 +58,24 @@ export class FrameEncoder {
       ? this.#compressor.compressEmpty()
       : this.#compressor.compress(encodeHeaderBlock(headers));
   }
+}
+
+const SLAB_BYTES = 4 * 1024;
+
+// All sessions share one slab, used front to back and never reused, because a socket may need a
+// header long after send(). So an idle session costs nothing, and a frame costs one view instead of
+// an allocation outside V8's heap.
+let slab = new Uint8Array(0);
+let usedBytes = 0;
+
+/** A DATA header in memory that is never reused. */
+export function carveDataHeader(streamId: number, payloadBytes: number, fin: boolean): Uint8Array {
+  if (usedBytes + DATA_HEADER_BYTES > slab.length) {
+    slab = new Uint8Array(SLAB_BYTES);
+    usedBytes = 0;
+  }
+  writeDataHeader(slab, usedBytes, streamId, payloadBytes, fin);
+  const header = slab.subarray(usedBytes, usedBytes + DATA_HEADER_BYTES);
+  usedBytes += DATA_HEADER_BYTES;
+  return header;
 }

@@ -1,9 +1,8 @@
 import { NOTHING, readUint16, readUint24, readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS } from "./constants.ts";
-import { carveDataHeader } from "./data-header-slab.ts";
-import { writeDataHeader } from "./frame-encoder.ts";
-import { PING_BYTES } from "./frames/ping.ts";
+import { carveDataHeader, writeDataHeader } from "./frame-encoder.ts";
+import { PING_BYTES } from "./frames/session-frames.ts";
 
 export interface FrameSplitterHandler {
   /** Bytes to forward, in order; after each `push` the forwarded bytes end with a whole frame. */

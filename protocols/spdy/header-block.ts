@@ -1,6 +1,6 @@
 import { readUint32, writeUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
-import type { SpdyLimits } from "./limits.ts";
+import type { SpdyLimits } from "./constants.ts";
 
 /** Names in lower case. Values of a repeated name stay joined by NUL, as on the wire. */
 export type SpdyHeaders = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 import { readUint16, readUint24, readUint32 } from "../bytes/index.ts";
 import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
-import { PING_BYTES } from "./frames/ping.ts";
+import { PING_BYTES } from "./frames/session-frames.ts";
 
 export interface HeartbeatFilterHandler {
   /** Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed as it is. */

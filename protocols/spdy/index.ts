@@ -1,27 +1,29 @@
 export {
   DATA_HEADER_BYTES,
+  defaultSpdyLimits,
   FLAG,
   FRAME_HEADER_BYTES,
   FRAME_TYPE,
   GOAWAY,
   MAX_PAYLOAD_BYTES,
   RST,
+  type SpdyLimits,
 } from "./constants.ts";
-export type { HeaderBlocks } from "./control-frame-decoder.ts";
+export type { HeaderBlocks } from "./frame-decoder.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
 export { FrameEncoder, writeDataHeader } from "./frame-encoder.ts";
 export { FrameSplitter, type FrameSplitterHandler } from "./frame-splitter.ts";
 export type { ControlFrame } from "./frames/control-frame.ts";
-export { encodeGoAway, type GoAwayFrame } from "./frames/go-away.ts";
-export type { HeadersFrame } from "./frames/headers.ts";
-export { encodePing, type PingFrame } from "./frames/ping.ts";
-export { encodeRstStream, type RstStreamFrame } from "./frames/rst-stream.ts";
-export type { SettingsEntry, SettingsFrame } from "./frames/settings.ts";
-export type { SynReplyFrame } from "./frames/syn-reply.ts";
-export type { SynStreamFrame } from "./frames/syn-stream.ts";
-export type { WindowUpdateFrame } from "./frames/window-update.ts";
+export type { SettingsEntry, SettingsFrame } from "./frames/session-frames.ts";
+export { encodeGoAway, encodePing, type GoAwayFrame, type PingFrame } from "./frames/session-frames.ts";
+export type {
+  HeadersFrame,
+  SynReplyFrame,
+  SynStreamFrame,
+  WindowUpdateFrame,
+} from "./frames/stream-frames.ts";
+export { encodeRstStream, type RstStreamFrame } from "./frames/stream-frames.ts";
 export type { SpdyHeaders } from "./header-block.ts";
 export { HeartbeatFilter, type HeartbeatFilterHandler } from "./heartbeat-filter.ts";
-export { defaultSpdyLimits, type SpdyLimits } from "./limits.ts";
 export { SpdySession, type SpdySessionHandler } from "./session.ts";
 export type { SpdyStream, SpdyStreamHandler, StreamEnd } from "./stream.ts";

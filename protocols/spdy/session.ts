@@ -1,11 +1,9 @@
-import { GOAWAY, MAX_STREAM_ID, RST } from "./constants.ts";
-import type { HeaderBlocks } from "./control-frame-decoder.ts";
-import { FrameDecoder } from "./frame-decoder.ts";
+import { defaultSpdyLimits, GOAWAY, MAX_STREAM_ID, RST, type SpdyLimits } from "./constants.ts";
+import { FrameDecoder, type HeaderBlocks } from "./frame-decoder.ts";
 import { FrameEncoder } from "./frame-encoder.ts";
 import type { ControlFrame } from "./frames/control-frame.ts";
-import type { SynStreamFrame } from "./frames/syn-stream.ts";
+import type { SynStreamFrame } from "./frames/stream-frames.ts";
 import type { SpdyHeaders } from "./header-block.ts";
-import { defaultSpdyLimits, type SpdyLimits } from "./limits.ts";
 import { SessionStream, type SpdyStream, type SpdyStreamHandler, type StreamEnd } from "./stream.ts";
 
 export interface SpdySessionHandler {

@@ -1,5 +1,5 @@
 import { MAX_PAYLOAD_BYTES, RST } from "./constants.ts";
-import { carveDataHeader } from "./data-header-slab.ts";
+import { carveDataHeader } from "./frame-encoder.ts";
 import type { ControlFrame } from "./frames/control-frame.ts";
 import { NO_HEADERS, type SpdyHeaders } from "./header-block.ts";
 

@@ -1,5 +1,5 @@
 import { readUint16 } from "../bytes/index.ts";
-import { NO_CLOSE_CODE } from "./close-code.ts";
+import { NO_CLOSE_CODE } from "./control-frame.ts";
 import type { WebSocketRole } from "./frame-decoder.ts";
 import {
   FIN_BIT,

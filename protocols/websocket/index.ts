@@ -13,10 +13,23 @@ export {
   type HandshakeResponse,
   upgradeFailureText,
 } from "./client-handshake.ts";
-export { CLOSE, closeCodeOf, isWireCloseCode, NO_CLOSE_CODE } from "./close-code.ts";
-export { encodeClose, encodeControlFrame } from "./control-frame.ts";
-export { WebSocketFrameDecoder, type WebSocketFrameHandler, type WebSocketRole } from "./frame-decoder.ts";
 export {
+  CLOSE,
+  closeCodeOf,
+  encodeClose,
+  encodeControlFrame,
+  isWireCloseCode,
+  NO_CLOSE_CODE,
+} from "./control-frame.ts";
+export {
+  defaultWebSocketLimits,
+  WebSocketFrameDecoder,
+  type WebSocketFrameHandler,
+  type WebSocketLimits,
+  type WebSocketRole,
+} from "./frame-decoder.ts";
+export {
+  applyMask,
   MAX_CONTROL_PAYLOAD_BYTES,
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
@@ -25,8 +38,6 @@ export {
 } from "./frame-header.ts";
 export { type FrameWalkerHandler, WebSocketFrameWalker } from "./frame-walker.ts";
 export { firstHeaderValue, type HeaderLines, hasToken, headerValues, tokenList } from "./header-lines.ts";
-export { defaultWebSocketLimits, type WebSocketLimits } from "./limits.ts";
-export { applyMask } from "./mask.ts";
 export {
   ACCEPT_GUID,
   checkServerHandshake,

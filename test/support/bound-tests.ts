@@ -352,10 +352,10 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   FORWARD_STALL_MS:
     "integration/legs/api-server/separate-forwards.test.ts: stop the client once one takes no more",
   MAX_PROXY_HEADER_BYTES:
-    "unit/protocols/proxy-protocol/text-header.test.ts: reads a line of the bound's length | unit/protocols/proxy-protocol/binary-header.test.ts: refuses a header past the bound | integration/ingress/proxy-protocol.test.ts: whose header does not end",
+    "unit/protocols/proxy-protocol/text-header.test.ts: reads a line of the bound's length | unit/protocols/proxy-protocol/decode-header.test.ts: refuses a header past the bound | integration/ingress/proxy-protocol.test.ts: whose header does not end",
   MAX_PROXY_HEAD_BYTES: "integration/net/egress-proxy.test.ts: whose headers do not end",
   MAX_PROXY_LINE_BYTES:
-    "unit/protocols/proxy-protocol/text-header.test.ts: reads a line of the bound's length | unit/protocols/proxy-protocol/binary-header.test.ts: refuses a header past the bound | integration/ingress/proxy-protocol.test.ts: whose header does not end",
+    "unit/protocols/proxy-protocol/text-header.test.ts: reads a line of the bound's length | unit/protocols/proxy-protocol/decode-header.test.ts: refuses a header past the bound | integration/ingress/proxy-protocol.test.ts: whose header does not end",
   MAX_PUBLISHED_FEATURES: "unit/cluster/locate.test.ts: up to a bound",
   MAX_QUEUED_CHARACTERS:
     "integration/access/audit/audited-requests.test.ts: on a full disk, refuse | unit/access/audit/audit-file.test.ts: is bounded by its characters too | unit/ingress/access-log.test.ts: past the bound",

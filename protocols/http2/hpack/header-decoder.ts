@@ -1,9 +1,7 @@
 import { latin1Text } from "../../bytes/index.ts";
-import { ERROR_CODE } from "../error-codes.ts";
-import { Http2Error } from "../http2-error.ts";
-import { bytesOf, DynamicTable, type HeaderEntry } from "./dynamic-table.ts";
+import { ERROR_CODE, Http2Error } from "../http2-error.ts";
+import { bytesOf, DynamicTable, type HeaderEntry, STATIC_TABLE } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
-import { STATIC_TABLE } from "./static-table.ts";
 
 /** The initial size, and the largest that a peer's encoder may use, because we announce no other. */
 const TABLE_BYTES = 4_096;

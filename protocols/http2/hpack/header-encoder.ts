@@ -1,5 +1,4 @@
-import type { HeaderEntry } from "./dynamic-table.ts";
-import { STATIC_TABLE } from "./static-table.ts";
+import { type HeaderEntry, STATIC_TABLE } from "./dynamic-table.ts";
 
 /** Maps `name\0value` and `name` to their first index. */
 const indexOfEntry = new Map<string, number>();

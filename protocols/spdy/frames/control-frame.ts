@@ -1,15 +1,26 @@
 import { ProtocolError } from "../../protocol-error.ts";
-import { FRAME_TYPE } from "../constants.ts";
-import type { SpdyLimits } from "../limits.ts";
+import { FRAME_TYPE, type SpdyLimits } from "../constants.ts";
 import type { ControlFrameType } from "./control-layout.ts";
-import { GOAWAY_BYTES, type GoAwayFrame } from "./go-away.ts";
-import { HEADERS_FIXED_BYTES, type HeadersFrame } from "./headers.ts";
-import { PING_BYTES, type PingFrame } from "./ping.ts";
-import { RST_STREAM_BYTES, type RstStreamFrame } from "./rst-stream.ts";
-import { SETTINGS_FIXED_BYTES, type SettingsFrame } from "./settings.ts";
-import { SYN_REPLY_FIXED_BYTES, type SynReplyFrame } from "./syn-reply.ts";
-import { SYN_STREAM_FIXED_BYTES, type SynStreamFrame } from "./syn-stream.ts";
-import { WINDOW_UPDATE_BYTES, type WindowUpdateFrame } from "./window-update.ts";
+import {
+  GOAWAY_BYTES,
+  type GoAwayFrame,
+  PING_BYTES,
+  type PingFrame,
+  SETTINGS_FIXED_BYTES,
+  type SettingsFrame,
+} from "./session-frames.ts";
+import {
+  HEADERS_FIXED_BYTES,
+  type HeadersFrame,
+  RST_STREAM_BYTES,
+  type RstStreamFrame,
+  SYN_REPLY_FIXED_BYTES,
+  SYN_STREAM_FIXED_BYTES,
+  type SynReplyFrame,
+  type SynStreamFrame,
+  WINDOW_UPDATE_BYTES,
+  type WindowUpdateFrame,
+} from "./stream-frames.ts";
 
 export type ControlFrame =
   | SynStreamFrame

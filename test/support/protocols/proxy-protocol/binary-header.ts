@@ -1,4 +1,4 @@
-import { crc32c } from "../../../../protocols/proxy-protocol/binary-header.ts";
+import { crc32c } from "../../../../protocols/proxy-protocol/decode-header.ts";
 
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { FLAGS, FRAME } from "../../../../protocols/http2/constants.ts";
 import {
   CLIENT_PREFACE_BYTES,
   concatenated,
@@ -9,6 +8,7 @@ import {
   encodeSettings,
   encodeWindowUpdate,
 } from "../../../../protocols/http2/frame-encoder.ts";
+import { FLAGS, FRAME } from "../../../../protocols/http2/limits.ts";
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const PREFACE = `${Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").toString("hex")}000006040000000000000200000000`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { FLAGS, FRAME } from "../../../../protocols/http2/constants.ts";
 import { HeaderBlockReader, tooManyHeaders } from "../../../../protocols/http2/header-block-reader.ts";
 import { encodeHeaderBlock } from "../../../../protocols/http2/hpack/header-encoder.ts";
+import { FLAGS, FRAME } from "../../../../protocols/http2/limits.ts";
 
 const BLOCK = encodeHeaderBlock([
   [":status", "200"],

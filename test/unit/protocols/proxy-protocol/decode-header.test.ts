@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { beginsProxyHeader, decodeProxyHeader } from "../../../../protocols/proxy-protocol/decode-header.ts";
-import { binaryHeader, withChecksum } from "../../../support/protocols/proxy-protocol/binary-header.ts";
+import {
+  beginsProxyHeader,
+  crc32c,
+  decodeBinaryHeader,
+  decodeProxyHeader,
+} from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { MAX_PROXY_HEADER_BYTES } from "../../../../protocols/proxy-protocol/proxy-header.ts";
+import { binaryHeader, tlv, withChecksum } from "../../../support/protocols/proxy-protocol/binary-header.ts";
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");
 const INET = [203, 0, 113, 9, 198, 51, 100, 1, 0xdc, 0x04, 0x01, 0xbb];
@@ -69,4 +75,72 @@ it("of any bytes a header is whole, not yet, or refused, and more bytes do not c
       }
     }),
   );
+});
+
+const decoded = (bytes: Uint8Array) => decodeBinaryHeader(bytes);
+const codeOf = (bytes: Uint8Array): string | undefined => {
+  try {
+    decodeBinaryHeader(bytes);
+    return undefined;
+  } catch (error) {
+    expect(error).toBeInstanceOf(ProtocolError);
+    return (error as ProtocolError).code;
+  }
+};
+
+describe("version 2", () => {
+  it.each([
+    ["IPv4", binaryHeader(0x21, 0x11, INET), { address: "203.0.113.9", port: 56324 }],
+    ["IPv6", binaryHeader(0x21, 0x21, INET6), { address: "2001:db8:0:0:0:0:0:9", port: 5 }],
+    ["a Unix socket", binaryHeader(0x21, 0x31, Array(216).fill(97)), undefined],
+    ["no address family", binaryHeader(0x21, 0x00, []), undefined],
+    ["datagrams", binaryHeader(0x21, 0x12, INET), undefined],
+    ["the proxy's own connection", binaryHeader(0x20, 0x00, []), undefined],
+    ["the proxy's own, with anything", binaryHeader(0x20, 0xff, [1, 2, 3]), undefined],
+    [
+      "TLVs",
+      binaryHeader(0x21, 0x11, [...INET, ...tlv(0x02, text("a.example.com")), ...tlv(0x04, [])]),
+      { address: "203.0.113.9", port: 56324 },
+    ],
+    ["a checksum", withChecksum(0x21, 0x11, INET), { address: "203.0.113.9", port: 56324 }],
+  ])("%s", (_what, header, peer) => {
+    expect(decoded(Buffer.concat([header, text("\x16\x03")]))).toEqual({ peer, byteLength: header.length });
+    for (let length = 0; length < header.length; length++)
+      expect(decoded(header.subarray(0, length))).toBeUndefined();
+  });
+
+  it.each([
+    ["another version", binaryHeader(0x11, 0x11, INET), "unsupported"],
+    ["another command", binaryHeader(0x22, 0x11, INET), "unsupported"],
+    ["another family", binaryHeader(0x21, 0x41, INET), "unsupported"],
+    ["another transport", binaryHeader(0x21, 0x13, INET), "unsupported"],
+    ["fewer bytes than addresses have", binaryHeader(0x21, 0x11, INET.slice(1)), "malformed-frame"],
+    ["a cut TLV", binaryHeader(0x21, 0x11, [...INET, 1, 0]), "malformed-frame"],
+    [
+      "a TLV that is longer than the header",
+      binaryHeader(0x21, 0x11, [...INET, 1, 0, 2, 0]),
+      "malformed-frame",
+    ],
+    ["a wrong checksum", binaryHeader(0x21, 0x11, [...INET, ...tlv(3, [1, 2, 3, 4])]), "malformed-frame"],
+    ["a short checksum", binaryHeader(0x21, 0x11, [...INET, ...tlv(3, [1, 2, 3])]), "malformed-frame"],
+    ["two checksums", withChecksum(0x21, 0x11, [...INET, ...tlv(3, [0, 0, 0, 0])]), "malformed-frame"],
+    ["another signature", binaryHeader(0x21, 0x11, INET).fill(0, 5, 6), "malformed-frame"],
+  ])("refuses %s", (_what, header, code) => {
+    expect(codeOf(header)).toBe(code);
+  });
+
+  it("refuses a header past the bound by its length alone", () => {
+    const content = (bytes: number) => [...INET, ...tlv(0x04, Array(bytes - INET.length - 3).fill(0))];
+    const largest = binaryHeader(0x21, 0x11, content(MAX_PROXY_HEADER_BYTES - 16));
+    expect(decoded(largest)?.byteLength).toBe(MAX_PROXY_HEADER_BYTES);
+    const larger = binaryHeader(0x21, 0x11, content(MAX_PROXY_HEADER_BYTES - 15));
+    expect(codeOf(larger.subarray(0, 16))).toBe("frame-too-large");
+  });
+
+  it("checks what CRC-32C is known to give", () => {
+    // RFC 3720 appendix B.4.
+    expect(crc32c(new Uint8Array(32))).toBe(0x8a9136aa);
+    expect(crc32c(new Uint8Array(32).fill(0xff))).toBe(0x62a8ab43);
+    expect(crc32c(Uint8Array.from({ length: 32 }, (_, index) => index))).toBe(0x46dd794e);
+  });
 });

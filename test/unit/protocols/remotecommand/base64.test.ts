@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Base64Decoder, encodeBase64 } from "../../../../protocols/remotecommand/base64.ts";
+import { Base64Decoder, encodeBase64 } from "../../../../protocols/remotecommand/channel-demux.ts";
 
 const bytesOf = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, "latin1"));
 

@@ -6,7 +6,7 @@ import {
   exitCodeStatus,
   internalErrorStatus,
   successStatus,
-} from "../../../../protocols/remotecommand/status.ts";
+} from "../../../../protocols/remotecommand/outcome.ts";
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 const read = (text: string) => decodeStatus(Uint8Array.from(Buffer.from(text)));

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { FRAME_TYPE } from "../../../../protocols/spdy/constants.ts";
-import { ControlFrameDecoder } from "../../../../protocols/spdy/control-frame-decoder.ts";
+import { defaultSpdyLimits, FRAME_TYPE } from "../../../../protocols/spdy/constants.ts";
+import { ControlFrameDecoder } from "../../../../protocols/spdy/frame-decoder.ts";
 import { FrameEncoder } from "../../../../protocols/spdy/frame-encoder.ts";
-import { defaultSpdyLimits } from "../../../../protocols/spdy/limits.ts";
 
 const synStream = (headers: ReadonlyMap<string, string>) =>
   ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FrameEncoder, writeDataHeader } from "../../../../protocols/spdy/frame-encoder.ts";
+import { carveDataHeader, FrameEncoder, writeDataHeader } from "../../../../protocols/spdy/frame-encoder.ts";
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
@@ -19,4 +19,17 @@ describe("FrameEncoder", () => {
     expect(blocks[0]?.startsWith("78f9e3c6a7c2")).toBe(true);
     expect(blocks[0]?.slice(12)).toBe(blocks[1]);
   });
+});
+
+it("DATA headers are right, and keep what they say while thousands follow", () => {
+  const headers = Array.from({ length: 2_000 }, (_, index) =>
+    carveDataHeader(index + 1, index * 100, index % 2 === 0),
+  );
+  for (const [index, header] of headers.entries()) {
+    const expected = Buffer.alloc(8);
+    expected.writeUInt32BE(index + 1, 0);
+    expected.writeUInt32BE(index * 100, 4);
+    expected.writeUInt8(index % 2 === 0 ? 1 : 0, 4);
+    expect(Buffer.from(header)).toEqual(expected);
+  }
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FRAME_TYPE } from "../../../../../protocols/spdy/constants.ts";
+import { defaultSpdyLimits, FRAME_TYPE } from "../../../../../protocols/spdy/constants.ts";
 import { checkControlHeader } from "../../../../../protocols/spdy/frames/control-frame.ts";
-import { defaultSpdyLimits } from "../../../../../protocols/spdy/limits.ts";
 
 const malformed = (message: string) => expect.objectContaining({ code: "malformed-frame", message });
 

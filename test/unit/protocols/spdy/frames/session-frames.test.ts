@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeSettings, encodeSettings } from "../../../../../protocols/spdy/frames/settings.ts";
-import { defaultSpdyLimits } from "../../../../../protocols/spdy/limits.ts";
+import { defaultSpdyLimits } from "../../../../../protocols/spdy/constants.ts";
+import {
+  decodeGoAway,
+  decodePing,
+  decodeSettings,
+  encodeGoAway,
+  encodePing,
+  encodeSettings,
+} from "../../../../../protocols/spdy/frames/session-frames.ts";
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const bytesOf = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
@@ -39,5 +46,42 @@ describe("SETTINGS", () => {
       );
     }
     expect(() => decodeSettings(bytesOf("0000000000"), limits)).toThrow("in 5 bytes");
+  });
+});
+
+describe("PING", () => {
+  it("is an id of 32 bits (SPDY/3 section 2.6.5), read back", () => {
+    expect(hexOf(encodePing({ type: "PING", id: 1 }))).toBe("800300060000000400000001");
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 0xffff_ffff }), (id) => {
+        expect(decodePing(0, encodePing({ type: "PING", id }).subarray(8))).toEqual({ type: "PING", id });
+      }),
+    );
+  });
+
+  it("has no flags, and no id 0", () => {
+    expect(() => decodePing(1, bytesOf("00000001"))).toThrow(malformed("PING with flags 1"));
+    expect(() => decodePing(0, bytesOf("00000000"))).toThrow(malformed("PING with id 0"));
+  });
+});
+
+const ids = fc.integer({ min: 1, max: 0x7fff_ffff });
+
+describe("GOAWAY", () => {
+  it("is the last good stream and a status (SPDY/3 section 2.6.6), read back", () => {
+    expect(hexOf(encodeGoAway({ type: "GOAWAY", lastGoodStreamId: 5, status: 2 }))).toBe(
+      "80030007000000080000000500000002",
+    );
+    fc.assert(
+      fc.property(ids, fc.nat(0xffff_ffff), (lastGoodStreamId, status) => {
+        const frame = { type: "GOAWAY", lastGoodStreamId, status } as const;
+        expect(decodeGoAway(0, encodeGoAway(frame).subarray(8))).toEqual(frame);
+      }),
+    );
+  });
+
+  it("ignores the reserved bit, and has no flags", () => {
+    expect(decodeGoAway(0, bytesOf("ffffffff00000000")).lastGoodStreamId).toBe(0x7fff_ffff);
+    expect(() => decodeGoAway(4, new Uint8Array(8))).toThrow(malformed("GOAWAY with flags 4"));
   });
 });

@@ -1,8 +1,7 @@
 import { readUint24, readUint32, writeUint24, writeUint32 } from "../../bytes/index.ts";
 import { ProtocolError } from "../../protocol-error.ts";
-import { FRAME_HEADER_BYTES, FRAME_TYPE } from "../constants.ts";
-import type { SpdyLimits } from "../limits.ts";
-import { allocateControlFrame } from "./control-layout.ts";
+import { FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS, type SpdyLimits } from "../constants.ts";
+import { allocateControlFrame, encodeTwoWords, requireNoFlags } from "./control-layout.ts";
 
 export interface SettingsEntry {
   readonly flags: number;
@@ -54,4 +53,53 @@ export function encodeSettings(frame: SettingsFrame): Uint8Array {
     offset += ENTRY_BYTES;
   }
   return bytes;
+}
+
+/** Asks whether the peer is there, or answers (SPDY/3 section 2.6.5). A client's ids are odd, a server's even. */
+export interface PingFrame {
+  readonly type: "PING";
+  readonly id: number;
+}
+
+export const PING_BYTES = 4;
+
+export function decodePing(flags: number, payload: Uint8Array): PingFrame {
+  requireNoFlags("PING", flags);
+  const id = readUint32(payload, 0);
+  if (id === 0) throw new ProtocolError("malformed-frame", "PING with id 0");
+  return { type: "PING", id };
+}
+
+export function encodePing(frame: PingFrame): Uint8Array {
+  const bytes = allocateControlFrame(FRAME_TYPE.PING, 0, PING_BYTES);
+  writeUint32(bytes, FRAME_HEADER_BYTES, frame.id);
+  return bytes;
+}
+
+/**
+ * Ends the session (SPDY/3 section 2.6.6) at once: spdystream stops reading at a GOAWAY, so a
+ * session cannot drain after it.
+ */
+export interface GoAwayFrame {
+  readonly type: "GOAWAY";
+  readonly lastGoodStreamId: number;
+  /** One of `GOAWAY`, or an unknown number. */
+  readonly status: number;
+}
+
+// |X|  last good stream id (31)      |
+// |          status (32)             |
+export const GOAWAY_BYTES = 8;
+
+export function decodeGoAway(flags: number, payload: Uint8Array): GoAwayFrame {
+  requireNoFlags("GOAWAY", flags);
+  return {
+    type: "GOAWAY",
+    lastGoodStreamId: readUint32(payload, 0) & LOW_31_BITS,
+    status: readUint32(payload, 4),
+  };
+}
+
+export function encodeGoAway(frame: GoAwayFrame): Uint8Array {
+  return encodeTwoWords(FRAME_TYPE.GOAWAY, frame.lastGoodStreamId, frame.status);
 }

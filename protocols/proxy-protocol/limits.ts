@@ -1,8 +1,0 @@
-/** The longest line of version 1, with its CRLF (section 2.1). Past it the connection is closed. */
-export const MAX_PROXY_LINE_BYTES = 107;
-
-/**
- * A header of version 2 with its TLVs; a certificate in one takes 4 KiB, and the length field
- * allows 65,551. Past it the connection is closed.
- */
-export const MAX_PROXY_HEADER_BYTES = 16 * 1024;
