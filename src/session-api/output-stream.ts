@@ -125,7 +125,8 @@ class CastLines {
 
   #line(atMs: number, code: string, text: string): string {
     const seconds = Math.max(0, Math.round(atMs - this.#lastMs)) / 1_000;
-    this.#lastMs = Math.max(this.#lastMs, atMs);
+    // A clock that was set back costs one interval, not all until it is there again.
+    this.#lastMs = atMs;
     return `${JSON.stringify([seconds, code, text])}\n`;
   }
 }

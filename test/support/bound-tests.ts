@@ -49,6 +49,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_NAME_CHARACTERS: "integration/recording/archive-reader.test.ts: has names that are cut",
   MAX_EXTENSION_BYTES: "integration/recording/archive-reader.test.ts: no extension that is too long",
   SILENCE_MS: "integration/recording/finish-left-parts.test.ts: here or elsewhere",
+  WATCHED_MS: "integration/recording/finish-left-parts.test.ts: here or elsewhere",
   MAX_SEQUENCE: "unit/recording/terminal-filter.test.ts: that does not end",
   MAX_BINARY_BYTES: "unit/recording/session-writer.test.ts: keeps so much binary output exactly",
   MAX_CONNECTIONS: "unit/recording/forward-recorder.test.ts: follows no more connections",

@@ -4,6 +4,11 @@ import path from "node:path";
 
 /** Silence of a writer on another host. Past it others finish its recordings. */
 const SILENCE_MS = 5 * 60_000;
+/** How long a lease that is this old by the clock is watched: clocks of hosts differ, and jump. Past it its writer is silent. */
+const WATCHED_MS = 30_000;
+
+/** By its file: the time of a lease, and since when it is the same by a clock that does not jump. */
+const seen = new Map<string, { readonly mtimeMs: number; readonly sinceMs: number }>();
 
 interface Lease {
   readonly host: string;
@@ -47,12 +52,25 @@ export function isWriterAlive(folder: string, writer: string): boolean {
     const { host, pid, started } = JSON.parse(readFileSync(file, "utf8")) as Lease;
     // A process may have had another thread before; both count by their silence.
     if (host === hostname() && pid !== process.pid) return started !== "" && startOf(pid) === started;
-    return Date.now() - statSync(file).mtimeMs < SILENCE_MS;
+    return !isSilent(file, statSync(file).mtimeMs);
   } catch (error) {
     // A lease that is there, and cannot be read now, is no proof: a process may have no free descriptor.
     const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") seen.delete(file);
     return code !== undefined && code !== "ENOENT";
   }
+}
+
+/** A writer renews its lease each second; what its clock says is worth less than that it does. */
+function isSilent(file: string, mtimeMs: number): boolean {
+  const nowMs = performance.now();
+  const known = seen.get(file);
+  if (known?.mtimeMs !== mtimeMs) {
+    seen.set(file, { mtimeMs, sinceMs: nowMs });
+    return false;
+  }
+  const watchedMs = nowMs - known.sinceMs;
+  return watchedMs >= SILENCE_MS || (watchedMs >= WATCHED_MS && Date.now() - mtimeMs >= SILENCE_MS);
 }
 
 /** Of the writers that live, one is the first: it does what is done once for the folder. */

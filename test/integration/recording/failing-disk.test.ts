@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { RecordingIndex } from "../../../src/recording/reading/recording-index.ts";
+import { readPublicKeys, verifyRecording } from "../../../src/recording/reading/verify-recording.ts";
 import { eventually } from "../../support/eventually.ts";
 import { play } from "../../support/recording/played.ts";
 import { filesIn, RecordedGateway } from "../../support/recording/recorded-gateway.ts";
@@ -11,10 +13,12 @@ import { V5Client } from "../../support/v5-client.ts";
 
 const program = pathToFileURL(path.resolve("test/support/recording/faulty-disk-thread.mjs"));
 const MIB = 1024 * 1024;
+const HOUR_MS = 60 * 60_000;
 
 let gateway: RecordedGateway | undefined;
 let kubelet: ScriptedKubelet | undefined;
 afterEach(async () => {
+  vi.useRealTimers();
   setFault("");
   await gateway?.stop();
   await kubelet?.close();
@@ -161,6 +165,40 @@ describe("a disk that hangs", () => {
     expect(recorded.stdout.byteLength + gap.bytes).toBe(output.byteLength + 7);
     const held = await gateway?.metric("sluice_recording_held_seconds_total");
     expect(Number(held?.[0]?.split(" ")[1])).toBeGreaterThan(0.4);
+  });
+});
+
+describe("a clock that jumps while a session is recorded", () => {
+  it.each([
+    ["an hour back", -1],
+    ["a day ahead", 24],
+  ])("%s: the recording has the times that passed, is whole, and plays", async (_, hours) => {
+    const { client, node } = await start(refuse);
+    const startMs = performance.now();
+    const { folder } = gateway as RecordedGateway;
+    const chunks = () => /"chunk":/g.exec(readFileSync(filesIn(folder, ".part")[0] ?? "", "utf8"));
+    await eventually("a chunk by the clock of before", chunks);
+    writeFileSync(path.join(folder, "clock"), String(hours));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * HOUR_MS });
+    node.streams.get("stdout")?.write(Buffer.from("after\n"));
+    await expect.poll(() => client.messages.length).toBeGreaterThan(1);
+    endExec(node, SUCCESS);
+    await client.done;
+    const [file = ""] = (await gateway?.recordings()) ?? [];
+    const recorded = play(readFileSync(file, "utf8"));
+    const seconds = recorded.events.map(([interval]) => interval);
+    expect(Math.min(...seconds)).toBeGreaterThanOrEqual(0);
+    expect(seconds.reduce((sum, each) => sum + each, 0)).toBeLessThan(
+      (performance.now() - startMs) / 1_000 + 5,
+    );
+    expect(recorded.shown).toBe("before after\n");
+    expect(await verifyRecording(file, await readPublicKeys([], folder))).toMatchObject({
+      verdict: "unchanged",
+    });
+    const { head } = recorded.comments.at(-1) as { head: { startedAt: string; endedAt: string } };
+    const lastedMs = Date.parse(head.endedAt) - Date.parse(head.startedAt);
+    expect(Math.round(lastedMs / HOUR_MS)).toBe(hours);
+    expect(await new RecordingIndex(folder).list()).toHaveLength(1);
   });
 });
 

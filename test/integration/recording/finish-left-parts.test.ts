@@ -16,7 +16,7 @@ import fs, {
 import { syncBuiltinESMExports } from "node:module";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { verifyRecording } from "../../../src/recording/reading/verify-recording.ts";
 import { type Disk, systemDisk } from "../../../src/recording/thread/disk.ts";
 import { finishLeftParts } from "../../../src/recording/thread/finish-left-parts.ts";
@@ -35,7 +35,10 @@ beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "sluice-left-"));
   file = path.join(folder, "2026/11/22/s.cast");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** An unfinished recording of the writer `old`. */
 function leave(): string {
@@ -184,6 +187,12 @@ describe("a recording that its writer left", () => {
     expect(await look()).toEqual([]);
     const longAgo = new Date(Date.now() - 5.5 * 60_000);
     utimesSync(leaseFile, longAgo, longAgo);
+    // Its clock may be wrong, or ours: it is watched for a while.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    expect(await look()).toEqual([]);
+    vi.advanceTimersByTime(29_000);
+    expect(await look()).toEqual([]);
+    vi.advanceTimersByTime(1_000);
     // A lease that cannot be read, as without free descriptors, is none of a writer that is gone.
     renameSync(leaseFile, `${leaseFile}.kept`);
     symlinkSync("old.json", leaseFile);
@@ -191,6 +200,29 @@ describe("a recording that its writer left", () => {
     renameSync(`${leaseFile}.kept`, leaseFile);
     expect(await look()).toEqual(["finished"]);
     lease.end();
+  });
+
+  it.each([
+    ["a day ahead", 24],
+    ["an hour behind", -1],
+  ])("is left alone while its writer lives elsewhere, though this host's clock jumps %s", async (_, hours) => {
+    leave();
+    mkdirSync(path.join(folder, "writers"));
+    const leaseFile = path.join(folder, "writers", "old.json");
+    writeFileSync(leaseFile, JSON.stringify({ host: "another", pid: 1, started: "1" }));
+    expect(await look()).toEqual([]);
+    let elsewhereMs = Date.now();
+    vi.useFakeTimers({ toFake: ["performance", "Date"], now: elsewhereMs + hours * 3_600_000 });
+    for (let minute = 0; minute < 7; minute++) {
+      expect(await look()).toEqual([]);
+      vi.advanceTimersByTime(60_000);
+      elsewhereMs += 60_000;
+      utimesSync(leaseFile, new Date(elsewhereMs), new Date(elsewhereMs));
+    }
+    // It dies, and our clock may say that this will be in an hour.
+    expect(await look()).toEqual([]);
+    vi.advanceTimersByTime(5 * 60_000);
+    expect(await look()).toEqual(["finished"]);
   });
 
   it("is finished at once after the process that wrote it died", async () => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { execPath, Target, WebSocketExecutor } from "../../../packages/client/src/index.ts";
 import { applyRetention, MAX_DELETED_AT_ONCE } from "../../../src/recording/storage/apply-retention.ts";
 import { isFirstWriter, WriterLease } from "../../../src/recording/thread/writer-lease.ts";
@@ -17,7 +17,10 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "sluice-retention-"));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** A file of 1,000 bytes whose session ended so long ago. */
 function leave(name: string, ageDays: number, into = folder): string {
@@ -103,6 +106,19 @@ describe("retention", () => {
       age: 1,
     });
     expect(existsSync(waiting ?? "")).toBe(true);
+  });
+
+  it("deletes by a clock that jumps nothing that is running, and nothing younger once it is back", async () => {
+    const part = leave("2026/01/01/running.cast.writer.part", 0);
+    const ended = leave("2026/01/01/ended.cast", 0);
+    const bounds = { maxAgeMs: DAY_MS / 2, maxTotalBytes: 0 };
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+    expect((await applyRetention(folder, bounds)).age).toBe(0);
+    vi.setSystemTime(Date.now() + DAY_MS + 3_600_000);
+    expect((await applyRetention(folder, bounds)).age).toBe(1);
+    vi.setSystemTime(Date.now() + 3 * DAY_MS);
+    await applyRetention(folder, bounds);
+    expect([existsSync(ended), existsSync(part)]).toEqual([false, true]);
   });
 
   it("keeps everything without bounds, and deletes so many in a round", async () => {

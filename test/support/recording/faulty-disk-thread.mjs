@@ -1,5 +1,6 @@
 // The recorder's thread on a disk with faults: while the file `fault` in the folder says `full`, writes fail;
-// while it says `hang`, they do not return; `die` ends the thread at its next write, once.
+// while it says `hang`, they do not return; `die` ends the thread at its next write, once. The file `clock`
+// says by how many hours the thread's clock is wrong.
 import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
@@ -15,6 +16,24 @@ function fault() {
     return "";
   }
 }
+
+const SystemDate = Date;
+const nowMs = () => {
+  try {
+    return SystemDate.now() + Number(readFileSync(path.join(workerData.folder, "clock"), "utf8")) * 3_600_000;
+  } catch {
+    return SystemDate.now();
+  }
+};
+globalThis.Date = class extends SystemDate {
+  static now() {
+    return nowMs();
+  }
+  constructor(...values) {
+    if (values.length === 0) super(nowMs());
+    else super(...values);
+  }
+};
 
 serveRecordings(parentPort, workerData, {
   ...systemDisk,

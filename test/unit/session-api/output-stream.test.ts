@@ -67,6 +67,25 @@ it("is an asciicast with the size, times between events, and a mark where output
   expect(asked).toEqual([102, 102, 111]);
 });
 
+it("has no negative time, and true ones again, behind a clock that was set back", async () => {
+  const HOUR_MS = 3_600_000;
+  const first = pageOf(1, [
+    [T, "o", "a"],
+    [T + 1_000, "o", "b"],
+    [T + 2_000 - HOUR_MS, "o", "c"],
+    [T + 2_500 - HOUR_MS, "o", "d"],
+    [T + 3_000 + HOUR_MS, "o", "e"],
+  ]);
+  const { lines } = await linesOf(first, [pageOf(6, [], true)]);
+  expect(lines.slice(1, 6)).toEqual([
+    [0, "o", "a"],
+    [1, "o", "b"],
+    [0, "o", "c"],
+    [0.5, "o", "d"],
+    [7_200.5, "o", "e"],
+  ]);
+});
+
 it("goes on behind a pause of the session's process, and ends if it gives no answer for too long", async () => {
   const { lines } = await linesOf(pageOf(1, []), [
     "unreachable",
