@@ -1,5 +1,6 @@
 import headless from "@xterm/headless";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import type { SpdyStream } from "../../../protocols/spdy/index.ts";
 import { eventually } from "../../support/eventually.ts";
 import { GatewayFiles, TESTER_TOKEN, webOn } from "../../support/gateway-files.ts";
@@ -14,8 +15,10 @@ const headers = { Authorization: `Bearer ${TESTER_TOKEN}` };
 const files = new GatewayFiles();
 const stdouts: SpdyStream[] = [];
 const sizes: string[] = [];
+let typed = "";
 const kubelet = new ScriptedKubelet({
   onData: (name, part) => {
+    if (name.startsWith("stdin")) typed += Buffer.from(part).toString();
     if (name.startsWith("resize")) sizes.push(Buffer.from(part).toString());
   },
   onStream: (name, stream) => {
@@ -121,6 +124,44 @@ it("is what viewers begin with, and what follows leads to the owner's", async ()
   client.socket.terminate();
   await Promise.all(followed);
   expect(views.map(({ notes }) => notes)).toEqual([["the session is over"], ["the session is over"]]);
+}, 60_000);
+
+it("has the owner's sizes alone, whatever those of its joiners and viewers are", async () => {
+  const { client, stdout, name } = await shell();
+  const { host } = new URL(gateway.ready.apiServerUrl);
+  const size = (cols: number, rows: number): string => JSON.stringify({ Width: cols, Height: rows });
+  sizes.length = 0;
+  client.send(4, size(100, 30));
+  await eventually("the node has the owner's size", () => sizes.length === 1);
+  const joiners = [0, 1].map(() => {
+    const url = `ws://${host}${SESSIONS}/${name}/attach`;
+    return new V5Client(new WebSocket(url, "v5.channel.k8s.io", { headers }));
+  });
+  const views = [new View(), new View()];
+  views[1]?.terminal.resize(20, 5);
+  const followed = views.map((view) => view.follow(name));
+  await Promise.all(joiners.map(({ opened }) => opened));
+  for (const [index, joiner] of joiners.entries()) {
+    joiner.send(4, size(132 - index * 100, 43));
+    joiner.send(0, `joiner-${index};`);
+  }
+  await eventually("the node has their input", () =>
+    [0, 1].every((each) => typed.includes(`joiner-${each};`)),
+  );
+  client.send(4, size(90, 20));
+  stdout.write(Buffer.from("\u001b[2J\u001b[H90 columns"));
+  await eventually("the viewers see it", () => views.every(({ lines }) => lines[0] === "90 columns"));
+  await eventually("the node has the owner's next size", () => sizes.length >= 2);
+  expect(sizes.map((each) => JSON.parse(each))).toEqual([
+    { Width: 100, Height: 30 },
+    { Width: 90, Height: 20 },
+  ]);
+  expect(views.map(({ terminal: { cols, rows } }) => [cols, rows])).toEqual([
+    [90, 20],
+    [90, 20],
+  ]);
+  client.socket.terminate();
+  await Promise.all([...followed, ...joiners.map(({ done }) => done)]);
 }, 60_000);
 
 it("comes afresh to a viewer that stood still in a flood, which holds up none", async () => {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { request } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
@@ -18,15 +20,17 @@ const MANIFESTS = [
   clusterRole("exec", resourceRule("get,create||pods/exec")),
   clusterRole("joiner", resourceRule(ATTACH)),
   clusterRole("half", resourceRule("get|sluice.dev|streamingsessions/attach")),
-  ...["ben", "cleo", "dan", "half"].map((user) =>
+  ...["ben", "cleo", "dan", "half", "viewer"].map((user) =>
     clusterRoleBinding(`exec-${user}`, "ClusterRole/exec", `User:${user}`),
   ),
   ...["ben", "cleo", "dan", "nopod"].map((user) =>
     clusterRoleBinding(`join-${user}`, "ClusterRole/joiner", `User:${user}`),
   ),
   clusterRoleBinding("half", "ClusterRole/half", "User:half"),
+  clusterRole("viewer", resourceRule("get|sluice.dev|streamingsessions/output")),
+  clusterRoleBinding("viewer", "ClusterRole/viewer", "User:viewer"),
 ];
-const USERS = ["ben", "cleo", "dan", "half", "nopod"];
+const USERS = ["ben", "cleo", "dan", "half", "nopod", "viewer"];
 /** Far more than sockets hold on the way of one connection. */
 const MAX_FLOOD = 256 * 1024 * 1024;
 const PIECE = "x".repeat(64 * 1024);
@@ -250,6 +254,55 @@ describe("a joiner", () => {
       headers: { Authorization: "Bearer ben-token" },
     });
     expect([plain.status, await plain.text()]).toEqual([400, expect.stringContaining("pgrade")]);
+  });
+
+  it("is not who may only view: nothing that a viewer sends is typed", async () => {
+    const { owner, name } = await owned();
+    expect((await refusal(name, "viewer")).code).toBe(403);
+    const headers = { Authorization: "Bearer viewer-token" };
+    const output = `${gateway.authority}${IN_DEFAULT}/${name}/output`;
+    const upgraded = new WebSocket(`ws://${output}`, ["v5.channel.k8s.io"], { headers });
+    upgraded.on("error", () => {});
+    const [, answer] = await once(upgraded, "unexpected-response");
+    expect(answer.statusCode).toBe(404);
+    answer.destroy();
+    const view = request(`http://${output}`, { headers: { ...headers, "Content-Length": "6" } });
+    view.on("error", () => {});
+    view.end("typed\n");
+    const [shown] = await once(view, "response");
+    expect(shown.statusCode).toBe(200);
+    for (const method of ["POST", "PUT", "PATCH"])
+      expect((await fetch(`http://${output}`, { method, headers, body: "typed\n" })).status).toBe(403);
+    owner.send(0, "last\n");
+    await eventually("the owner's own comes back", () => textOf(owner).includes("last\n"));
+    expect(textOf(owner)).toBe("last\n");
+    view.destroy();
+  });
+
+  it("that comes as its session is ended is refused or told so, and leaves nothing", async () => {
+    const ways = new Set<string>();
+    for (let round = 0; round < 12; round++) {
+      const { owner, name } = await owned();
+      const headers = { Authorization: "Bearer admin-token" };
+      const joiner = join(name);
+      const refused = once(joiner.socket, "unexpected-response").then(([, { statusCode }]) =>
+        String(statusCode),
+      );
+      joiner.socket.on("error", () => {});
+      if (round % 4 > 0) await new Promise((resolve) => setTimeout(resolve, (round % 4) * 3));
+      const ended = await fetch(`${gateway.apiServerUrl}${IN_DEFAULT}/${name}`, {
+        method: "DELETE",
+        headers,
+      });
+      expect([200, 202]).toContain(ended.status);
+      const told = joiner.done.then(({ status }) => (status === "" ? "nothing" : JSON.parse(status).message));
+      ways.add(await Promise.race([refused, told]));
+      expect(JSON.parse((await owner.done).status).message).toBe("the session was ended by admin");
+      await eventually("it is over", () => gateway.running.sessions.list().length === 0);
+    }
+    const known = new Set(["404", "409", "the session was ended by admin"]);
+    expect([...ways].filter((way) => !known.has(way))).toEqual([]);
+    expect(await metric("sluice_session_joiners")).toBe(0);
   });
 
   it("is refused by a session without stdin", async () => {
