@@ -4,7 +4,7 @@ import { jsonLine } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import type { ObjectSource, SourceChange } from "./object-source.ts";
 
-/** How often a watch that allows bookmarks gets one, as from kube-apiserver. */
+/** How long a watch that allows bookmarks goes without one, as from kube-apiserver. Past it one is sent. */
 export const BOOKMARK_PERIOD_MS = 60_000;
 
 /** What a watch needs of objects. */
