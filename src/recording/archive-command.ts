@@ -4,10 +4,10 @@ import path from "node:path";
 export type ArchiveUse = "pack" | "unpack";
 
 const SHELLS = ["sh", "bash", "ash", "dash", "busybox"];
-/** kubectl cp that goes on, and sluice cp, have tar in a line for a shell. */
+/** `sluice cp`, and `kubectl cp` when it resumes, run tar in a shell script. */
 const IN_SCRIPT = /(?:^|[;&|]\s*|\bexec\s+)tar\s+(\S+)/;
 
-/** How a command moves files, as kubectl cp and sluice cp do; undefined for another. */
+/** Recognises the commands of `kubectl cp` and `sluice cp`. Undefined for any other command. */
 export function archiveUseOf(command: readonly string[]): ArchiveUse | undefined {
   const [program = "", first = "", script = ""] = command;
   const name = path.posix.basename(program);

@@ -13,19 +13,19 @@ import {
 import type { SessionReport } from "../sessions/session.ts";
 import type { SessionRecording } from "./session-recording.ts";
 
-/** A node's Status is a few hundred bytes; of a longer one the exit code is not recorded. */
+/** A node's Status is a few hundred bytes. The exit code in a longer one is not recorded. */
 const MAX_STATUS_BYTES = 64 * 1024;
-/** What a size counts for, against the bound of a recording. */
+/** Bytes that one resize adds to the recording's size. */
 const RESIZE_BYTES = 32;
 
-/** Output that found no room in the queue. */
+/** Output for which the queue had no room. */
 interface Loss {
   readonly fromMs: number;
   readonly hash: Hash;
   bytes: number;
 }
 
-/** Records an exec or attach: copies what it sees into the queue. */
+/** Records an exec or attach by copying its data into the queue. */
 export class CommandRecorder implements SessionObserver {
   readonly isRequired: boolean;
   readonly payload: ObservedPayload;
@@ -38,11 +38,11 @@ export class CommandRecorder implements SessionObserver {
   #status: Buffer[] = [];
   #statusBytes = 0;
 
-  /** The joiner that typed last; undefined: the session's own user. */
+  /** The joiner that typed last; undefined if it was the session's own user. */
   #typist: string | undefined;
   #isInputLost = false;
 
-  /** `takes`: whether input goes to the thread, and whether stdout is an archive, which is bounded there. */
+  /** `takes`: `input` sends input to the thread; `archive` leaves the limit on stdout to the thread. */
   constructor(
     recording: SessionRecording,
     maxOutputBytes: number,
@@ -112,14 +112,14 @@ export class CommandRecorder implements SessionObserver {
       if (recording.queue.isFilling) recording.hold();
       return undefined;
     }
-    if (this.isRequired) return recording.fail("the recording takes no more output");
+    if (this.isRequired) return recording.fail("the recording has no room for more output");
     this.#loss ??= { fromMs: recording.nowMs, hash: createHash("sha256"), bytes: 0 };
     this.#loss.bytes += own.byteLength;
     this.#loss.hash.update(own);
     return undefined;
   }
 
-  /** Marks where another person begins to type. */
+  /** Writes a marker when another person begins to type. */
   #typedBy(by: string | undefined): void {
     if (by === this.#typist) return;
     this.#typist = by;
@@ -135,7 +135,7 @@ export class CommandRecorder implements SessionObserver {
       return undefined;
     }
     this.#isInputLost = true;
-    return recording.fail("the recording takes no more input");
+    return recording.fail("the recording has no room for more input");
   }
 
   #resize(part: Uint8Array): void {

@@ -38,7 +38,7 @@ export interface BuiltRecording extends Component {
   readonly rules: RecordingRules;
 }
 
-/** Records sessions by the rules in force. Throws ConfigurationError for an unusable key. */
+/** Records sessions by the current rules. Throws ConfigurationError for an unusable key. */
 export async function buildRecording(
   settings: Recording,
   { cluster, metrics: allMetrics, logger, program }: RecordingParts,
@@ -100,7 +100,7 @@ export async function buildRecording(
     },
     reload: async ({ recording }: GatewayConfiguration) => {
       if (recording === undefined) return;
-      // A key that cannot be read leaves everything as it was.
+      // If the key cannot be read, nothing changes.
       recorder.useKey(await readSigningKey(folder, signingKeyFile));
       recorder.keep(retentionOf(recording));
       rules = recording.rules;
@@ -109,17 +109,17 @@ export async function buildRecording(
   };
 }
 
-/** What the recorder says that belongs to no session, as metrics and log lines. */
+/** Turns the recorder's events that belong to no session into metrics and log lines. */
 function reporting(metrics: RecordingMetrics, uploads: UploadReports, logger: Logger): RecorderEvents {
   return {
     onLeft: (outcome, file) => {
       if (outcome === "empty") return;
       metrics.left(outcome);
-      if (outcome === "finished") logger.info({ file }, "a recording that was left unfinished is finished");
-      else logger.error({ file }, "a recording that was left unfinished was changed, and is set aside");
+      if (outcome === "finished") logger.info({ file }, "finished a recording that a dead writer left");
+      else logger.error({ file }, "set aside a changed recording that a dead writer left");
     },
     onLeftProblem: (problem) =>
-      logger.warn({ problem }, "what a recorder left in the folder is not all finished or removed"),
+      logger.warn({ problem }, "some files of dead writers could not be finished or removed"),
     onDeleted: (deleted, problem) => {
       metrics.deleted(deleted);
       if (problem !== undefined) logger.warn({ problem }, "old recordings could not be deleted");
@@ -129,7 +129,7 @@ function reporting(metrics: RecordingMetrics, uploads: UploadReports, logger: Lo
   };
 }
 
-/** What the recorder's thread says about its uploads. */
+/** Logs and counts what the recorder's thread reports about uploads. */
 class UploadReports {
   readonly #maxWaitingBytes: number;
   readonly #metrics: RecordingMetrics;
@@ -145,20 +145,20 @@ class UploadReports {
 
   report(round: UploadRound, isActive: boolean): void {
     this.#waitingBytes = round.waitingBytes;
-    // Of several processes the one that uploads says what waits.
+    // Only the process that uploads reports waiting bytes; the others report 0.
     this.#metrics.uploads(isActive ? round : NOTHING_WAITS);
     if (!isActive) return;
     const { problem, uploaded, waiting: waitingRecordings } = round;
     if (problem !== undefined) {
       this.#isFailing = true;
-      this.#logger.warn({ problem, waitingRecordings }, "recordings are not uploaded");
+      this.#logger.warn({ problem, waitingRecordings }, "recordings cannot be uploaded");
     } else if (this.#isFailing && uploaded > 0) {
       this.#isFailing = false;
       this.#logger.info({ waitingRecordings }, "recordings are uploaded again");
     }
   }
 
-  /** Throws an Error if no further recording may begin. */
+  /** Throws an Error if too many recordings wait for their upload. */
   requireRoom(): void {
     if (this.#waitingBytes > this.#maxWaitingBytes)
       throw new Error("too many recordings wait for their upload");
@@ -171,7 +171,7 @@ function retentionOf({ maxAgeMs, maxTotalBytes, s3 }: Recording): Retention {
   return { maxAgeMs, maxTotalBytes, ...(s3 && { keepUploadedMs: s3.keepInFolderMs }) };
 }
 
-/** The queue, if it is open in time. */
+/** Resolves with the queue. Rejects with Error if it does not open within `ms`. */
 async function within(ms: number, opening: Promise<RecordingQueue>): Promise<RecordingQueue> {
   let timer: NodeJS.Timeout | undefined;
   const isLate = new Promise<undefined>((resolve) => {
@@ -183,7 +183,7 @@ async function within(ms: number, opening: Promise<RecordingQueue>): Promise<Rec
   throw new Error(`the recording was not opened for ${ms / 1_000} s`);
 }
 
-/** Input is wanted for a terminal's echo, and for archives that are unpacked. */
+/** Input is needed to find what a terminal echoed, and to read archives that are unpacked. */
 function takenOf(
   { record }: RecordingRule,
   { command, streams: { tty } }: Parameters<BeforeDial>[0]["request"],
@@ -192,7 +192,7 @@ function takenOf(
   return { input: (record === "all" && tty) || archive === "unpack", archive: archive === "pack" };
 }
 
-/** The session's facts that rules match. */
+/** The session's facts that rules are matched against. */
 function matchedFacts(
   { user, request, info }: Parameters<BeforeDial>[0],
   cluster: RecordingParts["cluster"],

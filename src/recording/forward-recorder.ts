@@ -10,12 +10,12 @@ import type {
 import type { SessionReport } from "../sessions/session.ts";
 import type { SessionRecording } from "./session-recording.ts";
 
-/** What a connection counts for, against the bound of a recording. */
+/** Bytes that one connection adds to the recording's size. */
 const CONNECTION_BYTES = 256;
-/** An error of the node is a line; more of it is not recorded. */
+/** Characters of a node's error that are recorded; it is usually one line. */
 const MAX_ERROR_BYTES = 1024;
 
-/** Connections of a port-forward that have not ended. Past it the oldest is recorded as it is. */
+/** Open connections of a port-forward. Past it the oldest is recorded before it ends. */
 const MAX_CONNECTIONS = 1_000;
 
 interface Connection {
@@ -24,18 +24,18 @@ interface Connection {
   bytesToNode: number;
   bytesToClient: number;
   error: string;
-  /** Parts of the error may end within a character. */
+  /** Decodes the error's parts, which may end within a character. */
   decoder?: TextDecoder;
   readonly ended: Set<Side>;
 }
 
-/** Records a port-forward: its connections' ports, times and bytes, never their payload. */
+/** Records a port-forward: its connections' ports, times and byte counts, never their payload. */
 export class ForwardRecorder implements SessionObserver {
   readonly isRequired: boolean;
   readonly payload: ObservedPayload = { node: true, input: true };
   readonly #recording: SessionRecording;
   readonly #maxOutputBytes: number;
-  /** By the name of the connection. */
+  /** Keyed by `nameOf`. */
   readonly #connections = new Map<string, Connection>();
   #recordedBytes = 0;
   #countedBytes = 0;
@@ -122,7 +122,7 @@ export class ForwardRecorder implements SessionObserver {
     this.#recordedBytes += CONNECTION_BYTES;
     const isWithin = this.#recordedBytes <= this.#maxOutputBytes;
     if (isWithin && queue.event(nowMs, "p", data)) return;
-    if (isWithin) this.#recording.fail("the recording takes no more connections");
+    if (isWithin) this.#recording.fail("the recording has no room for more connections");
     this.#unrecorded += 1;
   }
 }

@@ -3,7 +3,7 @@ import type { SessionInfo } from "../sessions/session-info.ts";
 import { archiveUseOf } from "./archive-command.ts";
 import { FORMAT, type RecordedFacts } from "./format/asciicast.ts";
 
-/** The header's facts about a session. */
+/** The session's facts for the recording's header. */
 export function factsOf(info: SessionInfo, { name, record }: RecordingRule): RecordedFacts {
   const { id, startedAt, subresource, namespace, pod, node, user, requestedBy, plan, details } = info;
   const { container, command, tty, stdin, groups, client, protocol } = details ?? NO_DETAILS;
@@ -42,7 +42,7 @@ const NO_DETAILS: NonNullable<SessionInfo["details"]> = {
   protocol: "",
 };
 
-/** Where a session's recording is, within the folder. */
+/** The path of a session's recording within the folder. */
 export function recordingFileOf({ id, startedAt }: Pick<SessionInfo, "id" | "startedAt">): string {
   return `${startedAt.toISOString().slice(0, 10).replaceAll("-", "/")}/${id}.cast`;
 }

@@ -12,22 +12,22 @@ export interface SessionRecordingOptions {
   readonly rule: RecordingRule;
   readonly bounds: Pick<Recording, "maxOutputBytes" | "maxHoldMs">;
   readonly metrics: RecordingMetrics;
-  /** Adds to the session's last audit event. */
+  /** Adds an annotation to the session's final audit event. */
   readonly annotate: (name: string, value: string) => void;
-  /** Writes an audit event of the running session, with the annotations so far. */
+  /** Writes an audit event while the session runs, with its annotations so far. */
   readonly recordAudit: () => void;
-  /** The recording could not be finished. */
+  /** Called if the recording could not be finished. */
   readonly onUnfinished: (problem: string) => void;
 }
 
 /**
- * One session and its recording: holds the session while the queue is full, and past `maxHold` ends it
- * if its rule requires the recording.
+ * One session's recording. Holds the session while the queue is full; after `maxHold` ends it if its
+ * rule requires the recording.
  */
 export class SessionRecording {
   readonly queue: RecordingQueue;
   readonly isRequired: boolean;
-  /** The end of a session whose recording failed; absent if its rule lets it go on. */
+  /** The session's end because its recording failed; absent if its rule lets the session continue. */
   failure: SessionEnd | undefined;
   info: SessionInfo | undefined;
   readonly #options: SessionRecordingOptions;
@@ -49,7 +49,7 @@ export class SessionRecording {
     return performance.now() - this.#startedMs;
   }
 
-  /** `onRoom`: the queue has room again. */
+  /** Calls `onRoom` whenever the queue has room again. */
   begin(session: ObservedSession, onRoom: () => void = () => {}): void {
     this.#session = session;
     const { info } = session;
@@ -77,7 +77,7 @@ export class SessionRecording {
     );
   }
 
-  /** Reads nothing more from either side until the queue has room, or `maxHold` is over. */
+  /** Stops reading from both sides until the queue has room or `maxHold` has passed. */
   hold(): void {
     if (this.#releases.length > 0 || this.#session === undefined) return;
     this.#heldMs = performance.now();
@@ -97,7 +97,7 @@ export class SessionRecording {
     for (const release of this.#releases.splice(0)) release();
   }
 
-  /** Ends the session, if its rule requires the recording. */
+  /** Ends the session if its rule requires the recording. */
   fail(message: string): SessionEnd | undefined {
     if (!this.isRequired) return undefined;
     if (this.failure === undefined) {
@@ -109,12 +109,12 @@ export class SessionRecording {
   }
 
   undecodable(side: Side, message: string): SessionEnd | undefined {
-    return this.fail(`the recording cannot go on: the ${side} cannot be decoded (${message})`);
+    return this.fail(`the recording cannot continue: the ${side} cannot be decoded (${message})`);
   }
 
   /**
-   * Settles when all output so far is in the recording's file, or the session was ended because it is
-   * not; undefined if its rule lets it go on.
+   * Settles when all output so far is in the recording's file, or when the session was ended because it
+   * is not. Undefined if there is nothing to wait for.
    */
   written(): Promise<void> | undefined {
     if (!this.isRequired || this.failure !== undefined || this.queue.isWritten) return undefined;
@@ -135,7 +135,7 @@ export class SessionRecording {
     this.#options.annotate("sluice.dev/recording-lost-bytes", String(this.#lostBytes));
   }
 
-  /** Resolves when the recording is on the disk, or could not be written. */
+  /** Resolves when the recording is on the disk or has failed. */
   async end(end: RecordedEnd, recordedBytes: number): Promise<void> {
     this.release();
     if (this.info === undefined) {

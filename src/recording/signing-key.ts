@@ -4,14 +4,14 @@ import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { keyNameOf } from "./format/signed-head.ts";
 
-/** The key of a folder whose configuration names none. */
+/** The folder's own key, used if the configuration names none. */
 const OWN_KEY = "signing-key.pem";
-/** Public keys of this folder's recordings, by their names; `sluice recordings verify` reads them. */
+/** The folder's public keys, by key name; `sluice recordings verify` reads them. */
 export const PUBLIC_KEYS = "keys";
 
 /**
- * The private key as PEM, from `file` or the folder, where it is made if it is absent; its public half
- * is left in the folder. Throws ConfigurationError for a key that is not Ed25519.
+ * Reads the private key (PEM) from `file` or the folder, where a missing one is created, and writes the
+ * public key to the folder. Throws ConfigurationError if the key is not Ed25519.
  */
 export async function readSigningKey(folder: string, file: string | undefined): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -24,19 +24,19 @@ export async function readSigningKey(folder: string, file: string | undefined): 
   return pem;
 }
 
-/** Throws ConfigurationError for a key that is not Ed25519. */
+/** Throws ConfigurationError if the key is not Ed25519. */
 export function parseSigningKey(pem: string, file: string): KeyObject {
   try {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
-    // Its text may be secret.
+    // The original error is dropped: its text may be secret.
   }
   const message = "is not an Ed25519 private key (PKCS#8, PEM)";
   throw new ConfigurationError([{ source: file, line: 0, column: 0, path: "", message }]);
 }
 
-/** Several processes may make it at once: the first one's stays. */
+/** Several processes may create the key at once; the first one's is kept. */
 async function ownKey(folder: string): Promise<string> {
   const file = path.join(folder, OWN_KEY);
   const there = await readFile(file, "utf8").catch(() => undefined);

@@ -5,20 +5,20 @@ export interface ArchivedFile {
   /** Cut after MAX_NAME_CHARACTERS. */
   readonly name: string;
   readonly type: "file" | "folder" | "link" | "other";
-  /** In octal, as tar writes it. */
+  /** In octal digits, as in the archive. */
   readonly mode: string;
-  /** In bytes, as the archive says it. */
+  /** In bytes, as the archive's header states. */
   readonly size: number;
-  /** In base64; of files alone. */
+  /** In base64; only for files. */
   readonly sha256?: string | undefined;
-  /** Set if the archive ended before the file: `sha256` is over so many bytes. */
+  /** Set if the archive ended within the file: `sha256` then covers only this many bytes. */
   readonly cutAt?: number | undefined;
 }
 
 const BLOCK = 512;
-/** The longest name in a recording. Past it the name is cut. */
+/** The longest name in a recording, in characters. Past it the name is cut. */
 export const MAX_NAME_CHARACTERS = 1_024;
-/** A long name or another extension in an archive. Past it the rest is recorded as output. */
+/** The payload of an extended header, such as a long name. Past it the rest is recorded as output. */
 export const MAX_EXTENSION_BYTES: number = 64 * 1024;
 
 interface Entry {
@@ -27,13 +27,13 @@ interface Entry {
   readonly kind: string;
   readonly size: number;
   readonly hash: Hash | undefined;
-  /** Of an extension: its payload. */
+  /** The payload of an extended header. */
   readonly payload: Buffer[];
   left: number;
   padding: number;
 }
 
-/** Reads a tar archive that passes by, and keeps digests instead of contents. Pure. */
+/** Reads a tar archive as its bytes pass, and keeps digests instead of contents. Pure. */
 export class ArchiveReader {
   readonly #onFile: (file: ArchivedFile) => void;
   #held: Buffer = Buffer.alloc(0);
@@ -46,12 +46,15 @@ export class ArchiveReader {
     this.#onFile = onFile;
   }
 
-  /** The file whose content passes by; the same object for the same file. */
+  /** The file whose content is being read; the same object until the file ends. */
   get current(): { readonly name: string; readonly size: number } | undefined {
     return this.#entry?.hash === undefined ? undefined : this.#entry;
   }
 
-  /** Returns what is not part of an archive; everything after it is not, either. Keeps no view of `part`. */
+  /**
+   * Returns bytes that are not part of an archive; all later bytes are not, either. Keeps no view of
+   * `part`.
+   */
   push(part: Uint8Array): Uint8Array | undefined {
     if (this.#isOver) return part;
     let rest: Uint8Array = part;
@@ -66,7 +69,7 @@ export class ArchiveReader {
     return undefined;
   }
 
-  /** The archive goes on, unseen. Returns what was held of a header. */
+  /** Stops reading the archive. Returns the bytes of an incomplete header. */
   end(): Uint8Array | undefined {
     this.#isOver = true;
     const entry = this.#entry;
@@ -84,9 +87,9 @@ export class ArchiveReader {
     return block.byteLength < BLOCK ? undefined : { block, rest: rest.subarray(missing) };
   }
 
-  /** False if the block is not a header. */
+  /** Returns false if the block is not a header. */
   #begin(block: Buffer): boolean {
-    // Zeros end an archive and pad it.
+    // Blocks of zeros end an archive and pad it.
     if (block.every((byte) => byte === 0)) return true;
     const size = sizeIn(block);
     if (!hasChecksum(block) || size === undefined) return false;
@@ -162,7 +165,7 @@ function textIn(block: Buffer, at: number, length: number): string {
   return bytes.toString("utf8", 0, end === -1 ? length : end);
 }
 
-/** In octal, or, as GNU has it for large files, in base 256. */
+/** Reads an octal number or, for large files, GNU's base-256 number. */
 function sizeIn(block: Buffer): number | undefined {
   const isBinary = ((block[124] as number) & 0x80) !== 0;
   const text = textIn(block, 124, 12).trim();
@@ -180,7 +183,7 @@ function hasChecksum(block: Buffer): boolean {
   return octal(textIn(block, 148, 8).trim()) === sum;
 }
 
-/** `LENGTH KEY=VALUE\n` each. */
+/** Parses PAX records: `LENGTH KEY=VALUE\n`. */
 function paxOf(payload: Buffer): { readonly path: string | undefined; readonly size: number | undefined } {
   const values = new Map<string, string>();
   for (let at = 0; at < payload.byteLength; ) {

@@ -1,17 +1,17 @@
-// asciicast v3: a header object, then one array for each event. Pure.
+// asciicast v3: one header object, then one array for each event. Pure.
 
 /**
- * Codes of events. `o`, `i`, `r`, `m` and `x` are asciicast's; players skip the others
+ * Event codes. `o`, `i`, `r`, `m` and `x` are asciicast's; players skip the others
  * (docs/session-recording.md).
  */
 export type EventCode = "o" | "i" | "r" | "m" | "x" | "s" | "b" | "d" | "f" | "p" | "g";
 
-/** The version of what this program writes, and the newest that it reads. */
+/** The format version that this program writes, and the newest that it reads. */
 export const FORMAT = 1;
 
-/** A session's facts, in the header's `sluice`. */
+/** The session's facts, in the header's `sluice` field. */
 export interface RecordedFacts {
-  /** Absent: 1. */
+  /** Absent means 1. */
   readonly format?: number | undefined;
   readonly session: string;
   /** RFC 3339 with milliseconds. */
@@ -33,7 +33,7 @@ export interface RecordedFacts {
   readonly plan: string;
   readonly planReason: string;
   readonly protocol: string;
-  /** Set if the command reads or writes a tar archive, of which digests are recorded. */
+  /** Set if the command reads or writes a tar archive, whose files are recorded as digests. */
   readonly archive?: "pack" | "unpack" | undefined;
 }
 
@@ -42,11 +42,11 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** Width of the padded numbers, so that the first size of a terminal fits into the header. */
+/** Pads the header's numbers, so that the terminal's first size can overwrite the default. */
 const SIZE_WIDTH = 5;
 export const DEFAULT_SIZE: TerminalSize = { columns: 80, rows: 24 };
 
-/** The header's line. Its length does not depend on the size. */
+/** The header line. Its length does not depend on the size. */
 export function headerLine(facts: RecordedFacts, { columns, rows }: TerminalSize): string {
   const { namespace, pod, container, user, command } = facts;
   const term = `{"cols":${padded(columns)},"rows":${padded(rows)}}`;
@@ -64,13 +64,13 @@ function padded(size: number): string {
 }
 
 /**
- * Encodes events. Intervals are differences of rounded times, so that rounding adds up to no drift, and
- * are never negative.
+ * Encodes events. Intervals are differences of rounded times, so that rounding errors do not add up,
+ * and are never negative.
  */
 export class EventLines {
   #lastMs = 0;
 
-  /** `timeMs`: since the session's start. */
+  /** `timeMs` counts from the session's start. */
   line(timeMs: number, code: EventCode, data: string): string {
     const nowMs = Math.max(this.#lastMs, Math.round(timeMs));
     const interval = ((nowMs - this.#lastMs) / 1_000).toFixed(3);
@@ -78,25 +78,25 @@ export class EventLines {
     return `[${interval}, "${code}", ${JSON.stringify(data)}]`;
   }
 
-  /** The last event's time, as it was rounded. */
+  /** The last event's rounded time. */
   get lastMs(): number {
     return this.#lastMs;
   }
 
-  /** For a recording that is continued: events so far took this long. */
+  /** Continues a recording whose events so far took this long. */
   skipTo(timeMs: number): void {
     this.#lastMs = timeMs;
   }
 }
 
 export interface RecordedEvent {
-  /** Seconds since the event before. */
+  /** Seconds since the previous event. */
   readonly interval: number;
   readonly code: string;
   readonly data: string;
 }
 
-/** Undefined for a line that is no event. */
+/** Undefined if the line is not an event. */
 export function parseEvent(line: string): RecordedEvent | undefined {
   if (!line.startsWith("[")) return undefined;
   const event = parsed(line);
@@ -112,11 +112,11 @@ export interface RecordedHeader {
   readonly timestamp?: number;
   readonly command?: string;
   readonly title?: string;
-  /** Absent in recordings of other programs. */
+  /** Absent in recordings by other programs. */
   readonly sluice?: RecordedFacts;
 }
 
-/** Undefined for a line that is not the header of an asciicast v3. Facts that are not ours are left out. */
+/** Undefined if the line is not an asciicast v3 header. Drops fields of a wrong type and malformed facts. */
 export function parseHeader(line: string): RecordedHeader | undefined {
   const header: unknown = parsed(line);
   if (!isObject(header) || header.version !== 3 || !isObject(header.term)) return undefined;
@@ -128,7 +128,7 @@ export function parseHeader(line: string): RecordedHeader | undefined {
   return own as unknown as RecordedHeader;
 }
 
-/** The version of a recording, by its first line; 1 if it says nothing else. */
+/** The format version in a recording's first line; 1 if the line names none. */
 export function formatOf(header: string): number {
   const value: unknown = parsed(header);
   const facts = isObject(value) ? value.sluice : undefined;

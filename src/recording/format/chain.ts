@@ -1,32 +1,32 @@
 import { createHash } from "node:crypto";
 
-/** The format's name, in every digest: a digest of another format or version never fits. */
+/** The format's name is part of every digest, so that digests of other formats or versions never match. */
 const DOMAIN = "sluice-recording/1";
-/** How our comments in a recording begin. Players skip comments. */
+/** The prefix of Sluice's comments in a recording. Players skip comments. */
 export const COMMENT = "# sluice ";
 
-/** What a recording's last line says; its signature covers this text. Keys are in alphabetic order. */
+/** The signed facts in a recording's last line, as JSON with keys in alphabetical order. */
 export interface RecordingHead {
-  /** Bytes of output that are recorded or counted. */
+  /** Bytes of output, whether recorded or only counted. */
   readonly bytes: number;
   readonly chunks: number;
-  /** The cause of the session's end; `crash`: a later start finished the recording. */
+  /** The cause of the session's end; `crash` if a later start finished the recording. */
   readonly end: string;
   readonly endedAt: string;
   readonly gaps: number;
-  /** The last chunk's hash. */
+  /** The last chunk's hash, in base64. */
   readonly hash: string;
   /** The signing key's name. */
   readonly key: string;
-  /** Event lines. */
+  /** Number of event lines. */
   readonly lines: number;
   readonly session: string;
   readonly startedAt: string;
 }
 
 /**
- * Digests of a recording's lines, and the chain over them. Each line's digest has a salt of its own, so
- * that an export can leave out a line, and its salt, and keep the digest.
+ * Digests a recording's lines and chains the digests. Each line has its own salt, so that an export can
+ * drop a line and its salt, and keep only the digest.
  */
 export class LineChain {
   readonly #seed: Uint8Array;
@@ -43,12 +43,12 @@ export class LineChain {
     return this.#chunks;
   }
 
-  /** Event lines, the header not counted. */
+  /** Number of event lines, without the header. */
   get lines(): number {
     return this.#lines;
   }
 
-  /** Lines since the last chunk. */
+  /** Number of lines since the last chunk. */
   get open(): number {
     return this.#digests.length;
   }
@@ -61,7 +61,7 @@ export class LineChain {
     this.beginWith(digestOf(saltOf(this.#seed, 0), header));
   }
 
-  /** For a redacted header. */
+  /** Begins with the digest of a redacted header. */
   beginWith(digest: Uint8Array): void {
     this.#hash = createHash("sha256").update(`${DOMAIN} header\n`).update(digest).digest();
   }
@@ -70,13 +70,13 @@ export class LineChain {
     this.addDigest(digestOf(saltOf(this.#seed, this.#lines + 1), line));
   }
 
-  /** For a redacted line. */
+  /** Adds the digest of a redacted line. */
   addDigest(digest: Uint8Array): void {
     this.#lines += 1;
     this.#digests.push(Buffer.from(digest));
   }
 
-  /** Ends a chunk at this time; returns its comment. */
+  /** Ends a chunk at this time, and returns its comment line. */
   close(atMs: number): string {
     this.#chunks += 1;
     const lines = this.#digests.length;
@@ -107,7 +107,7 @@ export function seedLine(seed: Uint8Array): string {
   return `${COMMENT}${JSON.stringify({ seed: Buffer.from(seed).toString("base64") })}`;
 }
 
-/** Undefined for a line that is not `seedLine`'s. */
+/** Undefined if `seedLine` did not write the line. */
 export function parseSeed(line: string): Buffer | undefined {
   const [, seed] = /^# sluice \{"seed":"([\w+/]+=*)"\}$/.exec(line) ?? [];
   return seed === undefined ? undefined : Buffer.from(seed, "base64");
@@ -125,14 +125,14 @@ export function digestOf(salt: Uint8Array, line: string | Uint8Array): Buffer {
   return createHash("sha256").update(salt).update(bytes).digest();
 }
 
-/** In an export, instead of the seed: each line is followed by its salt, or its digest. */
+/** Replaces the seed in an export: each line is followed by its salt or its digest. */
 export const EXPLICIT_SALTS = `${COMMENT}{"salts":"explicit"}`;
 
 export function saltLine(salt: Uint8Array): string {
   return `${COMMENT}${JSON.stringify({ salt: Buffer.from(salt).toString("base64") })}`;
 }
 
-/** The line before is not the recorded one, whose digest this is. */
+/** Follows a redacted line, and holds the digest of the original. */
 export function digestLine(digest: Uint8Array): string {
   return `${COMMENT}${JSON.stringify({ digest: Buffer.from(digest).toString("base64") })}`;
 }

@@ -14,30 +14,30 @@ import {
 import { lineWith, parseHead } from "./signed-head.ts";
 
 export interface CheckedRecording {
-  /** `truncated`: unchanged so far, but its last line, the head, is missing. */
+  /** `truncated`: unchanged as far as it goes, but the last line (the head) is missing. */
   readonly verdict: "unchanged" | "changed" | "truncated" | "not-a-recording" | "newer-format";
-  /** The chunk that the change is in, from 1; 0 is the beginning of the file. */
+  /** The chunk that contains the change, counted from 1; 0 is the beginning of the file. */
   readonly chunk: number;
   readonly problem?: string | undefined;
   readonly header?: RecordedHeader | undefined;
   readonly head?: RecordingHead | undefined;
   readonly signature?: string | undefined;
-  /** Event lines that an export has replaced by their digests. */
+  /** Event lines that an export replaced by their digests. */
   readonly redacted: number;
 }
 
 class Changed extends Error {}
 
 /**
- * Checks a recording line by line against its own chain. Every byte counts: our comments must be
- * written as the recorder writes them. Pure; the signature is for `isSignedBy`.
+ * Checks a recording line by line against its own chain. Sluice's comments must match byte for byte
+ * what the recorder writes. Pure; `isSignedBy` checks the signature.
  */
 export class RecordingCheck {
   #chain: LineChain | undefined;
   #seed: Buffer | undefined;
   #header: RecordedHeader | undefined;
   #headerLine: Buffer | undefined;
-  /** With explicit salts: the line whose salt or digest follows. */
+  /** With explicit salts, the line whose salt or digest comes next. */
   #pending: Buffer | undefined;
   #head: RecordingHead | undefined;
   #signature: string | undefined;
@@ -46,7 +46,7 @@ export class RecordingCheck {
   #chunk = 0;
   #format = FORMAT;
 
-  /** A line without its end. */
+  /** Checks one line, given without its line feed. */
   line(bytes: Buffer): void {
     if (this.#problem !== undefined || this.#format > FORMAT) return;
     this.#chunk = this.#headerLine === undefined ? 0 : (this.#chain?.chunks ?? -1) + 1;
@@ -58,7 +58,7 @@ export class RecordingCheck {
     }
   }
 
-  /** `rest`: what follows the last end of a line. */
+  /** `rest`: the bytes after the last line feed. */
   end(rest: Uint8Array): CheckedRecording {
     const isWhole = this.#head !== undefined && rest.byteLength === 0;
     const found = {
@@ -94,7 +94,7 @@ export class RecordingCheck {
     else this.#event(bytes, this.#chain);
   }
 
-  /** The second line: the seed of all salts, or that each has its own. */
+  /** Reads the second line: the seed of all salts, or a note that each line has its own. */
   #begin(text: string): void {
     const { seed } = commentOf(text);
     const isExplicit = text === EXPLICIT_SALTS;
@@ -175,7 +175,7 @@ function commentOf(text: string): Comment {
     const comment: unknown = JSON.parse(text.slice(COMMENT.length));
     if (typeof comment === "object" && comment !== null) return comment as Comment;
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new Changed("it has a comment that no recorder writes");
 }

@@ -1,31 +1,31 @@
 import { TextStream } from "./text-stream.ts";
 
-/** A terminal echoes so soon. Input that it did not is hidden. */
+/** How long a typed line waits for its echo, in milliseconds. Then it counts as hidden. */
 const ECHO_MS = 1_000;
-/** Characters of a typed or a shown line. Past it input is hidden. */
+/** Characters of a typed or displayed line. Past it input is hidden. */
 const MAX_LINE_CHARACTERS = 4_096;
 /** Typed lines that wait for their echo. Past it input is hidden. */
 const MAX_WAITING_LINES = 16;
 
 /**
- * Finds out which typed lines a terminal echoed: only those whose text the terminal showed at the end of
- * a line after they were typed. Of others only that they were is known. Pure.
+ * Finds the typed lines that a terminal echoed: those whose text it showed at the end of a line after
+ * they were typed. Of other lines it only notes that there were some. Pure.
  */
 export class EchoedInput {
   readonly #text = new TextStream();
   readonly #screen = new ShownLine();
   #typed = "";
-  /** The line has keys whose effect is not followed, such as the tabulator. */
+  /** The line contains keys whose effect is not tracked, such as Tab. */
   #isUnclear = false;
   #waiting: { readonly text: string; readonly atMs: number }[] = [];
   #isHidden = false;
 
-  /** What the client typed. */
+  /** Call with what the client typed. */
   type(bytes: Uint8Array, timeMs: number): void {
     for (const character of this.#text.push(bytes)?.text ?? "") this.#key(character, timeMs);
   }
 
-  /** What the terminal showed; returns the typed lines that it echoed. */
+  /** Call with what the terminal showed. Returns the typed lines that it echoed. */
   show(text: string, timeMs: number): string[] {
     const echoed: string[] = [];
     for (const line of this.#screen.push(text)) {
@@ -47,7 +47,7 @@ export class EchoedInput {
     return isHidden;
   }
 
-  /** The session ends: what still waits is hidden. */
+  /** Call when the session ends: lines that still wait count as hidden. */
   end(): void {
     if (this.#waiting.length > 0 || this.#typed !== "" || this.#isUnclear) this.#isHidden = true;
     this.#waiting = [];
@@ -67,7 +67,7 @@ export class EchoedInput {
     else this.#typed += character;
   }
 
-  /** Ctrl-C: programs drop the line, also one that an earlier key made unclear. */
+  /** Ctrl-C: programs drop the line, even if an earlier key made it unclear. */
   #giveUp(): void {
     this.#isHidden = true;
     this.#typed = "";
@@ -84,13 +84,13 @@ export class EchoedInput {
   }
 }
 
-/** The line that a terminal's cursor is in, as far as a line editor makes it. */
+/** The line with the terminal's cursor, as a line editor's control sequences change it. */
 class ShownLine {
   #cells: string[] = [];
   #cursor = 0;
   #sequence: string | undefined;
 
-  /** Returns the lines that ended, without the space at their ends. */
+  /** Returns completed lines without trailing spaces. */
   push(text: string): string[] {
     const lines: string[] = [];
     for (const character of text) {
@@ -127,7 +127,7 @@ class ShownLine {
     }
   }
 
-  /** Cursor and edits within the line; a missing number is 0 here, and counts as 1. */
+  /** Moves the cursor or edits the line. A missing number arrives as 0 and counts as 1. */
   #control(final: string, number: number): void {
     const count = Math.min(Math.max(1, number || 0), MAX_LINE_CHARACTERS);
     if (final === "C") this.#cursor = Math.min(this.#cursor + count, MAX_LINE_CHARACTERS);
@@ -145,7 +145,7 @@ class ShownLine {
   }
 }
 
-/** As a terminal erases a word: the blanks behind it, too. */
+/** Erases a word as terminals do, with the blanks behind it. */
 function withoutLastWord(line: string): string {
   const kept = line.trimEnd();
   return kept.slice(0, kept.lastIndexOf(" ") + 1);

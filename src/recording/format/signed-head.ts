@@ -1,20 +1,20 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { COMMENT, type RecordingHead } from "./chain.ts";
 
-/** A key's name: a digest of its public half. */
+/** A key's name: a digest of its public part. */
 export function keyNameOf(key: KeyObject): string {
   const publicKey = key.type === "private" ? createPublicKey(key) : key;
   const spki = publicKey.export({ type: "spki", format: "der" });
   return `ed25519:${createHash("sha256").update(spki).digest("base64url").slice(0, 22)}`;
 }
 
-/** The text that is signed: JSON without spaces, keys in alphabetic order. */
+/** The signed text: JSON without spaces, keys in alphabetical order. */
 function headText(head: RecordingHead): string {
   const { bytes, chunks, end, endedAt, gaps, hash, key, lines, session, startedAt } = head;
   return JSON.stringify({ bytes, chunks, end, endedAt, gaps, hash, key, lines, session, startedAt });
 }
 
-/** The last line of a recording. Its signature is over the head's text as it stands there. */
+/** A recording's last line. The signature covers the head's text exactly as written in this line. */
 export function headLine(head: RecordingHead, privateKey: KeyObject): string {
   return lineWith(head, sign(null, Buffer.from(headText(head)), privateKey).toString("base64"));
 }
@@ -27,7 +27,7 @@ export function isSignedBy(head: RecordingHead, signature: string, key: KeyObjec
   return verify(null, Buffer.from(headText(head)), key, Buffer.from(signature, "base64"));
 }
 
-/** Undefined for a value that no recorder writes as a head. */
+/** Undefined if the value does not have the head's fields. */
 export function parseHead(value: unknown): RecordingHead | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const head = value as Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ export function parseHead(value: unknown): RecordingHead | undefined {
   return isHead ? (value as RecordingHead) : undefined;
 }
 
-/** Undefined for a line that is not the last one of a recording. */
+/** Undefined if the line is not a recording's last line. */
 export function parseHeadLine(line: string): RecordingHead | undefined {
   if (!line.startsWith(`${COMMENT}{"head":`)) return undefined;
   try {

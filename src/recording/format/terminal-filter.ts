@@ -2,14 +2,14 @@ const ESC = "\u001b";
 /** Characters of an escape sequence. Past it the sequence is dropped, and what follows is text. */
 const MAX_SEQUENCE = 4_096;
 
-/** Takes back colours, the alternate screen and a hidden cursor, which output that was cut short would leave. */
+/** Resets colours, leaves the alternate screen and shows the cursor, in case the output was cut short. */
 export const TERMINAL_RESET = "\u001b[0m\u001b[?1049l\u001b[?25h";
 
 type State = "text" | "escape" | "csi" | "string" | "charset";
 
 /**
- * Makes recorded output harmless for the terminal that replays it: text, colours, cursor and screen
- * stay; what makes a terminal answer, copy, open, or rename goes. Sequences may be cut anywhere.
+ * Makes recorded output harmless for the replaying terminal. Keeps text, colours, cursor and screen;
+ * drops whatever makes a terminal answer, copy, open or rename. Sequences may be cut anywhere.
  */
 export class TerminalFilter {
   #state: State = "text";
@@ -23,14 +23,15 @@ export class TerminalFilter {
 
   #take(character: string): string {
     const code = character.codePointAt(0) as number;
-    // ESC cuts off any sequence and begins another; `ESC \\`, the end of a string, is one that is dropped.
+    // ESC aborts any sequence and starts another. The `ESC \\` that ends a string is such a sequence,
+    // and is dropped.
     if (character === ESC) {
       this.#state = "escape";
       this.#sequence = ESC;
       return "";
     }
     if (this.#state === "text") return this.#text(character, code);
-    // CAN and SUB end any sequence.
+    // CAN and SUB abort any sequence.
     if (code === 0x18 || code === 0x1a) return this.#end("");
     this.#sequence += character;
     if (this.#sequence.length > MAX_SEQUENCE) return this.#end("");
@@ -46,7 +47,7 @@ export class TerminalFilter {
   }
 
   #text(character: string, code: number): string {
-    // ENQ makes a terminal answer; SO and SI change its character set; C1 controls are sequences, too.
+    // ENQ makes a terminal answer; SO and SI switch its character set; C1 controls begin sequences.
     const isControl = code < 0x20 || code === 0x7f;
     if (isControl) return "\t\n\r\b\u000b\u000c".includes(character) ? character : "";
     return code >= 0x80 && code <= 0x9f ? this.#c1(code) : character;
@@ -62,7 +63,7 @@ export class TerminalFilter {
 
   #escape(character: string): string {
     if (character === "[") this.#state = "csi";
-    // OSC, DCS, SOS, PM, APC: titles, clipboards, links, requests.
+    // OSC, DCS, SOS, PM, APC: titles, clipboard, links, requests.
     else if ("]PX^_".includes(character)) this.#state = "string";
     else if ("()*+".includes(character)) this.#state = "charset";
     else return this.#end("78DEHM".includes(character) ? this.#sequence : "");
@@ -76,13 +77,13 @@ export class TerminalFilter {
   }
 }
 
-/** Modes that show a screen as it was: wrap, cursor, alternate screen, synchronised output. */
+/** Modes that only affect the display: origin, wrap, cursor, alternate screen, synchronised output. */
 const MODES = new Set(["6", "7", "12", "25", "47", "1047", "1048", "1049", "2026"]);
 
 function isHarmless(sequence: string): boolean {
   const final = sequence.at(-1) as string;
   const parameters = sequence.slice(2, -1);
-  // Private parameters and intermediates belong to requests and settings, but for the modes below.
+  // Apart from MODES, private parameters and intermediate bytes occur only in requests and settings.
   if (final === "h" || final === "l") {
     if (parameters === "4") return true;
     return (

@@ -2,15 +2,15 @@ import { isUtf8 } from "node:buffer";
 
 export interface DecodedPart {
   readonly text: string;
-  /** The bytes that the text stands for, if they are not valid UTF-8; the text has replacements then. */
+  /** Set if the bytes are not valid UTF-8: the original bytes of `text`, which has replacement characters. */
   readonly bytes: Uint8Array | undefined;
 }
 
-/** Decodes one stream of UTF-8 that is cut anywhere: the beginning of a character waits for its rest. */
+/** Decodes a stream of UTF-8 that is cut anywhere: an incomplete character waits for its remaining bytes. */
 export class TextStream {
   #held: Buffer = Buffer.alloc(0);
 
-  /** Undefined if the part only begins a character. Keeps no view of `part`. */
+  /** Undefined if the part has only the beginning of a character. Keeps no view of `part`. */
   push(part: Uint8Array): DecodedPart | undefined {
     const bytes = this.#held.byteLength === 0 ? asBuffer(part) : Buffer.concat([this.#held, part]);
     const whole = bytes.subarray(0, bytes.byteLength - incompleteTail(bytes));
@@ -18,7 +18,7 @@ export class TextStream {
     return whole.byteLength === 0 ? undefined : decoded(whole);
   }
 
-  /** The beginning of a character that never got its rest. */
+  /** Returns the beginning of a character whose remaining bytes never arrived. */
   flush(): DecodedPart | undefined {
     const rest = this.#held;
     this.#held = Buffer.alloc(0);
@@ -34,7 +34,7 @@ function asBuffer(part: Uint8Array): Buffer {
   return Buffer.from(part.buffer, part.byteOffset, part.byteLength);
 }
 
-/** How many bytes at the end begin a character whose rest may follow: 0 to 3. */
+/** The number of bytes at the end that begin an incomplete character, 0 to 3. */
 export function incompleteTail(bytes: Uint8Array): number {
   const length = bytes.byteLength;
   for (let back = 1; back <= Math.min(3, length); back++) {

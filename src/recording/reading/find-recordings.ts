@@ -5,8 +5,8 @@ import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 const ENDING = ".cast";
 
 /**
- * Finished recordings of a folder, the oldest first; for a file, the file. Rejects with
- * RecordingFileError if the path does not exist.
+ * A folder's finished recordings in the order of their paths, oldest day first; a file is returned
+ * itself. Rejects with RecordingFileError if the path does not exist.
  */
 export async function findRecordings(place: string): Promise<string[]> {
   try {
@@ -17,7 +17,7 @@ export async function findRecordings(place: string): Promise<string[]> {
   }
 }
 
-/** Files at any depth. Links are not followed. */
+/** Files at any depth, without following links. */
 export async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const found = await Promise.all(
@@ -30,18 +30,18 @@ export async function filesBelow(folder: string): Promise<string[]> {
   return found.flat();
 }
 
-/** The folder of a day goes with its last recording. */
+/** A day's folder is deleted with its last recording. */
 function noneIfGone(error: NodeJS.ErrnoException): string[] {
   if (error.code === "ENOENT") return [];
   throw error;
 }
 
-/** The folder that the recording is in, with its keys: `FOLDER/2026/11/22/ID.cast`. */
+/** The root folder of a recording, which also has the keys: `FOLDER` of `FOLDER/2026/11/22/ID.cast`. */
 export function folderOf(file: string): string {
   return path.resolve(path.dirname(file), "../../..");
 }
 
-/** The recording with this session's id, or of this path. Rejects with RecordingFileError if there is none. */
+/** Finds a recording by its session's id or its path. Rejects with RecordingFileError if there is none. */
 export async function findRecording(folder: string | undefined, name: string): Promise<string> {
   if (folder === undefined || name.endsWith(ENDING)) return name;
   const found = (await findRecordings(folder)).find((file) => path.basename(file) === `${name}${ENDING}`);

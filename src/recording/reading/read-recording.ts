@@ -8,13 +8,13 @@ export interface RecordingSummary {
   readonly header: RecordedHeader;
   readonly seconds: number;
   readonly exitCode: string | undefined;
-  /** Absent: the recording is unfinished. It is not verified here. */
+  /** Absent if the recording is unfinished. Not verified here. */
   readonly head: RecordingHead | undefined;
 }
 
 /**
- * Reads a recording; `onEvent` gets each event and its time. Rejects with RecordingFileError if it is
- * no asciicast v3.
+ * Reads a recording, and calls `onEvent` with each event and its time. Rejects with RecordingFileError
+ * if the file is not an asciicast v3.
  */
 export async function readRecording(
   file: string,
@@ -41,7 +41,7 @@ export async function readRecording(
   return { header, seconds, exitCode, head };
 }
 
-/** Throws RecordingFileError if the first line is not the header of an asciicast v3. */
+/** Throws RecordingFileError if the first line is not an asciicast v3 header. */
 export function headerOf(line: string, file: string): RecordedHeader {
   const header = parseHeader(line);
   if (header === undefined) throw new RecordingFileError(`${file} is not a recording`);

@@ -1,4 +1,4 @@
-/** A file cannot be used as what it should be. The message is one line, for the user. */
+/** A file is unusable for its purpose. The message is one line for the user. */
 export class RecordingFileError extends Error {
   override readonly name = "RecordingFileError";
 }
@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<string, (file: string) => string>> = {
   EISDIR: (file) => `${file} is a folder`,
 };
 
-/** The system's error in our words; another error as it is. */
+/** Rewords the system's errors; returns any other error unchanged. */
 export function fileErrorOf(error: unknown, file: string): unknown {
   if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return error;
   const { code } = error as NodeJS.ErrnoException;

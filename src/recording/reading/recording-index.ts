@@ -6,7 +6,7 @@ import { parseHeadLine } from "../format/signed-head.ts";
 import { findRecordings } from "./find-recordings.ts";
 import { firstLineOf } from "./recording-lines.ts";
 
-/** A finished recording's first and last line say this; it is not verified here. */
+/** A finished recording's facts, from its first and last line. Not verified here. */
 export interface StoredRecording {
   readonly file: string;
   readonly facts: RecordedFacts;
@@ -17,11 +17,11 @@ export interface StoredRecording {
 
 /** Recordings whose lines are remembered. Past it the first in the order are read again for each list. */
 export const MAX_INDEXED = 50_000;
-/** A head is a few hundred bytes. */
+/** The end of a file that contains its head, which is a few hundred bytes. */
 const HEAD_BYTES = 8 * 1024;
 const READ_AT_ONCE = 16;
 
-/** The finished recordings of a folder. Their files do not change, so that each is read once. */
+/** Lists a folder's finished recordings. Their files do not change, so each is read once. */
 export class RecordingIndex {
   readonly #folder: string;
   readonly #maxIndexed: number;
@@ -34,15 +34,16 @@ export class RecordingIndex {
     this.#maxIndexed = maxIndexed;
   }
 
-  /** Those that are there now, in the order of namespaces and ids. Rejects with RecordingFileError. */
+  /** The present recordings, sorted by namespace and id. Rejects with RecordingFileError. */
   list(): Promise<readonly StoredRecording[]> {
     if (this.#running === undefined) return this.#run();
-    // The running list may have passed a recording that ended since: later callers share the next one.
+    // The running list may have missed a recording that ended since then, so later callers share the
+    // next list.
     this.#following ??= this.#running.catch(() => {}).then(() => this.#run());
     return this.#following;
   }
 
-  /** The recordings of this session's id: of several folders, or none. Rejects with RecordingFileError. */
+  /** The recordings with this session id: several if folders hold copies. Rejects with RecordingFileError. */
   async find(session: string): Promise<readonly StoredRecording[]> {
     const files = await findRecordings(this.#folder);
     const own = files.filter((file) => path.basename(file) === `${session}.cast`);
@@ -61,7 +62,7 @@ export class RecordingIndex {
   async #list(): Promise<readonly StoredRecording[]> {
     const files = new Set(await findRecordings(this.#folder));
     const kept = Array.from(this.#known.values()).filter(({ file }) => files.delete(file));
-    // The order of those that are known costs nothing: sorting is linear then.
+    // Known recordings are already in order, which makes sorting fast.
     const found = [...kept, ...(await this.#all([...files]))].sort(byName);
     this.#known = new Map(found.slice(-this.#maxIndexed).map((each) => [each.file, each]));
     return found;
@@ -83,7 +84,7 @@ function byName({ facts: one }: StoredRecording, { facts: other }: StoredRecordi
   return one.session < other.session ? -1 : one.session > other.session ? 1 : 0;
 }
 
-/** Undefined for another file, one of a newer format, and one that was deleted meanwhile. */
+/** Undefined for a file that is not a finished recording, has a newer format or was deleted meanwhile. */
 async function readStored(file: string): Promise<StoredRecording | undefined> {
   try {
     const { size: bytes, mtimeMs: endedMs } = await stat(file);

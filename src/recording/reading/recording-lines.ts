@@ -2,12 +2,12 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 
-/** The longest line of a recording is the output of one read, escaped. Past it the file is refused. */
+/** The longest line of a recording, which is the escaped output of one read. Past it the file is refused. */
 export const MAX_LINE_BYTES: number = 16 * 1024 * 1024;
 
 /**
- * Calls `onLine` for each line, without its end; resolves with what follows the last one. Rejects with
- * RecordingFileError if the file cannot be read.
+ * Calls `onLine` with each line, without its line feed; resolves with the bytes after the last one.
+ * Rejects with RecordingFileError if the file cannot be read.
  */
 export async function readLines(file: string, onLine: (line: Buffer) => void): Promise<Buffer> {
   try {
@@ -36,7 +36,7 @@ async function linesOf(file: string, onLine: (line: Buffer) => void): Promise<Bu
   return Buffer.concat(rest);
 }
 
-/** A header longer than this is taken for one of this version. */
+/** Bytes that are read to find the first line; a longer header counts as format 1. */
 const HEADER_BYTES = 256 * 1024;
 
 /** Rejects with the system's error. */

@@ -7,11 +7,11 @@ import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
 export interface Verified extends Omit<CheckedRecording, "verdict"> {
-  /** `unknown-key`: unchanged, but nothing says that the signer is known. */
+  /** `unknown-key`: unchanged, but none of the given keys signed it. */
   readonly verdict: CheckedRecording["verdict"] | "bad-signature" | "unknown-key";
 }
 
-/** Checks a file's chain and signature; needs no server. Rejects with RecordingFileError. */
+/** Checks a file's chain and signature, without a server. Rejects with RecordingFileError. */
 export async function verifyRecording(file: string, keys: readonly KeyObject[]): Promise<Verified> {
   const check = new RecordingCheck();
   const rest = await readLines(file, (line) => check.line(line));
@@ -24,7 +24,7 @@ export async function verifyRecording(file: string, keys: readonly KeyObject[]):
   return { ...checked, verdict: "bad-signature", problem: "the signature is not of this end" };
 }
 
-/** Public keys of these files, and of the folder's `keys`. Rejects with RecordingFileError. */
+/** Reads public keys from these files and from the folder's `keys`. Rejects with RecordingFileError. */
 export async function readPublicKeys(files: readonly string[], folder?: string): Promise<KeyObject[]> {
   const own = folder === undefined ? [] : await keysIn(path.join(folder, "keys"));
   return await Promise.all([...files, ...own].map(readPublicKey));
@@ -38,7 +38,7 @@ async function readPublicKey(file: string): Promise<KeyObject> {
     const key = createPublicKey(pem);
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new RecordingFileError(`${file} is not an Ed25519 public key (PEM)`);
 }

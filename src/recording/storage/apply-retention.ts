@@ -6,28 +6,31 @@ import { firstLineOf } from "../reading/recording-lines.ts";
 import { deleteRecording, UPLOADED } from "./delete-recording.ts";
 
 export interface Retention {
-  /** 0: for ever. */
+  /** 0 means forever. */
   readonly maxAgeMs: number;
-  /** Of all finished recordings. 0: no bound. */
+  /** Limit for all finished recordings together; 0 means no limit. */
   readonly maxTotalBytes: number;
-  /** Recordings go to a store: only uploaded ones are deleted, all of them so long after. */
+  /**
+   * Set if recordings go to a store: only uploaded ones are deleted, at the latest this long after the
+   * upload.
+   */
   readonly keepUploadedMs?: number | undefined;
 }
 
-/** Recordings that were deleted, by the reason. */
+/** Counts of deleted recordings, by reason. */
 export interface Deleted {
   readonly age: number;
   readonly size: number;
   readonly uploaded: number;
 }
 
-/** Recordings that one round deletes. Past it the next round goes on. */
+/** Recordings that one round deletes. Past it the next round continues. */
 export const MAX_DELETED_AT_ONCE = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Deletes finished recordings that are too old, then the oldest ones past the size, but none of a newer
- * format; each leaves its line. Rejects with RecordingFileError.
+ * Deletes finished recordings that are too old, then the oldest beyond the total size. Keeps those of a
+ * newer format, and lists what it deletes in DELETED. Rejects with RecordingFileError.
  */
 export async function applyRetention(folder: string, retention: Retention): Promise<Deleted> {
   const deleted = { age: 0, size: 0, uploaded: 0 };
@@ -37,14 +40,14 @@ export async function applyRetention(folder: string, retention: Retention): Prom
   const files = await byAge(folder);
   let totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let count = 0;
-  // One after another, so that the recorder's thread goes on.
+  // Deletes one at a time, so that the thread can write recordings meanwhile.
   for (const recording of files) {
     const reason = reasonOf(recording, totalBytes, nowMs, retention);
     if (reason === undefined || (await isNewerFormat(recording.file))) continue;
     await deleteRecording(folder, recording.file, reason);
     deleted[reason] += 1;
     totalBytes -= recording.bytes;
-    // A day that is over gets no more recordings.
+    // No more recordings are written to a day that is over.
     if (nowMs - recording.endedMs > 2 * DAY_MS) await removeEmpty(folder, path.dirname(recording.file));
     count += 1;
     if (count >= MAX_DELETED_AT_ONCE) break;
@@ -74,7 +77,7 @@ function reasonOf(
 }
 
 async function isNewerFormat(file: string): Promise<boolean> {
-  // Another process may have deleted it meanwhile.
+  // Another process may have deleted the file meanwhile.
   return formatOf(await firstLineOf(file).catch(() => "")) > FORMAT;
 }
 
@@ -82,7 +85,7 @@ async function byAge(folder: string): Promise<StoredFile[]> {
   const files: StoredFile[] = [];
   const mtimeOf = async (file: string) => await stat(file).catch(() => undefined);
   for (const file of await findRecordings(folder)) {
-    // Another process may have deleted it meanwhile.
+    // Another process may have deleted the file meanwhile.
     const found = await mtimeOf(file);
     if (found === undefined) continue;
     const uploadedMs = (await mtimeOf(`${file}${UPLOADED}`))?.mtimeMs;
@@ -91,7 +94,7 @@ async function byAge(folder: string): Promise<StoredFile[]> {
   return files.sort((one, other) => one.endedMs - other.endedMs);
 }
 
-/** Removes the folder of a day, a month and a year if nothing is left in it. */
+/** Removes the folders of the day, month and year that are empty. */
 async function removeEmpty(root: string, folder: string): Promise<void> {
   if (path.relative(root, folder) === "" || path.relative(root, folder).startsWith("..")) return;
   try {

@@ -3,12 +3,12 @@ import path from "node:path";
 import { fileErrorOf } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
 
-/** Lists deleted recordings, so that a deleted one differs from one that vanished. */
+/** Lists deleted recordings, to tell them from recordings that disappeared. */
 export const DELETED = "deleted.jsonl";
-/** Beside a recording that is in the store: `ID.cast.uploaded` says as which object. */
+/** Suffix of the file beside an uploaded recording; `ID.cast.uploaded` names the object in the store. */
 export const UPLOADED = ".uploaded";
 
-/** Deletes a finished recording and leaves its last line, the head. Rejects with RecordingFileError. */
+/** Deletes a finished recording, and keeps its head in DELETED. Rejects with RecordingFileError. */
 export async function deleteRecording(folder: string, file: string, reason: string): Promise<void> {
   let head = "";
   await readLines(file, (line) => {
@@ -17,7 +17,7 @@ export async function deleteRecording(folder: string, file: string, reason: stri
   const deleted = { file: path.relative(folder, file), deletedAt: new Date().toISOString(), reason, head };
   const list = path.join(folder, DELETED);
   try {
-    // The line comes first: a recording that is gone without one would look stolen.
+    // The line is written first: without it the deletion would look like a theft.
     await appendFile(list, `${JSON.stringify(deleted)}\n`, { mode: 0o600 });
   } catch (error) {
     throw fileErrorOf(error, list);

@@ -2,16 +2,19 @@ import { createHash, type Hash } from "node:crypto";
 import { type ArchivedFile, ArchiveReader } from "../format/archive-reader.ts";
 import type { EventCode } from "../format/asciicast.ts";
 
-/** Files of one archive that are recorded. Past it they are counted. */
+/** Files of one archive that are recorded. Past it they are only counted. */
 export const MAX_FILES = 10_000;
 
-/** Records the files of an archive that is packed or unpacked: anything else is output, or digested input. */
+/**
+ * Records the files of an archive that is packed or unpacked. Records other output as output, and only
+ * a digest of other input.
+ */
 export class ArchiveRecord {
   readonly #reader = new ArchiveReader((file) => this.#file(file));
   readonly #write: (timeMs: number, code: EventCode, data: string) => void;
   #nowMs = 0;
   #files = 0;
-  /** How much output outside archives may still be recorded. */
+  /** Bytes of output outside archives that may still be recorded. */
   #left: number;
   #beyond = 0;
   #isInput = false;
@@ -23,13 +26,13 @@ export class ArchiveRecord {
     this.#write = write;
   }
 
-  /** Output of a command that packs; returns what is to be recorded as output. */
+  /** Takes output of a command that packs. Returns the part to record as output. */
   push(timeMs: number, bytes: Uint8Array): Uint8Array | undefined {
     this.#nowMs = timeMs;
     return this.#bounded(this.#reader.push(bytes));
   }
 
-  /** Input of a command that unpacks. */
+  /** Takes input of a command that unpacks. */
   take(timeMs: number, bytes: Uint8Array): void {
     this.#nowMs = timeMs;
     this.#isInput = true;
@@ -37,7 +40,10 @@ export class ArchiveRecord {
     if (rest !== undefined) this.#digest(rest);
   }
 
-  /** Bytes are missing: the rest cannot be read as an archive. Returns output that was held. */
+  /**
+   * Call when bytes are missing: the rest cannot be read as an archive. Returns output that was held
+   * back.
+   */
   breakOff(timeMs: number): Uint8Array | undefined {
     this.#nowMs = timeMs;
     const held = this.#reader.end();
@@ -46,7 +52,7 @@ export class ArchiveRecord {
     return undefined;
   }
 
-  /** Names a file that takes long, so that a crash does not hide it. */
+  /** Records the name of a file that is still being read, so that a crash does not hide it. */
   announce(): void {
     const { current } = this.#reader;
     if (current === undefined || current === this.#announced || this.#files >= MAX_FILES) return;
@@ -55,7 +61,7 @@ export class ArchiveRecord {
     this.#write(this.#nowMs, "f", JSON.stringify({ name, type: "file", size, begun: true }));
   }
 
-  /** Returns output that was held. */
+  /** Returns output that was held back. */
   end(timeMs: number): Uint8Array | undefined {
     const held = this.breakOff(timeMs);
     if (this.#files > MAX_FILES)

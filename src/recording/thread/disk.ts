@@ -15,20 +15,20 @@ import {
 } from "node:fs";
 import path from "node:path";
 
-/** Writes to files, for the recorder's thread. Every call may throw the system's error, or take long. */
+/** File operations of the recorder's thread. Every call may throw the system's error or take long. */
 export interface Disk {
-  /** Opens a new file for its owner alone. Fails if it exists. */
+  /** Creates a file that only its owner can access. Throws if it exists. */
   create(file: string): number;
-  /** Writes everything at this position. */
+  /** Writes all bytes at this position. */
   write(handle: number, bytes: Uint8Array, position: number): void;
-  /** Calls back when the file's bytes are on the disk. */
+  /** Calls back once the file's contents are on the disk. */
   sync(handle: number, done: (error: Error | null) => void): void;
-  /** Cuts the file to this length. */
+  /** Truncates the file to this length. */
   truncate(handle: number, length: number): void;
   close(handle: number): void;
-  /** Gives the file its final name. Fails if there is one already. */
+  /** Renames the file. Throws if `to` exists. */
   rename(from: string, to: string): void;
-  /** Calls back when the names in the file's folder are on the disk. */
+  /** Calls back once the names in the file's folder are on the disk. */
   syncNames(file: string, done: (error: Error | null) => void): void;
   remove(file: string): void;
 }
@@ -49,7 +49,7 @@ export const systemDisk: Disk = {
     if (fstatSync(handle).size > length) ftruncateSync(handle, length);
   },
   close: (handle) => closeSync(handle),
-  // Unlike rename, a link replaces no file.
+  // Unlike rename, link fails if the target exists.
   rename: (from, to) => {
     linkSync(from, to);
     unlinkSync(from);
@@ -63,7 +63,7 @@ export const systemDisk: Disk = {
   remove: (file) => unlinkSync(file),
 };
 
-/** Brings the names of new folders to the disk: once a day. */
+/** Syncs the names of new folders, once a day. */
 function syncUpTo(top: string, folder: string): void {
   const handle = openSync(folder, "r");
   try {
@@ -74,7 +74,7 @@ function syncUpTo(top: string, folder: string): void {
   if (folder !== top) syncUpTo(top, path.dirname(folder));
 }
 
-/** The system's code, such as ENOSPC: its message would have the file's name. */
+/** The system's error code, such as ENOSPC. The message would contain the file's name. */
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
 }

@@ -11,8 +11,8 @@ import { partOf, writerOf } from "./recording-file.ts";
 import { isWriterAlive, removeLeftLeases } from "./writer-lease.ts";
 
 /**
- * Finishes the recordings of writers that are gone. `onOutcome` gets each; one that fails is left. Rejects
- * at the end if their leases or space could not be removed.
+ * Finishes unfinished recordings of dead writers, and calls `onOutcome` for each. Skips those that
+ * fail. Rejects at the end if leases or reserved space could not be removed.
  */
 export async function finishLeftParts(
   folder: string,
@@ -21,7 +21,7 @@ export async function finishLeftParts(
   onOutcome: (outcome: PartOutcome, file: string) => void,
   disk: Pick<Disk, "syncNames"> = systemDisk,
 ): Promise<void> {
-  // Space first: the disk may be full.
+  // Frees reserved space first, because the disk may be full.
   const problem = removeLeftLeases(folder);
   const names = (await filesBelow(folder)).map((file) => path.relative(folder, file));
   for (const name of names) {
@@ -31,15 +31,15 @@ export async function finishLeftParts(
     const target = path.join(folder, file);
     const claimed = partOf(target, writer);
     try {
-      // A newer version finishes what it began.
+      // A recording of a newer format is left to a newer version.
       if (formatOf(await firstLineOf(path.join(folder, name))) > FORMAT) continue;
-      // Of several processes that look, one succeeds.
+      // If several processes try, one succeeds.
       await rename(path.join(folder, name), claimed);
       const outcome = await finishPart(claimed, target, key);
       await promisify(disk.syncNames)(target);
       onOutcome(outcome, file);
     } catch {
-      // Tried again at the next start, if this process goes, too.
+      // The next search tries again; once the part has this writer's name, the next start does.
     }
   }
   if (problem !== undefined) throw problem;

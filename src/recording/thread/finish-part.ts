@@ -5,12 +5,15 @@ import { COMMENT, LineChain, seedLine } from "../format/chain.ts";
 import { headLine, keyNameOf } from "../format/signed-head.ts";
 import { readLines } from "../reading/recording-lines.ts";
 
-/** Whether an unfinished recording is finished now, was empty, or was set aside because it was changed. */
+/**
+ * What happened to an unfinished recording: it was finished, was empty and removed, or was changed and
+ * set aside.
+ */
 export type PartOutcome = "finished" | "empty" | "set-aside";
 
 /**
- * Finishes what a writer left at `part`, as `file`: cuts a line that was written in part, and signs the
- * rest with the end `crash`.
+ * Finishes a dead writer's `part` as `file`: removes a partly written line, and signs the rest with the
+ * end `crash`.
  */
 export async function finishPart(part: string, file: string, key: KeyObject): Promise<PartOutcome> {
   const reading = new PartReading();
@@ -38,7 +41,7 @@ export async function finishPart(part: string, file: string, key: KeyObject): Pr
   return "finished";
 }
 
-/** Unlike rename, replaces no file. A writer that died between link and unlink has left both names. */
+/** Unlike rename, replaces no file. A writer that died between link and unlink left both names. */
 async function nameFinally(part: string, file: string): Promise<void> {
   await link(part, file).catch(async (error: NodeJS.ErrnoException) => {
     const [own, other] = error.code === "EEXIST" ? await Promise.all([stat(part), stat(file)]) : [];
@@ -47,7 +50,7 @@ async function nameFinally(part: string, file: string): Promise<void> {
   await unlink(part);
 }
 
-/** Reads an unfinished recording and its chain, which its last lines continue. */
+/** Reads an unfinished recording, and writes the last lines that continue its chain. */
 class PartReading {
   #headerText: string | undefined;
   #header: RecordedHeader | undefined;
@@ -75,7 +78,7 @@ class PartReading {
     }
   }
 
-  /** The lines to add; undefined if the recording was changed. "" if only its name is not final. */
+  /** The lines to append; "" if only the final name is missing. Undefined if the recording was changed. */
   end(atMs: number, key: KeyObject): string | undefined {
     const facts = this.#header?.sluice;
     const chain = this.#chain;

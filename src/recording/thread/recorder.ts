@@ -12,38 +12,38 @@ import { removeLease } from "./writer-lease.ts";
 
 const PROGRAM = ownProgram("recorder-thread", import.meta.url);
 
-/** What came is handed to the thread so soon. */
+/** How long collected data waits before the thread gets it, in milliseconds. */
 const HAND_OVER_MS = 10;
-/** While the thread has this many slabs, only full ones are handed over. */
+/** While the thread has this many slabs, it gets only full ones. */
 const SLABS_AHEAD = 2;
-/** Less than this is copied once more, so that no memory of a whole slab waits for few bytes. */
+/** Smaller slabs are copied, so that a few bytes do not occupy the memory of a whole slab. */
 const SMALL_BYTES = 8 * 1024;
 const KEPT_SLABS = 8;
 
 export interface RecorderOptions extends ThreadInput, RecorderEvents {
   readonly maxQueuedBytesPerSession: number;
-  /** Of all sessions. */
+  /** Limit for all sessions together. */
   readonly maxQueuedBytes: number;
   /** The compiled `recorder-thread.ts`. */
   readonly program?: URL | undefined;
 }
 
 export interface RecorderEvents {
-  /** The thread ended by itself, or could not start; the next recording starts another. */
+  /** The thread ended by itself or could not start. The next recording starts another. */
   readonly onProblem: (error: unknown) => void;
-  /** A recording of a writer that is gone was found. */
+  /** An unfinished recording of a dead writer was handled. */
   readonly onLeft: (outcome: PartOutcome, file: string) => void;
-  /** What writers that are gone have left in the folder could not all be finished or removed. */
+  /** Some files of dead writers could not be finished or removed. */
   readonly onLeftProblem: (problem: string) => void;
-  /** Old recordings were deleted; `problem`: or could not be. */
+  /** Old recordings were deleted; `problem` is set if some could not be. */
   readonly onDeleted: (deleted: Deleted, problem: string | undefined) => void;
   /** `isActive`: this process uploads for all that share the folder. */
   readonly onUploads?: (round: UploadRound, isActive: boolean) => void;
 }
 
 /**
- * The recordings of this process: copies what sessions show it into slabs, which one thread encodes,
- * chains and writes. Another thread follows one that ended.
+ * Records this process's sessions: copies their data into slabs, which one thread encodes, chains and
+ * writes. If the thread ends, another replaces it.
  */
 export class Recorder {
   readonly #options: RecorderOptions;
@@ -67,7 +67,7 @@ export class Recorder {
     this.#retention = options.retention;
   }
 
-  /** Recordings that are open. */
+  /** Number of open recordings. */
   get size(): number {
     return this.#queues.size;
   }
@@ -80,12 +80,12 @@ export class Recorder {
     return this.#options.maxQueuedBytesPerSession;
   }
 
-  /** Starts the thread, which looks for recordings that were left unfinished. */
+  /** Starts the thread, which also finishes recordings of dead writers. */
   start(): void {
     this.#thread();
   }
 
-  /** Creates a recording's file, named within the folder. Rejects with RecordingError. */
+  /** Creates a recording's file; `file` is relative to the folder. Rejects with RecordingError. */
   open(file: string): Promise<RecordingQueue> {
     const handle = ++this.#lastHandle;
     return new Promise((resolve, reject: (error: RecordingError) => void) => {
@@ -95,19 +95,19 @@ export class Recorder {
     });
   }
 
-  /** Signs recordings that begin from now on. */
+  /** Signs later recordings with this key. */
   useKey(signingKey: string): void {
     this.#signingKey = signingKey;
     this.#worker?.postMessage({ kind: "signing-key", signingKey } satisfies ToThread);
   }
 
-  /** Deletes finished recordings by these bounds from now on. */
+  /** From now on deletes finished recordings by these limits. */
   keep(retention: Retention): void {
     this.#retention = retention;
     this.#worker?.postMessage({ kind: "retention", retention } satisfies ToThread);
   }
 
-  /** Resolves when every recording that was ended is on the disk, or the thread ended. */
+  /** Resolves when every ended recording is on the disk, or when the thread has ended. */
   async stop(): Promise<void> {
     const worker = this.#worker;
     if (worker === undefined) return;
@@ -117,14 +117,14 @@ export class Recorder {
     await ended;
   }
 
-  /** Hands over what came before it, then the message. */
+  /** Sends the message to the thread, after all data that was added before. */
   post(message: ToThread): void {
     const worker = this.#thread();
     this.#handOver(worker);
     worker.postMessage(message);
   }
 
-  /** Copies a part; false if there is no room for it, and nothing was copied. */
+  /** Copies a part. Returns false, and copies nothing, if there is no room. */
   add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): boolean {
     if (this.#queuedBytes + part.byteLength > this.#options.maxQueuedBytes) return false;
     const isWhole = kind === "event" || kind === "resize";
@@ -140,12 +140,12 @@ export class Recorder {
     return true;
   }
 
-  /** True while the queue of all sessions is so full that sessions are to wait. */
+  /** True while the data of all sessions together is so much that sessions must wait. */
   get isFilling(): boolean {
     return this.#queuedBytes > this.#options.maxQueuedBytes * (7 / 8);
   }
 
-  /** `queue` waits until there is room in the queue of all. */
+  /** Notifies this queue when all sessions together have room again. */
   wait(queue: RecordingQueue): void {
     this.#waiting.add(queue);
   }
@@ -195,7 +195,7 @@ export class Recorder {
     const workerData: ThreadInput = { folder, writer: this.#writer, signingKey, retention, store };
     const worker = new Worker(program, { workerData });
     this.#worker = worker;
-    // Running sessions keep the process alive, not the thread that records them.
+    // A running session keeps the process alive, but its recorder's thread does not.
     worker.unref();
     worker.on("message", (message: FromThread) => {
       if (message.kind === "taken") this.#taken(message);
@@ -212,7 +212,7 @@ export class Recorder {
 
   #ended(): void {
     this.#worker = undefined;
-    // The next thread finishes what this one left, so it has another name.
+    // The next thread finishes this one's recordings, so it needs another name.
     const left = this.#writer;
     this.#writer = randomUUID();
     this.#slab = new Slab();

@@ -1,19 +1,19 @@
 import type { Disk } from "./disk.ts";
 
-/** An unfinished recording, of this writer. */
+/** The name of an unfinished recording by this writer. */
 export function partOf(file: string, writer: string): string {
   return `${file}.${writer}.part`;
 }
 
-/** The recording and the writer of an unfinished one; undefined for another file. */
+/** The recording and writer that an unfinished recording's name contains; undefined for another name. */
 export function writerOf(part: string): { readonly file: string; readonly writer: string } | undefined {
   const [, file, writer] = /^(.+\.cast)\.([\w-]+)\.part$/.exec(part) ?? [];
   return file === undefined || writer === undefined ? undefined : { file, writer };
 }
 
 /**
- * A file that is appended to. Text that could not be written is kept and written first later, so that
- * the file is always a beginning of what was appended.
+ * An append-only file. Text that could not be written is kept and written before later text, so that
+ * the file is always a prefix of the appended text.
  */
 export class RecordingFile {
   readonly #disk: Disk;
@@ -26,7 +26,7 @@ export class RecordingFile {
   #isSyncing = false;
   #isClosed = false;
 
-  /** Creates the unfinished recording `part` of `file`. Throws the system's error. */
+  /** Creates `part`, which gets the name `file` when finished. Throws the system's error. */
   constructor(disk: Disk, file: string, part: string) {
     this.#disk = disk;
     this.#file = file;
@@ -42,7 +42,7 @@ export class RecordingFile {
     return this.#unwritten.length > 0;
   }
 
-  /** Writes what was appended. Throws the system's error; the text is kept. */
+  /** Writes the appended text. If it throws the system's error, the text is kept. */
   flush(): void {
     if (this.#unwritten.length === 0) return;
     const bytes = Buffer.from(this.#unwritten.join(""), "utf8");
@@ -52,12 +52,12 @@ export class RecordingFile {
     this.#isDirty = true;
   }
 
-  /** Replaces the file's first bytes by as many others. */
+  /** Overwrites the file's start with text of the same length. */
   rewriteStart(text: string): void {
     this.#disk.write(this.#handle, Buffer.from(text, "utf8"), 0);
   }
 
-  /** Brings what was written to the disk; one call at a time. */
+  /** Syncs written data to the disk. Does nothing while another sync is running. */
   sync(onError: (error: Error) => void): void {
     if (!this.#isDirty || this.#isSyncing || this.#isClosed) return;
     this.#isDirty = false;
@@ -69,7 +69,7 @@ export class RecordingFile {
     });
   }
 
-  /** Brings everything to the disk, gives the file its final name there, and closes it. */
+  /** Syncs the file, gives it its final name, and closes it. */
   finish(done: (error: Error | null) => void): void {
     this.#disk.sync(this.#handle, (error) => {
       let failure = error;
@@ -84,17 +84,17 @@ export class RecordingFile {
     });
   }
 
-  /** Leaves the unfinished file as it is, without a line that was written in part. */
+  /** Closes the file under its unfinished name, without a partly written line. */
   leave(): void {
     try {
       this.#disk.truncate(this.#handle, this.#position);
     } catch {
-      // The next start cuts it.
+      // The next start removes the partial line.
     }
     this.close();
   }
 
-  /** For a session that did not start. */
+  /** Removes the file, because the session did not start. */
   discard(): void {
     this.close();
     this.#disk.remove(this.#part);
@@ -103,7 +103,7 @@ export class RecordingFile {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    // A descriptor that is being synced stays open until then.
+    // While a sync is running, its callback closes the descriptor.
     if (!this.#isSyncing) this.#disk.close(this.#handle);
   }
 }

@@ -3,13 +3,13 @@ import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 import type { PartKind } from "./slab.ts";
 import type { FromThread, LostOutput, RecordedEnd, ToThread } from "./thread-messages.ts";
 
-/** A queue this close to its bound has its session wait: what was read already still finds room. */
+/** A session waits when its queue has less room than this, so that data already read still fits. */
 const ROOM_AHEAD_BYTES = 128 * 1024;
 
-/** A recording that cannot be written. The message is the system's code, or words. */
+/** A recording cannot be written. The message is the system's error code or a sentence. */
 export class RecordingError extends Error {}
 
-/** The process's part of a queue: see Recorder. */
+/** What the queues of a process share: see Recorder. */
 interface SharedQueue {
   readonly maxQueuedBytesPerSession: number;
   readonly isFilling: boolean;
@@ -19,15 +19,15 @@ interface SharedQueue {
   forget(handle: number): void;
 }
 
-/** What a queue tells its session. */
+/** Events for the queue's session. */
 export interface QueueEvents {
-  /** There is room again after `isFilling`. */
+  /** The queue has room again after `isFilling`. */
   onRoom(): void;
-  /** A gap has begun, in the thread or because it ended. */
+  /** A gap began, because the file cannot be written or the thread ended. */
   onFailed(problem: string): void;
-  /** A gap of the thread has ended. */
+  /** A gap that the thread had begun is over; `bytes` are missing. */
   onGap(bytes: number): void;
-  /** Each minute: the chain so far. */
+  /** Called each minute, with the chain's state. */
   onChunk(chunk: number, hash: string): void;
 }
 
@@ -36,7 +36,7 @@ interface Settle<T> {
   reject(error: RecordingError): void;
 }
 
-/** One session's way to its recording. Times are milliseconds since the session's start. */
+/** Queues one session's data for its recording. Times are milliseconds since the session's start. */
 export class RecordingQueue {
   readonly file: string;
   readonly #handle: number;
@@ -47,9 +47,9 @@ export class RecordingQueue {
   #written: (() => void)[] = [];
   #queuedBytes = 0;
   #isGone = false;
-  /** Nothing came since the last `write`. */
+  /** Nothing was added since the last `write`. */
   #isAsked = false;
-  /** All that came is in the file, or `onFailed` was called. */
+  /** All added data is in the file, or `onFailed` was called. */
   isWritten = false;
 
   constructor(handle: number, file: string, shared: SharedQueue, opened: Settle<RecordingQueue>) {
@@ -65,7 +65,7 @@ export class RecordingQueue {
     else this.#post({ kind: "begin", handle: this.#handle, ...begun });
   }
 
-  /** Copies a part; false if there is no room for it, and nothing was copied. */
+  /** Copies a part. Returns false, and copies nothing, if there is no room. */
   add(kind: PartKind, timeMs: number, part: Uint8Array): boolean {
     const { maxQueuedBytesPerSession } = this.#shared;
     if (this.#isGone || this.#queuedBytes + part.byteLength > maxQueuedBytesPerSession) return false;
@@ -75,7 +75,7 @@ export class RecordingQueue {
     return true;
   }
 
-  /** True while its session is to wait; `onRoom` follows. */
+  /** True if the session must wait; `onRoom` follows. */
   get isFilling(): boolean {
     const most = this.#shared.maxQueuedBytesPerSession - ROOM_AHEAD_BYTES;
     if (!this.#isGone && this.#queuedBytes <= most && !this.#shared.isFilling) return false;
@@ -98,7 +98,7 @@ export class RecordingQueue {
     this.#post({ kind: "lost", handle: this.#handle, timeMs, ...lost });
   }
 
-  /** Resolves when all that came is in the file; if `onFailed` was called, at an unknown time. */
+  /** Resolves when all added data is in the file. After `onFailed` it may resolve at any time. */
   async write(): Promise<void> {
     while (!this.#isAsked && !this.#isGone) {
       this.#isAsked = true;
@@ -118,13 +118,13 @@ export class RecordingQueue {
     });
   }
 
-  /** The session did not start. */
+  /** Removes the recording, because the session did not start. */
   discard(): void {
     this.#post({ kind: "discard", handle: this.#handle });
     this.#shared.forget(this.#handle);
   }
 
-  /** Called by the recorder: the thread has written so many bytes of this session. */
+  /** The recorder calls this when the thread has handled this many bytes of the session. */
   taken(bytes: number): void {
     this.#queuedBytes -= bytes;
     if (this.#queuedBytes <= this.#shared.maxQueuedBytesPerSession / 2 && !this.#shared.isFilling)

@@ -7,30 +7,30 @@ import { SessionWriter } from "./session-writer.ts";
 import { partsOf, SLAB_BYTES, type SlabPart } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 
-/** Chunks end and files go to the disk this often, and files that could not be written are tried again. */
+/** How often chunks end, files are synced and failed writes are tried again. */
 export const SYNC_MS = 1_000;
-/** Ticks between two heads of a running recording, for the audit log: a minute. */
+/** Ticks between a running recording's entries in the audit log: one minute. */
 export const TICKS_BETWEEN_HEADS = 60;
 
-/** So much of a slab is written at once: longer strings cost the thread more. */
+/** Bytes of a slab after which they are written; longer strings cost the thread more. */
 const WRITE_BYTES = 64 * 1024;
 
 interface OpenRecording {
   readonly file: RecordingFile;
   writer: SessionWriter | undefined;
-  /** By this thread's clock. */
+  /** By the clock of this thread. */
   startedMs: number;
   hasFailed: boolean;
 }
 
-/** Free space that a full disk gets back, so that recordings can be ended. */
+/** Reserved space that is freed on a full disk, so that recordings can still be ended. */
 export interface Reserve {
   release(): void;
-  /** Takes the space again, if it was released. */
+  /** Reserves the space again if it was released. */
   renew(): void;
 }
 
-/** The recorder's thread without its port: writes the recordings of one process. */
+/** Writes the recordings of one process, apart from the thread's port. */
 export class RecordingService {
   readonly #folder: string;
   readonly #writer: string;
@@ -73,7 +73,7 @@ export class RecordingService {
     }
   }
 
-  /** Once in SYNC_MS. */
+  /** Call every SYNC_MS. */
   tick(): void {
     this.#reserve.renew();
     this.#ticks += 1;
@@ -87,12 +87,12 @@ export class RecordingService {
     }
   }
 
-  /** The key that signs now. */
+  /** The current signing key. */
   get key(): KeyObject {
     return this.#key;
   }
 
-  /** Called once no recording is being ended any more. */
+  /** Calls back once no recording is being ended. */
   whenIdle(listener: () => void): void {
     if (this.#endings === 0) listener();
     else this.#onIdle = listener;
@@ -215,7 +215,7 @@ export class RecordingService {
     try {
       file.discard();
     } catch {
-      // An empty unfinished file: the next start removes it.
+      // The next start removes the empty file.
     }
   }
 }

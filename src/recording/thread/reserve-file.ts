@@ -4,7 +4,7 @@ import type { Reserve } from "./recording-service.ts";
 /** Enough for the last lines of about a thousand recordings. */
 export const RESERVE_BYTES: number = 1024 * 1024;
 
-/** A file that takes space on the disk while there is enough. */
+/** A file that reserves space on the disk while there is enough. */
 export class ReserveFile implements Reserve {
   readonly #file: string;
   #isTaken = false;
@@ -19,7 +19,7 @@ export class ReserveFile implements Reserve {
     try {
       rmSync(this.#file, { force: true });
     } catch {
-      // A folder that became read-only keeps the space; what is written next says so.
+      // If the folder became read-only the space stays reserved, and the next write reports the error.
     }
   }
 
@@ -28,7 +28,7 @@ export class ReserveFile implements Reserve {
     try {
       const handle = openSync(this.#file, "w", 0o600);
       try {
-        // Zeros could be stored as a hole by some systems; nothing here is.
+        // Not zeros, which some file systems store as a hole.
         for (let written = 0; written < RESERVE_BYTES; )
           written += writeSync(handle, FILLING, 0, Math.min(FILLING.byteLength, RESERVE_BYTES - written));
         this.#isTaken = true;

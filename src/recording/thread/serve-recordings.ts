@@ -9,14 +9,14 @@ import { ReserveFile } from "./reserve-file.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import { isFirstWriter, reserveOf, WriterLease } from "./writer-lease.ts";
 
-/** How often recordings of writers that are gone, or that are too old, are looked for after the start. */
+/** How often the thread searches for recordings of dead writers and for those that are too old. */
 const SEARCH_MS = 60_000;
-/** How often finished recordings are uploaded. */
+/** Pause between two rounds of uploads. */
 const UPLOAD_MS = 5_000;
 
-/** Writes recordings for the recorder at the port's other end, until it says stop. */
+/** Writes recordings for the recorder at the port's other end, until it sends `stop`. */
 export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Disk = systemDisk): void {
-  // The lease comes first: space that is reserved without one is taken for left.
+  // The lease comes first, because reserved space without a lease counts as a dead writer's.
   const lease = new WriterLease(input.folder, input.writer);
   const reserve = new ReserveFile(reserveOf(input.folder, input.writer));
   const answer = (message: FromThread, transfer: readonly ArrayBuffer[] = []): void =>
@@ -37,7 +37,7 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
     if (isDeleting) return;
     isDeleting = true;
     try {
-      // One of several processes does it.
+      // Only one of the processes that share the folder deletes.
       if (!isFirstWriter(input.folder, input.writer)) return;
       const deleted = await applyRetention(input.folder, retention);
       if (deleted.age + deleted.size + deleted.uploaded > 0) answer({ kind: "deleted", deleted });
@@ -75,7 +75,7 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
   });
 }
 
-/** Uploads the folder's recordings until it is stopped; what then was being sent, a later start sends. */
+/** Uploads the folder's recordings until `stop`. A later start repeats an interrupted upload. */
 function serveUploads(
   store: RecordingStore,
   { folder, writer }: ThreadInput,
@@ -90,7 +90,7 @@ function serveUploads(
       const isActive = isFirstWriter(folder, writer);
       if (!isStopped) answer({ kind: "uploads", round: await uploader.round(isActive), isActive });
     } catch {
-      // A folder that fails says so where recordings are written.
+      // The writing of recordings reports the folder's error.
     }
     if (!isStopped) timer = setTimeout(() => void round(), UPLOAD_MS);
   };

@@ -14,16 +14,16 @@ import { type DecodedPart, TextStream } from "../format/text-stream.ts";
 import { ArchiveRecord } from "./archive-record.ts";
 import type { RecordingFile } from "./recording-file.ts";
 
-/** A chunk of the chain ends after this much text, or a second (recorder-thread.ts). */
+/** A chunk of the chain ends after this many characters, or after SYNC_MS (recording-service.ts). */
 const CHUNK_CHARACTERS = 256 * 1024;
-/** Output that is not UTF-8 and is kept exactly. Past it: of each part, the length and digest. */
+/** Output in invalid UTF-8 whose bytes are kept. Past it: only the length and digest of each part. */
 export const MAX_BINARY_BYTES: number = 1024 * 1024;
-/** The first size of a terminal is the header's if it comes this soon. */
+/** A terminal size that arrives this soon is written into the header. */
 const FIRST_SIZE_MS = 1_000;
 
 export type OutputStream = "stdout" | "stderr";
 
-/** Output that is missing in a recording. */
+/** Output that is missing from the recording. */
 interface Gap {
   readonly fromMs: number;
   readonly hash: Hash;
@@ -32,11 +32,11 @@ interface Gap {
 
 export interface BegunRecording {
   readonly facts: RecordedFacts;
-  /** For a command with an archive: the bound of what turns out to be none. */
+  /** Limits output of an archiving command that is not part of an archive. */
   readonly maxOutputBytes: number;
 }
 
-/** What a finished recording's head says, for the audit log. */
+/** Parts of a finished recording's head, for the audit log. */
 export interface FinishedRecording {
   readonly hash: string;
   readonly key: string;
@@ -44,8 +44,8 @@ export interface FinishedRecording {
 }
 
 /**
- * Encodes one session and appends it to its file. While the file cannot be written, output is counted
- * and digested; when it can, the gap is an event.
+ * Encodes one session and appends it to its file. While the file cannot be written, counts and digests
+ * the output; afterwards records the gap as an event.
  */
 export class SessionWriter {
   readonly #file: RecordingFile;
@@ -83,7 +83,7 @@ export class SessionWriter {
     file.append(seedLine(seed));
   }
 
-  /** Called when a gap ended. */
+  /** Sets the function that is called when a gap has ended. */
   onGap(listener: (bytes: number) => void): void {
     this.#onGap = listener;
   }
@@ -101,7 +101,7 @@ export class SessionWriter {
     if (part !== undefined) this.#show(stream, timeMs, part);
   }
 
-  /** What the client sent; recorded as what a terminal echoed, or an archive's digests. */
+  /** Takes what the client sent. Records it as lines that the terminal echoed, or as an archive's digests. */
   input(timeMs: number, bytes: Uint8Array): void {
     this.#echo?.type(bytes, timeMs);
     if (this.#facts.archive === "unpack") this.#archive?.take(timeMs, bytes);
@@ -117,28 +117,28 @@ export class SessionWriter {
     this.event(timeMs, "r", `${size.columns}x${size.rows}`);
   }
 
-  /** Lost while there is a gap, as output is, unless `isKept`. */
+  /** Dropped during a gap, as output is, unless `isKept`. */
   event(timeMs: number, code: EventCode, data: string, isKept = false): void {
     if (this.#gap !== undefined && !isKept) return;
     this.#endRun();
     this.#append(this.#events.line(timeMs, code, data));
   }
 
-  /** Output that is not recorded, for another reason than this file. */
+  /** Records a gap that arose before the output reached this writer. */
   lost(timeMs: number, bytes: number, seconds: number, sha256: string): void {
     this.#bytes += bytes;
     this.#showHeld(timeMs, this.#archive?.breakOff(timeMs));
     this.#noteGap(timeMs, bytes, seconds, sha256);
   }
 
-  /** Output beyond the bound, or of port-forwards. */
+  /** Counts output beyond the limit, or the bytes of port-forwards. */
   counted(timeMs: number, bytes: number): void {
     this.#bytes += bytes;
     if (this.#facts.subresource === "portforward") return;
     this.event(timeMs, "m", `output beyond the bound of the recording: ${bytes} bytes`, true);
   }
 
-  /** Writes what came; false if that failed, and a gap begins. */
+  /** Writes pending lines. If that fails, begins a gap and returns the error. */
   flush(timeMs: number): Error | undefined {
     this.#endRun();
     try {
@@ -151,7 +151,7 @@ export class SessionWriter {
     return undefined;
   }
 
-  /** Ends the chunk, if it has lines. */
+  /** Ends the chunk if it has lines, except during a gap. */
   endChunk(atMs: number): void {
     this.#archive?.announce();
     this.#endRun();
@@ -159,7 +159,7 @@ export class SessionWriter {
     this.#closeChunk(atMs);
   }
 
-  /** The last chunk, if there is one that `lastChunk` did not return yet. */
+  /** The last chunk; undefined if an earlier call returned it. */
   lastChunk(): { readonly chunk: number; readonly hash: string } | undefined {
     const { chunks: chunk, hash } = this.#chain;
     if (chunk === this.#returnedChunk) return undefined;
@@ -167,7 +167,7 @@ export class SessionWriter {
     return { chunk, hash };
   }
 
-  /** The last events, chunk and head. `result`: the command's exit code, if the node reported it. */
+  /** Appends the last events, chunk and head. `exitCode`: undefined if the node reported none. */
   end(timeMs: number, atMs: number, cause: string, exitCode: number | undefined): FinishedRecording {
     this.#showHeld(timeMs, this.#archive?.end(timeMs));
     this.#echo?.end();
@@ -218,7 +218,7 @@ export class SessionWriter {
     if (part !== undefined) this.#show("stdout", timeMs, part);
   }
 
-  /** Input comes after the output that shows it. */
+  /** Echoed input is recorded after the output that shows it. */
   #showEcho(timeMs: number, text: string): void {
     for (const line of this.#echo?.show(text, timeMs) ?? []) {
       this.#markHidden(timeMs);
@@ -254,7 +254,7 @@ export class SessionWriter {
     if (gap === undefined) return;
     this.#gap = undefined;
     if (gap.bytes === 0) return;
-    // The characters that were cut by the gap are in neither part.
+    // A character that the gap cut apart is recorded on neither side.
     for (const text of Object.values(this.#texts)) text.flush();
     this.#noteGap(timeMs, gap.bytes, (timeMs - gap.fromMs) / 1_000, gap.hash.digest("base64"));
     this.#onGap(gap.bytes);
@@ -275,7 +275,7 @@ export class SessionWriter {
     if (this.#charactersOfChunk >= CHUNK_CHARACTERS) this.#closeChunk(Date.now());
   }
 
-  /** From here on the header does not change any more. */
+  /** Begins the chain; after this the header must not change. */
   #beginChain(): void {
     if (this.#header === undefined) return;
     this.#chain.begin(this.#header);
@@ -287,7 +287,7 @@ export class SessionWriter {
       this.#file.flush();
       this.#file.rewriteStart(header);
     } catch {
-      // The file has the size that it was begun with.
+      // The file still has the header that it began with.
       this.#header = headerLine(this.#facts, DEFAULT_SIZE);
     }
   }

@@ -1,9 +1,9 @@
-/** Memory that is handed to the thread at once: each wakes the event loop when it comes back. */
+/** Size of a slab. Large, because each slab that the thread returns wakes the event loop. */
 export const SLAB_BYTES: number = 256 * 1024;
-/** Session, kind, time and length before each part. */
+/** Before each part: session, kind, time and length. */
 const FRAME_HEAD_BYTES = 20;
 
-/** `resize`: two numbers of two bytes, columns first. `event`: a code, and its text in UTF-8. */
+/** `resize`: columns and rows, two bytes each. `event`: a code, then its text in UTF-8. */
 export type PartKind = "stdout" | "stderr" | "input" | "resize" | "event";
 const KINDS: readonly PartKind[] = ["stdout", "stderr", "input", "resize", "event"];
 
@@ -14,7 +14,7 @@ export interface SlabPart {
   readonly bytes: Uint8Array;
 }
 
-/** Parts of sessions, copied one after another into one memory. */
+/** Parts of several sessions, copied one after another into one buffer. */
 export class Slab {
   readonly buffer: ArrayBuffer;
   readonly #view: DataView;
@@ -27,12 +27,12 @@ export class Slab {
     this.#bytes = new Uint8Array(buffer);
   }
 
-  /** Whether a part of so many bytes fits whole. */
+  /** True if a part of this size fits completely. */
   fits(bytes: number): boolean {
     return this.used + FRAME_HEAD_BYTES + bytes <= this.buffer.byteLength;
   }
 
-  /** Copies as much of `part` as fits; returns how many bytes that were, 0 if the slab is full. */
+  /** Copies as much of `part` as fits. Returns the number of bytes copied, 0 if the slab is full. */
   add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): number {
     const room = this.buffer.byteLength - this.used - FRAME_HEAD_BYTES;
     if (room <= 0) return 0;
@@ -49,7 +49,7 @@ export class Slab {
   }
 }
 
-/** The parts of a slab, in order. `bytes` are views of it. */
+/** The parts of a slab, in order. Their `bytes` are views of the buffer. */
 export function* partsOf(buffer: ArrayBuffer, used: number): Generator<SlabPart> {
   const view = new DataView(buffer);
   for (let at = 0; at < used; ) {

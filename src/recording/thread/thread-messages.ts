@@ -4,38 +4,38 @@ import type { UploadRound } from "../storage/s3/uploader.ts";
 import type { PartOutcome } from "./finish-part.ts";
 import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 
-/** What the thread is started with. */
+/** The thread's `workerData`. */
 export interface ThreadInput {
   readonly folder: string;
-  /** The name of this process's files in the folder, unique to this start of it. */
+  /** Names this process's files in the folder; each start of the process has another. */
   readonly writer: string;
-  /** Private key, PKCS#8 PEM. */
+  /** The private key, as PKCS#8 PEM. */
   readonly signingKey: string;
   readonly retention: Retention;
-  /** Absent: recordings stay in the folder. */
+  /** Absent if recordings stay in the folder. */
   readonly store?: RecordingStore | undefined;
 }
 
-/** To the thread, which handles messages in order. Sessions have numbers, unique in the process. */
+/** Messages to the thread, which handles them in order. `handle` is a session's number in this process. */
 export type ToThread =
-  /** Creates the session's file; the answer is `opened`. */
+  /** Creates the session's file. Answered by `opened`. */
   | { readonly kind: "open"; readonly handle: number; readonly file: string }
   | ({ readonly kind: "begin"; readonly handle: number } & BegunRecording)
-  /** Parts of several sessions (slab.ts); the answer is `taken`, with the memory. */
+  /** Parts of several sessions (slab.ts). Answered by `taken`, which returns the buffer. */
   | { readonly kind: "slab"; readonly buffer: ArrayBuffer; readonly used: number }
   | ({ readonly kind: "lost"; readonly handle: number; readonly timeMs: number } & LostOutput)
-  /** The answer is `written`: what came before is in the file, or `failed` was said. */
+  /** Answered by `written` when all earlier data is in the file or `failed` was sent. */
   | { readonly kind: "write"; readonly handle: number }
-  /** The answer is `ended`. */
+  /** Answered by `ended`. */
   | ({ readonly kind: "end"; readonly handle: number; readonly timeMs: number } & RecordedEnd)
-  /** The session did not start: its file goes. */
+  /** Removes the file, because the session did not start. */
   | { readonly kind: "discard"; readonly handle: number }
   | { readonly kind: "signing-key"; readonly signingKey: string }
   | { readonly kind: "retention"; readonly retention: Retention }
-  /** The thread ends when the recordings that it ends are on the disk. */
+  /** Ends the thread once all ended recordings are on the disk. */
   | { readonly kind: "stop" };
 
-/** Output that found no room in the queue. */
+/** Output for which the queue had no room. */
 export interface LostOutput {
   readonly bytes: number;
   readonly seconds: number;
@@ -45,36 +45,36 @@ export interface LostOutput {
 
 export interface RecordedEnd {
   readonly cause: string;
-  /** Undefined if the node reported none. */
+  /** Undefined if the node reported no exit code. */
   readonly exitCode: number | undefined;
-  /** Output beyond the bound, in bytes. */
+  /** Bytes of output beyond the limit. */
   readonly countedBytes: number;
 }
 
 export type FromThread =
-  /** `isActive`: this process uploads for all that share the folder. */
+  /** `isActive`: of the processes that share the folder, this one uploads. */
   | { readonly kind: "uploads"; readonly round: UploadRound; readonly isActive: boolean }
-  /** Old recordings were deleted, or could not be. */
+  /** Old recordings were deleted; `problem` is set if some could not be. */
   | { readonly kind: "deleted"; readonly deleted: Deleted; readonly problem?: string | undefined }
-  /** A running recording's chain so far, for the audit log. */
+  /** The state of a running recording's chain, for the audit log. */
   | { readonly kind: "chunk"; readonly handle: number; readonly chunk: number; readonly hash: string }
-  /** A recording that another writer had left. */
+  /** An unfinished recording of another writer was handled. */
   | { readonly kind: "left"; readonly outcome: PartOutcome; readonly file: string }
-  /** The system's error code; what writers that are gone have left is not all finished or removed. */
+  /** `problem`: the system's error code. Some files of dead writers could not be finished or removed. */
   | { readonly kind: "left-problem"; readonly problem: string }
-  /** `problem`: the system's error code; absent if the file is open. */
+  /** `problem`: the system's error code; absent if the file was created. */
   | { readonly kind: "opened"; readonly handle: number; readonly problem?: string | undefined }
   | {
       readonly kind: "taken";
-      /** Absent if it was smaller than a slab. */
+      /** Absent if the buffer was smaller than a slab. */
       readonly buffer?: ArrayBuffer | undefined;
-      /** Pairs of a session and its bytes that are written, or counted in a gap. */
+      /** The bytes of each session that were written, or counted in a gap. */
       readonly bytes: readonly (readonly [handle: number, bytes: number])[];
     }
-  /** The session's file cannot be written: a gap has begun. */
+  /** The session's file cannot be written, so a gap began. */
   | { readonly kind: "failed"; readonly handle: number; readonly problem: string }
   | { readonly kind: "written"; readonly handle: number }
-  /** A gap has ended. */
+  /** A gap is over; `bytes` are missing. */
   | { readonly kind: "gap"; readonly handle: number; readonly bytes: number }
   | {
       readonly kind: "ended";

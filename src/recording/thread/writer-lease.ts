@@ -2,22 +2,22 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wri
 import { hostname } from "node:os";
 import path from "node:path";
 
-/** Silence of a writer on another host. Past it others finish its recordings. */
+/** Time since a writer on another host renewed its lease. Past it others finish its recordings. */
 const SILENCE_MS = 5 * 60_000;
-/** How long a lease that is this old by the clock is watched: clocks of hosts differ, and jump. Past it its writer is silent. */
+/** How long an old lease is watched for renewals, because hosts' clocks differ and jump. Past it its writer is silent. */
 const WATCHED_MS = 30_000;
 
-/** By its file: the time of a lease, and since when it is the same by a clock that does not jump. */
+/** By the lease's file: its last mtime, and since when it has been the same on the monotonic clock. */
 const seen = new Map<string, { readonly mtimeMs: number; readonly sinceMs: number }>();
 
 interface Lease {
   readonly host: string;
   readonly pid: number;
-  /** When the process started, as the system counts; tells it from a later one with its number. */
+  /** The process's start time from /proc, which tells it from a later process with the same pid. */
   readonly started: string;
 }
 
-/** Says in the folder that a writer's recordings are still being written. */
+/** A file in the folder that shows that a writer is still running. */
 export class WriterLease {
   readonly #file: string;
 
@@ -32,7 +32,7 @@ export class WriterLease {
     try {
       utimesSync(this.#file, new Date(), new Date());
     } catch {
-      // A disk that fails says so where recordings are written.
+      // If the disk fails, the writing of recordings reports it.
     }
   }
 
@@ -40,28 +40,28 @@ export class WriterLease {
     try {
       rmSync(this.#file, { force: true });
     } catch {
-      // Others see that the process is gone.
+      // Others notice that the process has ended.
     }
   }
 }
 
-/** Whether the writer may still write. */
+/** True if the writer may still be running. */
 export function isWriterAlive(folder: string, writer: string): boolean {
   const file = fileOf(folder, writer);
   try {
     const { host, pid, started } = JSON.parse(readFileSync(file, "utf8")) as Lease;
-    // A process may have had another thread before; both count by their silence.
+    // For other hosts, and for earlier threads of this process, only renewals of the lease count.
     if (host === hostname() && pid !== process.pid) return started !== "" && startOf(pid) === started;
     return !isSilent(file, statSync(file).mtimeMs);
   } catch (error) {
-    // A lease that is there, and cannot be read now, is no proof: a process may have no free descriptor.
+    // An unreadable lease does not prove that the writer died: this process may lack descriptors.
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") seen.delete(file);
     return code !== undefined && code !== "ENOENT";
   }
 }
 
-/** A writer renews its lease each second; what its clock says is worth less than that it does. */
+/** A writer renews its lease each second. Renewals prove more than its clock, which may be wrong. */
 function isSilent(file: string, mtimeMs: number): boolean {
   const nowMs = performance.now();
   const known = seen.get(file);
@@ -73,19 +73,19 @@ function isSilent(file: string, mtimeMs: number): boolean {
   return watchedMs >= SILENCE_MS || (watchedMs >= WATCHED_MS && Date.now() - mtimeMs >= SILENCE_MS);
 }
 
-/** Of the writers that live, one is the first: it does what is done once for the folder. */
+/** True for the first of the live writers, which does the folder's common work. */
 export function isFirstWriter(folder: string, writer: string): boolean {
   return writersIn(folder)
     .filter((other) => other === writer || isWriterAlive(folder, other))
     .every((other) => writer <= other);
 }
 
-/** For a thread of this process that ended: its recordings may be finished from now on. */
+/** Removes a writer's lease, so that others finish its recordings. */
 export function removeLease(folder: string, writer: string): void {
   rmSync(fileOf(folder, writer), { force: true });
 }
 
-/** Removes the leases and the reserved space of writers that are gone. Returns the first problem. */
+/** Removes leases and reserved space of dead writers. Returns the first error. */
 export function removeLeftLeases(folder: string): unknown {
   let problem: unknown;
   const attempt = (remove: () => void): void => {
@@ -99,7 +99,7 @@ export function removeLeftLeases(folder: string): unknown {
     for (const writer of writersIn(folder))
       if (hostOf(folder, writer) !== undefined && !isWriterAlive(folder, writer))
         attempt(() => removeLease(folder, writer));
-    // Before the leases: a writer that starts meanwhile has its lease before its space.
+    // Reads reserves before leases: a writer that starts meanwhile creates its lease first.
     const reserves = readdirSync(folder).filter((name) => name.startsWith(RESERVE));
     const writers = new Set(writersIn(folder));
     for (const name of reserves)
@@ -109,14 +109,14 @@ export function removeLeftLeases(folder: string): unknown {
   return problem;
 }
 
-/** Where a writer reserves space, within the folder. */
+/** The file in which a writer reserves space. */
 export function reserveOf(folder: string, writer: string): string {
   return path.join(folder, `${RESERVE}${writer}`);
 }
 
 const RESERVE = "reserve-";
 
-/** Throws the system's error: a folder that cannot be read is not one without writers. */
+/** Throws the system's error, because an unreadable folder may have writers. */
 function writersIn(folder: string): string[] {
   try {
     return readdirSync(path.join(folder, "writers")).map((name) => path.basename(name, ".json"));
@@ -126,7 +126,7 @@ function writersIn(folder: string): string[] {
   }
 }
 
-/** Undefined while the lease is being written. */
+/** The host in the lease; undefined while the lease is being written. */
 function hostOf(folder: string, writer: string): string | undefined {
   try {
     const { host } = JSON.parse(readFileSync(fileOf(folder, writer), "utf8")) as Lease;

@@ -75,18 +75,18 @@ describe("a tar archive", () => {
     expect(files).toMatchObject([{ name: "one", size: 2_000, cutAt: 1_500, sha256: digest }]);
   });
 
-  it.each([["short"], ["not an archive\n".repeat(100)]])("is not what else a program prints", (text) => {
+  it.each([["short"], ["not an archive\n".repeat(100)]])("is told from other output of a program", (text) => {
     expect(read(Buffer.from(text), 100)).toEqual({ files: [], rest: Buffer.from(text) });
   });
 
-  it("is followed by output that is none", () => {
+  it("may be followed by other output", () => {
     const after = Buffer.alloc(700, "after");
     const { files, rest } = read(Buffer.concat([packed(), after]), 333);
     expect(files.length).toBeGreaterThan(5);
     expect(rest).toEqual(after);
   });
 
-  it("with damage anywhere ends no reader", () => {
+  it("crashes no reader wherever it is damaged", () => {
     const archive = packed("--format", "pax");
     const bytes = fc.array(fc.tuple(fc.nat(archive.byteLength - 1), fc.nat(255)), { maxLength: 20 });
     fc.assert(
@@ -124,7 +124,7 @@ describe("a tar archive", () => {
 });
 
 describe("the record of an archive", () => {
-  it("names so many files, and counts the others", () => {
+  it("names files up to its bound, and counts the others", () => {
     const events: [string, string][] = [];
     const record = new ArchiveRecord(100, (_timeMs, code, data) => events.push([code, data]));
     const header = execFileSync("tar", ["-cf", "-", "-C", path.join(folder, "tree"), "empty.txt"]).subarray(
@@ -137,7 +137,7 @@ describe("the record of an archive", () => {
     expect(events.at(-1)).toEqual(["m", "files that are not recorded: 3"]);
   });
 
-  it("keeps so much output outside archives, and digests such input", () => {
+  it("keeps other output up to its bound, and a digest of other input", () => {
     const events: [string, string][] = [];
     const write = (_timeMs: number, code: string, data: string): void => void events.push([code, data]);
     const record = new ArchiveRecord(700, write);
@@ -152,7 +152,7 @@ describe("the record of an archive", () => {
     ]);
   });
 
-  it("names a file that takes long once, before it is over", () => {
+  it("names a slow file once, before its end", () => {
     const events: string[] = [];
     const record = new ArchiveRecord(700, (_timeMs, _code, data) => events.push(data));
     writeFileSync(path.join(folder, "slow"), Buffer.alloc(2_000, "x"));

@@ -58,7 +58,7 @@ const refuse = { rules: [{ name: "must", recordOnFailure: "refuse" }] };
 const goOn = { rules: [{ name: "may", recordOnFailure: "continue" }] };
 
 describe("a disk that is full", () => {
-  it("refuse: ends the session with a Status that says so, and the recording says it, too", async () => {
+  it("refuse: ends the session, and names the cause in its Status and in the recording", async () => {
     const { client, node } = await start(refuse);
     setFault("full");
     node.streams.get("stdout")?.write(Buffer.from("lost"));
@@ -127,7 +127,7 @@ describe.each([
 describe("a disk that hangs", () => {
   const small = { maxQueuedBytesPerSession: 256 * 1024, maxHold: "500ms" };
 
-  it("refuse: holds the session, then ends it, and passes no more on than the queue takes", async () => {
+  it("refuse: holds the session, then ends it, and passes on only what the queue takes", async () => {
     const { client, node } = await start({ ...refuse, ...small });
     setFault("hang");
     node.streams.get("stdout")?.write(Buffer.alloc(4 * MIB, "x"));

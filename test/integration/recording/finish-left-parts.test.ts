@@ -80,7 +80,7 @@ describe("a recording that its writer left", () => {
     }
   });
 
-  it("leaves neither a lease nor reserved space, unlike writers that live or begin", async () => {
+  it("frees its writer's lease and space, and keeps those of live and new writers", async () => {
     leave();
     const leaseOf = (writer: string): string => path.join(folder, "writers", `${writer}.json`);
     const lease = new WriterLease(folder, "living");
@@ -106,7 +106,7 @@ describe("a recording that its writer left", () => {
     expect(existsSync(path.join(folder, "reserve-b"))).toBe(false);
   });
 
-  it("does not cost a writer its space that starts while what was left is removed", () => {
+  it("frees no space of a writer that starts meanwhile", () => {
     const { readdirSync } = fs;
     const leases = [new WriterLease(folder, "0")];
     // Another starts after each folder that is read.
@@ -129,7 +129,7 @@ describe("a recording that its writer left", () => {
     expect(isThere).not.toContain(false);
   });
 
-  it("is called finished once its name is on the disk, and not if it could not be brought there", async () => {
+  it("is reported once its name is on the disk, and not if syncing fails", async () => {
     for (const failure of [null, new Error("EIO")]) {
       rmSync(file, { force: true });
       const part = leave();
@@ -145,7 +145,7 @@ describe("a recording that its writer left", () => {
     }
   });
 
-  it("has one name in the end, also if its writer died while it gave it the final one", async () => {
+  it("ends with one name, also if its writer died while renaming it", async () => {
     const part = leave();
     expect(await look()).toEqual(["finished"]);
     linkSync(file, part);
@@ -167,7 +167,7 @@ describe("a recording that its writer left", () => {
     expect(existsSync(`${file}.changed`)).toBe(true);
   });
 
-  it("goes if nothing was recorded", async () => {
+  it("is removed if nothing was recorded", async () => {
     leave();
     writeFileSync(partOf(file, "old"), "");
     expect(await look()).toEqual(["empty"]);
@@ -242,7 +242,7 @@ describe("a recording that its writer left", () => {
   });
 });
 
-it("reserved space that can be neither taken nor given back ends no thread", () => {
+it("a reserve that can be neither taken nor freed throws no error", () => {
   const place = path.join(folder, "reserve-new");
   mkdirSync(place);
   const reserve = new ReserveFile(place);

@@ -60,7 +60,7 @@ describe.each([false, true])("kubectl cp, node with WebSockets: %s", (declaresWe
     expect(comments.at(-1)).toMatchObject({ head: { bytes: archive.byteLength } });
   });
 
-  it("to a container: the same, of the input", async () => {
+  it("to a container: the same of files in the input", async () => {
     const archive = execFileSync("tar", ["cf", "-", "-C", path.join(folder, "from"), "data.txt"]);
     await run(["tar", "-xmf", "-", "-C", path.join(folder, "to")], archive);
     expect(readFileSync(path.join(folder, "to", "data.txt")).equals(CONTENT)).toBe(true);

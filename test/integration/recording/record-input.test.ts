@@ -143,7 +143,7 @@ describe.each(WAYS)("record: $record, node with WebSockets: $declaresWebSockets"
   });
 });
 
-it("record: all has the lines that were echoed, in their order, and says that others were not", async () => {
+it("record: all records echoed lines in order, and marks that others were not echoed", async () => {
   const text = await record({ record: "all", declaresWebSockets: false }, async function* (screen) {
     await screen.shows("ready> ");
     for (const key of "echo on\x7fne") yield key;

@@ -106,7 +106,7 @@ describe("sluice recordings", () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
-  describe("of a file that is no recording", () => {
+  describe("of a file that is not a recording", () => {
     let folder = "";
     const at = (name: string) => path.join(folder, name);
     beforeAll(() => {
@@ -164,7 +164,7 @@ describe("sluice recordings", () => {
       expect([stdout, stderr, exitCode]).toEqual([`${at(name)}: ${verdict}\n`, "", 1]);
     });
 
-    it("show and list go on with heads that no recorder writes", async () => {
+    it("show and list accept heads that no recorder writes", async () => {
       const shown = await sluice.run(["recordings", "show", at("null-head.cast"), "-o", "json"]);
       expect(JSON.parse(shown.stdout)).not.toHaveProperty("head");
       const listed = await sluice.run(["recordings", "list", "--folder", folder]);

@@ -39,7 +39,7 @@ const deletedLines = (from: string): { file: string; reason: string; head: strin
     .map((line) => JSON.parse(line));
 
 describe("retention", () => {
-  it("deletes what is too old, and leaves a line for each", async () => {
+  it("deletes recordings that are too old, and lists them", async () => {
     const old = leave("2026/01/01/old.cast", 100);
     const young = leave("2026/04/10/young.cast", 89);
     const running = leave("2026/01/01/running.cast.writer.part", 100);
@@ -76,7 +76,7 @@ describe("retention", () => {
     expect(await applyRetention(folder, bounds)).toMatchObject({ age: 0, size: 0 });
   });
 
-  it("keeps a newer version's recordings, and deletes younger ones past them", async () => {
+  it("keeps recordings of a newer format, and deletes others", async () => {
     const newer = leave("2026/01/01/newer.cast", 100);
     writeFileSync(newer, `${JSON.stringify({ version: 3, sluice: { format: 2 } })}\n`);
     utimesSync(newer, new Date(0), new Date(0));
@@ -86,7 +86,7 @@ describe("retention", () => {
     expect([newer, old].map((file) => existsSync(file))).toEqual([true, false]);
   });
 
-  it("deletes only what is in the store, and that a while after its upload", async () => {
+  it("deletes only uploaded recordings, a while after the upload", async () => {
     const [waiting, uploaded, fresh] = ["waiting", "uploaded", "fresh"].map((name) =>
       leave(`2026/01/01/${name}.cast`, 100),
     );
@@ -108,7 +108,7 @@ describe("retention", () => {
     expect(existsSync(waiting ?? "")).toBe(true);
   });
 
-  it("deletes by a clock that jumps nothing that is running, and nothing younger once it is back", async () => {
+  it("deletes no running recording after the clock jumps", async () => {
     const part = leave("2026/01/01/running.cast.writer.part", 0);
     const ended = leave("2026/01/01/ended.cast", 0);
     const bounds = { maxAgeMs: DAY_MS / 2, maxTotalBytes: 0 };
@@ -121,7 +121,7 @@ describe("retention", () => {
     expect([existsSync(ended), existsSync(part)]).toEqual([false, true]);
   });
 
-  it("keeps everything without bounds, and deletes so many in a round", async () => {
+  it("keeps everything without bounds, and deletes up to a number in a round", async () => {
     for (let index = 0; index < MAX_DELETED_AT_ONCE + 5; index++) leave(`2026/01/01/${index}.cast`, 10);
     expect(await applyRetention(folder, { maxAgeMs: 0, maxTotalBytes: 0 })).toMatchObject({
       age: 0,
@@ -132,7 +132,7 @@ describe("retention", () => {
     expect((await applyRetention(folder, bounds)).age).toBe(5);
   });
 
-  it("is one writer's work", () => {
+  it("is done by one of several writers", () => {
     const leases = ["b", "a", "c"].map((writer) => new WriterLease(folder, writer));
     expect(["a", "b", "c"].map((writer) => isFirstWriter(folder, writer))).toEqual([true, false, false]);
     leases[1]?.end();
@@ -141,7 +141,7 @@ describe("retention", () => {
   });
 });
 
-it("SIGHUP: other rules and bounds hold from then on; with a key that is missing the old ones stay", async () => {
+it("SIGHUP applies new rules and bounds, or keeps the old ones if a key is missing", async () => {
   const node = await runWebNode();
   const files = new GatewayFiles();
   const recordings = path.join(files.folder, "recordings");

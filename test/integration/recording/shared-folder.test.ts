@@ -55,7 +55,7 @@ function leave(id: string): string {
 }
 
 describe("two recorders on one folder", () => {
-  it("share its key, and finish no recording of each other", async () => {
+  it("share its key, and do not finish each other's recordings", async () => {
     const pair = await Promise.all([start(), start()]);
     const texts = Array.from({ length: 10 }, (_, index) => `session ${index}`);
     await Promise.all(texts.map((text, index) => say(pair[index % 2] as RecordedGateway, text)));
@@ -71,7 +71,7 @@ describe("two recorders on one folder", () => {
     expect(said.sort()).toEqual(texts);
   });
 
-  it("finish each recording that a third one left once", async () => {
+  it("finish each recording of a dead third one once", async () => {
     const files = Array.from({ length: 20 }, (_, index) => leave(`left-${index}`));
     const finished: string[] = [];
     const look = (writer: string) =>
@@ -84,7 +84,7 @@ describe("two recorders on one folder", () => {
 });
 
 describe("a recording of a newer format", () => {
-  it("is left to a newer version, unfinished or finished", async () => {
+  it("is left to a newer version, whether finished or not", async () => {
     const file = leave("newer");
     const part = partOf(file, "gone");
     writeFileSync(part, readFileSync(part, "utf8").replace('"sluice":{', '"sluice":{"format":2,'));
@@ -97,7 +97,7 @@ describe("a recording of a newer format", () => {
     });
   });
 
-  it("has the format that this program writes otherwise", async () => {
+  it("differs from what this program writes, which is format 1", async () => {
     const gateway = await start();
     await say(gateway, "hello");
     expect(play(await gateway.recording()).header).toMatchObject({ sluice: { format: 1 } });
@@ -105,7 +105,7 @@ describe("a recording of a newer format", () => {
 });
 
 describe("the signing key", () => {
-  it("is one, however many start at once", async () => {
+  it("is created once, however many processes start together", async () => {
     const keys = await Promise.all(Array.from({ length: 10 }, () => readSigningKey(folder, undefined)));
     expect(new Set(keys).size).toBe(1);
   });
@@ -119,7 +119,7 @@ describe("the signing key", () => {
     await expect(readSigningKey(folder, file)).rejects.toThrow("is not an Ed25519 private key");
   });
 
-  it("that is gone from the folder's keys makes its recordings those of an unknown key", async () => {
+  it("that was removed from the folder's keys is unknown to verification", async () => {
     const gateway = await start();
     await say(gateway, "hello");
     const [file = ""] = await gateway.recordings();

@@ -71,7 +71,7 @@ async function run(
 }
 
 describe("recordings that cannot be uploaded", () => {
-  it("are kept, named in the log, and past their bound no further one begins", async () => {
+  it("are kept and logged, and past their bound no new recording begins", async () => {
     gateway = await RecordedGateway.start({
       recording: {
         rules: [
@@ -113,7 +113,7 @@ describe("a store", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("that answers no request is asked so often, and later again", async () => {
+  it("that answers no request is tried a few times, and again later", async () => {
     let puts = 0;
     answer = (request, response) => {
       if (request.method === "PUT") puts += 1;
@@ -148,7 +148,7 @@ describe("a store", () => {
     expect(written).toBeGreaterThan(MAX_S3_ANSWER_BYTES);
   });
 
-  it("that answers with a page, as a proxy does, has taken nothing", async () => {
+  it("that answers with a proxy's page has stored nothing", async () => {
     writeFileSync(path.join(folder, "b.cast"), "recorded");
     const requests: string[] = [];
     answer = (request, response) => {
@@ -168,7 +168,7 @@ describe("a store", () => {
     ]);
   });
 
-  it("that has another length or digest than the file has another object", async () => {
+  it("that reports another length or digest has another object", async () => {
     const sha256 = createHash("sha256").update("recorded").digest("hex");
     const problems: (string | undefined)[] = [];
     for (const headers of [
@@ -186,7 +186,7 @@ describe("a store", () => {
     expect(readdirSync(folder)).toEqual(["a.cast", "a.cast.uploaded"]);
   });
 
-  it("that ends an upload in parts with an error that is cut has not taken it", async () => {
+  it("that ends a multipart upload with a truncated error has not stored it", async () => {
     writeFileSync(path.join(folder, "a.cast"), Buffer.alloc(PART_BYTES + 1));
     const ends: string[] = [];
     answer = (request, response) => {
@@ -236,7 +236,7 @@ describe("a store", () => {
     expect(signed.slice(1)).toEqual(signed.slice(1).map(() => hours));
   });
 
-  it("is rid of uploads of our recordings, and of those older than a day", async () => {
+  it("loses unfinished uploads of our recordings, and those older than a day", async () => {
     const pages = [uploadOf("own", 0) + uploadOf("young", MAX_UPLOAD_AGE_MS - 60_000)];
     const requests: string[] = [];
     answer = (request, response) => {
@@ -253,7 +253,7 @@ describe("a store", () => {
     expect(lists[1]).toContain("key-marker=k1&upload-id-marker=u");
   });
 
-  it("that repeats a page of uploads is asked for no more of them", async () => {
+  it("that repeats a page of uploads is asked for no further page", async () => {
     let lists = 0;
     answer = (request, response) => {
       if (request.method === "GET") lists += 1;
@@ -263,7 +263,7 @@ describe("a store", () => {
     expect(lists).toBe(2);
   });
 
-  it("loses no object by the abort of an upload whose list is odd", async () => {
+  it("loses no object if its list of uploads is malformed", async () => {
     const old = MAX_UPLOAD_AGE_MS + 1;
     const odd = [
       uploadOf("without", old).replace(/<UploadId>.*<.UploadId>/, ""),

@@ -53,7 +53,7 @@ function bodyOf(socket: Socket): () => Buffer {
   };
 }
 
-it("bytes that pass through are the same with a recording, in both directions, however they are cut", async () => {
+it("a recording changes no byte in either direction, however the bytes are cut", async () => {
   let received: (() => Buffer) | undefined;
   const node = createServer((socket) => {
     sockets.push(socket);

@@ -37,7 +37,7 @@ describe("events", () => {
     expect(parsed.map((event) => event?.interval)).toEqual([0, 0.002, 0, 0, 0, 0.999, 3598.999]);
   });
 
-  it("escape what JSON has no place for", () => {
+  it("escape what JSON strings cannot contain", () => {
     const data = '\u001b[1mé\u0000\u2028"\\\ud800';
     const line = new EventLines().line(0, "o", data);
     expect(Array.from(line).every((character) => character >= " ")).toBe(true);

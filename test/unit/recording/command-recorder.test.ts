@@ -3,7 +3,7 @@ import { CommandRecorder } from "../../../src/recording/command-recorder.ts";
 import type { SessionRecording } from "../../../src/recording/session-recording.ts";
 import { STDIN } from "../../../src/sessions/observers/session-observer.ts";
 
-it("a recording marks who joins, and with input who types, where that changes", () => {
+it("a recording marks when a person joins, and when another person begins to type", () => {
   const events: string[] = [];
   const queue = {
     isFilling: false,

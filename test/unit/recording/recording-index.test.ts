@@ -37,7 +37,7 @@ const namesOf = async (index: RecordingIndex): Promise<string[]> =>
   (await index.list()).map(({ facts }) => facts.session);
 
 describe("the index of a folder's recordings", () => {
-  it("has those that are finished, and follows those that come and go", async () => {
+  it("lists finished recordings, and notices new and deleted ones", async () => {
     const index = new RecordingIndex(folder);
     expect(await namesOf(index)).toEqual([]);
     const one = leave("one");
@@ -52,7 +52,7 @@ describe("the index of a folder's recordings", () => {
     expect(await index.list()).toMatchObject([{ head: { end: "completed" } }, {}]);
   });
 
-  it("has none under the name of another session, which a listed name would open", async () => {
+  it("omits a file that is named after another session", async () => {
     const index = new RecordingIndex(folder);
     const file = leave("one");
     rmSync(file);
@@ -63,7 +63,7 @@ describe("the index of a folder's recordings", () => {
     expect(await namesOf(index)).toEqual([]);
   });
 
-  it("remembers so many; those past them are read again for each list", async () => {
+  it("remembers recordings up to its bound, and reads others for each list", async () => {
     expect(MAX_INDEXED).toBeGreaterThanOrEqual(10_000);
     const index = new RecordingIndex(folder, 1);
     const files = [leave("one"), leave("two")];
@@ -73,7 +73,7 @@ describe("the index of a folder's recordings", () => {
     expect(await namesOf(new RecordingIndex(folder))).toEqual([]);
   });
 
-  it("has a file that was no recording before, such as one that is being copied there", async () => {
+  it("lists a file once it is complete, such as one that is being copied", async () => {
     const index = new RecordingIndex(folder);
     const file = leave("one");
     const text = readFileSync(file, "utf8");
@@ -83,7 +83,7 @@ describe("the index of a folder's recordings", () => {
     expect(await namesOf(index)).toEqual(["one"]);
   });
 
-  it("is read once for all who ask while it is read, and not before they asked", async () => {
+  it("shares one reading among callers that wait, and starts it after they called", async () => {
     const index = new RecordingIndex(folder);
     leave("one");
     const first = index.list();
@@ -119,7 +119,7 @@ describe("the index of a folder's recordings", () => {
     }
   });
 
-  it("has what is left if a day's folder goes while folders are read", async () => {
+  it("lists the rest if a day's folder is deleted meanwhile", async () => {
     leave("one");
     const { readdir } = promises;
     promises.readdir = (async (...args: Parameters<typeof readdir>) => {

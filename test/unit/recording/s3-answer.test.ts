@@ -27,7 +27,7 @@ describe("answers of an S3-compatible store", () => {
     expect(textOf(escaped('"<&>"'))).toBe('"<&>"');
   });
 
-  it("have a code, if they are errors, and nothing else of them is shown", () => {
+  it("have a code if they are errors, and the rest stays hidden", () => {
     const error = (code: string): Buffer =>
       Buffer.from(`<Error><Code>${code}</Code><Message>the key AKIA</Message></Error>`);
     expect(errorCodeOf(error("SlowDown"))).toBe("SlowDown");
@@ -37,7 +37,7 @@ describe("answers of an S3-compatible store", () => {
     expect(uploadProblemOf(new S3Error("SlowDown", 503, "the upload"))).toBe("the upload: 503 SlowDown");
   });
 
-  it("are worth another attempt, or end the round, by their code and status", () => {
+  it("are repeated or end the round, by their code and status", () => {
     const kinds = [
       ["ECONNRESET", 0],
       ["SlowDown", 503],

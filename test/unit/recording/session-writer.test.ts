@@ -62,7 +62,7 @@ describe("a session's writer", () => {
     expect(of("r")).toEqual(["100x30"]);
   });
 
-  it("takes a size that comes late for an event", () => {
+  it("writes a late size as an event", () => {
     const { writer, end } = start();
     writer.resize(1_001, { columns: 132, rows: 43 });
     const { header, of } = end(1_100);
@@ -90,7 +90,7 @@ describe("a session's writer", () => {
     expect([stdout.toString(), stderr.toString()]).toEqual(["abd", "c"]);
   });
 
-  it("keeps so much binary output exactly, and of more its length and digest", () => {
+  it("keeps binary output exactly up to its bound, then length and digest", () => {
     const { writer, end } = start();
     const part = Buffer.alloc(64 * 1024, 0xff);
     const parts = MAX_BINARY_BYTES / part.byteLength + 1;
@@ -108,7 +108,7 @@ describe("a session's writer", () => {
     expect(comments.at(-1)).toMatchObject({ head: { end: "client-gone" } });
   });
 
-  it("writes later what a full disk did not take, and marks what came meanwhile", () => {
+  it("writes later what a full disk refused, and marks output that came meanwhile", () => {
     const { disk, writer, end } = start();
     disk.isFull = true;
     writer.output("stdout", 1, Buffer.from("kept"));

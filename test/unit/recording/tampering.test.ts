@@ -65,7 +65,7 @@ describe("a recording", () => {
     expect(isGenuine(FILE)).toBe(true);
   });
 
-  it("is not with any bit flipped", () => {
+  it("is not genuine with any bit flipped", () => {
     fc.assert(
       fc.property(fc.nat(FILE.byteLength - 1), fc.nat(7), (at, bit) => {
         const flipped = Buffer.from(FILE);
@@ -76,7 +76,7 @@ describe("a recording", () => {
     );
   });
 
-  it("is not when it was cut, at any byte", () => {
+  it("is not genuine when it is cut at any byte", () => {
     fc.assert(
       fc.property(fc.nat(FILE.byteLength - 1), (length) => {
         const { verdict } = check(FILE.subarray(0, length));
@@ -86,7 +86,7 @@ describe("a recording", () => {
     );
   });
 
-  it("is not with lines left out, in another order, repeated or added", () => {
+  it("is not genuine with lines missing, reordered, repeated or added", () => {
     const index = fc.nat(LINES.length - 1);
     fc.assert(
       fc.property(index, index, fc.constantFrom("remove", "swap", "repeat", "add"), (a, b, how) => {

@@ -10,7 +10,7 @@ function decode(parts: readonly Uint8Array[]) {
 }
 
 describe("a stream of text", () => {
-  it("is whole wherever it is cut", () => {
+  it("decodes whole characters wherever it is cut", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 40 }),
@@ -28,7 +28,7 @@ describe("a stream of text", () => {
     );
   });
 
-  it("keeps the exact bytes of what is no text", () => {
+  it("keeps the exact bytes of invalid UTF-8", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 9 }), { maxLength: 9 }), (parts) => {
         const exact = decode(parts).map(({ text, bytes }) => bytes ?? Buffer.from(text, "utf8"));

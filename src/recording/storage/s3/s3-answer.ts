@@ -1,11 +1,11 @@
 import { RecordingFileError } from "../../reading/recording-file-error.ts";
 
-/** The store refused, or did not answer. The message is one line without secrets. */
+/** The store refused a request or did not answer. The message is one line without secrets. */
 export class S3Error extends Error {
   override readonly name = "S3Error";
-  /** S3's code, such as `NoSuchBucket`; the system's for a connection that failed. */
+  /** S3's code, such as `NoSuchBucket`, or the system's code if the connection failed. */
   readonly code: string;
-  /** 0: no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
 
   constructor(code: string, status: number, doing: string) {
@@ -14,13 +14,13 @@ export class S3Error extends Error {
     this.status = status;
   }
 
-  /** Worth another attempt with the same request. */
+  /** True if the same request may succeed later. */
   get isTransient(): boolean {
     const { code, status } = this;
     return status === 0 || status === 429 || status === 408 || status >= 500 || TRANSIENT.has(code);
   }
 
-  /** The next recording would fail in the same way. */
+  /** True if the next recording would fail in the same way. */
   get isOfStore(): boolean {
     return this.isTransient || this.status === 401 || this.status === 403 || OF_STORE.has(this.code);
   }
@@ -34,7 +34,7 @@ const TRANSIENT = new Set([
   "ServiceUnavailable",
   "SlowDown",
 ]);
-/** The store took an upload, and has no object with our digest: it may be no store. */
+/** The store accepted an upload, but has no object with our digest: it may not be S3 at all. */
 export const NOT_STORED = "NotStored";
 const OF_STORE = new Set([
   NOT_STORED,
@@ -46,23 +46,23 @@ const OF_STORE = new Set([
   "TemporaryRedirect",
 ]);
 
-/** The problem of an upload, for a log line: a code, never the store's text. */
+/** Describes an upload's error for a log line, by its code and never by the store's text. */
 export function uploadProblemOf(error: unknown): string {
   if (error instanceof S3Error || error instanceof RecordingFileError) return error.message;
   return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
 }
 
-/** S3's code in the body of an error, which may come with 200; undefined for another body. */
+/** S3's code in an error's body, which may come with status 200; undefined if the body is not an error. */
 export function errorCodeOf(body: Buffer): string | undefined {
   const text = body.toString("utf8");
-  // It may be cut.
+  // The body may be truncated, so the closing tag is not required.
   const start = nextOpening(text, "Error", 0);
   if (start === -1) return undefined;
   const [code = ""] = elementsOf(text.slice(start), "Code");
   return /^[A-Za-z0-9.]{1,64}$/.test(code) ? code : "unknown";
 }
 
-/** The contents of all elements of this name, which hold none of it. */
+/** The contents of all elements with this name, which must not be nested. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = [];
   const closing = `</${name}>`;
@@ -76,7 +76,7 @@ export function elementsOf(xml: string, name: string): string[] {
   }
 }
 
-/** Where the content of the next element of this name begins: it may have attributes. */
+/** The offset of the next such element's content. The tag may have attributes. */
 function nextOpening(xml: string, name: string, from: number): number {
   for (let at = from; ; ) {
     const start = xml.indexOf(`<${name}`, at);
@@ -91,7 +91,7 @@ function nextOpening(xml: string, name: string, from: number): number {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The text of an element. */
+/** Decodes XML entities. */
 export function textOf(content: string): string {
   return content.replace(
     /&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|([a-z]{2,4}));/g,

@@ -9,24 +9,24 @@ import type { RecordingStore } from "../../../config/sections/recording.ts";
 import { fileErrorOf, RecordingFileError } from "../../reading/recording-file-error.ts";
 import { errorCodeOf, S3Error } from "./s3-answer.ts";
 
-/** Attempts of one request while the store does not answer well. Past it the upload is tried again later. */
+/** Attempts of one request while the store fails temporarily. Past it the upload is tried again later. */
 export const MAX_ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 100;
-/** The longest answer that is read; a thousand uploads in a list take 0.5 MiB. Past it the request fails. */
+/** The longest answer that is read; a list of a thousand uploads is 0.5 MiB. Past it the request fails. */
 export const MAX_S3_ANSWER_BYTES: number = 4 * 1024 * 1024;
-/** S3 refuses clocks that differ by 15 minutes. */
+/** A smaller difference of clocks does not explain a refusal: S3 allows 15 minutes. */
 const LEAST_SKEW_MS = 5 * 60_000;
-/** The store's clock may differ this much from ours. Past it ours is used: a proxy's may be absurd. */
+/** Difference between the store's clock and ours. Past it ours is used: a proxy's may be absurd. */
 export const MAX_SKEW_MS: number = 24 * 60 * 60_000;
 
 export interface S3Call {
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
-  /** "" is the bucket. */
+  /** "" means the bucket itself. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** For an error's text: "the upload". */
+  /** Names the request in error messages: "the upload". */
   readonly doing: string;
 }
 
@@ -44,13 +44,13 @@ interface S3Credentials {
 
 type Signer = typeof import("aws4fetch").AwsV4Signer;
 
-/** Requests to a bucket: signed, repeated while they may succeed, and bounded in time. */
+/** Sends signed requests to a bucket, with a time limit, and repeats them after temporary failures. */
 export class S3Store {
   readonly settings: RecordingStore;
   readonly #signer: Signer;
   readonly #signal: AbortSignal;
   readonly #agent: Agent | PlainAgent;
-  /** What the store's clock is ahead of this one. */
+  /** How far the store's clock is ahead of this one. */
   #skewMs = 0;
 
   private constructor(settings: RecordingStore, signer: Signer, signal: AbortSignal, maxSockets: number) {
@@ -64,13 +64,13 @@ export class S3Store {
       : new Agent({ ...options, ...(caFile !== undefined && { ca: readFileSync(caFile) }) });
   }
 
-  /** Throws NotInstalledError, or the system's error for the CA's file. */
+  /** Throws NotInstalledError, or the system's error if the CA file cannot be read. */
   static async open(settings: RecordingStore, signal: AbortSignal, maxSockets = 2): Promise<S3Store> {
     const { AwsV4Signer } = await import("aws4fetch").catch(notInstalled("aws4fetch", "recording.s3"));
     return new S3Store(settings, AwsV4Signer, signal, maxSockets);
   }
 
-  /** Rejects with S3Error for any other status than 2xx, and for an error in a body. */
+  /** Rejects with S3Error if the status is not 2xx, or if the body is an error. */
   async call(call: S3Call): Promise<S3Answer> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -98,12 +98,12 @@ export class S3Store {
     if (status >= 200 && status < 300 && code === undefined) return answer;
     if (status === 403 && maySetClock && this.#setClock(Date.parse(headers.date ?? "") - sentMs))
       return await this.#attempt(call, false);
-    // S3 may answer 200 before it knows that it fails.
+    // S3 may send status 200 before it knows that the request fails.
     if (status < 300) throw new S3Error(code ?? "unknown", 500, call.doing);
     throw new S3Error(code ?? STATUS_CODES[status] ?? "unknown", status, call.doing);
   }
 
-  /** False if the signature was not refused for its time. */
+  /** Adopts the store's clock. Returns false if clocks do not explain the refusal. */
   #setClock(skewMs: number): boolean {
     const isOther = Math.abs(skewMs - this.#skewMs) > LEAST_SKEW_MS && Math.abs(skewMs) <= MAX_SKEW_MS;
     if (isOther) this.#skewMs = skewMs;
@@ -187,7 +187,7 @@ export class S3Store {
   }
 }
 
-/** An answer to HEAD has no body, and proxies' answers have other ones. */
+/** Codes for answers without an S3 error body: those to HEAD, and those of proxies. */
 const STATUS_CODES: Readonly<Record<number, string>> = {
   301: "PermanentRedirect",
   307: "TemporaryRedirect",
@@ -197,8 +197,8 @@ const STATUS_CODES: Readonly<Record<number, string>> = {
 };
 
 /**
- * Reads the credentials anew, so that they may rotate: of `file`, as AWS writes it, or else of the
- * environment. Rejects with RecordingFileError, whose text has nothing of the file.
+ * Reads the credentials for each request, so that they can rotate: from `file` in AWS's format, or else
+ * from the environment. Rejects with RecordingFileError, which never quotes the file.
  */
 export async function readS3Credentials(
   file: string | undefined,
@@ -225,7 +225,7 @@ export async function readS3Credentials(
   );
 }
 
-/** The values of `[default]`, or of a file without profiles. */
+/** The values in `[default]`, or in a file without profiles. */
 function defaultProfileOf(text: string): Readonly<Record<string, string>> {
   const values: Record<string, string> = {};
   let profile = "default";

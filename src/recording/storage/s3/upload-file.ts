@@ -5,14 +5,14 @@ import { fileErrorOf } from "../../reading/recording-file-error.ts";
 import { elementsOf, escaped, NOT_STORED, S3Error, textOf } from "./s3-answer.ts";
 import type { S3Answer, S3Store } from "./s3-store.ts";
 
-/** A longer recording is uploaded in parts of this size, or of a larger one: S3 takes 10,000 parts. */
+/** Longer recordings are uploaded in parts of at least this size: S3 accepts 10,000 parts. */
 export const PART_BYTES: number = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
 const MIB = 1024 * 1024;
 
 export interface Uploaded {
   readonly key: string;
-  /** The object's version, if the bucket has versions. */
+  /** The object's version, if the bucket keeps versions. */
   readonly version?: string | undefined;
   readonly bytes: number;
   /** In hexadecimal. */
@@ -20,8 +20,8 @@ export interface Uploaded {
 }
 
 /**
- * Uploads a file that does not change any more, as a new object: an object of that name is never
- * replaced. Rejects with S3Error or RecordingFileError.
+ * Uploads a finished file as a new object. Never replaces an existing object. Rejects with S3Error or
+ * RecordingFileError.
  */
 export async function uploadFile(store: S3Store, file: string, key: string): Promise<Uploaded> {
   const sha256 = await digestOfFile(file);
@@ -37,7 +37,7 @@ export async function uploadFile(store: S3Store, file: string, key: string): Pro
     try {
       return bytes <= PART_BYTES ? await putWhole(upload) : await putParts(upload);
     } catch (error) {
-      // The answer to an attempt that succeeded may have been lost.
+      // An earlier attempt may have succeeded while its answer was lost.
       if (!(error instanceof S3Error && (error.status === 412 || error.status === 404))) throw error;
       return await uploadedAs(upload, error);
     }
@@ -95,7 +95,7 @@ async function putParts(upload: Upload): Promise<Uploaded> {
     });
     return await uploadedAs(upload);
   } catch (error) {
-    // Parts of an upload that is not ended cost money. The next start looks for those that stay.
+    // Parts of an unfinished upload cost money. The next start aborts uploads that remain.
     await abortUpload(store, key, uploadId).catch(() => {});
     throw error;
   }
@@ -129,8 +129,8 @@ export async function abortUpload(store: S3Store, key: string, uploadId: string)
 }
 
 /**
- * The object of this name, which must be this file: a proxy's page, too, may come with 200.
- * `refusal`: the store took no object, and it is thrown if there is none.
+ * Checks that the object is this file, because a proxy's page also has status 200. If there is no
+ * object, throws `refusal`, the store's answer to the upload.
  */
 async function uploadedAs({ store, key, bytes, sha256 }: Upload, refusal?: S3Error): Promise<Uploaded> {
   const doing = "the check of an upload";
@@ -158,7 +158,7 @@ function headersOf({ settings: { objectLock } }: S3Store, sha256: string): Recor
   };
 }
 
-/** S3 requires it of objects that are locked. */
+/** S3 requires the digest for locked objects. */
 function digestFor({ settings }: S3Store, body: Buffer): Record<string, string> {
   return settings.objectLock === undefined
     ? {}

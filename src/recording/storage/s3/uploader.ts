@@ -7,23 +7,23 @@ import { elementsOf, S3Error, textOf, uploadProblemOf } from "./s3-answer.ts";
 import { S3Store } from "./s3-store.ts";
 import { abortUpload, uploadFile } from "./upload-file.ts";
 
-/** The next round is so late after one that failed, and later after each further one, up to the other. */
+/** The pause after a failed round. It doubles with each further failure, up to LONGEST_PAUSE_MS. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
-/** Uploads of other gateways that may still go on are this young. Past it they are taken for left ones. */
+/** The age up to which other gateways' uploads may still be running. Past it they are aborted. */
 export const MAX_UPLOAD_AGE_MS: number = 24 * 60 * 60_000;
-/** Pages of a thousand uploads that one start reads. Past it the next start goes on. */
+/** Pages of a thousand uploads that one start reads. Past it the next start continues. */
 const MAX_PAGES = 100;
 
-/** What a round of uploads found and did. */
+/** The results of one round of uploads. */
 export interface UploadRound {
   readonly uploaded: number;
   readonly failed: number;
-  /** Recordings that wait after the round. */
+  /** Recordings that still wait after the round. */
   readonly waiting: number;
   readonly waitingBytes: number;
-  /** Since the oldest of them ended; 0 without any. */
+  /** Milliseconds since the oldest waiting recording ended; 0 if none waits. */
   readonly oldestMs: number;
   readonly problem?: string | undefined;
 }
@@ -34,7 +34,7 @@ interface Waiting {
   readonly endedMs: number;
 }
 
-/** Uploads a folder's finished recordings, the oldest first; one that fails does not stop the others. */
+/** Uploads a folder's finished recordings, oldest first. A failed upload does not stop the others. */
 export class Uploader {
   readonly #folder: string;
   readonly #settings: RecordingStore;
@@ -52,7 +52,10 @@ export class Uploader {
     this.#nowMs = nowMs;
   }
 
-  /** `isActive`: this process uploads; of several with one folder one does. Rejects for a folder that fails. */
+  /**
+   * `isActive`: of the processes that share the folder, this one uploads. Rejects if the folder cannot
+   * be read.
+   */
   async round(isActive: boolean): Promise<UploadRound> {
     const waiting = await this.#waiting();
     if (!isActive || this.#nowMs() < this.#notBeforeMs) return summaryOf(waiting, this.#nowMs());
@@ -85,7 +88,7 @@ export class Uploader {
     return { ...summaryOf(left, this.#nowMs()), uploaded, failed, ...(problem !== undefined && { problem }) };
   }
 
-  /** Aborts what is being sent. */
+  /** Aborts the upload in progress. */
   stop(): void {
     this.#stopping.abort();
     this.#store?.close();
@@ -95,7 +98,7 @@ export class Uploader {
     this.#store ??= await S3Store.open(this.#settings, this.#stopping.signal);
     if (!this.#isSwept) {
       const own = new Set(waiting.map(({ file }) => this.#keyOf(file)));
-      // Credentials may allow uploads alone.
+      // Credentials may permit only uploads; then the sweep counts as done.
       this.#isSwept = await sweepUploads(this.#store, (key) => own.has(key)).then(
         () => true,
         (error: unknown) => error instanceof S3Error && !error.isTransient,
@@ -114,7 +117,7 @@ export class Uploader {
     return this.#settings.prefix + path.relative(this.#folder, file).split(path.sep).join("/");
   }
 
-  /** Those that failed come last, so that others are not held up. */
+  /** Recordings that failed come last, so that they do not hold up the others. */
   async #waiting(): Promise<Waiting[]> {
     const names = new Set(await filesBelow(this.#folder));
     const found: Waiting[] = [];
@@ -140,7 +143,7 @@ function summaryOf(waiting: readonly Waiting[], nowMs: number): UploadRound {
 }
 
 /**
- * Aborts uploads that processes which are gone have left: of recordings for which `isOwn`, and old ones.
+ * Aborts unfinished uploads of dead processes: those of keys for which `isOwn` is true, and old ones.
  * Returns how many. Rejects with S3Error.
  */
 export async function sweepUploads(store: S3Store, isOwn: (key: string) => boolean): Promise<number> {
@@ -159,7 +162,7 @@ export async function sweepUploads(store: S3Store, isOwn: (key: string) => boole
       const [key, uploadId] = [firstOf(upload, "Key"), firstOf(upload, "UploadId")];
       const ageMs = Date.now() - Date.parse(firstOf(upload, "Initiated"));
       const isLeft = key.startsWith(prefix) && (isOwn(key) || ageMs > MAX_UPLOAD_AGE_MS);
-      // A store may take an abort without an id for a delete of the object.
+      // Without an id, some stores would delete the object instead.
       if (!isLeft || uploadId === "" || !isPlain(key)) continue;
       await abortUpload(store, key, uploadId);
       aborted += 1;
@@ -168,7 +171,7 @@ export async function sweepUploads(store: S3Store, isOwn: (key: string) => boole
       "key-marker": firstOf(text, "NextKeyMarker"),
       "upload-id-marker": firstOf(text, "NextUploadIdMarker"),
     };
-    // A store that repeats itself would be asked for a hundred pages.
+    // A store may repeat the same page; without this check it would be asked for a hundred.
     const isSame = JSON.stringify(next) === JSON.stringify(marker);
     if (firstOf(text, "IsTruncated") !== "true" || isSame) break;
     marker = next;
@@ -176,7 +179,7 @@ export async function sweepUploads(store: S3Store, isOwn: (key: string) => boole
   return aborted;
 }
 
-/** False for a name that a URL takes for another one's. */
+/** False for a key with `.` or `..` segments, which URLs resolve to another key. */
 function isPlain(key: string): boolean {
   return !key.split("/").some((part) => part === "." || part === "..");
 }
