@@ -171,7 +171,7 @@ export class BrowserCommand {
     this.#fail(new SessionError(code, message, { cause }));
   }
 
-  /** Also while the last output of a command that succeeded is written. */
+  /** May also be called while the last output of a successful command is being written. */
   #fail(error: Error): void {
     this.#end(() => this.#settle?.reject(error));
   }

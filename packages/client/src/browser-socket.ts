@@ -1,19 +1,25 @@
 import { bearerSubprotocol } from "@sluice/protocols/websocket";
 
-/** Output that the page has not taken: a browser cannot stop a server. Past it: `SessionError` "output-failed". */
+/**
+ * Output that the page has not read: a browser cannot stop a server. Past it: `SessionError`
+ * "output-failed".
+ */
 export const MAX_UNTAKEN_BYTES: number = 64 * 1024 * 1024;
 /** Input that a browser has not sent. Past it the page's stream is not read. */
 const MAX_UNSENT_INPUT_BYTES: number = 1024 * 1024;
-/** With its channel a message is one frame of Kubernetes' peers. */
+/** With header and channel byte a message fills one 32 KiB frame, as Kubernetes peers send. */
 const MAX_INPUT_BYTES = 32 * 1024 - 9;
-/** A browser does not say when it has sent. */
+/** How often to check what is unsent, because browsers have no event for it. */
 const UNSENT_CHECK_MS = 10;
 
-/** A server that pages may reach, and what they show it. */
+/** A server that a page connects to, and the page's credentials. */
 export interface BrowserCluster {
-  /** As `https://gateway.example.com`. */
+  /** For example `https://gateway.example.com`. */
   readonly url: string;
-  /** Sent as a subprotocol, as Kubernetes takes it. Absent: the browser's certificate or cookies count. */
+  /**
+   * Sent as Kubernetes' bearer-token subprotocol. Absent: the browser's certificate or cookies
+   * authenticate.
+   */
   readonly token?: string | undefined;
   /** Default: "default". */
   readonly namespace?: string | undefined;

@@ -29,7 +29,7 @@ export function referenceIn(cluster: Cluster, name: ContainerName): PodReference
   return { ...name, namespace: name.namespace ?? cluster.namespace };
 }
 
-/** kubectl's way to run a command: WebSocket, then SPDY where client-go would fall back to it. */
+/** Runs commands as kubectl does: over WebSocket, then over SPDY if client-go would fall back. */
 export function executorFor(target: Target, path: CommandPath, options: ExecutorOptions = {}): Executor {
   return new FallbackExecutor(
     new WebSocketExecutor(target, path, options),

@@ -15,7 +15,7 @@ export interface CommandEnd {
   readonly message: string;
 }
 
-/** How the command ended by its session's status; absent where the status says nothing. */
+/** How the command ended according to the session's status; undefined if the status does not say. */
 export function commandEndOf(
   version: RemoteCommandVersion,
   status: Uint8Array,

@@ -139,7 +139,7 @@ async function look(remotePath: string, context: CopyContext, name = ""): Promis
   }
 }
 
-/** An existing folder receives the file under its own name; any other path is used as it is. */
+/** An existing folder receives the file under its own name; any other path is used unchanged. */
 async function localTarget(destination: string, name: string): Promise<string> {
   const stats = await stat(destination).catch(() => undefined);
   if (stats?.isDirectory()) return path.join(destination, name);

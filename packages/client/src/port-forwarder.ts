@@ -127,11 +127,11 @@ export class PortForwarder {
         whenFinished(local, () => setTimeout(() => local.resetAndDestroy(), RESET_DELAY_MS).unref());
         return;
       }
-      // Earlier data was passed on; the reset says that some is missing.
+      // Earlier data was passed on; the reset shows that later data is missing.
       local.resetAndDestroy();
       this.#options.onError?.(port, error);
     });
-    // After both ends of the pod, the local side keeps its place this long at most.
+    // After the pod has ended both streams, the local side may stay open for CLOSE_WAIT_MS.
     remote.once("remoteClosed", () =>
       whenFinished(local, () => {
         const timer = setTimeout(() => local.destroy(), CLOSE_WAIT_MS).unref();
@@ -140,7 +140,7 @@ export class PortForwarder {
     );
     if (local.destroyed) remote.destroy();
     local.once("close", () => {
-      // After both ends the stream closes by itself, once the server has reported errors or none.
+      // After both ends the stream closes by itself, once the server's error stream has ended.
       if (!remote.writableEnded || !remote.readableEnded) remote.destroy();
     });
     local.pipe(remote);

@@ -17,7 +17,10 @@ import type { SessionTimes } from "./session-times.ts";
 import { SessionError, type SessionErrorCode } from "./sessions/session-error.ts";
 
 const TEXT_MESSAGE_TYPE = 1;
-/** Each message is base64 of its own, and fits one frame of ClientWebSocket. */
+/**
+ * Bytes of input in one message. Each message is encoded separately, and fits one frame of
+ * ClientWebSocket.
+ */
 const BASE64_PART_BYTES = 24_000;
 
 /**
@@ -41,7 +44,7 @@ export class WebSocketCommandLink implements CommandLink {
     this.#socket = connection.socket;
     this.#handler = handler;
     this.#spec = specOf(version);
-    // To a client a server's 255 is an unknown channel.
+    // Only clients send CLOSE (255), so for a client it is an unknown channel.
     this.#demux = new ChannelDemux(
       { isBase64: this.#spec.isBase64, hasClose: false },
       {

@@ -4,7 +4,7 @@ import path from "node:path";
 
 /** Time since a writer on another host renewed its lease. Past it others finish its recordings. */
 const SILENCE_MS = 5 * 60_000;
-/** How long an old lease is watched for renewals, because hosts' clocks differ and jump. Past it its writer is silent. */
+/** How long an old lease is watched for renewals; hosts' clocks differ and jump. Past it its writer is silent. */
 const WATCHED_MS = 30_000;
 
 /** By the lease's file: its last mtime, and since when it has been the same on the monotonic clock. */

@@ -32,7 +32,7 @@ function setFault(fault: "" | "full" | "hang" | "die"): void {
   else writeFileSync(file, fault);
 }
 
-/** A session of a node that the test plays, once its first output is recorded. */
+/** Starts a session with a scripted node, and resolves once its first output is recorded. */
 async function start(recording: object): Promise<{ client: V5Client; node: KubeletSession }> {
   let begun: (session: KubeletSession) => void = () => {};
   const session = new Promise<KubeletSession>((resolve) => {
@@ -44,7 +44,7 @@ async function start(recording: object): Promise<{ client: V5Client; node: Kubel
     },
   });
   gateway = await RecordedGateway.start({ kubeletPort: await kubelet.listen(), program, recording });
-  // On a busy machine the thread's start alone may take longer than a session is held.
+  // On a busy machine the thread may need longer to start than a session is held.
   const { folder } = gateway;
   await eventually("the recorder's thread runs", () => filesIn(folder, ".json").length > 0);
   const client = new V5Client(gateway.authority, "stdout=true&command=x");
@@ -95,7 +95,7 @@ describe("a disk that is full", () => {
     endExec(node, SUCCESS);
     await client.done;
     const recorded = play((await gateway?.recording()) ?? "");
-    // The end of a chunk may have met the fault first; then the part is in the gap, too.
+    // If the fault came before the chunk's end, the gap contains this part, too.
     const isKept = recorded.stdout.toString() === "before kept after";
     if (!isKept) expect(recorded.stdout.toString()).toBe("before after");
     const [gap, ...more] = recorded.of("g").map((data) => JSON.parse(data));

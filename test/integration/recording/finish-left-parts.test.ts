@@ -109,7 +109,7 @@ describe("a recording that its writer left", () => {
   it("frees no space of a writer that starts meanwhile", () => {
     const { readdirSync } = fs;
     const leases = [new WriterLease(folder, "0")];
-    // Another starts after each folder that is read.
+    // Starts another writer after each reading of a folder.
     fs.readdirSync = ((...args: Parameters<typeof readdirSync>) => {
       const names = readdirSync(...args);
       const writer = String(leases.length);
@@ -193,7 +193,7 @@ describe("a recording that its writer left", () => {
     vi.advanceTimersByTime(29_000);
     expect(await look()).toEqual([]);
     vi.advanceTimersByTime(1_000);
-    // A lease that cannot be read, as without free descriptors, is none of a writer that is gone.
+    // An unreadable lease, as without free descriptors, does not make its writer dead.
     renameSync(leaseFile, `${leaseFile}.kept`);
     symlinkSync("old.json", leaseFile);
     expect(await look()).toEqual([]);

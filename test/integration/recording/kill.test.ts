@@ -11,7 +11,7 @@ import { filesIn } from "../../support/recording/recorded-gateway.ts";
 import { type ServedGateway, serveGateway } from "../../support/served-gateway.ts";
 import { Sluice } from "../../support/sluice.ts";
 
-/** SLUICE_KILLS=50 is what a release is proved with; it takes about four minutes. */
+/** Releases are tested with SLUICE_KILLS=50, which takes about four minutes. */
 const KILLS = Number(process.env.SLUICE_KILLS ?? 3);
 
 let files: GatewayFiles;
@@ -89,7 +89,7 @@ it(
       await eventually("each session has output", () =>
         sessions.every(({ received }) => received.bytes > 10),
       );
-      // Somewhere between two chunks, and between two hand-overs to the thread.
+      // Kills at any point between two chunks, and between two slabs for the thread.
       const until = sessions[0]?.received.bytes ?? 0;
       const more = 200 + ((kill * 613) % 4_000);
       await eventually("some output", () => (sessions[0]?.received.bytes ?? 0) > until + more);
@@ -99,14 +99,14 @@ it(
       expected = sessions.map(({ received }) => ({ received, killedMs }));
       expect(await Promise.all(sessions.map(({ ended }) => ended))).toEqual(COMMANDS.map(() => "cut"));
     }
-    // Later starts leave what earlier ones finished as it is.
+    // Later starts do not change what earlier ones finished.
     await verify(sluice, [recordings], checked.size);
     expect(checked.size).toBe(KILLS * COMMANDS.length);
   },
   60_000 + KILLS * 12_000,
 );
 
-/** Looks at the recordings of the last kill alone: the floods of all kills are gigabytes in the end. */
+/** Reads only the recordings of the last kill, because those of all kills have gigabytes. */
 async function checkLeft(
   folder: string,
   checked: Set<string>,
@@ -126,7 +126,7 @@ async function checkLeft(
       .map((file) => play(readFileSync(file, "utf8")))
       .filter(({ header }) => String(header.command) === command.join(" "));
     const all = received.before(killedMs + 60_000);
-    // What was recorded and what arrived are the same stream: either may have missed the last of it.
+    // The recording and the client's output are the same stream, and either may lack its end.
     const match = own.find(({ stdout: recorded }) => {
       const length = Math.min(recorded.byteLength, all.byteLength);
       return (

@@ -80,7 +80,7 @@ const WAYS = [
   { record: "all", declaresWebSockets: true },
 ] as const;
 
-/** Programs of the system. Their second question gets another answer, or none: so they change nothing. */
+/** The system's own programs. Their second question gets a wrong answer or none, so they change nothing. */
 const SYSTEM_PROGRAMS = [
   { program: "passwd", line: "passwd", prompt: "ew password: ", last: `${SECRET}-other\r` },
   {

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A file of 1,000 bytes whose session ended so long ago. */
+/** Writes a file of 1,000 bytes whose session ended this many days ago. */
 function leave(name: string, ageDays: number, into = folder): string {
   const file = path.join(into, name);
   mkdirSync(path.dirname(file), { recursive: true });

@@ -11,7 +11,7 @@ import { endExec, type KubeletSession, ScriptedKubelet, SUCCESS } from "../../su
 import { Sluice } from "../../support/sluice.ts";
 import { V5Client, type V5Result } from "../../support/v5-client.ts";
 
-/** SLUICE_RECORDED_SESSIONS=10000 is what a release is proved with; it takes some minutes. */
+/** Releases are tested with SLUICE_RECORDED_SESSIONS=10000, which takes some minutes. */
 const SESSIONS = Number(process.env.SLUICE_RECORDED_SESSIONS ?? 100);
 const AT_ONCE = 20;
 const program = pathToFileURL(path.resolve("test/support/recording/faulty-disk-thread.mjs"));
@@ -135,7 +135,7 @@ it(
       const mustBeRecorded = index % 2 === 1 && status.includes('"Success"');
       const recorded = recordings.get(index);
       if (recorded === undefined) {
-        // The thread died before it wrote anything, or the session may run without.
+        // The thread died before it wrote anything, or the session may run without a recording.
         if (mustBeRecorded) wrong.push(`${index} has no recording`);
         unrecorded += 1;
         continue;
@@ -160,7 +160,7 @@ it(
   60_000 + SESSIONS * 100,
 );
 
-/** Another start finishes what a thread left that died. */
+/** Another start finishes what a dead thread left. */
 async function finishLeft(): Promise<void> {
   const later = await RecordedGateway.start({ folder });
   const isFinished = (): boolean => filesIn(folder, ".part").length === 0;

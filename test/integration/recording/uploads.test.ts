@@ -21,7 +21,7 @@ import { RecordedGateway, settingsOf } from "../../support/recording/recorded-ga
 
 const MIB = 1024 * 1024;
 
-/** What the store answers; at first that everything is forbidden. */
+/** The store's answers; at first it forbids everything. */
 let answer: RequestListener;
 let store: Server;
 let gateway: RecordedGateway | undefined;
@@ -85,7 +85,7 @@ describe("recordings that cannot be uploaded", () => {
     expect(await run(own, undefined, "head", "-c", String(2 * MIB), "/dev/zero")).toBe(2 * MIB);
     await own.recordings();
     await eventually("a round of uploads", async () => (await waitingBytes(own)) > MIB);
-    // Another process uploads from now on, and says what waits.
+    // From now on another process uploads, and reports what waits.
     writeFileSync(path.join(own.folder, "writers/0.json"), '{"host":"another","pid":1,"started":"1"}');
     const ofWaiting = "sluice_recording_upload_";
     await eventually("no gauge of waiting", async () => (await own.metric(ofWaiting)).length === 0);

@@ -3,7 +3,7 @@ import { ForwardRecorder } from "../../../src/recording/forward-recorder.ts";
 import type { SessionRecording } from "../../../src/recording/session-recording.ts";
 import type { SessionStream } from "../../../src/sessions/observers/session-observer.ts";
 
-/** Takes the place of a recording: what was recorded, as text. */
+/** Replaces a recording, and collects the recorded events as text. */
 function start(maxOutputBytes = 1e9) {
   const events: string[] = [];
   const ends: unknown[] = [];

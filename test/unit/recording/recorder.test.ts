@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Recorder } from "../../../src/recording/thread/recorder.ts";
 
-/** A thread that opens files and answers nothing else: as one whose disk hangs. */
+/** A thread that opens files and answers nothing else, as if its disk hung. */
 const HANGING = new URL(
   `data:text/javascript,${encodeURIComponent(
     'import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ kind, handle }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); });',

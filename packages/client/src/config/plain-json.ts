@@ -14,7 +14,7 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** Larger ones and fractions are read in more than one way. */
+/** JSON and YAML may read larger numbers and fractions differently. */
 const SHORT_INTEGER = /(?:0|-?[1-9]\d{0,14})(?=[\s,\]}])/y;
 
 /**
@@ -31,14 +31,14 @@ export function plainJson(text: string, maxDepth: number): PlainJson | undefined
     return undefined;
   }
   const scan = scanJson(text, offset, maxDepth);
-  // Of equal keys JSON.parse keeps the last, so that there are fewer than in the text.
+  // JSON.parse keeps the last of equal keys, so the value has fewer keys than the text.
   if (scan === undefined || scan.keys !== countKeys(value)) return undefined;
   const { items } = value as { readonly items?: unknown };
   const isOfObjects = Array.isArray(items) && items.length === scan.itemOffsets.length;
   return { value, offset, itemOffsets: isOfObjects ? scan.itemOffsets : [] };
 }
 
-/** `text` is valid JSON. Undefined if it is too deep or has a number to read with care. */
+/** Expects valid JSON. Undefined if it is too deep or has a number that YAML may read differently. */
 function scanJson(
   text: string,
   start: number,

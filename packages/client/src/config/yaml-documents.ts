@@ -89,7 +89,7 @@ export function* readYamlDocuments(
     const message = "the file is no text: it has NUL bytes";
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
-  // YAML counts scalars as a level, too; it refuses what is too deep, with the line.
+  // The YAML reader counts a scalar as a level, too. It refuses deeper documents, and names the line.
   const json = plainJson(text, MAX_YAML_DEPTH - 2);
   yield;
   if (json === undefined) return yield* composeDocuments(text, fileName, { lastKeyWins, isManifest });
@@ -98,7 +98,7 @@ export function* readYamlDocuments(
   ];
 }
 
-/** `compose` reads the text as YAML, once, for the places of fields. */
+/** Calls `compose` at most once, when the place of a field is needed. */
 function jsonDocument(
   { value, offset, itemOffsets }: PlainJson,
   text: string,

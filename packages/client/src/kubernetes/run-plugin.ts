@@ -7,10 +7,7 @@ import type { ExecPlugin } from "./kubeconfig-entries.ts";
  */
 export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
 
-/**
- * How long a plugin's children may keep its pipe open after it exits. Past it what was printed
- * counts.
- */
+/** How long a plugin's children may keep its pipe open after it exits. Past it the output so far counts. */
 const PLUGIN_PIPE_MS = 1_000;
 
 const NOT_INSTALLED = `

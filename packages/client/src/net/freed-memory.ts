@@ -22,21 +22,21 @@ export function poisonFreed(memory: Uint8Array, start = 0, end: number = memory.
   Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength).fill(POISON, start, end, "latin1");
 }
 
-/** How long a memory may be spare. Past it, it goes to the garbage collector. */
+/** How long a buffer may stay unused. Past it, it goes to the garbage collector. */
 export const SPARE_MS = 10_000;
 /**
- * Spare memories of one size, enough for 256 bulk sessions: four each. Past it one goes to the garbage
- * collector; V8 stops to collect everything after each 64 MiB of them.
+ * Unused buffers of one size, enough for 256 bulk sessions with four each. Past it further ones go to
+ * the garbage collector; V8 stops to collect everything after each 64 MiB of them.
  */
 export const MAX_SPARE_MEMORIES = 1_024;
 
 export type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
-/** Memories of one size that sockets take and give back. */
+/** Buffers of one size that sockets take and give back. */
 export class SpareMemories {
   readonly #byteLength: number;
   readonly #spare: Memory[] = [];
-  /** The fewest that were spare since the last look. */
+  /** The fewest buffers that were unused at once since the last `#look`. */
   #unused = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -50,7 +50,7 @@ export class SpareMemories {
     return memory ?? Buffer.allocUnsafeSlow(this.#byteLength);
   }
 
-  /** Takes back one that `take` returned. It may be written to from now on. */
+  /** Takes back a buffer from `take`. It may be overwritten from now on. */
   give(memory: Memory): void {
     poisonFreed(memory);
     if (this.#spare.length >= MAX_SPARE_MEMORIES) return;

@@ -1,8 +1,8 @@
 const LF = 0x0a;
 
 /**
- * Yields whole lines without their line feeds, each once it is complete. A line is valid until the
- * next is asked for. Throws what `refuse` makes of a line past `maxBytes`, or of an end within one.
+ * Yields whole lines without their line feeds, each valid until the next is requested. Throws
+ * `refuse`'s error if a line exceeds `maxBytes` or the last one is cut short.
  */
 export async function* linesUpTo(
   chunks: AsyncIterable<Buffer>,
@@ -24,7 +24,7 @@ export async function* linesUpTo(
     if (from === chunk.byteLength) continue;
     startedBytes += chunk.byteLength - from;
     if (startedBytes > maxBytes) throw refuse(`has more than ${maxBytes} bytes`);
-    // The chunk's memory is the connection's.
+    // The connection may reuse the chunk's memory.
     started.push(Buffer.from(chunk.subarray(from)));
   }
   if (startedBytes > 0) throw refuse("is cut short");

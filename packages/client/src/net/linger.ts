@@ -3,7 +3,10 @@ import type { Duplex } from "node:stream";
 import { unsentBytesOf } from "./gathered-writes.ts";
 import type { SessionClock } from "./session-clock.ts";
 
-/** A peer must take this much of its queue to get `lingerMaxMs` anew: a slow reader may need longer for all of it. */
+/**
+ * A peer that takes this much of its queue gets `lingerMaxMs` again: a slow reader may need longer for
+ * all of it.
+ */
 export const LINGER_PROGRESS_BYTES: number = 1024 * 1024;
 
 export interface LingerTimes {

@@ -7,7 +7,7 @@ export interface SelfSignedCertificate {
 }
 
 const VALID_MS = 365 * 24 * 3600 * 1000;
-/** Test machines' clocks differ. */
+/** The certificate is valid from this long ago, because test machines' clocks differ. */
 const EARLIER_MS = 3600 * 1000;
 
 /**
@@ -32,7 +32,8 @@ export async function createSelfSignedCertificate(
     notBeforeDate: new Date(nowMs - EARLIER_MS),
     notAfterDate: new Date(nowMs + VALID_MS),
     extensions: [
-      // rustls refuses a server whose certificate is of an authority; clients trust this one as it is.
+      // rustls refuses an authority's certificate as a server's; clients trust this one without an
+      // authority.
       { name: "basicConstraints", cA: false, critical: true },
       { name: "keyUsage", digitalSignature: true, keyEncipherment: keyType === "rsa", critical: true },
       { name: "extKeyUsage", serverAuth: true, clientAuth: true },

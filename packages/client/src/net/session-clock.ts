@@ -55,7 +55,7 @@ export class SessionClock {
     this.#owners.set(listener, { where, onFailure });
   }
 
-  /** True once the process shuts down: nodes of sessions that are over are not waited for. */
+  /** True once the process shuts down. It then does not wait for the nodes of ended sessions. */
   get isHurried(): boolean {
     return this.#isHurried;
   }

@@ -26,8 +26,8 @@ const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
 /**
- * Retries while a server accepts connections and breaks each off: its process died, and the session
- * with it. Past it: "connection-lost".
+ * How long to retry while a server accepts connections and breaks each off, as after its process died
+ * with the session. Past it: "connection-lost".
  */
 export const BROKEN_OFF_MS = 10_000;
 

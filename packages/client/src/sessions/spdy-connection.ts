@@ -114,8 +114,8 @@ export class SpdyConnection {
   }
 
   /**
-   * Sends heartbeats; call about once a second. A node gets them only after it was silent while it was
-   * read.
+   * Sends heartbeats; call about once a second. A node gets them only after it has sent nothing for a
+   * while, although it was being read.
    */
   tick(nowMs: number): void {
     const { pingIntervalMs, role } = this.#options;

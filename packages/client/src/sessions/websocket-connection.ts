@@ -63,7 +63,7 @@ interface WebSocketConnectionOptions {
   readonly pongIntervalMs: number;
 }
 
-/** Where a session gets its WebSockets' times from. */
+/** The parts of a session that set its WebSockets' times. */
 interface WebSocketTimes {
   readonly clock: SessionClock;
   readonly timeouts: LingerTimes & { readonly webSocketPingMs: number; readonly unsolicitedPongMs: number };

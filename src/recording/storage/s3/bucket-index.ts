@@ -7,22 +7,22 @@ import { listObjects, type StoredObject } from "./list-objects.ts";
 import { S3Error, uploadProblemOf } from "./s3-answer.ts";
 import { S3Store } from "./s3-store.ts";
 
-/** How long a list of the bucket serves. Past it the next request lists it again. */
+/** How long a list of the bucket is reused. Past it the next request lists it again. */
 export const BUCKET_LIST_MS = 30_000;
-/** How long a request waits for the bucket. Past it its answer says that the bucket is not read yet. */
+/** How long a request waits for the bucket. Past it the answer says that the bucket is still being read. */
 export const MAX_BUCKET_WAIT_MS = 5_000;
-/** Objects of which first and last lines are remembered. Past it the oldest are not listed. */
+/** Objects whose first and last lines are remembered. Past it the oldest are not listed. */
 export const MAX_BUCKET_RECORDINGS = 50_000;
 const READ_AT_ONCE = 8;
-/** A short recording is read whole. */
+/** Bytes of the first read, which covers a short recording completely. */
 const FIRST_BYTES = 64 * 1024;
-/** A header longer than this is taken for no recording's. */
+/** Bytes that may precede the header's end; with a longer header an object is not a recording. */
 const MAX_HEADER_BYTES = 256 * 1024;
 const HEAD_BYTES = 8 * 1024;
 
-/** What is known of a bucket. `problem`: why it may have more. */
+/** The recordings that were found in a bucket. `problem`: why some may be missing. */
 export interface BucketList {
-  /** In the order of namespaces and ids. */
+  /** Sorted by namespace and id. */
   readonly recordings: readonly StoredRecording[];
   readonly problem?: string | undefined;
 }
@@ -30,8 +30,8 @@ export interface BucketList {
 type Known = StoredRecording | "other";
 
 /**
- * The recordings in a bucket. Objects do not change, so that the lines of each are read once, the newest
- * first, while requests get what is known.
+ * Lists the recordings in a bucket. Objects do not change, so each is read once, newest first; until
+ * all are read, requests get those that are.
  */
 export class BucketIndex {
   readonly #settings: RecordingStore;
@@ -56,7 +56,7 @@ export class BucketIndex {
     this.#maxRecordings = maxRecordings;
   }
 
-  /** Waits for a bounded time. Never rejects. */
+  /** Waits for at most MAX_BUCKET_WAIT_MS. Never rejects. */
   async list(): Promise<BucketList> {
     const isKnown = await this.#refreshed(BUCKET_LIST_MS);
     const problem = isKnown ? this.#problem : (this.#problem ?? "it is still being read");
@@ -64,7 +64,7 @@ export class BucketIndex {
     return { recordings: this.#sorted, problem };
   }
 
-  /** The recordings of this session's id: of several folders, or none. Rejects with an Error for users. */
+  /** The recordings with this session id: several if folders hold copies. Rejects with an Error for users. */
   async find(session: string): Promise<readonly StoredRecording[]> {
     const own = () => this.#objects.filter((object) => object.session === session);
     let objects = own();
@@ -82,18 +82,18 @@ export class BucketIndex {
     return found.filter((each): each is StoredRecording => each !== undefined && each !== "other");
   }
 
-  /** So many bytes from `start` on. Rejects with S3Error or RecordingFileError. */
+  /** Reads this many bytes from `start` on. Rejects with S3Error or RecordingFileError. */
   async part({ file: key }: StoredRecording, start: number, bytes: number): Promise<Buffer> {
     return await this.#part(key, start, bytes);
   }
 
-  /** Ends what is running. */
+  /** Aborts running requests. */
   stop(): void {
     this.#stopping.abort();
     void this.#store?.then((store) => store.close()).catch(() => {});
   }
 
-  /** False if the bucket has not answered in time. */
+  /** Refreshes a list that is older than `maxAgeMs`. Returns false if the bucket did not answer in time. */
   async #refreshed(maxAgeMs: number): Promise<boolean> {
     if (this.#running === undefined && this.#nowMs() - this.#listedMs >= maxAgeMs)
       this.#running = this.#refresh().finally(() => {
@@ -127,7 +127,7 @@ export class BucketIndex {
     }
   }
 
-  /** The first problem; an object that cannot be read is tried again with the next list. */
+  /** Returns the first problem. The next list tries unreadable objects again. */
   async #readAll(unread: readonly StoredObject[]): Promise<string | undefined> {
     let problem: string | undefined;
     for (let at = 0; at < unread.length; at += READ_AT_ONCE) {
@@ -157,7 +157,7 @@ export class BucketIndex {
     this.#sorted = undefined;
   }
 
-  /** Undefined for an object that is gone. Rejects with S3Error or RecordingFileError. */
+  /** Undefined if the object was deleted. Rejects with S3Error or RecordingFileError. */
   async #read(object: StoredObject): Promise<Known | undefined> {
     const known = this.#known.get(object.key);
     if (known !== undefined) return known;
@@ -202,7 +202,7 @@ export class BucketIndex {
   }
 }
 
-/** What users read: it names no file of the gateway. */
+/** The problem as users may see it, without names of the gateway's files. */
 function problemOf(error: unknown): string {
   return error instanceof RecordingFileError ? "its credentials cannot be read" : uploadProblemOf(error);
 }

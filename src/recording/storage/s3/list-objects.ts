@@ -1,24 +1,27 @@
 import { elementsOf, S3Error, textOf } from "./s3-answer.ts";
 import type { S3Store } from "./s3-store.ts";
 
-/** Pages of a thousand objects that one list of the bucket takes. Past it the list is not complete. */
+/** Pages of a thousand objects that one list of the bucket reads. Past it the list is incomplete. */
 export const MAX_OBJECT_PAGES = 100;
 
 export interface StoredObject {
   readonly key: string;
-  /** The id of the recorded session, by the object's name. */
+  /** The recorded session's id, from the object's name. */
   readonly session: string;
   readonly bytes: number;
 }
 
 interface ObjectList {
-  /** In the order of their names, which begin with dates. */
+  /** Sorted by name, and so by date. */
   readonly objects: readonly StoredObject[];
-  /** False if the bucket has more. */
+  /** False if the bucket has more objects. */
   readonly isComplete: boolean;
 }
 
-/** The bucket's objects that have names of recordings. Rejects with S3Error, also for an answer that is no list. */
+/**
+ * Lists the objects that are named like recordings. Rejects with S3Error, also if the answer is not a
+ * list.
+ */
 export async function listObjects(store: S3Store): Promise<ObjectList> {
   const { prefix } = store.settings;
   const objects: StoredObject[] = [];
@@ -28,7 +31,7 @@ export async function listObjects(store: S3Store): Promise<ObjectList> {
     const query = { "list-type": "2", prefix, ...(token !== "" && { "continuation-token": token }) };
     const { body, status } = await store.call({ method: "GET", key: "", query, doing });
     const text = body.toString("utf8");
-    // A proxy's page, too, may come with 200.
+    // A proxy's page may also have status 200.
     if (!/<ListBucketResult[ >]/.test(text) || !text.includes("</ListBucketResult>"))
       throw new S3Error("no list", status, doing);
     for (const content of elementsOf(text, "Contents")) {
@@ -45,7 +48,7 @@ export async function listObjects(store: S3Store): Promise<ObjectList> {
 
 const NAME = /^\d{4}\/\d{2}\/\d{2}\/([\w-]{1,128})\.cast$/;
 
-/** Undefined for another object: the bucket may have any. */
+/** Undefined if the object is not named like a recording: the bucket may hold other objects. */
 function objectOf(key: string, size: string, prefix: string): StoredObject | undefined {
   const [, session] = key.startsWith(prefix) ? (NAME.exec(key.slice(prefix.length)) ?? []) : [];
   const isObject = session !== undefined && /^\d{1,15}$/.test(size);

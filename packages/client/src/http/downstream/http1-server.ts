@@ -13,7 +13,7 @@ import { Http1Turns, type Serve } from "./http1-turns.ts";
 import { answerPlainHttp } from "./plain-http.ts";
 
 const MAX_HEAD_CHECK_MS = 5_000;
-/** As Go's servers answer, before any handler. */
+/** Go's answers, sent before any handler runs. */
 const HEAD_PROBLEMS = {
   505: "unsupported protocol version",
   400: "too many Host headers",
@@ -115,7 +115,10 @@ export function createHttp1Server(
   return server;
 }
 
-/** What Node's parser takes and a server must not: HTTP/0.9, HTTP/2.0, and two Hosts (RFC 9112 section 3.2). */
+/**
+ * Heads that Node's parser accepts and a server must refuse: HTTP/0.9, HTTP/2.0, and two Hosts (RFC
+ * 9112 section 3.2).
+ */
 function headProblemOf(
   { httpVersionMajor, rawHeaders }: IncomingMessage,
   mayRepeatHost: boolean,

@@ -19,7 +19,7 @@ interface Turn {
 interface Connection {
   current: Pick<Turn, "request" | "response">;
   readonly waiting: Turn[];
-  /** What comes behind the last answer, in place of HTTP. */
+  /** Called after the last answer, when the connection leaves HTTP. */
   last?: () => void;
   /** Node's listeners, which resume a slow client's answer; an upgrade takes them away. */
   readonly onDrain: readonly (() => void)[];

@@ -44,7 +44,7 @@ export interface JsonAnswer {
  */
 const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
 
-/** What a client of a JSON API says of itself. */
+/** Headers of every JSON request. */
 export const JSON_CLIENT_HEADERS: HeaderList = [
   ["Accept", "application/json"],
   ["User-Agent", USER_AGENT],
@@ -86,7 +86,7 @@ export async function askJson(upstream: HttpUpstream, request: JsonRequest): Pro
   }
 }
 
-/** The same over a connection of its own. */
+/** Like `askJson`, over a new connection. */
 export async function askJsonOnce(endpoint: UpstreamEndpoint, request: JsonRequest): Promise<JsonAnswer> {
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: request.timeoutMs });
   try {
@@ -96,7 +96,7 @@ export async function askJsonOnce(endpoint: UpstreamEndpoint, request: JsonReque
   }
 }
 
-/** The same to an https URL whose certificate one of these authorities signed; absent: Node's. */
+/** Like `askJsonOnce`, to an https URL. `ca`: the authorities to trust; absent: Node's. */
 export async function askHttpsUrl(
   url: string,
   ca: string | undefined,
@@ -165,7 +165,7 @@ function send(
   });
 }
 
-/** Texts of a dial name the address already. */
+/** Adds the address to the message, unless it is there already, as after a failed dial. */
 export function withAddress({ endpoint }: HttpUpstream, error: UpstreamError): UpstreamError {
   const address = joinHostPort(endpoint.host, endpoint.port);
   const { code, message, cause, hasConnected, spoken } = error;

@@ -3,7 +3,10 @@ import { Readable } from "node:stream";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { SingleResponse } from "./single-response.ts";
 
-/** Reading a refusal's body, so that its readers need no timer. Past it, it is cut off. */
+/**
+ * How long a refusal's body may take to arrive, so that its readers need no timer. Past it, it is cut
+ * off.
+ */
 const REFUSAL_BODY_DEADLINE_MS = 10_000;
 
 interface ResponseBodyOptions {
