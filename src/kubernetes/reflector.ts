@@ -4,8 +4,7 @@ import { AnswerTooLargeError } from "@sluice/client/internal/http/upstream/whole
 import type { KubernetesObject } from "../api/objects.ts";
 import { Backoff } from "../net/backoff.ts";
 import { type ApiClient, ApiError, MalformedAnswerError } from "./api-client.ts";
-import { eventLines, type WatchEvent } from "./event-lines.ts";
-import { listPages } from "./list-pages.ts";
+import { eventLines, listPages, type WatchEvent } from "./list-pages.ts";
 import { BadObjectError, metadataIn } from "./live-object.ts";
 
 /** As client-go: each watch asks for this long to twice that, so that they do not all end together. */

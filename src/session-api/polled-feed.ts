@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { ApiObject } from "../api/api-object.ts";
-import type { SourceChange } from "../api/read-only-server/object-source.ts";
+import type { SourceChange } from "../api/read-only-server/api-answer.ts";
 import type { WatchSource } from "../api/read-only-server/watch-stream.ts";
 
 /** How often objects are listed while a client watches. Changes reach watches this late. */

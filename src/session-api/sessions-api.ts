@@ -20,8 +20,7 @@ import { API_GROUP, API_RESOURCES } from "./discovery.ts";
 import { MAX_UNANSWERED_MS, outputStream } from "./output-stream.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { RecordingsApi, type RecordingsPath, type RecordingsPlaces } from "./recordings-api.ts";
-import { SessionFeed } from "./session-feed.ts";
-import { SessionPager } from "./session-pager.ts";
+import { SessionFeed, SessionPager } from "./session-pager.ts";
 import {
   SESSIONS_GROUP,
   SESSIONS_VERSION,

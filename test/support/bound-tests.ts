@@ -344,7 +344,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_PENDING_EVENTS: "integration/kubernetes/shared-event-recorder.test.ts: keeps so many waiting",
   MAX_PIPELINED_REQUESTS: "integration/legs/api-server/pipelining.test.ts: are served one at a time",
   MAX_PLUGIN_OUTPUT_BYTES: "integration/kubernetes/exec-plugin.test.ts: is killed when it prints without end",
-  MAX_PORTS: "unit/protocols/portforward/legacy-websocket.test.ts",
+  MAX_PORTS: "unit/protocols/portforward/stream-headers.test.ts",
   MAX_FORWARD_CONNECTIONS: "integration/legs/api-server/separate-forwards.test.ts: are at most so many",
   MAX_UNUSED_FORWARD_CONNECTIONS:
     "integration/legs/api-server/separate-forwards.test.ts: are kept for the next ones",

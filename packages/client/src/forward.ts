@@ -1,9 +1,13 @@
 import { type Cluster, type ContainerName, referenceIn } from "./cluster.ts";
 import { portForwardPath } from "./pod-paths.ts";
-import type { PortMapping } from "./port-argument.ts";
 import type { PortForwardConnection } from "./port-forward-connection.ts";
 import { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
-import { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
+import {
+  type ListeningPort,
+  PortForwarder,
+  type PortForwarderOptions,
+  type PortMapping,
+} from "./port-forwarder.ts";
 
 /** Listening local ports. */
 export interface Forward {

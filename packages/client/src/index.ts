@@ -29,10 +29,15 @@ export { type Kubeconfig, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 export type { KubeconfigOverrides } from "./kubernetes/kubeconfig-overrides.ts";
 export type { UpstreamTlsOptions as TargetTlsOptions } from "./net/tls.ts";
 export { attachPath, type CommandPath, execPath, type PodReference, portForwardPath } from "./pod-paths.ts";
-export { type PortMapping, parsePortArgument } from "./port-argument.ts";
 export { PortForwardConnection } from "./port-forward-connection.ts";
 export { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
-export { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
+export {
+  type ListeningPort,
+  PortForwarder,
+  type PortForwarderOptions,
+  type PortMapping,
+  parsePortArgument,
+} from "./port-forwarder.ts";
 export { type LogOptions, readLog } from "./read-log.ts";
 export type { ResumeOptions } from "./session-times.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";

@@ -7,8 +7,7 @@ import {
   NO_CREDENTIAL,
   type RequestAuthenticator,
 } from "./authenticator.ts";
-import type { CertificateAuthority } from "./certificate-authority.ts";
-import { subjectOf } from "./certificate-subject.ts";
+import { type CertificateAuthority, subjectOf } from "./certificate-authority.ts";
 import { extraOf, headerText } from "./extra-headers.ts";
 
 /**

@@ -1,5 +1,9 @@
-import { fieldTerms } from "../../api/read-only-server/field-selector.ts";
-import { int64Of, isTrue, parseLabelSelector } from "../../api/read-only-server/label-selector.ts";
+import {
+  fieldTerms,
+  int64Of,
+  isTrue,
+  parseLabelSelector,
+} from "../../api/read-only-server/label-selector.ts";
 import type { UserInfo } from "../user-info.ts";
 import type { Attributes } from "./authorizer.ts";
 

@@ -6,8 +6,7 @@ import type { Component, Health } from "../../lifecycle/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { QuotaMetrics } from "../../observability/operations-metrics.ts";
 import { type QuotaLease, QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
-import type { QuotaAnswer } from "./quota-script.ts";
-import { valkeyConnector } from "./valkey-connection.ts";
+import { type QuotaAnswer, valkeyConnector } from "./valkey-connection.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { Backoff } from "../../net/backoff.ts";
 import {
+  type ConnectQuotaStore,
   type QuotaAnswer,
   type QuotaBounds,
   type QuotaChange,
+  type QuotaConnection,
   quotaCall,
   readQuotaAnswers,
-} from "./quota-script.ts";
-import type { ConnectQuotaStore, QuotaConnection } from "./valkey-connection.ts";
+} from "./valkey-connection.ts";
 
 /**
  * Changes in one call of the quota store, which takes less than a millisecond. Past it they go with

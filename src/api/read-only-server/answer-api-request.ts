@@ -1,6 +1,13 @@
 import { methodNotAllowed, StatusError, unknownPath } from "@sluice/client/internal/api/status";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
-import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer } from "./api-answer.ts";
+import {
+  type ApiAnswer,
+  type ApiRequest,
+  jsonAnswer,
+  type ObjectSource,
+  statusAnswer,
+  textAnswer,
+} from "./api-answer.ts";
 import {
   aggregatedGroups,
   aggregatedResource,
@@ -9,7 +16,6 @@ import {
   resourceEntries,
 } from "./group-discovery.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
-import type { ObjectSource } from "./object-source.ts";
 import { qualifiedNameOf, resourcesOf, reviewAt } from "./resources.ts";
 
 const AGGREGATED_GROUP = "apidiscovery.k8s.io";

@@ -1,12 +1,10 @@
 import { badRequest, notFound } from "@sluice/client/internal/api/status";
 import type { ApiObject } from "../api-object.ts";
-import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
+import { type ApiAnswer, jsonAnswer, type ObjectSource } from "./api-answer.ts";
 import type { Printer } from "./columns.ts";
-import { type ObjectMatcher, parseFieldSelector } from "./field-selector.ts";
-import { isTrue, parseLabelSelector } from "./label-selector.ts";
+import { isTrue, type ObjectMatcher, parseFieldSelector, parseLabelSelector } from "./label-selector.ts";
 import { pageOf, parseCount } from "./list-page.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
-import type { ObjectSource } from "./object-source.ts";
 import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
 import { type FollowUser, tooOld, type WatchSource, WatchStream } from "./watch-stream.ts";
 

@@ -1,8 +1,7 @@
 import { resourceExpired } from "@sluice/client/internal/api/status";
 import type { ApiObject } from "../api-object.ts";
-import { jsonLine } from "./api-answer.ts";
-import type { ObjectMatcher } from "./field-selector.ts";
-import type { ObjectSource, SourceChange } from "./object-source.ts";
+import { jsonLine, type ObjectSource, type SourceChange } from "./api-answer.ts";
+import type { ObjectMatcher } from "./label-selector.ts";
 
 /** How long a watch that allows bookmarks goes without one, as from kube-apiserver. Past it one is sent. */
 export const BOOKMARK_PERIOD_MS = 60_000;

@@ -1,6 +1,5 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
-import { type PortMapping, parsePortArgument } from "@sluice/client/internal/port-argument";
-import { PortForwarder } from "@sluice/client/internal/port-forwarder";
+import { PortForwarder, type PortMapping, parsePortArgument } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { portForwardFlags } from "../commands/port-forward.ts";

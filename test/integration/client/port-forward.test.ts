@@ -4,7 +4,6 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ERROR_WAIT_MS, type ForwardedStream } from "../../../packages/client/src/forwarded-stream.ts";
-import { parsePortArgument } from "../../../packages/client/src/port-argument.ts";
 import {
   MAX_STREAM_BUFFER_BYTES,
   type PortForwardConnection,
@@ -15,7 +14,7 @@ import {
   SpdyDialer,
   TunnelDialer,
 } from "../../../packages/client/src/port-forward-dialers.ts";
-import { PortForwarder } from "../../../packages/client/src/port-forwarder.ts";
+import { PortForwarder, parsePortArgument } from "../../../packages/client/src/port-forwarder.ts";
 import { Target } from "../../../packages/client/src/target.ts";
 import { createDemoPodServers } from "../../../packages/lab/src/fake-node/index.ts";
 import { openSocketCount, until } from "../../support/http/loopback.ts";

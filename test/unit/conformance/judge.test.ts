@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
-import type { CommandResult } from "../../../packages/lab/src/conformance/command-session.ts";
-import { expectBytes, Violation } from "../../../packages/lab/src/conformance/judge.ts";
+import { type CommandResult, expectBytes, Violation } from "../../../packages/lab/src/conformance/judge.ts";
 import { RecordedOutput } from "../../../packages/lab/src/conformance/recorded-output.ts";
 
 const ended = (outcome: CommandResult["outcome"], isOrderly: boolean): CommandResult => ({

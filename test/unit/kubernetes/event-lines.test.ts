@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eventLines } from "../../../src/kubernetes/event-lines.ts";
+import { eventLines } from "../../../src/kubernetes/list-pages.ts";
 
 const line = (name: string) => `${JSON.stringify({ type: "ADDED", object: { metadata: { name } } })}\n`;
 

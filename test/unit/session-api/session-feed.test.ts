@@ -5,7 +5,7 @@ import {
   MAX_MODIFIED_AT_ONCE,
   MODIFIED_PERIOD_MS,
   SessionFeed,
-} from "../../../src/session-api/session-feed.ts";
+} from "../../../src/session-api/session-pager.ts";
 import { listedSession as row } from "../../support/listed-session.ts";
 
 afterEach(() => vi.useRealTimers());

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
-import { SessionFeed } from "../../../src/session-api/session-feed.ts";
 import {
   KEPT_SESSION_LIST_MS,
   MAX_CONTINUE_AGE_MS,
   MAX_KEPT_SESSION_LISTS,
+  SessionFeed,
   SessionPager,
 } from "../../../src/session-api/session-pager.ts";
 import { listedSession as row } from "../../support/listed-session.ts";

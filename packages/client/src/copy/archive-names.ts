@@ -1,4 +1,4 @@
-import { lstat } from "node:fs/promises";
+import { lstat, readdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { CopyError } from "./copy-error.ts";
 
@@ -67,4 +67,23 @@ export function nameIn(name: string, paxName: string | undefined): string {
 /** The name's parent folder; "" for the outermost. */
 export function folderOf(name: string): string {
   return name.slice(0, Math.max(0, name.lastIndexOf("/")));
+}
+
+/** Renames the contents of `staging` to below `destination`, and merges folders that exist already. */
+export async function moveInto(staging: string, destination: string, name: string): Promise<void> {
+  const [arrived, target] = [localPath(staging, name), localPath(destination, name)];
+  if (name !== "") await refuseLinks(destination, name);
+  const known = await lstat(target).catch(() => undefined);
+  if (known === undefined) {
+    await rename(arrived, target);
+    return;
+  }
+  if (!(await lstat(arrived)).isDirectory() || (name === "" && known.isSymbolicLink())) {
+    if (known.isDirectory()) throw new CopyError("usage", `${target} is a folder`);
+    await rename(arrived, target);
+    return;
+  }
+  if (!known.isDirectory()) throw new CopyError("unsafe", `${target} is not a folder`);
+  for (const child of await readdir(arrived, { encoding: "latin1" }))
+    await moveInto(staging, destination, path.posix.join(name, child));
 }

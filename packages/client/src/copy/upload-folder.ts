@@ -3,13 +3,18 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import { open } from "node:fs/promises";
 import path from "node:path";
 import { poisonFreed } from "../net/freed-memory.ts";
-import { ARCHIVE_END, archiveHeader, archivePadding, type LocalEntry, listFolder } from "./archive-header.ts";
+import {
+  ARCHIVE_END,
+  archiveHeader,
+  archivePadding,
+  finishBrokenOff,
+  type LocalEntry,
+  listFolder,
+} from "./archive-header.ts";
 import { localPath, shownName } from "./archive-names.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
-import { readPieces } from "./file-reader.ts";
-import { finishBrokenOff } from "./finish-broken-off.ts";
-import { canHash, remoteHashes } from "./hashing.ts";
+import { canHash, readPieces, remoteHashes } from "./hashing.ts";
 import { hasOnlyGrown, warnOfGrowth } from "./remote-growth.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";

@@ -12,9 +12,8 @@ import { connectThroughProxy } from "@sluice/client/internal/http/proxies/proxy-
 import { requestUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { isRemoteCommandVersion, type RequestedStreams } from "@sluice/protocols/remotecommand";
-import { CommandSession, type CommandSessionOptions } from "./command-session.ts";
 import type { Endpoint, SessionPlace, SessionRequest } from "./endpoint.ts";
-import { Violation } from "./judge.ts";
+import { CommandSession, type CommandSessionOptions, Violation } from "./judge.ts";
 import type { LabSettings } from "./lab-settings.ts";
 import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOffer } from "./transports.ts";
 

@@ -1,7 +1,11 @@
 import { escapeHtml, htmlPage } from "../load/index.ts";
 import { adviceByCase } from "./advice.ts";
-import { type BaselineComparison, comparisonText } from "./baseline.ts";
-import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
+import {
+  type BaselineComparison,
+  type CaseReport,
+  type ConformanceReport,
+  comparisonText,
+} from "./conformance-report.ts";
 
 /** One self-contained page: failures, why they matter, how to fix hops, and every case. */
 export function conformancePage(report: ConformanceReport, comparison?: BaselineComparison): string {

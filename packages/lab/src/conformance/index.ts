@@ -3,9 +3,15 @@
 
 export { type Advice, adviceFor } from "./advice.ts";
 export { ALL_CASES } from "./all-cases.ts";
-export { type BaselineComparison, compareWith, comparisonText, parseReport } from "./baseline.ts";
 export { CASE_GROUPS, type ConformanceCase } from "./conformance-case.ts";
 export type { CaseReport, ConformanceReport } from "./conformance-report.ts";
+export {
+  type BaselineComparison,
+  compareWith,
+  comparisonText,
+  junitReport,
+  parseReport,
+} from "./conformance-report.ts";
 export {
   apiServerEndpoint,
   type Endpoint,
@@ -14,7 +20,6 @@ export {
   type SessionRequest,
 } from "./endpoint.ts";
 export { conformancePage } from "./html-report.ts";
-export { junitReport } from "./junit-report.ts";
 export { defaultLabSettings, type LabSettings, quickLabSettings } from "./lab-settings.ts";
 export { runConformance } from "./run-cases.ts";
 export { caseLine, textReport } from "./text-report.ts";

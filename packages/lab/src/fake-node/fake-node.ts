@@ -7,10 +7,10 @@ import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { FakePod } from "./fake-pod.ts";
 import { defaultFakeNodeLimits, type FakeNodeLimits, HTTP_BOUNDS } from "./limits.ts";
+import type { LiveSession } from "./open-connection.ts";
 import { type Refusal, refuseUpgrade, respond, textRefusal } from "./refusal.ts";
 import { RunningPod } from "./running-pod.ts";
 import { decide, type ServingNode } from "./serve-request.ts";
-import type { LiveSession } from "./serving-context.ts";
 
 /** A kubelet declares this feature if it accepts WebSocket v5 and the tunnel itself (KEP-4006). */
 const EXTEND_WEBSOCKETS = "ExtendWebSocketsToKubelet";

@@ -1,6 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { sendInChunks } from "./chunks.ts";
-import type { FakeNodeLimits } from "./limits.ts";
+import { type FakeNodeLimits, sendInChunks } from "./limits.ts";
 
 /** The client's side of one forwarded connection: a pair of SPDY streams or of WebSocket channels. */
 interface ForwardClient {

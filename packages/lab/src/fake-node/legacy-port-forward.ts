@@ -6,8 +6,7 @@ import { ChannelDemux, type ChannelFraming } from "@sluice/protocols/remotecomma
 import { CLOSE } from "@sluice/protocols/websocket";
 import { PauseGate } from "./command-session.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
-import { openWebSocket, pushOrClose } from "./open-connection.ts";
-import type { ServingContext } from "./serving-context.ts";
+import { openWebSocket, pushOrClose, type ServingContext } from "./open-connection.ts";
 
 /** Serves old WebSocket clients' port-forward: opens one connection per port at once. */
 export class LegacyPortForward {

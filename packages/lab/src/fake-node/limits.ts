@@ -57,3 +57,10 @@ export const HTTP_BOUNDS: Http1Bounds = { maxHeaderBytes: 1024 * 1024, headMs: 3
 
 /** Go's io.Copy reads 32 KiB at a time, so real nodes never send longer DATA frames and messages. */
 export const MAX_CHUNK_BYTES: number = 32 * 1024;
+
+/** Calls `send` with consecutive views of at most MAX_CHUNK_BYTES. */
+export function sendInChunks(bytes: Uint8Array, send: (chunk: Uint8Array) => void): void {
+  for (let offset = 0; offset < bytes.length; offset += MAX_CHUNK_BYTES) {
+    send(bytes.subarray(offset, offset + MAX_CHUNK_BYTES));
+  }
+}

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
 import {
   WebSocketConnection,
@@ -8,7 +9,20 @@ import { ProtocolError } from "@sluice/protocols";
 import type { ChannelDemux } from "@sluice/protocols/remotecommand";
 import { defaultSpdyLimits } from "@sluice/protocols/spdy";
 import { CLOSE, defaultWebSocketLimits } from "@sluice/protocols/websocket";
-import type { ServingContext } from "./serving-context.ts";
+import type { FakeNodeLimits } from "./limits.ts";
+
+/** A session that the node must be able to end. */
+export interface LiveSession {
+  abort(): void | Promise<void>;
+}
+
+/** The parts of its node that a session needs. */
+export interface ServingContext {
+  readonly limits: FakeNodeLimits;
+  readonly clock: SessionClock;
+  /** A session adds itself at its start and removes itself when nothing of it is left. */
+  readonly sessions: Set<LiveSession>;
+}
 
 /** A WebSocket like a CRI server's: it sends no PING and no unsolicited PONG. */
 export function openWebSocket(

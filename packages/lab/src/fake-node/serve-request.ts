@@ -14,21 +14,25 @@ import {
   SPDY_VERSIONS,
 } from "@sluice/protocols/remotecommand";
 import { isWebSocketUpgrade, offeredSubprotocols } from "@sluice/protocols/websocket";
-import type { CommandService } from "./failure-frame.ts";
+import type { CommandService } from "./command-session.ts";
 import type { ForwardTarget } from "./forwarded-connection.ts";
 import { type KubeletRoute, parseKubeletRoute, parseRequestedStreams } from "./kubelet-request.ts";
 import { LegacyPortForward } from "./legacy-port-forward.ts";
+import type { ServingContext } from "./open-connection.ts";
 import { httpError, type Refusal, textRefusal } from "./refusal.ts";
 import type { RunningPod } from "./running-pod.ts";
 import { decideLog } from "./serve-log.ts";
-import type { ServingContext } from "./serving-context.ts";
 import { SpdyCommand } from "./spdy-command.ts";
-import { checkSpdyHandshake, encodeSpdySwitch } from "./spdy-handshake.ts";
+import {
+  checkSpdyHandshake,
+  checkTunnelHandshake,
+  checkWebSocketHandshake,
+  encodeSpdySwitch,
+} from "./spdy-handshake.ts";
 import { SpdyPortForward } from "./spdy-port-forward.ts";
 import { startCommand } from "./start-command.ts";
 import { TunnelSocket } from "./tunnel-socket.ts";
 import { WebSocketCommand } from "./websocket-command.ts";
-import { checkTunnelHandshake, checkWebSocketHandshake } from "./websocket-handshake.ts";
 
 /** Everything a node needs to answer a request. */
 export interface ServingNode extends ServingContext {

@@ -3,12 +3,15 @@ import type { SpdyConnection } from "@sluice/client/internal/sessions/spdy-conne
 import { NOTHING } from "@sluice/protocols/bytes";
 import { ResizeDecoder, type StreamType, spdyStreamTypes } from "@sluice/protocols/remotecommand";
 import type { SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
-import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
-import { CommandSession, type CommandTransport } from "./command-session.ts";
-import { type CommandService, failureFrame } from "./failure-frame.ts";
-import { openSpdy } from "./open-connection.ts";
-import type { ServingContext } from "./serving-context.ts";
+import {
+  type CommandService,
+  CommandSession,
+  type CommandTransport,
+  failureFrame,
+} from "./command-session.ts";
+import { sendInChunks } from "./limits.ts";
+import { openSpdy, type ServingContext } from "./open-connection.ts";
 
 /**
  * Serves an exec or attach over SPDY on a socket after its 101. The command starts when all streams

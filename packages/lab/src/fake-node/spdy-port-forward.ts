@@ -9,8 +9,7 @@ import {
 import { RST, type SpdyStream, type SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { PauseGate } from "./command-session.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
-import { openSpdy } from "./open-connection.ts";
-import type { ServingContext } from "./serving-context.ts";
+import { openSpdy, type ServingContext } from "./open-connection.ts";
 
 /** A stream, and its data from before its partner arrived. */
 interface ClientStream {

@@ -1,8 +1,7 @@
 import { Duplex } from "node:stream";
 import type { WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
 import { CLOSE } from "@sluice/protocols/websocket";
-import { openWebSocket } from "./open-connection.ts";
-import type { ServingContext } from "./serving-context.ts";
+import { openWebSocket, type ServingContext } from "./open-connection.ts";
 
 /**
  * The byte stream inside a WebSocket tunnel. Binary messages carry its bytes at arbitrary

@@ -10,12 +10,15 @@ import {
   specOf,
 } from "@sluice/protocols/remotecommand";
 import { CLOSE } from "@sluice/protocols/websocket";
-import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
-import { CommandSession, type CommandTransport } from "./command-session.ts";
-import { type CommandService, failureFrame } from "./failure-frame.ts";
-import { openWebSocket, pushOrClose } from "./open-connection.ts";
-import type { ServingContext } from "./serving-context.ts";
+import {
+  type CommandService,
+  CommandSession,
+  type CommandTransport,
+  failureFrame,
+} from "./command-session.ts";
+import { sendInChunks } from "./limits.ts";
+import { openWebSocket, pushOrClose, type ServingContext } from "./open-connection.ts";
 
 /** Serves an exec or attach over WebSocket channels on a socket after its 101. */
 export class WebSocketCommand implements CommandTransport {

@@ -1,5 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import type { Target } from "@sluice/client";
+import { Generator } from "./generator.ts";
 import type { LoadPart, LoadPlan, LoadShare } from "./load-plan.ts";
 import { LoadCollector, type LoadReport, partsOf } from "./load-report.ts";
 import type { Interval } from "./recorder.ts";
@@ -87,4 +89,36 @@ function readyOrDead(child: ChildProcess): Promise<void> {
 async function exitOf(child: ChildProcess): Promise<string | undefined> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   return child.exitCode === 0 ? undefined : (child.signalCode ?? `exit code ${child.exitCode}`);
+}
+
+/**
+ * A generator process: receives its orders from the parent, runs them, and ends. Resolves when
+ * everything was reported.
+ */
+export function serveGenerator<T>(openTarget: (target: T) => Promise<Target>): Promise<void> {
+  // A terminal sends Ctrl-C to the whole group; the parent decides when to stop.
+  process.on("SIGINT", () => {});
+  const onDisconnect = (): void => process.exit(1);
+  process.once("disconnect", onDisconnect);
+  let generator: Generator | undefined;
+  let isStopped = false;
+  return new Promise((resolve, reject) => {
+    const run = async ({ plan, share, target }: Extract<ToGenerator<T>, { type: "run" }>): Promise<void> => {
+      generator = new Generator(plan, share, await openTarget(target), (interval) => {
+        process.send?.({ type: "interval", interval } satisfies FromGenerator);
+      });
+      if (isStopped) generator.stop();
+      await generator.run();
+      process.off("disconnect", onDisconnect);
+    };
+    process.send?.({ type: "ready" } satisfies FromGenerator);
+    process.on("message", (message: ToGenerator<T>) => {
+      if (message.type === "run") {
+        void run(message).then(resolve, reject);
+        return;
+      }
+      isStopped = true;
+      generator?.stop();
+    });
+  });
 }

@@ -10,10 +10,9 @@ import {
   WebSocketExecutor,
 } from "@sluice/client";
 import { legacyForward } from "./legacy-forward.ts";
-import { LoadError } from "./load-error.ts";
 import { type LoadPlan, type LoadShare, shareOf } from "./load-plan.ts";
 import { type Carrier, LoadSession } from "./load-session.ts";
-import { type Interval, Recorder } from "./recorder.ts";
+import { type Interval, LoadError, Recorder } from "./recorder.ts";
 
 const INTERVAL_MS = 1_000;
 const TICK_MS = 50;

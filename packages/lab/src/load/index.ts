@@ -1,8 +1,7 @@
 // packages/lab/load: the load generator: plans, seeded streams, sessions, processes, reports
 
 export { Generator } from "./generator.ts";
-export { serveGenerator } from "./generator-process.ts";
-export { type RunOptions, runInProcesses } from "./generator-processes.ts";
+export { type RunOptions, runInProcesses, serveGenerator } from "./generator-processes.ts";
 export { escapeHtml, htmlPage, htmlReport, readPlots } from "./html-report.ts";
 export { type HttpLoadPlan, runHttpLoad } from "./http-load.ts";
 export type { HttpLoadReport } from "./http-report.ts";
@@ -17,8 +16,13 @@ export {
   type Verification,
 } from "./load-plan.ts";
 export { type JudgedThreshold, LoadCollector, type LoadReport } from "./load-report.ts";
-export { mergeHttpReports, mergeReports, missingParts, type NamedReport } from "./merge-reports.ts";
-export { readReports } from "./read-reports.ts";
+export {
+  mergeHttpReports,
+  mergeReports,
+  missingParts,
+  type NamedReport,
+  readReports,
+} from "./read-reports.ts";
 export { LINE_BYTES, LineSequence, SeededStream } from "./seeded-stream.ts";
 export { duration, partLines, size, summaryText, thresholdLines } from "./summary-text.ts";
 export {

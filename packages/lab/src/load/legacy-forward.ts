@@ -4,8 +4,8 @@ import { defaultSessionTimes, dial, type ExecutorOptions, type Target } from "@s
 import { ClientWebSocket } from "@sluice/client/internal/client-websocket";
 import { dataChannelOf, errorChannelOf, PORT_PREFIX_BYTES } from "@sluice/protocols/portforward";
 import { ChannelDemux } from "@sluice/protocols/remotecommand";
-import { LoadError } from "./load-error.ts";
 import type { Carrier } from "./load-session.ts";
+import { LoadError } from "./recorder.ts";
 
 const DATA = dataChannelOf(0);
 const ERROR = errorChannelOf(0);

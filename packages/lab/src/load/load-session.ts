@@ -1,9 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { type Readable, Writable } from "node:stream";
-import { LoadError } from "./load-error.ts";
 import { canEndInput, type LoadPlan } from "./load-plan.ts";
 import { MessageSource } from "./message-source.ts";
-import type { Recorder } from "./recorder.ts";
+import { LoadError, type Recorder } from "./recorder.ts";
 import { LineSequence, SeededStream } from "./seeded-stream.ts";
 
 /**

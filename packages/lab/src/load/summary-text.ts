@@ -1,5 +1,5 @@
 import type { JudgedThreshold, LoadReport } from "./load-report.ts";
-import { missingParts } from "./merge-reports.ts";
+import { missingParts } from "./read-reports.ts";
 import type { LatencyName } from "./recorder.ts";
 
 const MIB = 1024 * 1024;

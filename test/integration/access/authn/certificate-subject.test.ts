@@ -5,7 +5,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeDerText, type Subject, subjectOf } from "../../../../src/access/authn/certificate-subject.ts";
+import {
+  decodeDerText,
+  type Subject,
+  subjectOf,
+} from "../../../../src/access/authn/certificate-authority.ts";
 import { certificateWith, type DerAttribute } from "../../../support/der-certificate.ts";
 
 const COMMON_NAME = 3;

@@ -6,7 +6,7 @@ import {
   answerApiRequest,
   type ReadOnlyApiOptions,
 } from "../../../../src/api/read-only-server/answer-api-request.ts";
-import type { ObjectSource } from "../../../../src/api/read-only-server/object-source.ts";
+import type { ObjectSource } from "../../../../src/api/read-only-server/api-answer.ts";
 
 export const testApiOptions: ReadOnlyApiOptions = {
   version: { gitVersion: "v1.36.0+sluice", runtime: "nodejs", platform: "linux/amd64" },

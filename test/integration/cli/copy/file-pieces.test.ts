@@ -4,8 +4,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readPieces } from "../../../../packages/client/src/copy/file-reader.ts";
 import { FileWriter } from "../../../../packages/client/src/copy/file-writer.ts";
+import { readPieces } from "../../../../packages/client/src/copy/hashing.ts";
 
 const bytes = randomBytes(3 * 1024 * 1024 + 17);
 let folder: string;

@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { ResponseBody } from "../../../../packages/client/src/http/upstream/response-body.ts";
-import { SingleResponse } from "../../../../packages/client/src/http/upstream/single-response.ts";
+import { ResponseBody, SingleResponse } from "../../../../packages/client/src/http/upstream/response-body.ts";
 import { dial } from "../../../../packages/client/src/net/dial.ts";
 import { UpstreamError } from "../../../../packages/client/src/net/upstream-error.ts";
 import { listenRaw, openSocketCount, type RawUpstream, until } from "../../../support/http/loopback.ts";

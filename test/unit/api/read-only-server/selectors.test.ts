@@ -2,8 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { StatusError } from "../../../../packages/client/src/api/status.ts";
 import type { Pod } from "../../../../src/api/objects.ts";
-import { parseFieldSelector } from "../../../../src/api/read-only-server/field-selector.ts";
-import { parseLabelSelector } from "../../../../src/api/read-only-server/label-selector.ts";
+import {
+  parseFieldSelector,
+  parseLabelSelector,
+} from "../../../../src/api/read-only-server/label-selector.ts";
 import { resources } from "../../../../src/api/read-only-server/resources.ts";
 
 const labels = {

@@ -1,7 +1,6 @@
 import { parseLogTime } from "@sluice/client/internal/api/pod-log-options";
 import { expect, it } from "vitest";
-import { LogPosition } from "../../../../src/cli/client/container-log.ts";
-import { LogLines, MAX_LOG_LINE_BYTES } from "../../../../src/cli/client/log-lines.ts";
+import { LogLines, LogPosition, MAX_LOG_LINE_BYTES } from "../../../../src/cli/client/container-log.ts";
 
 const LOG = [
   "2026-01-01T00:00:00.000000001Z a",

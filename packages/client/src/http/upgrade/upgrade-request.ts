@@ -17,8 +17,7 @@ import {
   isHeaderValue,
 } from "../header-list.ts";
 import { withTrace } from "../trace-headers.ts";
-import { ResponseBody } from "../upstream/response-body.ts";
-import { invalidStatus, SingleResponse } from "../upstream/single-response.ts";
+import { invalidStatus, ResponseBody, SingleResponse } from "../upstream/response-body.ts";
 
 export interface UpgradeRequest {
   /** Absent: the request is not traced. */

@@ -5,9 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ForwardedStream, PortForwardConnection } from "@sluice/client";
 import { SeededStream } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
-import { ReadPace } from "../command-session.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import { expectBytes, Violation } from "../judge.ts";
+import { expectBytes, ReadPace, Violation } from "../judge.ts";
 import { RecordedOutput } from "../recorded-output.ts";
 import { FORWARD_TRANSPORTS } from "../transports.ts";
 
