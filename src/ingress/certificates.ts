@@ -161,7 +161,8 @@ function readCertificate({ type, data = {} }: Secret): ReadCertificate | string 
   if (key === undefined) return "has no tls.key";
   try {
     const [certificate] = keyPairOf(cert, key) as [X509Certificate];
-    createSecureContext({ cert, key });
+    // OpenSSL may refuse what belongs together. Closed now: collected later, thousands would be freed in one turn.
+    createSecureContext({ cert, key }).context.close();
     const names = certificate.subjectAltName ?? "";
     return {
       cert,
