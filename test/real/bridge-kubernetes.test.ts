@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SpdyDialer, SpdyExecutor, Target } from "../../packages/client/src/index.ts";
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { ChannelClient } from "../support/channel-client.ts";
 import { Collected, inputOf } from "../support/client/websocket-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { expectManyStreams } from "../support/forwarded-streams.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
 import { describeReal } from "../support/real-parts.ts";
@@ -76,18 +76,7 @@ describeReal("go", "bridge to Kubernetes' own translator and tunnel", () => {
 
   it("SPDY port-forward: many streams at once, half-close", async () => {
     const connection = await new SpdyDialer(target(), `${POD}/portforward`).dial();
-    const echoes = Array.from({ length: 8 }, async () => {
-      const bytes = randomBytes(2 * MIB);
-      const stream = connection.openStream(7);
-      stream.end(bytes);
-      return (await buffer(stream)).equals(bytes);
-    });
-    expect(await Promise.all(echoes)).toEqual(Array(8).fill(true));
-    const sink = connection.openStream(9);
-    sink.end(Buffer.alloc(3 * MIB));
-    expect(await text(sink)).toContain(String(3 * MIB));
-    connection.close();
-    expect(await connection.ended).toBeUndefined();
+    await expectManyStreams(connection);
   });
 
   it.each([

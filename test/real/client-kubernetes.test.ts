@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   FallbackDialer,
@@ -13,6 +12,7 @@ import {
 } from "../../packages/client/src/index.ts";
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { Collected, inputOf } from "../support/client/websocket-server.ts";
+import { expectManyStreams } from "../support/forwarded-streams.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
 import { describeReal } from "../support/real-parts.ts";
 
@@ -69,17 +69,6 @@ describeReal("go", "the client against Kubernetes' own servers", () => {
     );
     const dialer = way === "SPDY" ? spdy : way === "tunnel" ? tunnel : new FallbackDialer(tunnel, spdy);
     const connection: PortForwardConnection = await dialer.dial();
-    const echoes = Array.from({ length: 8 }, async () => {
-      const bytes = randomBytes(2 * MIB);
-      const stream = connection.openStream(7);
-      stream.end(bytes);
-      return (await buffer(stream)).equals(bytes);
-    });
-    expect(await Promise.all(echoes)).toEqual(Array(8).fill(true));
-    const sink = connection.openStream(9);
-    sink.end(Buffer.alloc(3 * MIB));
-    expect(await text(sink)).toContain(String(3 * MIB));
-    connection.close();
-    expect(await connection.ended).toBeUndefined();
+    await expectManyStreams(connection);
   });
 });

@@ -110,3 +110,12 @@ export function endExec(session: KubeletSession, status: string): void {
 }
 
 export const SUCCESS = '{"metadata":{},"status":"Success"}';
+
+/** Copies stdin to stdout and succeeds at its end. */
+export const CAT: KubeletScript = {
+  onData: (name, part, fin, session) => {
+    if (name !== "stdin") return;
+    if (part.byteLength > 0) session.streams.get("stdout")?.write(Uint8Array.from(part));
+    if (fin) endExec(session, SUCCESS);
+  },
+};

@@ -1,5 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
-import { PassThrough, Readable, Writable } from "node:stream";
+import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   execPath,
@@ -8,10 +7,11 @@ import {
   WebSocketExecutor,
 } from "../../../packages/client/src/index.ts";
 import { proofOf } from "../../../packages/client/src/sessions/resuming-client.ts";
+import { openCat, throughCat } from "../../support/cat-session.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";
-import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { CAT } from "../../support/scripted-kubelet.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 import { WorkerGateway } from "../../support/worker-gateway.ts";
 
@@ -28,18 +28,9 @@ afterEach(async () => {
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
 });
 
-/** Copies stdin to stdout and succeeds at its end. */
-const echo: KubeletScript = {
-  onData: (name, part, fin, session) => {
-    if (name !== "stdin") return;
-    if (part.byteLength > 0) session.streams.get("stdout")?.write(Uint8Array.from(part));
-    if (fin) endExec(session, SUCCESS);
-  },
-};
-
 async function start(more: object = {}, files: Readonly<Record<string, string>> = {}): Promise<void> {
   gateway = await WorkerGateway.start({
-    script: echo,
+    script: CAT,
     files: { "users.csv": TOKENS, ...files },
     more: { authentication: { tokenAuthFile: "users.csv" }, ...more },
   });
@@ -70,20 +61,7 @@ async function echoed(
   to: Target,
   input: Buffer,
 ): Promise<{ isWhole: boolean; exitCode: number | undefined }> {
-  const hash = createHash("sha256");
-  const stdout = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      done();
-    },
-  });
-  const chunks = Array.from({ length: Math.ceil(input.byteLength / 50_000) }, (_, index) =>
-    input.subarray(index * 50_000, (index + 1) * 50_000),
-  );
-  const executor = new WebSocketExecutor(to, COMMAND, { resume: true });
-  const { exitCode } = await executor.stream({ stdin: Readable.from(chunks), stdout });
-  const sent = createHash("sha256").update(input).digest("hex");
-  return { isWhole: hash.digest("hex") === sent, exitCode };
+  return throughCat(new WebSocketExecutor(to, COMMAND, { resume: true }), input);
 }
 
 /** The worker that carries the only session. */
@@ -205,15 +183,5 @@ describe("a resumable session of one of two workers", () => {
 });
 
 function interactive(to: Target) {
-  const stdin = new PassThrough();
-  const output: Buffer[] = [];
-  const stdout = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      output.push(Buffer.from(chunk));
-      done();
-    },
-  });
-  const ended = new WebSocketExecutor(to, COMMAND, { resume: true }).stream({ stdin, stdout });
-  ended.catch(() => {});
-  return { stdin, ended, shown: () => Buffer.concat(output).toString() };
+  return openCat(new WebSocketExecutor(to, COMMAND, { resume: true }));
 }

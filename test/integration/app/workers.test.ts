@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
-import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { CAT, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { startSpdyExec } from "../../support/spdy-exec-client.ts";
 import type { V5Client } from "../../support/v5-client.ts";
 import { WorkerGateway } from "../../support/worker-gateway.ts";
@@ -10,15 +10,6 @@ let gateway: WorkerGateway;
 /** Three processes start for each test, on machines that are busy with other tests. */
 vi.setConfig({ testTimeout: 90_000, expect: { poll: { timeout: 30_000 } } });
 afterEach(() => gateway.stop());
-
-/** Copies stdin to stdout and succeeds at its end. */
-const echo: KubeletScript = {
-  onData: (name, part, fin, session) => {
-    if (name !== "stdin") return;
-    if (part.byteLength > 0) session.streams.get("stdout")?.write(Uint8Array.from(part));
-    if (fin) endExec(session, SUCCESS);
-  },
-};
 
 const open = async (count: number): Promise<V5Client[]> => {
   const clients = Array.from({ length: count }, () => gateway.exec());
@@ -51,7 +42,7 @@ const finish = async (client: V5Client, input: Buffer): Promise<void> => {
 
 describe("two workers", () => {
   it("share sessions evenly, and operators see all of them as one gateway", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const clients = await open(8);
     const workers = (await gateway.listed(8)).map(({ worker }) => worker);
     expect([workers.filter((index) => index === 0), workers.filter((index) => index === 1)]).toEqual([
@@ -76,7 +67,7 @@ describe("two workers", () => {
       method === "GET" ? "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n" : undefined;
     const streaming = { mode: "websocket" };
     const kubelet = { scheme: "http", allowedAddresses: ["127.0.0.0/8"], streaming };
-    gateway = await WorkerGateway.start({ script: { ...echo, refuse }, more: { kubelet } });
+    gateway = await WorkerGateway.start({ script: { ...CAT, refuse }, more: { kubelet } });
     const opened = await openOneByOne(4);
     expect(new Set(opened.map(({ worker }) => worker)).size).toBe(2);
     expect(JSON.parse(await gateway.admin("/debug/nodes?name=node"))).toMatchObject([
@@ -94,7 +85,7 @@ describe("two workers", () => {
   });
 
   it("one that is killed takes its own sessions along and no others, and is replaced", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const opened = await openOneByOne(6);
     const carriedBy = (index: number) =>
       opened.filter(({ worker }) => worker === index).map(({ client }) => client);
@@ -124,7 +115,7 @@ describe("two workers", () => {
   });
 
   it("one that is killed leaves no SPDY client with an end that looks proper", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const headers = { Authorization: `Bearer ${TESTER_TOKEN}` };
     const sessions = await Promise.all(
       Array.from({ length: 4 }, () => startSpdyExec(gateway.authority, headers)),
@@ -136,7 +127,7 @@ describe("two workers", () => {
   });
 
   it("what a killed one had counted stays counted", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const counter = 'sluice_streaming_bytes_total{subresource="exec",direction="upstream"}';
     for (let times = 0; times < 4; times += 1) {
       const [client] = await open(1);
@@ -149,7 +140,7 @@ describe("two workers", () => {
   });
 
   it("serve on while one is stopped: new sessions wait for it or go elsewhere, those of the other move", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const opened = await openOneByOne(2);
     const moving = opened.find(({ worker }) => worker === 1)?.client as V5Client;
     process.kill(gateway.pidOf(0), "SIGSTOP");
@@ -163,7 +154,7 @@ describe("two workers", () => {
   });
 
   it("serve the connections that were on their way to one that was killed", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const killed = gateway.pidOf(0);
     process.kill(killed, "SIGSTOP");
     let answered = 0;
@@ -183,7 +174,7 @@ describe("two workers", () => {
   });
 
   it("one that dies while manifests are wrong is replaced, with the last good ones", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const right = gateway.read("cluster.json");
     const later = JSON.parse(right);
     later.items.push({ apiVersion: "v1", kind: "Namespace", metadata: { name: "later" } });
@@ -205,7 +196,7 @@ describe("two workers", () => {
 
   it("hold limits together", async () => {
     gateway = await WorkerGateway.start({
-      script: echo,
+      script: CAT,
       more: { policy: { limits: { maxSessionsPerUser: 3 } }, limits: { maxConcurrentSessions: 100 } },
     });
     const clients = await open(3);
@@ -219,7 +210,7 @@ describe("two workers", () => {
   });
 
   it("drain together: sessions finish, new ones get 503, and all processes are gone", async () => {
-    gateway = await WorkerGateway.start({ script: echo, gracePeriod: "20s" });
+    gateway = await WorkerGateway.start({ script: CAT, gracePeriod: "20s" });
     const clients = await open(4);
     await gateway.listed(4);
     const pids = [gateway.pidOf(0), gateway.pidOf(1)];
@@ -233,7 +224,7 @@ describe("two workers", () => {
   });
 
   it("count a session that has just begun when they drain", async () => {
-    gateway = await WorkerGateway.start({ script: echo, gracePeriod: "20s" });
+    gateway = await WorkerGateway.start({ script: CAT, gracePeriod: "20s" });
     const [client] = await open(1);
     gateway.signal("SIGTERM");
     await expect.poll(() => gateway.admin("/readyz")).toContain("readyz check failed");
@@ -243,7 +234,7 @@ describe("two workers", () => {
   });
 
   it("whose primary is killed end by themselves", async () => {
-    gateway = await WorkerGateway.start({ script: echo });
+    gateway = await WorkerGateway.start({ script: CAT });
     const [client] = await open(1);
     await gateway.listed(1);
     const pids = [gateway.pidOf(0), gateway.pidOf(1)];

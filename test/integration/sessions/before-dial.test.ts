@@ -1,24 +1,14 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { forbidden } from "../../../packages/client/src/api/status.ts";
 import type { BeforeDial } from "../../../src/sessions/context.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { EventList } from "../../support/event-list.ts";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../support/gateway-harness.ts";
-import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../support/scripted-kubelet.ts";
+import type { HarnessOptions } from "../../support/gateway-harness.ts";
+import { gatewayOverKubelet } from "../../support/gateway-over-kubelet.ts";
+import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
-let harness: GatewayHarness | undefined;
-let kubelet: ScriptedKubelet | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  await kubelet?.close();
-  harness = kubelet = undefined;
-});
+const gateway = gatewayOverKubelet();
 
 async function start(
   script: KubeletScript,
@@ -27,9 +17,7 @@ async function start(
   headers: Readonly<Record<string, string>> = {},
   user: HarnessOptions["user"] = {},
 ): Promise<V5Client> {
-  kubelet = new ScriptedKubelet(script);
-  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), beforeDial, user });
-  return new V5Client(harness.authority, query, "exec", headers);
+  return new V5Client(await gateway.start(script, { beforeDial, user }), query, "exec", headers);
 }
 
 const ANSWERS: KubeletScript = {
@@ -49,13 +37,13 @@ describe("the step before the dial", () => {
     });
     const asked: unknown[] = [];
     const client = await start(ANSWERS, async ({ user, request, info }) => {
-      asked.push([user.name, request.command, info.pod, kubelet?.sessions.length]);
+      asked.push([user.name, request.command, info.pod, gateway.kubelet?.sessions.length]);
       await gone;
       return [list];
     });
     await expect.poll(() => asked).toEqual([["tester", ["x"], "web", 0]]);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(kubelet?.requests).toEqual([]);
+    expect(gateway.kubelet?.requests).toEqual([]);
     go();
     const { stdout, closeCode } = await client.done;
     expect([stdout.toString(), closeCode]).toEqual(["out", 1000]);
@@ -71,7 +59,7 @@ describe("the step before the dial", () => {
       payload: { node: true },
       onBegin: ({ info }) => void details.push(info?.details),
       onData: () => {
-        listed = JSON.stringify(harness?.context.sessions.list());
+        listed = JSON.stringify(gateway.harness?.context.sessions.list());
         return undefined;
       },
     };
@@ -100,7 +88,7 @@ describe("the step before the dial", () => {
     ]);
     expect(listed).toContain('"pod":"web"');
     expect(listed).not.toMatch(/hunter2|details|command/);
-    expect(harness?.logLines.join("")).not.toMatch(/hunter2/);
+    expect(gateway.harness?.logLines.join("")).not.toMatch(/hunter2/);
   });
 
   it("tells when the user's credentials expire, or those of the user who impersonates another", async () => {
@@ -111,22 +99,22 @@ describe("the step before the dial", () => {
     };
     const user = { expiresAtMs: 1_900_000_000_000 };
     await (await start(ANSWERS, beforeDial, undefined, {}, user)).done;
-    await harness?.close();
-    await kubelet?.close();
+    await gateway.harness?.close();
+    await gateway.kubelet?.close();
     const asJane = { "Impersonate-User": "jane" };
     await (await start(ANSWERS, beforeDial, undefined, asJane, user)).done;
     expect(seen).toEqual([
       ["tester", undefined, user.expiresAtMs],
       ["jane", "tester", user.expiresAtMs],
     ]);
-    expect(harness?.logLines.join("")).not.toContain("expiresAt");
+    expect(gateway.harness?.logLines.join("")).not.toContain("expiresAt");
   });
 
   it("may refuse the session: no node is dialled, and its place is free", async () => {
     const client = await start(ANSWERS, () => Promise.reject(forbidden("pods", "web", "no recorder")));
     await expect(client.opened).rejects.toThrow("403");
-    expect(kubelet?.requests).toEqual([]);
-    expect(harness?.context.sessions.size).toBe(0);
+    expect(gateway.kubelet?.requests).toEqual([]);
+    expect(gateway.harness?.context.sessions.size).toBe(0);
   });
 
   it("is told if the session did not start then", async () => {

@@ -8,6 +8,7 @@ import { answering, listenRaw, type RawUpstream } from "../../../support/http/lo
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { ScriptedV5Node, SUCCESS, type V5Script } from "../../../support/scripted-v5-node.ts";
 import { startSpdyCommand } from "../../../support/spdy-command-client.ts";
+import { untilStill } from "../../../support/still.ts";
 import { BridgedNode, websocketOnly } from "../../../support/websocket-only.ts";
 
 const exitStatus = (code: number | string): string =>
@@ -361,16 +362,7 @@ describe("bridge of SPDY commands", () => {
     const client = await startSpdyCommand(authority);
     await eventually("output has begun", () => client.text("stdout").length > 0);
     client.socket.pause();
-    let last = -1;
-    await eventually(
-      "the node is held back",
-      () => {
-        const isStill = sent === last;
-        last = sent;
-        return isStill && sent < count;
-      },
-      { intervalMs: 300 },
-    );
+    expect(await untilStill("what the node sends", () => sent)).toBeLessThan(count);
     client.socket.resume();
     await client.ended;
     expect(Buffer.concat(client.received.stdout ?? []).byteLength).toBe(part.length * count);

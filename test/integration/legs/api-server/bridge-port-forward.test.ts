@@ -9,6 +9,7 @@ import { ChannelClient } from "../../../support/channel-client.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { ScriptedTunnelNode, type TunnelScript } from "../../../support/scripted-tunnel-node.ts";
+import { untilStill } from "../../../support/still.ts";
 import { TunnelClient } from "../../../support/tunnel-client.ts";
 import { BridgedNode } from "../../../support/websocket-only.ts";
 
@@ -199,16 +200,7 @@ describe("bridge of port-forward over SPDY", () => {
     const data = client.open("data", 0);
     await eventually("data has begun", () => data.bytes().length > 0);
     client.socket.pause();
-    let last = -1;
-    await eventually(
-      "the node is held back",
-      () => {
-        const isStill = sent === last;
-        last = sent;
-        return isStill && sent < count;
-      },
-      { intervalMs: 300 },
-    );
+    expect(await untilStill("what the node sends", () => sent)).toBeLessThan(count);
     client.socket.resume();
     await eventually("all of it came", () => data.ends.length === 1, { timeoutMs: 20_000 });
     expect(data.bytes().byteLength).toBe(part.byteLength * count);

@@ -1,29 +1,13 @@
 import { once } from "node:events";
 import { request } from "node:http";
 import type { Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SpdySession, type SpdyStream } from "../../../../protocols/spdy/index.ts";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../../support/gateway-harness.ts";
-import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../../support/scripted-kubelet.ts";
+import { gatewayOverKubelet } from "../../../support/gateway-over-kubelet.ts";
+import { CAT, endExec, SUCCESS } from "../../../support/scripted-kubelet.ts";
 
-let harness: GatewayHarness | undefined;
-let kubelet: ScriptedKubelet | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  await kubelet?.close();
-  harness = kubelet = undefined;
-});
-
-async function start(script: KubeletScript, options: Partial<HarnessOptions> = {}): Promise<string> {
-  kubelet = new ScriptedKubelet(script);
-  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), ...options });
-  return harness.authority;
-}
+const gateway = gatewayOverKubelet();
+const { start } = gateway;
 
 /** kubectl 1.20 to 1.29 in small: SPDY exec with error, stdin, stdout; collects what comes until the connection ends. */
 async function spdyExec(authority: string, protocol = "v4.channel.k8s.io") {
@@ -70,23 +54,17 @@ async function spdyExec(authority: string, protocol = "v4.channel.k8s.io") {
 
 describe("pass-through", () => {
   it("relays SPDY, the node's 101 head, stdin and the end, and counts no translation", async () => {
-    const authority = await start({
-      onData: (name, part, fin, session) => {
-        if (name !== "stdin") return;
-        if (part.byteLength > 0) session.streams.get("stdout")?.write(Uint8Array.from(part));
-        if (fin) endExec(session, SUCCESS);
-      },
-    });
+    const authority = await start(CAT);
     const { response, streams, received, ended } = await spdyExec(authority);
     expect(response.rawHeaders).toContain("X-Stream-Protocol-Version");
     streams.stdin?.write(Buffer.from("hello"));
     streams.stdin?.finish();
     await ended;
     expect(received).toEqual({ error: SUCCESS, stdin: "", stdout: "hello" });
-    expect(await harness?.metric("apiserver_stream_translator_requests_total")).toEqual([
+    expect(await gateway.harness?.metric("apiserver_stream_translator_requests_total")).toEqual([
       'apiserver_stream_translator_requests_total{code="200"} 0',
     ]);
-    expect(harness?.context.sessions.size).toBe(0);
+    expect(gateway.harness?.context.sessions.size).toBe(0);
   });
 
   it("takes the client's identity off the request and keeps the rest", async () => {
@@ -94,7 +72,7 @@ describe("pass-through", () => {
       onStream: (name, _stream, session) => name === "stdout" && endExec(session, SUCCESS),
     });
     await (await spdyExec(authority)).ended;
-    const headers = kubelet?.requests[0]?.headers ?? {};
+    const headers = gateway.kubelet?.requests[0]?.headers ?? {};
     expect(headers["user-agent"]).toBe("kubectl/v1.29");
     expect(headers["x-forwarded-for"]).toBe("127.0.0.1");
     for (const name of ["authorization", "cookie", "impersonate-user"]) expect(headers[name]).toBeUndefined();
@@ -136,11 +114,11 @@ describe("pass-through", () => {
   it("at shutdown a running exec is told that it failed", async () => {
     const authority = await start({});
     const { received, ended } = await spdyExec(authority);
-    await expect.poll(() => harness?.context.sessions.list().length).toBe(1);
+    await expect.poll(() => gateway.harness?.context.sessions.list().length).toBe(1);
     // Replies travel first; a last word on a stream without a reply would be dropped by the client.
-    await expect.poll(() => kubelet?.sessions[0]?.streams.size).toBe(3);
+    await expect.poll(() => gateway.kubelet?.sessions[0]?.streams.size).toBe(3);
     await new Promise((resolve) => setImmediate(resolve));
-    void harness?.context.sessions.endAll("the gateway is shutting down");
+    void gateway.harness?.context.sessions.endAll("the gateway is shutting down");
     await ended;
     expect(received.error).toContain("the gateway is shutting down");
   });

@@ -1,20 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SessionClock } from "../../../../packages/client/src/net/session-clock.ts";
 import { READ_AHEAD_BYTES } from "../../../../src/net/read-ahead.ts";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../../support/gateway-harness.ts";
-import {
-  endExec,
-  type KubeletScript,
-  type KubeletSession,
-  ScriptedKubelet,
-  SUCCESS,
-} from "../../../support/scripted-kubelet.ts";
+import { gatewayOverKubelet } from "../../../support/gateway-over-kubelet.ts";
+import { endExec, type KubeletSession, SUCCESS } from "../../../support/scripted-kubelet.ts";
 import { untilStill } from "../../../support/still.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
@@ -32,22 +22,12 @@ class HurriedClock extends SessionClock {
 
 const ONE_READ_BYTES = 64 * 1024;
 
-let harness: GatewayHarness | undefined;
-let kubelet: ScriptedKubelet | undefined;
 let client: V5Client | undefined;
-
-afterEach(async () => {
+const gateway = gatewayOverKubelet(() => {
   client?.socket.terminate();
-  await harness?.close();
-  await kubelet?.close();
-  harness = kubelet = client = undefined;
+  client = undefined;
 });
-
-async function start(script: KubeletScript, options: Partial<HarnessOptions> = {}): Promise<string> {
-  kubelet = new ScriptedKubelet(script);
-  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), ...options });
-  return harness.authority;
-}
+const { start } = gateway;
 
 function writeAll(session: KubeletSession, stream: string, bytes: Buffer): void {
   for (let offset = 0; offset < bytes.length; offset += PIECE_BYTES) {
@@ -55,8 +35,8 @@ function writeAll(session: KubeletSession, stream: string, bytes: Buffer): void 
   }
 }
 
-const downstreamBytes = (): number => harness?.context.sessions.list()[0]?.downstreamBytes ?? 0;
-const upstreamBytes = (): number => harness?.context.sessions.list()[0]?.upstreamBytes ?? 0;
+const downstreamBytes = (): number => gateway.harness?.context.sessions.list()[0]?.downstreamBytes ?? 0;
+const upstreamBytes = (): number => gateway.harness?.context.sessions.list()[0]?.upstreamBytes ?? 0;
 
 describe("a client that stops reading its output", () => {
   it("still sends input, is answered when it reads again, and gets all output and the status", async () => {
@@ -88,7 +68,7 @@ describe("a client that stops reading its output", () => {
     client.socket.resume();
     // RFC 6455 section 5.5.3: of several PINGs the last one may be answered alone.
     await expect.poll(() => pongs).toContain("last");
-    const [session] = kubelet?.sessions ?? [];
+    const [session] = gateway.kubelet?.sessions ?? [];
     if (session !== undefined) endExec(session, SUCCESS);
     const { stdout, status, closeCode } = await client.done;
     expect(stdout.equals(output)).toBe(true);
@@ -133,10 +113,10 @@ describe("a client that stops reading its output", () => {
     client = new V5Client(authority);
     client.socket.once("open", () => client?.socket.pause());
     await client.opened;
-    const startedMs = harness?.context.clock.now() ?? 0;
+    const startedMs = gateway.harness?.context.clock.now() ?? 0;
     await untilStill("the download", downstreamBytes);
     // Longer than a node that has said its status may take to end its streams.
-    await expect.poll(() => (harness?.context.clock.now() ?? 0) - startedMs).toBeGreaterThan(60_000);
+    await expect.poll(() => (gateway.harness?.context.clock.now() ?? 0) - startedMs).toBeGreaterThan(60_000);
     client.socket.resume();
     const { stdout, status, closeCode } = await client.done;
     expect(stdout.equals(output)).toBe(true);
@@ -162,7 +142,7 @@ describe("a node that does not read its input", () => {
     );
     client = new V5Client(authority);
     await client.opened;
-    await expect.poll(() => kubelet?.sessions[0]?.streams.size).toBe(4);
+    await expect.poll(() => gateway.kubelet?.sessions[0]?.streams.size).toBe(4);
     const outputOf = (): number =>
       client?.messages.reduce((sum, message) => sum + (message[0] === 1 ? message.length - 1 : 0), 0) ?? 0;
     client.socket.ping("before");
@@ -177,7 +157,7 @@ describe("a node that does not read its input", () => {
     // A PING behind unread input cannot be seen, so PONGs come without being asked for.
     const pongs = client.pongs;
     await expect.poll(() => client?.pongs).toBeGreaterThan(pongs + 3);
-    const [session] = kubelet?.sessions ?? [];
+    const [session] = gateway.kubelet?.sessions ?? [];
     if (session !== undefined) writeAll(session, "stdout", output);
     await expect.poll(outputOf).toBe(SMALL_BYTES);
     expect(upstreamBytes()).toBe(stalledAt);
@@ -195,10 +175,10 @@ describe("a node that does not read its input", () => {
     });
     client = new V5Client(authority);
     await client.opened;
-    await expect.poll(() => kubelet?.sessions[0]?.streams.size).toBe(4);
+    await expect.poll(() => gateway.kubelet?.sessions[0]?.streams.size).toBe(4);
     for (let sent = 0; sent < FLOOD_BYTES; sent += PIECE_BYTES) client.send(0, Buffer.alloc(PIECE_BYTES));
     await untilStill("the upload", upstreamBytes);
-    (kubelet?.sessions[0]?.socket as Socket).resetAndDestroy();
+    (gateway.kubelet?.sessions[0]?.socket as Socket).resetAndDestroy();
     const { status, closeCode } = await client.done;
     expect(JSON.parse(status)).toMatchObject({ status: "Failure", code: 500 });
     expect(closeCode).toBe(1000);

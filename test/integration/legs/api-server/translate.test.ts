@@ -1,30 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, describe, expect, it } from "vitest";
-import {
-  type GatewayHarness,
-  type HarnessOptions,
-  startGatewayHarness,
-} from "../../../support/gateway-harness.ts";
-import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../../support/scripted-kubelet.ts";
+import { describe, expect, it } from "vitest";
+import { gatewayOverKubelet } from "../../../support/gateway-over-kubelet.ts";
+import { endExec, type KubeletScript, SUCCESS } from "../../../support/scripted-kubelet.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
 const exitStatus = (code: number): string =>
   `{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: error executing command [x], exit code ${code}","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"${code}"}]}}`;
 
-let harness: GatewayHarness | undefined;
-let kubelet: ScriptedKubelet | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  await kubelet?.close();
-  harness = kubelet = undefined;
-});
-
-async function start(script: KubeletScript, options: Partial<HarnessOptions> = {}): Promise<string> {
-  kubelet = new ScriptedKubelet(script);
-  harness = await startGatewayHarness({ kubeletPort: await kubelet.listen(), ...options });
-  return harness.authority;
-}
+const gateway = gatewayOverKubelet();
+const { start } = gateway;
 
 /** Copies stdin to an output stream and succeeds at its end. */
 const loopback = (output: "stdout" | "stderr"): KubeletScript => ({
@@ -49,7 +33,7 @@ describe("translate", () => {
       expect(result.status).toBe(SUCCESS);
       expect(result.closeCode).toBe(1000);
       await expect
-        .poll(() => harness?.metric("apiserver_stream_translator_requests_total"))
+        .poll(() => gateway.harness?.metric("apiserver_stream_translator_requests_total"))
         .toEqual(['apiserver_stream_translator_requests_total{code="200"} 1']);
     });
   }
@@ -63,7 +47,7 @@ describe("translate", () => {
       "command=ls&command=a%20b&stdout=1&stderr=true&stdin=false&container=main",
     );
     await client.done;
-    const request = kubelet?.requests[0];
+    const request = gateway.kubelet?.requests[0];
     expect(request?.method).toBe("POST");
     expect(request?.url).toBe("/exec/default/web/main?command=ls&command=a+b&error=1&output=1");
     expect(request?.headersDistinct["x-stream-protocol-version"]).toEqual([
@@ -103,7 +87,7 @@ describe("translate", () => {
       expect(closeCode).toBe(1000);
     }
     await expect
-      .poll(() => harness?.metric("apiserver_stream_translator_requests_total"))
+      .poll(() => gateway.harness?.metric("apiserver_stream_translator_requests_total"))
       .toEqual(['apiserver_stream_translator_requests_total{code="200"} 127']);
   });
 
@@ -189,7 +173,7 @@ describe("translate", () => {
     });
     expect(status).toBe(403);
     await expect
-      .poll(() => harness?.metric("apiserver_stream_translator_requests_total{"))
+      .poll(() => gateway.harness?.metric("apiserver_stream_translator_requests_total{"))
       .toEqual(['apiserver_stream_translator_requests_total{code="200"} 0']);
   });
 

@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from "node:crypto";
-import { PassThrough, Readable, Writable } from "node:stream";
+import { randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   type Executor,
@@ -9,6 +9,7 @@ import {
   TunnelDialer,
   WebSocketExecutor,
 } from "../../../../packages/client/src/index.ts";
+import { openCat, throughCat } from "../../../support/cat-session.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../../support/fault-proxy.ts";
 import { TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { RuntimeNode } from "../../../support/runtime-node.ts";
@@ -74,32 +75,12 @@ async function metric({ gateway }: Edge, name: string): Promise<number | undefin
 }
 
 async function isWhole(executor: Executor, input: Buffer): Promise<boolean> {
-  const hash = createHash("sha256");
-  const stdout = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      done();
-    },
-  });
-  const chunks = Array.from({ length: Math.ceil(input.byteLength / 50_000) }, (_, index) =>
-    input.subarray(index * 50_000, (index + 1) * 50_000),
-  );
-  const { exitCode } = await executor.stream({ stdin: Readable.from(chunks), stdout });
-  return exitCode === 0 && hash.digest("hex") === createHash("sha256").update(input).digest("hex");
+  const { isWhole: isSame, exitCode } = await throughCat(executor, input);
+  return exitCode === 0 && isSame;
 }
 
 function running({ target }: Edge) {
-  const stdin = new PassThrough();
-  const output: Buffer[] = [];
-  const stdout = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      output.push(Buffer.from(chunk));
-      done();
-    },
-  });
-  const ended = new WebSocketExecutor(target, COMMAND).stream({ stdin, stdout });
-  ended.catch(() => {});
-  return { stdin, ended, shown: () => Buffer.concat(output).toString() };
+  return openCat(new WebSocketExecutor(target, COMMAND));
 }
 
 describe("a gateway before a node that is a Sluice, over connections that are cut 50 times", () => {
