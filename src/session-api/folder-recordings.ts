@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { matcherOf } from "../api/read-only-server/answer-resource.ts";
 import type { RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
+import { FolderGate } from "./folder-gate.ts";
 import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
 
@@ -30,6 +30,7 @@ export interface RecordingsPage {
 /** The finished recordings in this replica's folder; none without one. Methods reject with RecordingFileError. */
 export class FolderRecordings {
   readonly #folder: string | undefined;
+  readonly #gate = new FolderGate();
   #index: RecordingIndex | undefined;
 
   constructor(folder: string | undefined) {
@@ -38,13 +39,13 @@ export class FolderRecordings {
 
   /** Throws StatusError 400 for invalid selectors. */
   async page(query: RecordingsQuery): Promise<RecordingsPage> {
-    return pageOf((await (await this.#opened())?.list()) ?? [], query);
+    return pageOf(await this.#listed(), query);
   }
 
   /** Another one whenever a recording came or went. */
   async state(): Promise<string> {
     const hash = createHash("sha256");
-    for (const { facts, endedMs, bytes } of (await (await this.#opened())?.list()) ?? [])
+    for (const { facts, endedMs, bytes } of await this.#listed())
       hash.update(`${JSON.stringify([facts.namespace, facts.session, endedMs, bytes])}\n`);
     return hash.digest("base64url");
   }
@@ -58,20 +59,14 @@ export class FolderRecordings {
   /** The bytes from `start` to `end`, both included; undefined if it is not here. Opens the file for a reader alone. */
   async content(key: ObjectKey, start: number, end: number): Promise<AsyncGenerator<Uint8Array> | undefined> {
     const stored = await this.#stored(key);
-    return stored && contentOf(stored.file, start, end);
+    return stored && this.#contentOf(stored.file, start, end);
   }
 
   /** The same, at once. */
   async part(key: ObjectKey, start: number, bytes: number): Promise<Buffer | undefined> {
     const stored = await this.#stored(key);
     if (stored === undefined) return undefined;
-    const handle = await open(stored.file);
-    try {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, start);
-      return buffer.subarray(0, bytesRead);
-    } finally {
-      await handle.close();
-    }
+    return await this.#gate.run(() => partOf(stored.file, start, bytes));
   }
 
   /** False if it is not here. */
@@ -79,13 +74,29 @@ export class FolderRecordings {
     const stored = await this.#stored(key);
     if (stored === undefined) return false;
     const { deleteRecording } = await import("../recording/storage/delete-recording.ts");
-    await deleteRecording(this.#folder ?? "", stored.file, reason);
+    await this.#gate.run(() => deleteRecording(this.#folder ?? "", stored.file, reason));
     return true;
   }
 
   async #stored({ namespace, id }: ObjectKey): Promise<StoredRecording | undefined> {
-    const named = (await (await this.#opened())?.find(id)) ?? [];
+    const index = await this.#opened();
+    const named = index === undefined ? [] : await this.#gate.run(() => index.find(id));
     return named.find(({ facts }) => facts.namespace === namespace);
+  }
+
+  async #listed(): Promise<readonly StoredRecording[]> {
+    const index = await this.#opened();
+    return index === undefined ? [] : await this.#gate.run(() => index.list());
+  }
+
+  /** Opens the file only for a client that reads: one that has left would leave it open. */
+  async *#contentOf(file: string, start: number, end: number): AsyncGenerator<Uint8Array, void> {
+    for (let at = start; at <= end; at += RECORDING_PART_BYTES) {
+      const bytes = Math.min(RECORDING_PART_BYTES, end + 1 - at);
+      const part = await this.#gate.run(() => partOf(file, at, bytes));
+      if (part.byteLength !== bytes) throw new Error("the recording became shorter");
+      yield part;
+    }
   }
 
   async #opened(): Promise<RecordingIndex | undefined> {
@@ -119,7 +130,12 @@ export function keyOf({ metadata: { namespace = "", name } }: RecordingObject): 
   return { namespace, id: name };
 }
 
-/** Opens the file only for a client that reads: one that has left would leave it open. */
-async function* contentOf(file: string, start: number, end: number): AsyncGenerator<Uint8Array, void> {
-  yield* createReadStream(file, { start, end });
+async function partOf(file: string, start: number, bytes: number): Promise<Buffer> {
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, start);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
 }

@@ -86,6 +86,10 @@ export const SESSION_API_ERRORS = {
     streaming: ({ name }: Pick<Named, "name">) =>
       serviceUnavailable(`recording ${name} may be with a replica that does not answer`),
   },
+  "recording-folder-silent": {
+    cause: "A request for recordings whose folder is on a disk that hangs",
+    streaming: () => serviceUnavailable("the folder of recordings does not answer"),
+  },
   "recording-store-failed": {
     cause: "A recording that may be in the store, which refuses or does not answer",
     streaming: ({ name, problem }: Pick<Named, "name"> & { readonly problem: string }) =>

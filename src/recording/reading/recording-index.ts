@@ -19,7 +19,8 @@ export interface StoredRecording {
 export const MAX_INDEXED = 50_000;
 /** The end of a file that contains its head, which is a few hundred bytes. */
 const HEAD_BYTES = 8 * 1024;
-const READ_AT_ONCE = 16;
+/** A disk that hangs keeps a thread of Node.js for each; there are four. */
+const READ_AT_ONCE = 2;
 
 /** Lists a folder's finished recordings. Their files do not change, so each is read once. */
 export class RecordingIndex {
