@@ -40,6 +40,8 @@ type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "s
  * is closed.
  */
 const HTTP2_IDLE_MS = 90_000;
+/** A closing HTTP/2 connection without a stream. Past it the connection is broken off. */
+const LAST_CLOSE_MS = 5_000;
 
 interface Http2Options {
   /** A connection without open streams is closed after this long. Absent: HTTP2_IDLE_MS. */
@@ -214,7 +216,14 @@ export class Http2Connections {
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     let timer: NodeJS.Timeout | undefined;
     const idle = (): void => {
-      timer = setTimeout(() => session.close(), this.#idleMs).unref();
+      clearTimeout(timer);
+      timer = setTimeout(end, session.closed ? LAST_CLOSE_MS : this.#idleMs).unref();
+    };
+    // node:http2 closes no connection in the middle of a frame or head, nor one that its client keeps open.
+    const end = (): void => {
+      if (session.closed) socket.destroy();
+      else session.close();
+      if (!socket.destroyed) idle();
     };
     idle();
     // Closing waits for the queue, and so does the reset of a stream. Ended streams may leave bytes in the
@@ -232,7 +241,7 @@ export class Http2Connections {
       streams.add(stream);
       stream.on("close", () => {
         streams.delete(stream);
-        if (streams.size === 0 && !session.closed) idle();
+        if (streams.size === 0 && !socket.destroyed) idle();
         // node:http2 never stops counting a reset stream's unsent bytes, and refuses streams beyond
         // maxSessionMemory.
         unsentBytes += stream.writableLength;

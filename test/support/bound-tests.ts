@@ -22,6 +22,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "recording.maxQueuedBytes": "unit/recording/recorder.test.ts: of all sessions",
   "recording.maxQueuedBytesPerSession":
     "integration/recording/failing-disk.test.ts: passes on only what the queue takes",
+  LAST_CLOSE_MS: "integration/listeners/http2-connections.test.ts: an idle client that stops",
   MAX_SPARE_MEMORIES:
     "unit/net/freed-memory.test.ts: are kept up to a bound | integration/legs/api-server/stalled-memory.test.ts: in ",
   MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",
@@ -174,7 +175,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   CLOSE_WAIT_MS: "integration/client/port-forward.test.ts: is sent nothing more",
   COMPLETED_WINDOW_MS: "unit/sessions/resumable-socket.test.ts",
   CONNECTION_WINDOW_BYTES:
-    "integration/listeners/http2-connections.test.ts: takes back its requests faster | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
+    "integration/listeners/http2-connections.test.ts: takes back its requests | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
   CONNECT_MS:
     "integration/access/policy/lying-quota-store.test.ts: an answer without an end | unit/access/policy/quota-leases.test.ts: wait for nothing",
   DEFAULT_BODY_TIMEOUT_MS:
@@ -196,7 +197,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   FIRST_REQUEST_MS:
     "unit/listeners/unused-connections.test.ts | integration/legs/api-server/shutdown-requests.test.ts: connections without a request",
   HTTP2_IDLE_MS:
-    "integration/listeners/http2-connections.test.ts: takes back its requests faster | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
+    "integration/listeners/http2-connections.test.ts: takes back its requests | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
   IDLE_MS: "integration/client/idle-connection.test.ts: is closed after a second",
   INPUT_GRACE_MS:
     "unit/sessions/command-bridge.test.ts: takes a proper Close for the end of input | unit/sessions/translator.test.ts: ends the input of a client that closes properly",
@@ -288,7 +289,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_HTTP2_CONNECTIONS: "integration/ingress/h2c-backends.test.ts: refuses streams past five",
   MAX_INPUT_HOLD_MS: "unit/sessions/input-hold.test.ts | integration/legs/api-server/hasty-node.test.ts",
   MAX_INVALID_FRAMES:
-    "integration/listeners/http2-connections.test.ts: takes back its requests faster | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
+    "integration/listeners/http2-connections.test.ts: takes back its requests | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
   MAX_JSON_ANSWER_BYTES: "integration/http/upstream/ask-json.test.ts: an endless answer",
   MAX_JWT_AUTHENTICATORS: "unit/config/jwt-authenticators.test.ts: are 64 at most",
   MAX_KEPT_BODY_BYTES:
@@ -375,7 +376,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_REFUSAL_LINGER_MS:
     "integration/http/downstream/client-error.test.ts: a client that neither reads on nor closes",
   MAX_REJECTED_STREAMS:
-    "integration/listeners/http2-connections.test.ts: takes back its requests faster | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
+    "integration/listeners/http2-connections.test.ts: takes back its requests | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
   MAX_REMEMBERED:
     "unit/kubernetes/event-recorder.test.ts: a pod is heard 25 times, then once in five minutes",
   MAX_REMEMBERED_CALLERS: "unit/access/authn/impersonation.test.ts: forgets the modes of the first callers",
@@ -384,7 +385,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_REMEMBERED_SESSIONS: "integration/net/dial.test.ts: remembers a bounded number of sessions",
   MAX_RESENDS:
     "integration/ingress/h2c-backends.test.ts: refuses streams past five | integration/ingress/h2c-backends.test.ts: what a GOAWAY leaves out",
-  MAX_RESETS_A_SECOND: "integration/listeners/http2-connections.test.ts: takes back its requests faster",
+  MAX_RESETS_A_SECOND: "integration/listeners/http2-connections.test.ts: takes back its requests",
   MAX_RESPONSE_HEAD_BYTES:
     "integration/probes/bad-servers.test.ts: a head without end is given up at its bound",
   MAX_RESPONSE_OBJECT_BYTES:

@@ -141,12 +141,38 @@ it("a client that stops reading is let go with what is queued for it", async () 
   await eventually("the end of the connection", () => served?.destroyed === true);
 });
 
+it.each([
+  ["in the middle of a head", [frameOf(1, 1, 1, headerBlockOf({ ":method": "GET" }))]],
+  ["in the middle of a frame", [frameOf(1, 5, 1, Buffer.alloc(1_000)).subarray(0, 500)]],
+  ["and keeps its end open", []],
+])("an idle client that stops %s is let go, whatever it sends on", async (_what, frames) => {
+  const connections = new Http2Connections(
+    defaultLimits,
+    { onRequest: () => {}, onConnect: () => {} },
+    { ...TIMES, idleMs: 300 },
+  );
+  const sockets = new Set<Socket>();
+  const client = connect({ port: await serve(connections, sockets), host: "127.0.0.1", allowHalfOpen: true });
+  client.on("error", () => {}).resume();
+  onTestFinished(() => void client.destroy());
+  client.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frameOf(4, 0, 0), ...frames]));
+  const drip = setInterval(() => frames.length > 0 && client.write(Buffer.of(0)), 20);
+  onTestFinished(() => clearInterval(drip));
+  await eventually("the end of the connection", () => [...sockets].some(({ destroyed }) => destroyed), {
+    timeoutMs: 10_000,
+  });
+});
+
+const DATA = 0;
 const HEADERS = 1;
 const RST_STREAM = 3;
 const WINDOW_UPDATE = 8;
 /** SETTINGS_INITIAL_WINDOW_SIZE of 2^31 - 1. */
 const LARGE_INITIAL_WINDOW = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
+/** SETTINGS_INITIAL_WINDOW_SIZE of 0. */
+const NO_INITIAL_WINDOW = Buffer.from([0, 4, 0, 0, 0, 0]);
 const SETTINGS = 4;
+const END_STREAM = 1;
 const END_HEADERS = 4;
 const END_STREAM_AND_HEADERS = 5;
 const GET = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "x" };
@@ -190,12 +216,47 @@ it.each([
   await client.over;
 });
 
-it("a connection whose client takes back its requests faster than it may is closed", async () => {
+const CANCEL = Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL]);
+const POST = { ...GET, ":method": "POST" };
+
+/** Ways to be rid of a stream: its frames, and whether the server has answered it by then. */
+const RIDDANCES: readonly (readonly [string, boolean, (id: number) => readonly Buffer[]])[] = [
+  [
+    "takes back its requests",
+    false,
+    (id) => [frameOf(HEADERS, END_HEADERS, id, headerBlockOf(POST)), frameOf(RST_STREAM, 0, id, CANCEL)],
+  ],
+  [
+    // Its window is empty, so the answers wait.
+    "takes back requests that are answered",
+    true,
+    (id) => [
+      frameOf(HEADERS, END_STREAM_AND_HEADERS, id, headerBlockOf(GET)),
+      ...(id > 61 ? [frameOf(RST_STREAM, 0, id - 60, CANCEL)] : []),
+    ],
+  ],
+  [
+    // CVE-2025-8671 (MadeYouReset): the server resets, so that the stream no longer counts.
+    "has its requests reset by bodies that are shorter than they say",
+    false,
+    (id) => [
+      frameOf(HEADERS, END_HEADERS, id, headerBlockOf({ ...POST, "content-length": "10" })),
+      frameOf(DATA, END_STREAM, id, Buffer.from("x")),
+    ],
+  ],
+];
+
+it.each(
+  RIDDANCES,
+)("a connection whose client %s faster than it may is closed", async (_what, answers, frames) => {
   let served = 0;
   let isKeptServed = false;
-  const onRequest = ({ pseudo }: Http2Request): void => {
+  const onRequest = ({ stream, pseudo }: Http2Request): void => {
     served += 1;
     if (pseudo[":path"] === "/kept") isKeptServed = true;
+    if (!answers && pseudo[":path"] !== "/kept") return;
+    stream.respond({ ":status": 200 });
+    stream.end("answer");
   };
   const port = await serve(new Http2Connections(defaultLimits, { onRequest, onConnect: () => {} }, TIMES));
   const socket = connect(port, "127.0.0.1");
@@ -204,25 +265,27 @@ it("a connection whose client takes back its requests faster than it may is clos
   socket.once("close", () => {
     isOver = true;
   });
-  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frameOf(SETTINGS, 0, 0)]));
+  const settings = frameOf(SETTINGS, 0, 0, answers ? NO_INITIAL_WINDOW : undefined);
+  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), settings]));
   let streamId = -1;
-  const reset = (): Buffer => {
+  const next = (): Buffer => {
     streamId += 2;
-    const cancel = frameOf(RST_STREAM, 0, streamId, Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL]));
-    return Buffer.concat([
-      frameOf(HEADERS, END_HEADERS, streamId, headerBlockOf({ ...GET, ":method": "POST" })),
-      cancel,
-    ]);
+    return Buffer.concat(frames(streamId));
   };
-  for (let sent = 0; sent < 300; sent++) socket.write(reset());
+  /** So many at a time that none is beyond the streams that it may have open. */
+  const write = async (bursts: number): Promise<void> => {
+    for (let sent = 0; sent < bursts && !isOver; sent++) {
+      socket.write(Buffer.concat(Array.from({ length: 200 }, next)));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await write(1);
   streamId += 2;
-  socket.write(
-    frameOf(HEADERS, END_STREAM_AND_HEADERS, streamId, headerBlockOf({ ...GET, ":path": "/kept" })),
-  );
+  const kept = { ...GET, ":path": "/kept" };
+  socket.write(frameOf(HEADERS, END_STREAM_AND_HEADERS, streamId, headerBlockOf(kept)));
   await eventually("the request behind them is served", () => isKeptServed);
   expect(isOver).toBe(false);
-  const rest = Buffer.concat(Array.from({ length: 5_000 }, reset));
-  socket.write(rest);
+  await write(50);
   await eventually("the connection is closed", () => isOver);
   // What was read at once with the last that it may take back is served, too.
   expect(served).toBeLessThan(2 * MAX_RESETS_A_SECOND + 1_000);
