@@ -1,5 +1,6 @@
 import { constants, type Http2Session } from "node:http2";
 import type { Duplex } from "node:stream";
+import { http2Failure } from "@sluice/client/internal/net/abort-socket";
 
 /** How often each session is checked, in milliseconds. */
 const LOOK_MS = 400;
@@ -19,6 +20,8 @@ interface StreamHandle {
   readonly bytesWritten: number;
   readonly _parent?: StreamHandle;
 }
+
+const FAILURE = "a frame broke the protocol, or the system refused a write";
 
 const watched = new Map<Http2Session, Duplex>();
 let timer: NodeJS.Timeout | undefined;
@@ -56,7 +59,7 @@ interface Suspect {
 function lookAgain(suspects: readonly Suspect[]): void {
   for (const { session, socket, bytes } of suspects) {
     if (!watched.has(session) || bytesIfStill(socket) !== bytes) continue;
-    session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR);
+    session.destroy(http2Failure(FAILURE), constants.NGHTTP2_PROTOCOL_ERROR);
     // A closing session waits for its socket's end, which a failed write never brings.
     socket.destroy();
   }

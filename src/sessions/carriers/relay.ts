@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { abortSocket } from "@sluice/client/internal/net/abort-socket";
+import { abortSocket, clientFailureOf } from "@sluice/client/internal/net/abort-socket";
 import { finishAndLinger, queuedBytesOf } from "@sluice/client/internal/net/linger";
 import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-connection";
 import { NodeSilence } from "@sluice/client/internal/sessions/node-silence";
@@ -68,7 +68,7 @@ export class Relay implements StreamingSession {
     this.#downstream.on("end", () => this.#downstreamEnded());
     this.#downstream.on("drain", () => this.#answerClient());
     this.#upstream.on("error", (error: Error) => this.#upstreamBroke(error.message));
-    this.#downstream.on("error", (error: Error) => this.#clientBroke(error.message));
+    this.#downstream.on("error", (error: Error) => this.#clientBroke(clientFailureOf(error)));
     this.#upstream.on("close", () => this.#upstreamBroke("the node's connection closed"));
     this.#downstream.on("close", () => this.#clientBroke("the client's connection closed"));
     if (upstream.head.byteLength > 0) this.#toDownstream(upstream.head);

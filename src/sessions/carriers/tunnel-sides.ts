@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { abortSocket } from "@sluice/client/internal/net/abort-socket";
+import { abortSocket, clientFailureOf } from "@sluice/client/internal/net/abort-socket";
 import { finishAndLinger, type LingerPeer } from "@sluice/client/internal/net/linger";
 import {
   WebSocketConnection,
@@ -56,7 +56,7 @@ export class SpdySide implements TunnelSide {
     this.#life = life;
     const ended = peer === "client" ? "the client ended its connection" : "the node ended the connection";
     socket.on("end", () => this.#end(ended));
-    socket.on("error", (error: Error) => this.#end(error.message));
+    socket.on("error", (error: Error) => this.#end(clientFailureOf(error)));
     socket.on("close", () => this.#end(`the ${peer}'s connection closed`));
   }
 

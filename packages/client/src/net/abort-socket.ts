@@ -49,6 +49,24 @@ export function forgetTimer(owner: Http2Stream | Http2Session): void {
   owner.setTimeout.call(Object.create(owner, { destroyed: { value: false } }), 0);
 }
 
+const HTTP2_FAILURE = "ERR_HTTP2_ERROR";
+
+/**
+ * An error for the streams of a connection that failed, other than node:http2's own. See
+ * `clientFailureOf`.
+ */
+export function http2Failure(message: string): Error {
+  return Object.assign(new Error(message), { code: HTTP2_FAILURE });
+}
+
+/**
+ * What the log says of a client's connection that broke. node:http2's texts, such as "Protocol error",
+ * do not say of what.
+ */
+export function clientFailureOf({ code, message }: NodeJS.ErrnoException): string {
+  return code === HTTP2_FAILURE ? `the client's HTTP/2 connection failed: ${message}` : message;
+}
+
 /** True for a stream of an HTTP/2 connection (RFC 8441), false for a connection of the client's own. */
 export function isHttp2Stream(client: Duplex): client is ServerHttp2Stream {
   return "rstCode" in client;

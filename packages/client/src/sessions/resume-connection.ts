@@ -14,6 +14,7 @@ import {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "@sluice/protocols/websocket";
+import { clientFailureOf } from "../net/abort-socket.ts";
 import { headerSlab } from "../net/header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "../net/linger.ts";
 import { nextMaskKey } from "../net/mask-keys.ts";
@@ -195,7 +196,7 @@ export class ResumeConnection {
   };
 
   readonly #ended = (): void => this.#gone("the peer ended the connection without a Close frame", false);
-  readonly #failed = (error: Error): void => this.#gone(error.message, false);
+  readonly #failed = (error: Error): void => this.#gone(clientFailureOf(error), false);
   readonly #closed = (): void => this.#gone("the connection closed", false);
 
   #message(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void {

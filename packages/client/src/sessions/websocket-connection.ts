@@ -16,7 +16,7 @@ import {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "@sluice/protocols/websocket";
-import { destroySocket } from "../net/abort-socket.ts";
+import { clientFailureOf, destroySocket } from "../net/abort-socket.ts";
 import { headerSlab } from "../net/header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "../net/linger.ts";
 import { nextMaskKey } from "../net/mask-keys.ts";
@@ -122,7 +122,7 @@ export class WebSocketConnection {
     if (options.role === "server") socket.on("drain", () => this.#flushPong());
     const peer = options.role === "server" ? "client" : "node";
     socket.on("end", () => this.#broken(`the ${peer} ended the connection without a Close frame`));
-    socket.on("error", (error: Error) => this.#broken(error.message));
+    socket.on("error", (error: Error) => this.#broken(clientFailureOf(error)));
     socket.on("close", () => this.#broken("the connection closed"));
   }
 
