@@ -29,7 +29,7 @@ export class HeartbeatFilter {
   #isControl = false;
   #pingId = 0;
   #isBoundaryDue = false;
-  /** The start of the current chunk's bytes that were not forwarded yet. */
+  /** The index of the current chunk's first byte that was not forwarded yet. */
   #passStart = 0;
 
   constructor(handler: HeartbeatFilterHandler) {

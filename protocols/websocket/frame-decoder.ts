@@ -62,7 +62,10 @@ export class WebSocketFrameDecoder {
   #isInPayload = false;
   #payloadBytesLeft = 0;
   #maskPhase = 0;
-  /** A control payload that a chunk cuts in two; nothing else is assembled. At most 125 bytes. */
+  /**
+   * A control frame's payload that a chunk boundary cuts; nothing else is assembled. At most 125
+   * bytes.
+   */
   #cutControl: Uint8Array | undefined;
 
   #isInMessage = false;
@@ -108,7 +111,7 @@ export class WebSocketFrameDecoder {
     return this.#isOver || (!this.#isInPayload && this.#frame.isComplete);
   }
 
-  /** True if a message has begun and more of it is to come. */
+  /** True if a message has begun and has not ended. */
   get isInMessage(): boolean {
     return this.#isInMessage;
   }
@@ -126,7 +129,7 @@ export class WebSocketFrameDecoder {
     else this.#isInPayload = true;
   }
 
-  /** Before the frame's mask key has come: the length alone refuses it. */
+  /** Called before the mask key arrives, so that the length alone can refuse the frame. */
   #beginFragment(payloadBytes: number): void {
     if (this.#frame.opcode !== OPCODE.CONTINUATION) {
       this.#isInMessage = true;

@@ -14,8 +14,8 @@ export interface FrameWalkerHandler {
   /** A data message begins. */
   onMessageStart(): void;
   /**
-   * Payload of a data message: the bytes of `chunk` from `start` to `end`, never none. They are as on the wire: each is to be unmasked with
-   * a byte of `maskKey` (32 bits, the first on the wire highest; 0 where nothing is masked), the first with byte `maskPhase` (0 to 3).
+   * Payload of a data message as on the wire: bytes `start` to `end` of `chunk`, never empty. Its
+   * first byte is masked with byte `maskPhase` (0 to 3) of `maskKey` (first byte highest; 0: none).
    */
   onPayload(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void;
   onMessageEnd(): void;
@@ -26,27 +26,27 @@ export interface FrameWalkerHandler {
   /** A complete PING. The handler may keep the payload, which is unmasked. */
   onPing(payload: Uint8Array): void;
   /**
-   * Whether a data message ends here, too; undefined: more of it is needed, so its frames are held. `firstByte`: its first byte, unmasked; -1 if
-   * none came yet. `bytes`: the payload of its frames so far, of which 2 stand for more. Absent: no data message ends here.
+   * Whether to drop a data message; undefined: more of it is needed. `firstByte`: unmasked, -1
+   * before it comes. `bytes`: its payload so far, 2 for 2 or more. Absent: none is dropped.
    */
   isUnwanted?(firstByte: number, bytes: number, isWhole: boolean): boolean | undefined;
   /**
-   * Bytes to forward, after the events in them: all except PING and PONG frames and unwanted messages, which end
-   * here. A chunk without those is passed as it is.
+   * Bytes to forward, after the events in them: all except PINGs, PONGs and unwanted messages. A
+   * chunk without those is passed whole.
    */
   onPass(bytes: Uint8Array): void;
   /** The sender is between two frames, and all earlier bytes were forwarded. Called once after `awaitBoundary`. */
   onBoundary(): void;
 }
 
-/** Held of a message: an empty first frame, its first byte in a frame, and the next frame's header. */
+/** The most held of a message: an empty frame, a frame with its first byte, and the next header. */
 const MAX_HELD_BYTES = 3 * MAX_FRAME_HEADER_BYTES + 1;
-/** So much of a message decides whether it is wanted. */
+/** This many payload bytes decide whether a message is wanted. */
 const DECIDING_BYTES = 2;
 
 /**
- * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, and reports
- * payload and the bytes to forward. Never copies chunks or writes to them. Holds a header at the end of a chunk
+ * Follows the frames of a WebSocket that passes through: reports payload, PINGs, close codes, and
+ * the bytes to forward. Never copies chunks or writes to them. Holds a header at the end of a chunk
  * until the byte after it arrives, and a message's first frames until `isUnwanted` decides.
  */
 export class WebSocketFrameWalker {
@@ -58,24 +58,24 @@ export class WebSocketFrameWalker {
   /** The payload of a PING or Close. */
   #control: Uint8Array | undefined;
   #controlBytes = 0;
-  /** The current frame is a PING or a PONG, or belongs to an unwanted message. */
+  /** The current frame is not forwarded: it is a PING, a PONG, or part of an unwanted message. */
   #isSkipped = false;
   #isDropping = false;
-  /** Only the current frame's header was read. */
+  /** Only the current frame's header has been read. */
   #isHeader = false;
   #headerStart = 0;
   /** The current frame begins in the current chunk. */
   #hasBegunHere = false;
   readonly #held = new Uint8Array(MAX_HELD_BYTES);
   #heldBytes = 0;
-  /** Those of `#held` that are whole frames of a message that `isUnwanted` has not decided on. */
+  /** Bytes of `#held` in whole frames of a message that `isUnwanted` has not decided on. */
   #heldFrameBytes = 0;
   #isUndecided = false;
   #firstByte = -1;
   #messageBytes = 0;
   #hasBegunMessage = false;
   #isBoundaryDue = false;
-  /** The start of the current chunk's bytes that were not forwarded yet. */
+  /** The index of the current chunk's first byte that was not forwarded yet. */
   #passStart = 0;
 
   /** `role`: the receiver's, as in the decoder. A server receives masked frames. */
@@ -98,14 +98,14 @@ export class WebSocketFrameWalker {
     return this.#payloadBytesLeft === 0 && this.#frame.isComplete;
   }
 
-  /** After an error of `push`: the bytes from before the last chunk that were not forwarded. */
+  /** After `push` has thrown: the bytes from earlier chunks that were not forwarded. */
   takeHeld(): Uint8Array {
     const held = this.#held.slice(0, this.#heldBytes);
     this.#heldBytes = this.#heldFrameBytes = 0;
     return held;
   }
 
-  /** How much of the last chunk is settled; the rest belongs to a refused frame. */
+  /** Bytes of the last chunk that were forwarded or dropped; a refused frame has the rest. */
   get passedBytes(): number {
     return this.#passStart;
   }
@@ -115,13 +115,13 @@ export class WebSocketFrameWalker {
     return this.#isInMessage && !this.#hasBegunMessage;
   }
 
-  /** Within `onPayload`, with its chunk: forwards the bytes before the current frame. False: some of it was forwarded. */
+  /** Within `onPayload`: forwards its chunk up to the frame. False: part of the frame was sent. */
   passBeforeFrame(chunk: Uint8Array): boolean {
     if (this.#hasBegunHere) this.#passUpTo(chunk, this.#headerStart);
     return this.#hasBegunHere || this.#hasHeldHeader;
   }
 
-  /** Within `onPayload`: the frame goes on behind that payload. */
+  /** Read within `onPayload`: more payload of the frame follows. */
   get hasMorePayload(): boolean {
     return this.#payloadBytesLeft > 0;
   }
@@ -165,7 +165,7 @@ export class WebSocketFrameWalker {
     if (this.#isUndecided && !isControlOpcode(this.#frame.opcode)) this.#decide(chunk, at);
   }
 
-  /** A header from before the chunk, after its frame's first event. */
+  /** Forwards a header from an earlier chunk, after its frame's first event. */
   #passHeldHeader(): void {
     if (!this.#hasHeldHeader) return;
     const header = this.#held.slice(this.#heldFrameBytes, this.#heldBytes);
@@ -192,7 +192,7 @@ export class WebSocketFrameWalker {
     } else if (this.#heldBytes > 0) this.#handler.onPass(this.takeHeld());
   }
 
-  /** Empty continuations are left out. */
+  /** Holds a frame until `isUnwanted` decides; leaves out empty continuations. */
   #holdFrame(chunk: Uint8Array, end: number): void {
     this.#passUpTo(chunk, this.#headerStart);
     if (this.#hasBegunMessage || this.#frame.payloadBytes > 0) this.#holdUpTo(chunk, end);
@@ -204,7 +204,7 @@ export class WebSocketFrameWalker {
   /** Decides by a frame's first byte whether to forward it. */
   #startFrame(chunk: Uint8Array, at: number): void {
     if (this.#isBoundaryDue) this.#reachBoundary(chunk, at);
-    // With other bits the header is malformed.
+    // With other bits set, the header is malformed.
     const first = chunk[at] as number;
     const isHeartbeat = first === (FIN_BIT | OPCODE.PING) || first === (FIN_BIT | OPCODE.PONG);
     const isSkipped = isHeartbeat || (this.#isDropping && (first & ~FIN_BIT) === OPCODE.CONTINUATION);

@@ -9,8 +9,8 @@ interface SocketInternals {
 }
 
 /**
- * The symbols under which sockets keep their memory, the callback, and the source of the next memory:
- * the same in the whole process.
+ * The symbols of a socket's read buffer, of its callback, and of the function that provides the
+ * next buffer. They are the same in the whole process.
  */
 interface ReadNames {
   readonly kBuffer: symbol;

@@ -1,6 +1,6 @@
 /**
- * Waits that double from `firstMs` to `maxMs`. Each varies between 0.5 and 1.5 times that, so that
- * replicas do not return together.
+ * Delays that double from `firstMs` to `maxMs`, each multiplied by a random 0.5 to 1.5, so that
+ * replicas do not retry together.
  */
 export class Backoff {
   readonly #firstMs: number;

@@ -68,7 +68,7 @@ export class Pace {
   /** When the bytes sent so far are paid for. */
   #paidAtMs = Number.NEGATIVE_INFINITY;
 
-  /** With `bandwidth` it has a token bucket of its own. */
+  /** With `bandwidth` the direction has its own token bucket. */
   constructor(bandwidth?: Bandwidth | undefined) {
     this.#bandwidth = bandwidth;
   }

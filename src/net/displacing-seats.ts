@@ -4,7 +4,7 @@ interface DisplacingSeatsOptions {
 }
 
 interface SeatHolder {
-  /** The seat is lost to a flow that holds fewer. */
+  /** Called when the flow loses this seat to a flow that holds fewer. */
   readonly displace: () => void;
   /** Absent: always. */
   readonly isDisplaceable?: (() => boolean) | undefined;
@@ -44,7 +44,10 @@ export class DisplacingSeats {
     return () => this.#release(flow, holder);
   }
 
-  /** False: no flow that can lose a seat holds more than `own` + 1, the fewest that leave both with as many or fewer. */
+  /**
+   * Takes the newest seat of the largest flow that can lose one. False if none has more than `own`
+   * + 1 seats: taking one would not make the two more equal.
+   */
   #displaceFor(own: number): boolean {
     let largest: [flow: string, newest: SeatHolder] | undefined;
     let most = own + 1;

@@ -2,8 +2,8 @@ export interface FairQueueOptions {
   /** Seats in total. */
   readonly seats: number;
   /**
-   * Seats for one flow while all others are free. Of what others leave it may take the same part, and
-   * always one. Absent: all seats, as long as no other flow wants one.
+   * Seats that one flow may hold while no other holds any. Otherwise it gets the same share of what
+   * others leave, at least one seat. Absent: all, as long as no other flow wants one.
    */
   readonly seatsPerFlow?: number | undefined;
   /** Most waiting requests, over all flows. */
@@ -78,8 +78,8 @@ export class FairQueue {
   }
 
   /**
-   * Leaves seats for flows that come later: a flow holds at most its share of those that the others
-   * do not. So k flows leave (1 - share)^k of all.
+   * Keeps seats free for later flows: a flow holds at most its share of the seats that the others
+   * leave. So k flows leave (1 - share)^k of all seats.
    */
   #maySeat(held: number): boolean {
     const { seats, seatsPerFlow = seats } = this.#options;
@@ -165,7 +165,7 @@ export class FairQueue {
     this.#forgetIfIdle(name, flow);
   }
 
-  /** False: no waiting flow may have a seat. */
+  /** Gives a seat to the next waiting flow. False: none may have one. */
   #seatNext(): boolean {
     if (this.#waiting === 0 || this.#held >= this.#options.seats) return false;
     let next: [name: string, flow: Flow] | undefined;
@@ -178,7 +178,7 @@ export class FairQueue {
     const [lane, waiters] = first(flow.lanes);
     const waiter = waiters?.[0];
     if (lane === undefined || waiters === undefined || waiter === undefined) return false;
-    // After its turn the lane goes to the back, and the flow behind those with as many seats.
+    // The lane goes behind the flow's other lanes, and the flow behind others with as many seats.
     flow.lanes.delete(lane);
     flow.lanes.set(lane, waiters);
     this.#flows.delete(name);

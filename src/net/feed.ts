@@ -19,9 +19,12 @@ const SMALL_CHUNK_BYTES = 1024;
  */
 const WORTHWHILE_CHUNKS = 24;
 const DISCOURAGED_MS = 100;
-/** Turns of the event loop that read after a rest. The memory for reads grows with each. */
+/**
+ * Turns of the event loop in which a source is read after a rest. Each enlarges the memory for
+ * reads.
+ */
 const MAX_TURNS = 4;
-/** More bytes than this in one rest are bulk, which arrives in large chunks anyway. */
+/** A rest that collects more than this was bulk data, which arrives in large chunks anyway. */
 const BULK_BYTES = 128 * 1024;
 
 /** How long a source rests, in milliseconds. */
@@ -177,7 +180,7 @@ export class Feed {
     });
   }
 
-  /** Other sources have their turn. */
+  /** Lets other sources have their turn. */
   #yield(): void {
     this.#bytesOfTurn = 0;
     this.#source.pause();

@@ -82,7 +82,7 @@ export interface InheritedSocket {
   readonly descriptor: number;
   /**
    * The configured address that the socket was opened for; absent: the socket serves its listener
-   * whatever its address.
+   * at any address.
    */
   readonly configured?: ListenAddress | undefined;
 }
@@ -135,8 +135,8 @@ export class ListeningSockets {
   }
 
   /**
-   * Stops accepting. A socket that a successor has stays open there, and accepted connections stay open
-   * here.
+   * Stops accepting here. A successor's copy of a socket stays open, and so do accepted
+   * connections.
    */
   close(): void {
     // An HTTP server's own `close` would also end idle connections.

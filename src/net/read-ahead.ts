@@ -4,22 +4,22 @@
  */
 export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
 /**
- * The same for all sessions of one user, at most a quarter of what other users leave. Past it the
- * input continues.
+ * Output read ahead in all sessions of one user, at most a quarter of what other users leave. Past
+ * it the input continues.
  */
 export const MAX_READ_AHEAD_BYTES_PER_USER: number = 64 * 1024 * 1024;
-/** The same for all sessions of the process. Past it the input continues. */
+/** Output read ahead in all sessions of the process. Past it the input continues. */
 export const MAX_TOTAL_READ_AHEAD_BYTES: number = 256 * 1024 * 1024;
 /** A sink that stays full this long has a slow reader; a busy sink empties within a few milliseconds. */
 const STALL_MS = 10;
 
 let totalBytes = 0;
-/** By user; only users that have read ahead. */
+/** Bytes read ahead by user, without users that have none. */
 const bytesByUser = new Map<string, number>();
 
 /**
- * On request, lets `feed` read a source whose sink is full, so that the source's queue moves here. A
- * user takes a quarter of what other users leave, and a source a quarter of what its user's others do.
+ * On request, lets `feed` read a source whose sink is full, so that the source's queue moves here.
+ * A user may take a quarter of what other users leave; a user's sources share likewise.
  */
 export class ReadAhead {
   readonly #user: string;
@@ -108,7 +108,7 @@ export class ReadAhead {
   }
 }
 
-/** The share of `whole`, taken of what others leave of it, in bytes. */
+/** `share` of `whole`, scaled to what others leave of `whole`, in bytes. */
 function partOf(share: number, whole: number, heldByOthers: number): number {
   return Math.max(0, ((whole - heldByOthers) * share) / whole);
 }

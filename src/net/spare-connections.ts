@@ -3,13 +3,13 @@ import type { DialOptions, UpstreamEndpoint } from "@sluice/client/internal/net/
 import { IdleConnection } from "@sluice/client/internal/net/idle-connection";
 
 /**
- * An unused connection in reserve. Past it, it is closed: kubelets wait longer than this for a
- * first request.
+ * How long an unused connection is kept in reserve. Past it the connection is closed: kubelets wait
+ * longer than this for a first request.
  */
 const SPARE_MS = 10_000;
 
 interface SpareConnectionsOptions {
-  /** Most spare connections at once; one for each endpoint. */
+  /** The most spare connections at once, one for each endpoint. */
   readonly max: number;
   readonly dial: (endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>;
   /** How long to keep one, in milliseconds (10,000). */

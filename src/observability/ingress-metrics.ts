@@ -66,8 +66,8 @@ export const ROUTE_FAMILIES = {
 /** Metrics of Ingress traffic. No label contains a host, a path or a name that a client chooses. */
 export class IngressMetrics {
   /**
-   * Requests to be added to the counter, by protocol and code: its labels cost more than a
-   * request's other bookkeeping.
+   * Requests that the counter does not have yet, by protocol and code: updating its labels for each
+   * request costs more than all other bookkeeping.
    */
   readonly #uncounted = { "http/1.1": new Map<number, number>(), h2: new Map<number, number>() };
   readonly #routeMetrics: RouteMetrics;
@@ -136,7 +136,7 @@ export interface RouteNames {
 
 interface Series {
   readonly names: RouteNames;
-  /** Requests to be added to the counter, by the first digit of their code. */
+  /** Requests that the counter does not have yet, by the first digit of their code. */
   readonly uncounted: number[];
   readonly durations: { observe(seconds: number): void };
 }
@@ -212,7 +212,7 @@ export class RouteMetrics {
   #flush(): void {
     for (const { names, uncounted } of [this.#unmatched, this.#other, ...this.#series.values()]) {
       uncounted.forEach((count, digit) => {
-        // 0 means that the client left before there was a code.
+        // 0: the client left before there was a code.
         this.#metrics.requests.inc({ ...names, code: digit === 0 ? "none" : `${digit}xx` }, count);
       });
       uncounted.length = 0;

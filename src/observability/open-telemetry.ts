@@ -16,8 +16,8 @@ import type { TraceMetrics } from "./operations-metrics.ts";
 /** W3C Trace Context section 3.2.2: version 00 has these four parts; a later one may have more. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 /**
- * A client's `tracestate`, which vendors must propagate this far (section 3.3.1.1). Past it, it is
- * dropped.
+ * Characters of a client's `tracestate`: vendors must propagate this many (section 3.3.1.1). Past
+ * it the header is dropped.
  */
 const MAX_STATE_CHARACTERS = 512;
 

@@ -46,14 +46,14 @@ const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
   [/(base64url\.bearer\.authorization\.k8s\.io\.)[^\s"',;]+/gi, `$1${REDACTED}`],
   // Skips the scheme: a search that could start at every letter would take quadratic time.
   [/(:\/\/)[^/\s"']+@/g, `$1${REDACTED}@`],
-  // Of queries, forms and presigned URLs. A match starts only where a name does.
+  // Values in queries, forms and presigned URLs. A match starts only where a name does.
   [/(?<![\w-])([\w-]*(?:token|secret|password|signature|api[-_]?key)|command)=[^&\s"']*/gi, `$1=${REDACTED}`],
-  // The same of JSON, also of JSON within JSON.
+  // Values in JSON, also in JSON inside a JSON string.
   [
     /(["'][\w-]*(?:token|secret|password|api[-_]?key)\\?["']\s{0,8}:\s{0,8}\\?["'])[^"'\\]*/gi,
     `$1${REDACTED}`,
   ],
-  // A JSON Web Token, whatever names it.
+  // A JSON Web Token under any name.
   [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, REDACTED],
   // A CRI streaming URL is a capability: its eight characters are enough to run the command.
   [/\/(exec|attach|portforward)\/[\w-]{8}(?![\w/-])/g, `/$1/${REDACTED}`],
@@ -63,16 +63,19 @@ const MAX_DEPTH = 6;
 const MAX_ENTRIES = 100;
 /**
  * Characters of a text that are searched for secrets: more than are logged, so that no secret is
- * cut in two. Past it, it is cut.
+ * cut in two. Past it the text is cut.
  */
 const MAX_SEARCHED_CHARACTERS = 8 * 1024;
-/** A logged text: peers choose reasons, problems and names. Past it, it is cut, with `...`. */
+/**
+ * Characters of a logged text: peers choose reasons, problems and names. Past it the text is cut,
+ * with `...`.
+ */
 const MAX_LOGGED_CHARACTERS = 1024;
-/** A logged stack. Past it, it is cut. */
+/** Characters of a logged stack. Past it the stack is cut. */
 const MAX_LOGGED_STACK_CHARACTERS = 4 * 1024;
 /**
- * A logged path, namespace, pod or container, whose length clients choose. Past it, it is cut, with
- * `...`.
+ * Characters of a logged path, namespace, pod or container: clients choose their length. Past it
+ * the value is cut, with `...`.
  */
 const MAX_LOGGED_PATH_CHARACTERS = 256;
 const PATH_NAMES = new Set(["path", "namespace", "pod", "container"]);

@@ -23,14 +23,16 @@ import { Peers } from "./peers.ts";
 
 const LEAST_KEY_CHARACTERS = 32;
 /**
- * Session keys: one signs, one signed before, one will sign next. Each costs a MAC for a wrong
- * name. Past it the file is refused.
+ * Session keys: the current, the previous and the next one. Checking a wrong name costs a MAC for
+ * each. Past it the file is refused.
  */
 const MAX_SESSION_KEYS = 4;
-/** A mounted Secret changes in several steps. */
+/**
+ * How long a changed file must rest before it is read: a mounted Secret changes in several steps.
+ */
 const SETTLE_MS = 200;
 
-/** Throws RangeError that describes the fault in the file without any key. */
+/** Throws RangeError, which describes the fault in the file and contains no key. */
 export function parseSessionKeys(text: string): SessionKeys["current"] {
   const lines = text.split("\n").flatMap((line) => line.trim() || []);
   const [first, ...more] = lines.map((line) => Buffer.from(line));

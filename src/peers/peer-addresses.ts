@@ -34,7 +34,7 @@ export class PeerAddresses {
     this.#logger = logger;
   }
 
-  /** The current addresses; beyond the bound the rest is left out. */
+  /** The current addresses, cut at the bound. */
   list(): readonly PeerAddress[] {
     const { addresses, service } = this.#settings;
     const found = new Map<string, PeerAddress>();

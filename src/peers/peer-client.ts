@@ -67,7 +67,10 @@ interface PeerTimes {
   readonly peerListMs: number;
 }
 
-/** Whether the session's process has nothing for a viewer yet. The first page says where a view begins. */
+/**
+ * True if the page has nothing for the viewer yet. A view's first page only has to say where the
+ * view begins.
+ */
 function hasToWait(page: OutputAnswer, after: number): boolean {
   if (typeof page === "string" || page.isOver || page.events.length > 0) return false;
   return after >= 0 || page.next < 0;
@@ -89,10 +92,10 @@ export class PeerClient {
     return readHello(await this.#get(peer, HELLO_PATH, this.#times.peerDialMs, MAX_HELLO_BYTES));
   }
 
-  /** All of its sessions, page by page. Throws Error with a message for operators. */
+  /** All of the peer's sessions, page by page. Throws Error with a message for operators. */
   async sessions(peer: PeerAddress): Promise<PeerSessions> {
     const sessions: AdminSession[] = [];
-    // By worker: pages may be of several lists.
+    // By worker, because pages may come from several lists.
     const missing = new Map<number | undefined, MissingSessions>();
     let after = "";
     for (let pages = 0; pages < MAX_PEER_PAGES; pages++) {
@@ -113,7 +116,10 @@ export class PeerClient {
     throw new Error(`it has more than ${MAX_PEER_PAGES} pages of sessions`);
   }
 
-  /** Undefined if it runs no such session. Throws Error with a message for operators, and UpstreamError. */
+  /**
+   * Undefined if the peer runs no such session. Throws Error with a message for operators, and
+   * UpstreamError.
+   */
   async sessionFacts(peer: PeerAddress, id: string): Promise<SessionFacts | undefined> {
     const { peerListMs } = this.#times;
     const answer = await this.#get(peer, factsPathOf(id), peerListMs, MAX_PEER_LIST_BYTES);
@@ -129,7 +135,7 @@ export class PeerClient {
     const answer = await this.#get(peer, outputPathOf(id), timeoutMs, MAX_PEER_LIST_BYTES, headers);
     readHello(answer);
     const page = readOutputAnswer((answer as { readonly output?: unknown }).output);
-    // A peer that does not wait for output would have its viewers ask without a pause.
+    // A peer that does not wait for output would make its viewers poll without a pause.
     const leftMs = OUTPUT_WAIT_MS - (performance.now() - startMs);
     if (leftMs > 0 && hasToWait(page, after)) await delay(leftMs);
     return page;

@@ -19,7 +19,7 @@ export function factsPathOf(session: string): string {
   return `${SESSIONS_PATH}/${encodeURIComponent(session)}/facts`;
 }
 
-/** Answers a GET of a viewer with what followed, as `output`. */
+/** Answers a viewer's GET with the output that follows, as `output`. */
 export function outputPathOf(session: string): string {
   return `${SESSIONS_PATH}/${encodeURIComponent(session)}/output`;
 }
@@ -29,16 +29,19 @@ export function inputPathOf(session: string): string {
 }
 export const VIEWER_HEADER = "Sluice-Viewer";
 
-/** The session in the path of such a request. */
+/** The session that such a path names. */
 export function sessionIn(url: string, action: "end" | "facts" | "output" | "input"): string | undefined {
   const [, session, found] = /^\/peer\/sessions\/([0-9a-f-]{36})\/(\w+)$/.exec(url) ?? [];
   return found === action ? session : undefined;
 }
 
-/** Asks for a page of sessions: those behind this id, "" for the first. Older releases answer with all. */
+/**
+ * Requests the page of sessions after this id; "" is the first page. Older releases send all
+ * sessions.
+ */
 export const AFTER_HEADER = "Sluice-After";
 /**
- * Sessions in one page of a replica's list, half of an answer's bytes with long names. Past it the
+ * Sessions in one page of a replica's list: with long names, half of an answer's bytes. Past it the
  * next page begins.
  */
 export const PEER_PAGE_SESSIONS = 1_000;
@@ -54,9 +57,9 @@ export interface PeerHello {
 
 export interface PeerSessions extends PeerHello {
   readonly sessions: readonly AdminSession[];
-  /** Its workers whose sessions are missing, on every page; older releases name none. */
+  /** The replica's workers whose sessions are missing, on every page; older releases name none. */
   readonly partial: readonly MissingSessions[];
-  /** The id behind which the next page begins; absent: this is the last. */
+  /** The id after which the next page begins; absent on the last page. */
   readonly next?: string | undefined;
 }
 
@@ -77,7 +80,7 @@ export function readHello(value: unknown): PeerHello {
   return { replica, protocols: protocols as number[], version: typeof version === "string" ? version : "" };
 }
 
-/** The same for a list of sessions, without entries that are none. */
+/** Drops malformed sessions. Throws as `readHello`, and Error if there is no list. */
 export function readPeerSessions(value: unknown): PeerSessions {
   const hello = readHello(value);
   const { sessions, next, partial } = value as Readonly<Record<string, unknown>>;
@@ -124,12 +127,12 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** Workers of a replica that may be missing in its list. Past it an index is ignored. */
+/** Worker indexes in a replica's list of missing workers. Past it an index is ignored. */
 const MAX_PEER_WORKERS = 1_024;
-/** Characters of a peer's text about one. Past it the text is cut. */
+/** Characters of a peer's text about a missing worker. Past it the text is cut. */
 const MAX_PEER_PROBLEM = 256;
 
-/** One for each worker. */
+/** Keeps one entry for each worker. */
 function readMissing(values: readonly unknown[]): MissingSessions[] {
   const found = new Map<number, MissingSessions>();
   for (const value of values) {
@@ -147,7 +150,7 @@ function readMissing(values: readonly unknown[]): MissingSessions[] {
 /** Characters of a viewer's name. Past it a replica's request is refused. */
 const MAX_VIEWER_NAME = 64;
 
-/** Another process's question; undefined for any other. */
+/** Another process's request for output; undefined if it is malformed. */
 export function readOutputRead(id: string, viewer: unknown, after: unknown): OutputRead | undefined {
   const isRead = typeof viewer === "string" && viewer.length > 0 && viewer.length <= MAX_VIEWER_NAME;
   const number = Number(after ?? -1);

@@ -39,17 +39,22 @@ import {
   VIEWER_HEADER,
 } from "./peer-protocol.ts";
 
-/** How long a list waits for the request of its next page. Past it that page is of a new list. */
+/**
+ * How long a list waits for the request for its next page. Past it that page comes from a new list.
+ */
 export const KEPT_LIST_MS = 5_000;
 /** A question about recordings, with selectors. Past it: 400. */
 export const MAX_RECORDINGS_QUESTION_BYTES: number = 64 * 1024;
-/** Lists that wait for their next page. Past it the oldest is dropped, and its next page is of a new one. */
+/**
+ * Lists that wait for their next page. Past it the oldest is dropped, and its next page comes from
+ * a new one.
+ */
 export const MAX_KEPT_LISTS = 8;
 
 type Page = Pick<PeerSessions, "sessions" | "partial" | "next">;
 
 interface Listed {
-  /** The sessions behind the last page, in the order of ids. */
+  /** The sessions after the last page, ordered by id. */
   readonly rest: readonly AdminSession[];
   readonly partial: SessionLists["partial"];
 }
@@ -60,13 +65,13 @@ interface KeptList extends Listed {
 }
 
 /**
- * A replica's sessions page by page, in the order of ids, so that sessions which begin or end
- * meanwhile move no other. A list is collected once, and its rest waits for the next page.
+ * A replica's sessions page by page, ordered by id, so that sessions that begin or end meanwhile do
+ * not move others. A list is collected once, and its rest waits for the next request.
  */
 export class SessionPages {
   readonly #collect: () => Promise<SessionLists>;
   readonly #nowMs: () => number;
-  /** By the id behind which the next page begins. */
+  /** By the id after which the next page begins. */
   readonly #lists = new Map<string, KeptList>();
 
   constructor(collect: () => Promise<SessionLists>, nowMs: () => number = () => performance.now()) {
@@ -79,7 +84,9 @@ export class SessionPages {
     return this.#lists.size;
   }
 
-  /** The page behind this id, "" for the first. `next`: the id behind which the one after it begins. */
+  /**
+   * The page after this id, "" for the first. `next`: the id after which the following page begins.
+   */
   async pageBehind(after: string): Promise<Page> {
     const { rest, partial } = this.#take(after) ?? behind(await this.#collect(), after);
     const sessions = rest.slice(0, PEER_PAGE_SESSIONS);
@@ -131,7 +138,7 @@ export interface PeerServerParts {
     typeInReplica(request: JoinRequest): Promise<JoinAnswer>;
     factsInReplica(id: string): Promise<SessionFacts | undefined>;
   };
-  /** Answers questions about the recordings of this replica. Rejects for what is none. */
+  /** Answers questions about this replica's recordings. Rejects for an invalid question. */
   answerRecordings(question: unknown): Promise<object>;
   readonly gateway: Pick<
     ResumableRunContext,
@@ -139,7 +146,7 @@ export interface PeerServerParts {
   >;
 }
 
-/** Every release of a replica supports it. */
+/** Every release supports it. */
 const MIN_VERSION = "TLSv1.3";
 
 /**
@@ -206,8 +213,8 @@ export function createPeerServer(parts: PeerServerParts): Server {
 const openConnections = new WeakMap<Server, Set<TLSSocket>>();
 
 /**
- * New handshakes use it. Ends open connections whose certificate its authorities did not issue,
- * with the sessions they relay.
+ * Applies to new handshakes. Ends open connections whose certificate its authorities did not issue,
+ * and the sessions that they relay.
  */
 export function replacePeerTls(server: Server, tls: ServingTls): void {
   if (server instanceof HttpsServer)
@@ -230,7 +237,7 @@ async function answer(
   if (method === "GET" && url === HELLO_PATH) return sendJson(response, hello);
   if (method === "GET" && url === SESSIONS_PATH) {
     const after = headers[AFTER_HEADER.toLowerCase()];
-    // An older release asks for no page.
+    // Older releases do not request pages.
     const page = after === undefined ? await sessions.listReplica() : await pages.pageBehind(String(after));
     return sendJson(response, { ...hello, ...page });
   }
@@ -267,7 +274,7 @@ async function answer(
   if (ending !== undefined) sendJson(response, { ...hello, result: await sessions.endInReplica(ending) });
 }
 
-/** The body as `read` has it; undefined: it was none, and the answer is sent. */
+/** The body, parsed by `read`. Undefined if it is invalid: then the refusal has been sent. */
 async function requestIn<T>(
   request: IncomingMessage,
   response: ServerResponse,

@@ -53,7 +53,10 @@ type RelayResult = "connected" | "gone" | "silent" | "too-many";
 export class Peers implements SessionPeers {
   readonly #options: PeersOptions;
   readonly #addressOf = new Map<string, PeerAddress>();
-  /** This replica's own address, once a list showed it: its sessions are not listed over the network. */
+  /**
+   * This replica's own address, once a list has shown it: its sessions need no request over the
+   * network.
+   */
   #ownAddress: string | undefined;
   #asking: Promise<readonly string[]> | undefined;
   #relays = 0;
@@ -106,12 +109,12 @@ export class Peers implements SessionPeers {
         const { replica, sessions, partial: missing } = await client.sessions(peer);
         if (replica !== id) {
           partial.push(...missing.map((each) => ({ ...each, replica: peer.name })));
-          // An id names its replica, which alone can end the session.
+          // A session's id names its replica, and only that replica can end it.
           return sessions
             .filter((session) => replicaOfSession(session.id) === replica)
             .map((session) => ({ ...session, replica: peer.name }));
         }
-        // A name may lead to another replica the next time.
+        // A host name may lead to another replica next time.
         if (isIP(peer.host) !== 0) this.#ownAddress = peer.name;
         return [];
       } catch (error) {
@@ -130,14 +133,14 @@ export class Peers implements SessionPeers {
         const { replica, answer } = await this.#options.client.recordings(peer, question);
         return replica === this.#options.id ? [] : [{ replica: peer.name, answer }];
       } catch (error) {
-        // A closed port means that no replica runs there; its folder may be at another address.
+        // No replica runs behind a closed port, but its folder may be at another address.
         return [{ replica: peer.name, problem: (error as Error).message }];
       }
     });
     return answers.flat();
   }
 
-  /** Asks the replica of that name about its recordings. Rejects with an Error for operators. */
+  /** Asks the replica with this name about its recordings. Rejects with an Error for operators. */
   async askRecordingsOf(name: string, question: object): Promise<unknown> {
     const peer = this.#options.addresses.list().find((each) => each.name === name);
     if (peer === undefined) throw new Error(`the replica at ${name} is gone`);
@@ -150,7 +153,7 @@ export class Peers implements SessionPeers {
     return await this.#ask(replica, (peer) => client.sessionFacts(peer, id)).catch(() => undefined);
   }
 
-  /** Of a session of the replica with this id. Never rejects. */
+  /** Reads the output of a session of the replica with this id. Never rejects. */
   async sessionOutput(replica: string, read: OutputRead): Promise<OutputAnswer> {
     const { client } = this.#options;
     return await this.#ask(replica, (peer) => client.sessionOutput(peer, read)).catch((error: unknown) =>
@@ -158,7 +161,7 @@ export class Peers implements SessionPeers {
     );
   }
 
-  /** Into a session of the replica with this id. Never rejects. */
+  /** Types into a session of the replica with this id. Never rejects. */
   async typeInSession(replica: string, request: JoinRequest): Promise<JoinAnswer> {
     const { client } = this.#options;
     return await this.#ask(replica, (peer) => client.typeInSession(peer, request)).catch((error: unknown) =>
@@ -175,8 +178,8 @@ export class Peers implements SessionPeers {
   }
 
   /**
-   * Throws OwnerGoneError if no replica has this id, or nothing listens at its known address any more:
-   * the next one looks for it again.
+   * Throws OwnerGoneError if no replica has this id, or nothing listens at its known address any
+   * more; the next call then looks for it again.
    */
   async #ask<T>(replica: string, ask: (peer: PeerAddress) => Promise<T>): Promise<T> {
     const peer = await this.#find(replica);

@@ -1,7 +1,7 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
-/** What a DELETE asks for, of its body and its query. */
+/** The options of a DELETE, from its body and its query. */
 export interface DeleteOptions {
   readonly isDryRun: boolean;
   /** The uid that the object must have. */

@@ -12,7 +12,7 @@ const RESOURCES = [STREAMING_SESSIONS, RECORDINGS];
 const GROUP_VERSION = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
 const VERSION = { groupVersion: GROUP_VERSION, version: SESSIONS_VERSION };
 const GROUP = { name: SESSIONS_GROUP, versions: [VERSION], preferredVersion: VERSION };
-/** What an `APIGroupDiscoveryList` has of the group. */
+/** The group's entry in an `APIGroupDiscoveryList`. */
 const aggregatedGroupOf = (resources: readonly Resource[]): object => ({
   metadata: { name: SESSIONS_GROUP, creationTimestamp: null },
   versions: [
@@ -35,8 +35,8 @@ const resourceListOf = (resources: readonly Resource[]): object => ({
 export const API_RESOURCES: object = resourceListOf(RESOURCES);
 
 /**
- * An answer to `/apis`, in either form, with this group at its end. Undefined if there is nothing to
- * add: it is not a list of groups, or its API server already forwards the group to the gateway.
+ * Adds this group to the end of an answer to `/apis`, in either form. Undefined if the answer is
+ * not a list of groups, or if its API server already forwards the group to the gateway.
  */
 export function withSessionsGroup(answer: unknown): object | undefined {
   if (!isRecord(answer)) return undefined;
@@ -51,14 +51,16 @@ export function withSessionsGroup(answer: unknown): object | undefined {
   return items.some(isOurs) ? undefined : { ...answer, items: [...items, AGGREGATED_GROUP] };
 }
 
-/** kube-apiserver's own users: as them it reads what the server of an APIService serves. */
+/**
+ * kube-apiserver's own users, as which it reads discovery and OpenAPI from an APIService's server.
+ */
 const AGGREGATORS: readonly string[] = ["system:kube-aggregator", "system:aggregator"];
 
 export const isAggregator = (name: string): boolean => AGGREGATORS.includes(name);
 
 /**
- * Controllers delete with a namespace what it has of each resource with this verb, recordings too.
- * They read it through the API server, where kubectl deletes without it.
+ * The namespace controller reads these through the API server, and would delete a namespace's
+ * objects, recordings too, if they had the verb. kubectl deletes without it.
  */
 const UNDELETED = RESOURCES.map((resource) => ({
   ...resource,
@@ -66,8 +68,8 @@ const UNDELETED = RESOURCES.map((resource) => ({
 }));
 
 /**
- * What API servers read about this group: forwarded, they would get their own groups, and ask for
- * OpenAPI in circles. Undefined for other paths. Throws StatusError 404, 406.
+ * Answers an API server's requests about this group. If they were forwarded, it would get its own
+ * groups and request OpenAPI in circles. Undefined for other paths. Throws StatusError 404, 406.
  */
 export function answerAggregator(path: string, accept: string): ApiAnswer | undefined {
   if (path.startsWith("/openapi/")) throw WIRE_ERRORS["path-unknown"].streaming();

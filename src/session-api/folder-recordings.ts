@@ -6,28 +6,34 @@ import { FolderGate } from "./folder-gate.ts";
 import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
 
-/** Bytes of a recording's content in one answer of another replica, or of the store. Past it the rest is asked for. */
+/**
+ * Bytes of a recording's content in one answer of another replica or of the store. Past it another
+ * request gets the rest.
+ */
 export const RECORDING_PART_BYTES: number = 1024 * 1024;
 
-/** What a list selects, and which part of it is wanted. */
+/** The selectors of a list request, and the page that it requests. */
 export interface RecordingsQuery {
   readonly namespace?: string | undefined;
   readonly labels: string;
   readonly fields: string;
-  /** The last recording of the page before. */
+  /** The previous page's last recording. */
   readonly after?: ObjectKey | undefined;
-  /** 0: all. */
+  /** 0: no limit. */
   readonly limit: number;
 }
 
 export interface RecordingsPage {
-  /** In the order of namespaces and names, without command lines. */
+  /** Ordered by namespace and name; without command lines. */
   readonly items: readonly RecordingObject[];
-  /** How many follow. */
+  /** How many recordings follow this page. */
   readonly remaining: number;
 }
 
-/** The finished recordings in this replica's folder; none without one. Methods reject with RecordingFileError. */
+/**
+ * The finished recordings in this replica's folder; empty if it has none. Methods reject with
+ * RecordingFileError.
+ */
 export class FolderRecordings {
   readonly #folder: string | undefined;
   readonly #gate = new FolderGate();
@@ -42,7 +48,7 @@ export class FolderRecordings {
     return pageOf(await this.#listed(), query);
   }
 
-  /** Another one whenever a recording came or went. */
+  /** A hash that changes whenever a recording is added or deleted. */
   async state(): Promise<string> {
     const hash = createHash("sha256");
     for (const { facts, endedMs, bytes } of await this.#listed())
@@ -50,26 +56,32 @@ export class FolderRecordings {
     return hash.digest("base64url");
   }
 
-  /** With its command line; undefined if it is not here. */
+  /** The recording, with its command line; undefined if this folder does not have it. */
   async find(key: ObjectKey): Promise<RecordingObject | undefined> {
     const stored = await this.#stored(key);
     return stored && recordingObjectOf(stored, true);
   }
 
-  /** The bytes from `start` to `end`, both included; undefined if it is not here. Opens the file for a reader alone. */
+  /**
+   * Bytes `start` to `end`, inclusive; undefined if this folder does not have the recording. Opens
+   * the file when it is first read.
+   */
   async content(key: ObjectKey, start: number, end: number): Promise<AsyncGenerator<Uint8Array> | undefined> {
     const stored = await this.#stored(key);
     return stored && this.#contentOf(stored.file, start, end);
   }
 
-  /** The same, at once. */
+  /**
+   * At most `bytes` bytes from `start`, in one buffer; undefined if this folder does not have the
+   * recording.
+   */
   async part(key: ObjectKey, start: number, bytes: number): Promise<Buffer | undefined> {
     const stored = await this.#stored(key);
     if (stored === undefined) return undefined;
     return await this.#gate.run(() => partOf(stored.file, start, bytes));
   }
 
-  /** False if it is not here. */
+  /** Returns false if this folder does not have the recording. */
   async delete(key: ObjectKey, reason: string): Promise<boolean> {
     const stored = await this.#stored(key);
     if (stored === undefined) return false;
@@ -107,7 +119,9 @@ export class FolderRecordings {
   }
 }
 
-/** One page of what a folder or a store has. Throws StatusError 400 for invalid selectors. */
+/**
+ * One page of a folder's or the store's recordings. Throws StatusError 400 for invalid selectors.
+ */
 export function pageOf(
   stored: readonly StoredRecording[],
   { namespace, labels, fields, after, limit }: RecordingsQuery,

@@ -4,11 +4,11 @@ import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 import type { RecordingObject } from "./recording-object.ts";
 
 interface MergedPage extends RecordingsPage {
-  /** False if replicas share a folder: what remains is counted more than once. */
+  /** False if replicas share a folder: `remaining` then counts recordings more than once. */
   readonly isExact: boolean;
 }
 
-/** The first page of what one folder has. `limit`: 0 is none. */
+/** The first page of one folder's recordings. `limit` 0: no limit. */
 export function firstPageOf(
   all: readonly RecordingObject[],
   matches: (recording: RecordingObject) => boolean,
@@ -20,7 +20,10 @@ export function firstPageOf(
     : { items: items.slice(0, limit), remaining: Math.max(0, items.length - limit) };
 }
 
-/** One page of what several folders have, each recording once. `limit`: 0 is none; each page goes that far. */
+/**
+ * Merges pages of several folders into one, each recording once. `limit` 0: no limit; otherwise
+ * each given page is complete up to it.
+ */
 export function mergePages(pages: readonly RecordingsPage[], limit: number): MergedPage {
   const all = pages.flatMap(({ items }) => items);
   all.sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
@@ -38,7 +41,7 @@ function isSame(one: RecordingObject, other: RecordingObject | undefined): boole
   return other !== undefined && compareKeys(keyOf(one), keyOf(other)) === 0;
 }
 
-/** What a `continue` parameter says; all pages of a list have its version. */
+/** The contents of a `continue` parameter. All pages of a list have the same version. */
 interface Continue {
   readonly after: ObjectKey;
   /** Undefined from an older release. */
@@ -51,7 +54,7 @@ export function tokenOf({ after, version }: Continue): string {
   );
 }
 
-/** Undefined without one. Throws StatusError 400. */
+/** Undefined for an empty token. Throws StatusError 400. */
 export function readToken(token: string): Continue | undefined {
   if (token === "") return undefined;
   try {
@@ -59,7 +62,7 @@ export function readToken(token: string): Continue | undefined {
     if (v === "sluice.dev/recordings" && typeof namespace === "string" && typeof id === "string")
       return { after: { namespace, id }, version: Number.isSafeInteger(rv) ? rv : undefined };
   } catch {
-    // Said below.
+    // Falls through to the error.
   }
   throw WIRE_ERRORS["continue-invalid"].streaming();
 }

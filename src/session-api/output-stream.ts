@@ -1,25 +1,27 @@
 import { LEFT, type OutputAnswer, type OutputEvent, type OutputPage } from "../sessions/session-outputs.ts";
 import type { StreamingSession } from "./streaming-session.ts";
 
-/** How long a viewer sees a session whose process does not answer. Past it the view ends. */
+/** How long a session's process may leave a viewer without an answer. Past it the view ends. */
 export const MAX_UNANSWERED_MS = 10_000;
 const AGAIN_MS = 500;
-/** The text of the last event of a view that saw its session's end. */
+/** The last event's text in a view whose session has ended. */
 export const SESSION_OVER = "the session is over";
 const VIEW_LOST = "the view was lost";
 const REVOKED = "you may no longer view this session";
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
 interface ViewParts {
-  /** What followed, for this viewer. */
+  /** Reads the output that follows `after`. */
   read(after: number): Promise<OutputAnswer>;
-  /** Calls `end` when the viewer may no longer see it, until the returned function is called. */
+  /**
+   * Calls `end` once the viewer may no longer view the session. Call the result to stop following.
+   */
   follow(end: () => void): () => void;
 }
 
 /**
- * A session's output as asciicast v3, line by line, until the session ends. Reads as fast as its
- * client does. `return` ends it at once, also while it waits for output.
+ * Streams a session's output as asciicast v3, line by line, until the session ends. Reads as fast
+ * as its client does. `return` ends it at once, even while it waits for output.
  */
 export function outputStream(
   session: StreamingSession,
@@ -30,7 +32,7 @@ export function outputStream(
   const lines = linesOf(session, first, parts, left.signal);
   return {
     next: () => lines.next(),
-    // A generator's own return would wait for output.
+    // A generator's own `return` would wait for the next output.
     return: () => {
       left.abort();
       void parts.read(LEFT);
@@ -78,7 +80,7 @@ async function* linesOf(
   }
 }
 
-/** Undefined once the signal has aborted, however long the rest takes. */
+/** The result of `wait`, or undefined as soon as the signal aborts. */
 async function unlessAborted<T>(wait: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   if (signal.aborted) return undefined;
   let stop = (): void => {};
@@ -111,7 +113,10 @@ class CastLines {
     this.header = encoded(`${JSON.stringify(header)}\n`);
   }
 
-  /** The page's events, behind a mark if there is a gap between `after` and it; undefined without any. */
+  /**
+   * The page's events, after a mark if output between `after` and the page is missing. Undefined if
+   * there are none.
+   */
   page({ from, events }: OutputPage, after: number): Uint8Array | undefined {
     const isMissing = from > after;
     if (!isMissing && events.length === 0) return undefined;

@@ -13,25 +13,28 @@ import type { RecordingObject } from "./recording-object.ts";
 
 /** Recordings in one answer of another replica. Past it the next page begins. */
 export const PEER_PAGE_RECORDINGS = 1_000;
-/** Characters of these, half of what a replica reads of an answer. Past it the next page begins. */
+/**
+ * Characters of one answer's recordings, half of what the other replica reads. Past it the next
+ * page begins.
+ */
 export const MAX_RECORDINGS_PAGE_CHARACTERS: number = 2 * 1024 * 1024;
-/** Recordings that one list takes of a replica. Past it the list names the replica in its Warning. */
+/** Recordings that one list reads from a replica. Past it the list's Warning names the replica. */
 export const MAX_PEER_RECORDINGS = 100_000;
 
-/** What one of the other replicas answered. */
+/** One other replica's answer. */
 export interface PeerAnswer {
   /** Its name for operators. */
   readonly replica: string;
   readonly answer?: unknown;
-  /** It gave none. */
+  /** Why it did not answer. */
   readonly problem?: string;
 }
 
-/** Carries a question about recordings to other replicas. */
+/** Sends questions about recordings to other replicas. */
 export interface AskPeers {
-  /** All of them. Never rejects. */
+  /** Asks every other replica. Never rejects. */
   askRecordings(question: object): Promise<readonly PeerAnswer[]>;
-  /** The one of that name. Rejects with an Error for operators. */
+  /** Asks the replica with this name. Rejects with an Error for operators. */
   askRecordingsOf(replica: string, question: object): Promise<unknown>;
 }
 
@@ -42,7 +45,7 @@ export interface PeerPages {
   readonly partial: Partial;
 }
 
-/** A recording of another replica; `partial`: it may be in one of these. */
+/** A recording of another replica. `partial`: replicas that did not answer and may have it. */
 export interface PeerRecording {
   readonly found?: { readonly replica: string; readonly recording: RecordingObject } | undefined;
   readonly partial: Partial;
@@ -52,12 +55,12 @@ export interface PeerRecording {
 export class PeerRecordings {
   readonly #peers: () => AskPeers | undefined;
 
-  /** `peers`: undefined where this gateway is the only replica. */
+  /** `peers` returns undefined if this gateway is the only replica. */
   constructor(peers: () => AskPeers | undefined) {
     this.#peers = peers;
   }
 
-  /** One page of each, which is complete up to the limit. Never rejects. */
+  /** One page of each replica's recordings, complete up to the query's limit. Never rejects. */
   async pages(query: RecordingsQuery): Promise<PeerPages> {
     const answers = (await this.#peers()?.askRecordings(questionOf(query, 0))) ?? [];
     const partial: Partial[number][] = [];
@@ -75,7 +78,10 @@ export class PeerRecordings {
     return { pages: pages.flat(), partial };
   }
 
-  /** All that each has; those whose state is one of before are not asked for it again. Never rejects. */
+  /**
+   * All recordings of each replica. A folder whose state is in `before` is not sent again. Never
+   * rejects.
+   */
   async everything(before: readonly HeldRecordings[]): Promise<EveryRecording> {
     const query = { labels: "", fields: "", limit: MAX_WATCHED_RECORDINGS + 1 };
     const byState = new Map(before.flatMap((each) => (each.state === undefined ? [] : [[each.state, each]])));
@@ -116,7 +122,7 @@ export class PeerRecordings {
     return { found, partial };
   }
 
-  /** The bytes from `start` to `end`, both included. Fails if the replica does not give them all. */
+  /** Bytes `start` to `end`, inclusive. Throws Error if the replica sends fewer. */
   async *content(
     replica: string,
     key: ObjectKey,
@@ -134,7 +140,9 @@ export class PeerRecordings {
     }
   }
 
-  /** False if it is not there any more. Rejects with an Error for operators. */
+  /**
+   * Returns false if the replica no longer has the recording. Rejects with an Error for operators.
+   */
   async delete(replica: string, key: ObjectKey, reason: string): Promise<boolean> {
     const answer = await this.#peers()?.askRecordingsOf(replica, { want: "delete", ...key, reason });
     return isRecord(answer) && answer.isDeleted === true;
@@ -164,7 +172,10 @@ function questionOf({ limit, ...query }: RecordingsQuery, had: number): object {
   return { want: "page", ...query, limit: wanted };
 }
 
-/** Answers another replica's question from this replica's folder. Rejects with an Error for one that is none. */
+/**
+ * Answers another replica's question from this replica's folder. Rejects with an Error for an
+ * invalid question.
+ */
 export async function answerPeer(folder: FolderRecordings, question: unknown): Promise<object> {
   if (!isRecord(question)) throw new TypeError("the question must be an object");
   const { want, namespace, id, at, bytes } = question;
@@ -181,12 +192,12 @@ export async function answerPeer(folder: FolderRecordings, question: unknown): P
   return { data: (await folder.part(key, from, length))?.toString("base64") };
 }
 
-/** `unless`: not if the folder's state is one of these. */
+/** A page, or only `isSame` if the folder's state is one of `unless`. */
 async function pageFor(folder: FolderRecordings, question: Record<string, unknown>): Promise<object> {
   const query = queryOf(question);
   const { unless } = question;
   if (!Array.isArray(unless)) return shortened(await folder.page(query));
-  // Before the page: what comes meanwhile makes another state, and the next question gets it.
+  // Read before the page: if a recording comes in between, the next question sees a changed state.
   const state = await folder.state();
   if (unless.includes(state)) return { isSame: true, state };
   return { ...shortened(await folder.page(query)), state };
@@ -201,7 +212,7 @@ function queryOf({ namespace, labels, fields, after, limit }: Record<string, unk
   return { namespace: of, labels, fields, after: key, limit: bounded };
 }
 
-/** At least one recording. */
+/** Cuts the page at the bound, but keeps at least one recording. */
 function shortened({ items, remaining }: RecordingsPage): RecordingsPage {
   let characters = 0;
   const cut = items.findIndex((item, index) => {
@@ -212,7 +223,7 @@ function shortened({ items, remaining }: RecordingsPage): RecordingsPage {
   return { items: kept, remaining: remaining + items.length - kept.length };
 }
 
-/** Without entries that are none. Throws Error. */
+/** Drops malformed recordings. Throws Error if there is no list. */
 function readPage(answer: unknown): RecordingsPage {
   const { items, remaining } = isRecord(answer) ? answer : {};
   if (!Array.isArray(items)) throw new Error("the answer has no list of recordings");

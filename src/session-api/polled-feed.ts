@@ -3,11 +3,11 @@ import type { ApiObject } from "../api/api-object.ts";
 import type { SourceChange } from "../api/read-only-server/api-answer.ts";
 import type { WatchSource } from "../api/read-only-server/watch-stream.ts";
 
-/** How often objects are listed while a client watches. Changes reach watches this late. */
+/** How often objects are listed while a client watches, and so how late watches see a change. */
 export const WATCH_PERIOD_MS = 1_000;
-/** At most this part of the time is spent on lists for watches: longer lists come less often. */
+/** Lists for watches take at most this share of the time, so slow lists run less often. */
 const WATCH_SHARE = 0.1;
-/** Changes that watches may still ask for. Past it: 410, and the client lists again. */
+/** Changes kept for watches that resume. Past it: 410, and the client lists again. */
 export const MAX_REMEMBERED_CHANGES = 20_000;
 
 interface Change<T> {
@@ -17,8 +17,8 @@ interface Change<T> {
 }
 
 /**
- * Objects as this process last listed them, and how they changed. Versions begin at random, so that
- * another process's version is not mistaken for one of this process.
+ * Objects as this process last listed them, and their changes. Versions start at a random number,
+ * so that another process's version is not mistaken for one of this process.
  */
 export abstract class PolledFeed<T> implements WatchSource {
   readonly #listeners = new Set<() => void>();
@@ -29,7 +29,7 @@ export abstract class PolledFeed<T> implements WatchSource {
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Lists what is there now, and says what `changed`. */
+  /** Lists the present objects, and passes each change to `changed`. */
   protected abstract collect(): Promise<void>;
   protected abstract objectOf(item: T, version: number): ApiObject;
 
@@ -41,7 +41,7 @@ export abstract class PolledFeed<T> implements WatchSource {
     return this.#listeners.size > 0;
   }
 
-  /** Lists what is there now. Calls that come while a list is collected share the next one. */
+  /** Lists the present objects. Calls during a list share the next one. */
   refresh(): Promise<void> {
     if (this.#running === undefined) {
       this.#running = this.#collect().finally(() => {
@@ -59,7 +59,7 @@ export abstract class PolledFeed<T> implements WatchSource {
   }
 
   subscribe(listener: () => void): () => void {
-    // Two watches may share a function.
+    // Two watches may pass the same function.
     const own = (): void => listener();
     this.#listeners.add(own);
     this.#schedule(0);
@@ -76,7 +76,7 @@ export abstract class PolledFeed<T> implements WatchSource {
     return this.#changes.slice(version - this.#firstVersion).map(({ type, item, resourceVersion }) => {
       // As in etcd, a deletion's object has the deletion's version.
       const object = this.objectOf(item, resourceVersion);
-      // What selectors select by never changes.
+      // The fields that selectors use never change.
       return { type, object, ...(type !== "ADDED" && { previous: object }), resourceVersion };
     });
   }
@@ -86,7 +86,7 @@ export abstract class PolledFeed<T> implements WatchSource {
     clearTimeout(this.#timer);
   }
 
-  /** Returns the change's version. */
+  /** Records a change, and returns its version. */
   protected changed(type: SourceChange["type"], item: T): number {
     const version = this.#version + 1;
     this.#version = version;
@@ -94,7 +94,7 @@ export abstract class PolledFeed<T> implements WatchSource {
     return version;
   }
 
-  /** Every version of before gets 410. Returns the new one. */
+  /** Forgets all changes, so that every earlier version gets 410. Returns the new version. */
   protected forget(): number {
     this.#version += 1;
     this.#firstVersion = this.#version;
@@ -125,7 +125,7 @@ export abstract class PolledFeed<T> implements WatchSource {
   }
 }
 
-/** An object's place in lists. */
+/** Lists are ordered by namespace, then by id. */
 export interface ObjectKey {
   readonly namespace: string;
   readonly id: string;

@@ -5,33 +5,36 @@ import type { RecordingObject } from "./recording-object.ts";
 
 /** Recordings of all replicas that a process follows for watches. Past it a watch is refused. */
 export const MAX_WATCHED_RECORDINGS = 50_000;
-/** How long they are remembered without a list or watch. Past it watches of before get 410. */
+/**
+ * How long recordings are remembered without a list or watch. Past it watches from earlier versions
+ * get 410.
+ */
 export const KEPT_RECORDINGS_MS: number = 5 * 60_000;
-/** How long after too many were found they are counted again. */
+/** How long to wait before counting the recordings again after there were too many. */
 const TOO_MANY_MS = 60_000;
 
-/** The holder of those in the store: no replica has this name. */
+/** The `holder` of recordings in the store; no replica has this name. */
 export const STORE = "the store";
 
-/** What one folder, or the store, has, without command lines. */
+/** The recordings in one folder or in the store, without command lines. */
 export interface HeldRecordings {
   /** The replica's name; "" for this one. */
   readonly holder: string;
-  /** Changes when a recording comes or goes; undefined from an older release. */
+  /** Changes when a recording is added or deleted; undefined from an older release. */
   readonly state: string | undefined;
   readonly items: readonly RecordingObject[];
 }
 
 export interface EveryRecording {
   readonly held: readonly HeldRecordings[];
-  /** More than MAX_WATCHED_RECORDINGS; `held` is not complete. */
+  /** There are more than MAX_WATCHED_RECORDINGS, so `held` is incomplete. */
   readonly isTooMany: boolean;
   readonly partial: SessionLists["partial"];
-  /** Why the store may have more. */
+  /** Why the store may have more recordings. */
   readonly storeProblem?: string | undefined;
 }
 
-/** `before`: what was listed last; folders of the same state are not read again. */
+/** `before`: the previous list. Folders whose state has not changed are not read again. */
 export type ListRecordings = (before: readonly HeldRecordings[]) => Promise<EveryRecording>;
 
 interface Known {
@@ -40,7 +43,10 @@ interface Known {
   readonly version: number;
 }
 
-/** The finished recordings of all replicas as this process last listed them, and which came and went. */
+/**
+ * The finished recordings of all replicas as this process last listed them, and which were added or
+ * deleted.
+ */
 export class RecordingFeed extends PolledFeed<RecordingObject> {
   readonly #list: ListRecordings;
   /** By namespace and name. */
@@ -56,22 +62,28 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
     this.#list = list;
   }
 
-  /** What the folders that answered the last list have; undefined if there are too many to watch. */
+  /**
+   * The recordings of the folders that answered the last list; undefined if there are too many to
+   * watch.
+   */
   get held(): readonly HeldRecordings[] | undefined {
     return this.#known && this.#held;
   }
 
-  /** The replicas that did not answer the last list. A watch does not say that their recordings went. */
+  /**
+   * The replicas that did not answer the last list. Watches do not report their recordings as
+   * deleted.
+   */
   get partial(): SessionLists["partial"] {
     return this.#partial;
   }
 
-  /** Why the last list may lack recordings of the store. A watch does not say that these went. */
+  /** Why the last list may lack recordings of the store. Watches do not report these as deleted. */
   get storeProblem(): string | undefined {
     return this.#storeProblem;
   }
 
-  /** In the order of lists; undefined if there are too many to watch. */
+  /** All recordings in list order; undefined if there are too many to watch. */
   sorted(): readonly RecordingObject[] | undefined {
     if (this.#known === undefined) return undefined;
     const all = [...this.#known.values()].map(({ recording, version }) => this.objectOf(recording, version));
@@ -100,7 +112,7 @@ export class RecordingFeed extends PolledFeed<RecordingObject> {
     this.#partial = partial;
     this.#storeProblem = storeProblem;
     const before = this.#known;
-    // No watch has a version of before the first list.
+    // No watch has a version from before the first list.
     const firstVersion = before === undefined ? this.forget() : 0;
     const after = new Map<string, Known>();
     for (const { holder, items } of held)

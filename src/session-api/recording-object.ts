@@ -17,7 +17,7 @@ interface RecordingSpec {
   readonly user: { readonly username: string; readonly requestedBy?: string | undefined };
   readonly rule: string;
   readonly record: string;
-  /** In no list: it may contain secrets. */
+  /** Left out of lists, because it may contain secrets. */
   readonly command?: readonly string[];
 }
 
@@ -86,7 +86,7 @@ export const RECORDINGS: Resource = {
   selectableFields: SELECTABLE_FIELDS,
 };
 
-/** `withCommand`: the command line, which lists leave out. */
+/** `withCommand`: includes the command line, which lists leave out. */
 export function recordingObjectOf(
   { facts, head, bytes, endedMs }: StoredRecording,
   withCommand: boolean,

@@ -43,14 +43,14 @@ export interface RecordingsPlaces {
   readonly store: StoreRecordings;
 }
 
-/** Nothing is recorded, and there are no other replicas. */
+/** For a gateway that records nothing and has no other replicas. */
 export const NO_RECORDINGS: RecordingsPlaces = {
   own: new FolderRecordings(undefined),
   peers: new PeerRecordings(() => undefined),
   store: new StoreRecordings(undefined),
 };
 
-/** `replica`: the other one that has it; `stored`: the store has it, and no folder. */
+/** `replica`: the other replica that has it. `stored`: set if the store has it, and no folder. */
 interface Found {
   readonly recording: RecordingObject;
   readonly replica?: string | undefined;
@@ -144,7 +144,7 @@ export class RecordingsApi {
     return { ...peers, pages: [own, ...peers.pages, store], storeProblem: store.problem };
   }
 
-  /** Recordings do not change: they come and go. */
+  /** Recordings are added and deleted, but never modified. */
   async #watch(
     path: RecordingsPath,
     { query, follow }: RecordingsRequest,
@@ -214,7 +214,7 @@ export class RecordingsApi {
     const { isDryRun, uid } = readDeleteOptions(body, query);
     const { recording, replica } = await this.#require(path);
     const name = path.name ?? "";
-    // It would be listed still, and `kubectl delete` wait for its end.
+    // The list would still show it, and `kubectl delete` would wait for it to go.
     if ((await this.#inStore(keyOf(recording))) !== undefined)
       throw WIRE_ERRORS["recording-stored"].streaming({ resource: RESOURCE, name });
     if (uid !== undefined && uid !== name)
@@ -259,7 +259,9 @@ export class RecordingsApi {
     throw WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
   }
 
-  /** Undefined if it is not there. Throws StatusError 503 if that cannot be told. */
+  /**
+   * Undefined if the store does not have it. Throws StatusError 503 if the store cannot be read.
+   */
   async #inStore(key: ObjectKey): Promise<StoredRecording | undefined> {
     try {
       return await this.#store.find(key);
@@ -276,7 +278,10 @@ function storeWarningOf(problem: string | undefined): string | undefined {
   return `299 - ${JSON.stringify(`the list may lack recordings of the store: ${problem}`)}`;
 }
 
-/** The first and last byte of a range; undefined for the whole, also for ranges that are not read. */
+/**
+ * The first and last byte of a range. Undefined for the whole content, which unsupported ranges
+ * get, too.
+ */
 function partOf(range: string, bytes: number): readonly [start: number, end: number] | undefined {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range) ?? [];
   if (first === "" && last === "") return undefined;

@@ -6,11 +6,15 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { compareKeys, type ObjectKey, PolledFeed } from "./polled-feed.ts";
 import { type StreamingSession, streamingSessionOf } from "./streaming-session.ts";
 
-/** Lists that wait for the request of their next page. Past it the oldest goes on as a new list. */
+/**
+ * Lists that wait for the request for their next page. Past it the oldest continues as a new list.
+ */
 export const MAX_KEPT_SESSION_LISTS = 8;
-/** How long such a list waits. Past it the next page is of a new list. */
+/**
+ * How long a list waits for the request for its next page. Past it that page comes from a new list.
+ */
 export const KEPT_SESSION_LIST_MS = 30_000;
-/** How long after a list's first page its next may be asked for. Past it: 410. */
+/** How long after a list began its next page may be requested. Past it: 410. */
 export const MAX_CONTINUE_AGE_MS: number = 5 * 60_000;
 
 interface Page {
@@ -18,9 +22,9 @@ interface Page {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** What a `continue` parameter says. */
+/** The contents of a `continue` parameter. */
 interface Continue {
-  /** The last session of the page before. */
+  /** The previous page's last session. */
   readonly after: ObjectKey;
   readonly version: number;
   /** When the list began, in milliseconds since 1970. */
@@ -33,13 +37,13 @@ interface KeptList {
 }
 
 /**
- * Lists of sessions, page by page. The pages of one list show one moment if the same process answers
- * them. In another process, or later, the list goes on behind its last session with what runs then.
+ * Lists sessions page by page. Pages from one process show one moment. In another process, or
+ * later, the list continues after its last session with the sessions that run then.
  */
 export class SessionPager {
   readonly #feed: SessionFeed;
   readonly #nowMs: () => number;
-  /** By the continue parameter of the next page, with what its list selects. */
+  /** By the next page's continue parameter and the list's selectors. */
   readonly #kept = new Map<string, KeptList>();
 
   constructor(feed: SessionFeed, nowMs: () => number = Date.now) {
@@ -134,9 +138,12 @@ function continueOf(token: string): Continue | undefined {
   }
 }
 
-/** A session that carries bytes is reported to watches as modified, but not again within this time. */
+/** The shortest time between two reports to watches that a session's byte counts changed. */
 export const MODIFIED_PERIOD_MS = 10_000;
-/** Sessions that one list reports as modified. Past it the next list does, those that wait longest first. */
+/**
+ * Sessions that one list reports as modified. Past it the next list reports the rest, longest
+ * waiting first.
+ */
 export const MAX_MODIFIED_AT_ONCE = 500;
 
 /** The sessions of all replicas, listed now. */
@@ -144,13 +151,13 @@ type ListSessions = () => Promise<SessionLists>;
 
 interface Known {
   readonly session: AdminSession;
-  /** The version at which watches last heard of it, when, and how it was. */
+  /** The last report to watches: its version, its time, and the session as reported. */
   readonly version: number;
   readonly reportedMs: number;
   readonly reported: AdminSession;
 }
 
-/** All sessions of the gateway as this process last listed them, and how they changed. */
+/** All sessions of the gateway as this process last listed them, and their changes. */
 export class SessionFeed extends PolledFeed<AdminSession> implements ObjectSource {
   readonly #list: ListSessions;
   readonly #nowMs: () => number;
@@ -163,7 +170,7 @@ export class SessionFeed extends PolledFeed<AdminSession> implements ObjectSourc
     this.#nowMs = nowMs;
   }
 
-  /** The processes that did not answer the last list. Their sessions are those of the list before. */
+  /** The processes that did not answer the last list. Their sessions stay as in the list before. */
   get partial(): SessionLists["partial"] {
     return this.#partial;
   }
@@ -177,7 +184,7 @@ export class SessionFeed extends PolledFeed<AdminSession> implements ObjectSourc
     return this.sorted(namespace).map(objectOf);
   }
 
-  /** By namespace and name, as API servers list. */
+  /** Ordered by namespace and name, like API servers' lists. */
   sorted(namespace?: string): readonly Known[] {
     const all = [...this.#known.values()];
     const wanted =
@@ -201,7 +208,7 @@ export class SessionFeed extends PolledFeed<AdminSession> implements ObjectSourc
       if (silent.has(holderOf(known.session)) || silent.has(replica ?? "")) after.set(id, known);
     }
     for (const session of sessions) {
-      // Without a namespace it can be in no path (docs/sessions.md).
+      // A session without a namespace has no path (docs/sessions.md).
       if (session.namespace === "") continue;
       const known = before.get(session.id);
       after.set(
@@ -221,7 +228,7 @@ export class SessionFeed extends PolledFeed<AdminSession> implements ObjectSourc
   }
 }
 
-/** The sessions that changed and may be reported now, those that wait longest first. */
+/** The changed sessions that may be reported now, longest waiting first. */
 function dueAt(nowMs: number, all: ReadonlyMap<string, Known>): readonly Known[] {
   const due = [...all.values()].filter(
     ({ session, reported, reportedMs }) =>
@@ -230,12 +237,12 @@ function dueAt(nowMs: number, all: ReadonlyMap<string, Known>): readonly Known[]
   return due.sort((one, other) => one.reportedMs - other.reportedMs).slice(0, MAX_MODIFIED_AT_ONCE);
 }
 
-/** Of a running session nothing but its counters changes. */
+/** Only the byte counts of a running session change. */
 function isAlike(one: AdminSession, other: AdminSession): boolean {
   return one.downstreamBytes === other.downstreamBytes && one.upstreamBytes === other.upstreamBytes;
 }
 
-/** The process that has a session, or all of a replica. */
+/** Identifies a session's process, or a whole replica. */
 function holderOf({ replica = "", worker }: Partial<MissingSessions>): string {
   return worker === undefined ? replica : `${replica} ${worker}`;
 }

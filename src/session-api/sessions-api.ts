@@ -136,7 +136,7 @@ export class SessionsApi {
     return this.#warning(jsonAnswer(present.list(objects, metadata)));
   }
 
-  /** With what no list has: a command line may contain secrets. */
+  /** Adds the user's groups and the command line, which may contain secrets: lists have neither. */
   async #describe(path: SessionsPath): Promise<StreamingSession> {
     const session = await this.#require(path);
     const facts = await this.#sessions.facts(session.metadata.name);
@@ -147,7 +147,7 @@ export class SessionsApi {
     return { ...session, spec: { ...spec, user, ...(command.length > 0 && { command }) } };
   }
 
-  /** What a viewer sees, as asciicast v3. */
+  /** Streams the session's output to a viewer, as asciicast v3. */
   async #output(path: SessionsPath, { follow }: SessionsApiRequest): Promise<ApiAnswer> {
     const session = await this.#require(path);
     const { name } = session.metadata;
@@ -158,7 +158,7 @@ export class SessionsApi {
     return { status: 200, headers, body: outputStream(session, first, { read, follow }) };
   }
 
-  /** The session of an attach path, with its command line, by which it is judged. Throws StatusError. */
+  /** The session of an attach path, with the command line to judge it by. Throws StatusError. */
   async sessionAt(path: string): Promise<StreamingSession> {
     const session = await this.#describe(sessionsPathOf(path.replace(/\/$/, "")));
     const { name } = session.metadata;
@@ -166,7 +166,7 @@ export class SessionsApi {
     return session;
   }
 
-  /** Joins it as this user. Throws StatusError: it has no stdin, or none any more, or its viewers are too many. */
+  /** Joins as this user. Throws StatusError: no stdin or no more, too many viewers, no answer. */
   async joinable({ metadata, spec }: StreamingSession, joiner: string, user: string): Promise<Joinable> {
     const { name } = metadata;
     if (!spec.stdin) throw WIRE_ERRORS["session-without-input"].streaming({ name });
@@ -189,7 +189,7 @@ export class SessionsApi {
     const startMs = performance.now();
     const read = () => this.#sessions.output({ id: name, viewer, after: -1 });
     let first = await read();
-    // Its screen is not drawn yet.
+    // The session's screen is not drawn yet.
     while (typeof first !== "string" && first.next < 0)
       first = performance.now() - startMs > MAX_UNANSWERED_MS ? "unreachable" : await read();
     if (typeof first !== "string") return first;
@@ -248,7 +248,7 @@ export class SessionsApi {
   }
 }
 
-/** Throws StatusError if the client means another object of this name. */
+/** Throws StatusError if the delete's preconditions do not match the session. */
 function requireSame({ uid, resourceVersion }: DeleteOptions, name: string): void {
   if (resourceVersion !== undefined) {
     const problem = "a session has no version that a delete could require: use preconditions.uid";
@@ -276,7 +276,7 @@ function sessionsPathOf(path: string): SessionsPath {
   return { resource, namespace: second, name, subresource };
 }
 
-/** Undefined for the path of another resource. */
+/** Undefined if the path is not one of recordings. */
 function recordingsPathOf(path: string): RecordingsPath | undefined {
   if (!path.startsWith(`${VERSION_PATH}/`)) return undefined;
   const resource = RECORDINGS;
@@ -293,7 +293,7 @@ function segmentsOf(path: string): readonly string[] {
     const segments = path.split("/").map(decodeURIComponent);
     if (!segments.includes("")) return segments;
   } catch {
-    // No object has such a path.
+    // A path that cannot be decoded names no object.
   }
   throw WIRE_ERRORS["path-unknown"].streaming();
 }

@@ -10,12 +10,12 @@ import type { ObjectKey } from "./polled-feed.ts";
 
 type StoreSettings = ConstructorParameters<typeof BucketIndex>[0];
 
-/** A page of what is known of the store; `problem`: why it may have more. */
+/** A page of the store's known recordings. `problem`: why the store may have more. */
 interface StorePage extends RecordingsPage {
   readonly problem?: string | undefined;
 }
 
-/** The recordings in the bucket that this replica uploads to; none without one. */
+/** The recordings in the bucket that this replica uploads to; empty if there is no bucket. */
 export class StoreRecordings {
   readonly #settings: StoreSettings | undefined;
   #index: BucketIndex | undefined;
@@ -30,13 +30,16 @@ export class StoreRecordings {
     return { ...pageOf(recordings, query), problem };
   }
 
-  /** Undefined if it is not there. Rejects with an Error for users if that cannot be told. */
+  /**
+   * Undefined if the store does not have it. Rejects with an Error for users if the store cannot be
+   * read.
+   */
   async find({ namespace, id }: ObjectKey): Promise<StoredRecording | undefined> {
     const named = (await (await this.#opened())?.find(id)) ?? [];
     return named.find(({ facts }) => facts.namespace === namespace);
   }
 
-  /** The bytes from `start` to `end`, both included. Fails if the store does not give them all. */
+  /** Bytes `start` to `end`, inclusive. Throws Error if the store sends fewer. */
   async *content(stored: StoredRecording, start: number, end: number): AsyncGenerator<Uint8Array, void> {
     const index = await this.#opened();
     for (let at = start; index !== undefined && at <= end; at += RECORDING_PART_BYTES)

@@ -8,13 +8,13 @@ import { replicaOfSession } from "../sessions/session-id.ts";
 export const SESSIONS_GROUP = "sluice.dev";
 export const SESSIONS_VERSION = "v1alpha1";
 const KIND = "StreamingSession";
-/** A label's value has at most this many characters; a longer pod name has no label. */
+/** The longest value of a label, in characters. A longer pod name has no label. */
 const MAX_LABEL_VALUE = 63;
 
 interface SessionSpec {
   readonly pod: string;
   readonly container?: string | undefined;
-  /** The container is an ephemeral one; absent: it is not, or it is unknown. */
+  /** The container is an ephemeral one; absent: it is not one, or that is unknown. */
   readonly ephemeral?: true | undefined;
   readonly subresource: string;
   readonly tty?: boolean | undefined;
@@ -23,10 +23,10 @@ interface SessionSpec {
   readonly user: {
     readonly username: string;
     readonly requestedBy?: string | undefined;
-    /** Only if the session was asked for by its name, as `command`. */
+    /** Like `command`, only if the session was requested by its name. */
     readonly groups?: readonly string[] | undefined;
   };
-  /** Of an exec. */
+  /** Absent unless it is an exec. */
   readonly command?: readonly string[] | undefined;
   readonly client?: { readonly address: string; readonly userAgent: string } | undefined;
   readonly protocol?: string | undefined;
@@ -39,15 +39,15 @@ interface SessionStatus {
   readonly startedAt: string;
   readonly bytesToClient: number;
   readonly bytesToNode: number;
-  /** The users that have joined it and can type. */
+  /** The users that have joined the session and can type. */
   readonly joiners?: readonly string[] | undefined;
   readonly replica: string;
   readonly worker?: number | undefined;
 }
 
 /**
- * A running session as an API object. Only an answer to its name has its command line, no list or
- * watch: it may contain secrets.
+ * A running session as an API object. Only a request by its name returns the command line, which
+ * may contain secrets; lists and watches leave it out.
  */
 export interface StreamingSession extends ApiObject {
   readonly spec: SessionSpec & Readonly<Record<string, unknown>>;
@@ -95,7 +95,7 @@ const printer: Printer = {
 type SelectedSpec = Pick<SessionSpec, "pod" | "container" | "subresource" | "node" | "user">;
 const specOf = (object: ApiObject): SelectedSpec => object.spec as SelectedSpec;
 
-/** Of running sessions and of recordings. */
+/** The fields that field selectors can use, for sessions and recordings. */
 export const SELECTABLE_FIELDS: NonNullable<Resource["selectableFields"]> = {
   "spec.pod": (object) => specOf(object).pod,
   "spec.container": (object) => specOf(object).container,
@@ -130,7 +130,7 @@ interface NamedSession {
   readonly startedAt: string;
 }
 
-/** The head of a session's object, or of its recording's. */
+/** The apiVersion, kind and metadata of a session, or of its recording. */
 export function headOf(
   kind: string,
   { id, namespace, pod, subresource, startedAt }: NamedSession,
@@ -153,10 +153,10 @@ export function headOf(
   };
 }
 
-/** The object of a listed session, at the version of the list that first had it. */
+/** A listed session as an API object, at the version of its last report to watches. */
 export function streamingSessionOf(session: AdminSession, resourceVersion: number): StreamingSession {
   const { pod, subresource, plan, client } = session;
-  // Lists of other processes come as JSON.
+  // Other processes send their lists as JSON, with dates as text.
   const startedAt = new Date(session.startedAt).toISOString();
   return {
     ...headOf(KIND, { ...session, startedAt }, resourceVersion),

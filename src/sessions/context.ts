@@ -61,9 +61,12 @@ export interface SessionRunContext {
   readonly policy?: GatewayPolicy | undefined;
   /** Absent: no bandwidth limit. */
   readonly bandwidth?: Bandwidth | undefined;
-  /** Absent: a running session's user keeps it. */
+  /** Absent: running sessions are not authorized again. */
   readonly reauthorizer?: Pick<Reauthorizer, "follow"> | undefined;
-  /** Carries port-forwards whose connections have their own to the node. Absent: they share one. */
+  /**
+   * Carries port-forwards in which each connection has its own connection to the node. Absent: they
+   * share one.
+   */
   readonly separateForwards?: typeof SeparateForwards | undefined;
   /**
    * Awaited before each dial; gives the session further observers, or refuses it by StatusError. Its plan
@@ -83,7 +86,10 @@ export interface ResumptionContext {
 /** Runs a session that may be resumed. */
 export type ResumableRunContext = SessionRunContext & ResumptionContext;
 
-/** The gateway's parts, which app.ts builds once. Steps of a request ask for one of its contracts. */
+/**
+ * The gateway's parts, which app.ts builds once. Each step of a request asks for one of the
+ * contracts that this extends.
+ */
 export interface GatewayContext extends AccessContext, ClusterContext, ResumableRunContext {
   /** Absent: nothing is recorded. */
   readonly audit?: AuditLog | undefined;
@@ -93,9 +99,11 @@ export interface GatewayContext extends AccessContext, ClusterContext, Resumable
   readonly recordingRules?: RecordingRules | undefined;
 }
 
-/** Which sessions must be recorded, for those whose bytes are not decoded and so cannot be. */
+/**
+ * Tells which sessions must be recorded, so that those whose bytes are not decoded can be refused.
+ */
 export interface RecordingRules {
-  /** A rule records sessions of some kind. */
+  /** True if any rule records sessions. */
   readonly recordAny: boolean;
   /** The name of the rule that records this session. */
   nameFor(session: Omit<WantedSession, "ports" | "reason">): string | undefined;
@@ -104,7 +112,10 @@ export interface RecordingRules {
 export type BeforeDial = (
   session: Pick<Admission, "user" | "request" | "policy" | "plan"> & {
     readonly info: SessionInfo;
-    /** Adds to the request's audit events that are still to come, also when the session has begun. */
+    /**
+     * Annotates the request's audit events that are not written yet, even after the session has
+     * begun.
+     */
     annotate(name: string, value: string): void;
     /** Writes an audit event of the running session, with the annotations so far. */
     recordAudit(): void;

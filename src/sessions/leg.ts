@@ -66,11 +66,11 @@ export interface Admission {
   readonly node: string;
   /** The container that was located; absent: the one that the request names. */
   readonly container?: string | undefined;
-  /** It is an ephemeral container; absent: it is not, or it is unknown. */
+  /** The container is an ephemeral one; absent: it is not one, or that is unknown. */
   readonly isEphemeral?: boolean | undefined;
   readonly plan: Plan;
   readonly policy: AppliedPolicy;
-  /** Absent: its user's rights are not looked at again. */
+  /** Absent: the user's rights are not checked again. */
   readonly standing?: SessionStanding<RequestUser> | undefined;
   readonly trace?: RequestTrace | undefined;
 }

@@ -165,7 +165,10 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
     );
   }
 
-  /** Calls `pass`, now or once no observer delays the node's report; not if the session ended before. */
+  /**
+   * Calls `pass` now, or once no observer delays the node's report; never if the session has ended
+   * before.
+   */
   passReport(pass: () => void): void {
     const waits = this.observers.report();
     if (waits === undefined) {

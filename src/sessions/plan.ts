@@ -14,7 +14,10 @@ export interface PlanGates {
 /** How a session's bytes travel. Code reads the fields; the reason is for logs and `explain`. */
 export interface Plan {
   readonly kind: "pass-through" | "translate" | "tunnel" | "bridge";
-  /** What the session is requested from; "websocket-hop": an upstream that nothing but WebSocket reaches. */
+  /**
+   * The upstream that the session is requested from. "websocket-hop": one that only WebSocket
+   * reaches.
+   */
   readonly path: "node" | "websocket-hop" | "runtime" | "api-server";
   /**
    * True if Sluice requests v5 or the tunnel, which the upstream may make resumable. Older

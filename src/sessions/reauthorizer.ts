@@ -21,7 +21,7 @@ interface ReauthorizerParts {
   readonly random?: () => number;
 }
 
-/** What ends; users read it. */
+/** What ends, as messages to users name it. */
 type What = "session" | "watch";
 
 interface Followed {
@@ -59,7 +59,7 @@ export class Reauthorizer implements Ticking {
   }
 
   tick(nowMs: number): void {
-    // All deadlines of connections expire at the end of the process: it is no time.
+    // At the end of the process all deadlines expire: `nowMs` is then infinite.
     if (!Number.isFinite(nowMs)) return;
     const { reauthorizeIntervalMs, credentialExpiry } = this.#parts.settings;
     const dateMs = this.#dateMs();
@@ -120,7 +120,7 @@ function statusOfRevoked(what: What, message: string): CommandStatus {
   return { metadata: {}, status: "Failure", reason: "Forbidden", code: 403, message, details: { causes } };
 }
 
-/** Throws what a refused request gets. It asks this authorizer alone. */
+/** Throws the error that a refused request gets. Asks only this authorizer. */
 type RequireSession<U extends UserInfo> = (
   user: U,
   authorizer: Pick<Authorizer, "authorize">,
@@ -131,14 +131,17 @@ export type Standing =
   | { readonly result: "allowed" | "undecided" }
   | { readonly result: "refused"; readonly message: string };
 
-/** Whether a running session's user may still have it: the user as last authenticated, and the start's checks. */
+/**
+ * Checks whether a running session's user may keep it: the user as last authenticated, by the
+ * checks at the start.
+ */
 export class SessionStanding<U extends UserInfo = UserInfo> {
   readonly #authorizer: Pick<Authorizer, "authorize">;
   readonly #require: RequireSession<U>;
   readonly #expires: boolean;
   #user: U;
 
-  /** `expires`: whether it ends with the user's credentials. */
+  /** `expires`: the session ends with its user's credentials. */
   constructor(
     user: U,
     authorizer: Pick<Authorizer, "authorize">,
@@ -151,12 +154,15 @@ export class SessionStanding<U extends UserInfo = UserInfo> {
     this.#require = require;
   }
 
-  /** In milliseconds since 1970; undefined: never, or it is unknown. */
+  /**
+   * When the user's credentials expire, in milliseconds since 1970; undefined: never, or it is
+   * unknown.
+   */
   get expiresAtMs(): number | undefined {
     return this.#expires ? this.#user.expiresAtMs : undefined;
   }
 
-  /** The user came with these credentials, authenticated and authorized. */
+  /** Call when the user was authenticated with new credentials, and authorized. */
   renew(user: U): void {
     this.#user = user;
   }
@@ -168,14 +174,14 @@ export class SessionStanding<U extends UserInfo = UserInfo> {
       await this.#require(this.#user, asked);
       return { result: "allowed" };
     } catch (error) {
-      // An exception that no decision caused is not the user's.
+      // An exception that no decision caused does not count against the user.
       if (asked.hasFailed || !asked.hasRefused) return { result: "undecided" };
       return { result: "refused", message: error instanceof Error ? error.message : String(error) };
     }
   }
 }
 
-/** Remembers whether it could decide. */
+/** Remembers whether the authorizer refused, and whether it failed to decide. */
 class AskedAuthorizer implements Pick<Authorizer, "authorize"> {
   readonly #authorizer: Pick<Authorizer, "authorize">;
   hasRefused = false;

@@ -11,8 +11,8 @@ export type DialAgain = (signal: AbortSignal) => Promise<UpgradeResponse>;
 type Carries = Pick<SeparateForwardsOptions, "client" | "node">;
 
 /**
- * How client and node carry SPDY in a port-forward whose connections may be separate; undefined for other sessions, and through
- * the API server, which would admit and audit each of them.
+ * How client and node carry SPDY in a port-forward whose connections may be separate. Undefined for
+ * other sessions, and through the API server, which would admit and audit each connection.
  */
 export function separableForward(
   { request, plan }: Pick<Admission, "request" | "plan">,
@@ -28,7 +28,7 @@ export function separableForward(
   return { client, node };
 }
 
-/** A further connection, which the node must have switched to the first one's protocol. */
+/** Dials another connection. The node must switch it to the first one's protocol. */
 export async function dialLike(
   first: SwitchedUpgrade,
   dialAgain: DialAgain,
@@ -51,7 +51,10 @@ function protocolOf({ rawHeaders }: SwitchedUpgrade): string {
   return protocol?.trim() ?? "";
 }
 
-/** Sluice's client and kubectl up to 1.20 print an error and go on. Others may end the whole forward at it, as kubectl does since. */
+/**
+ * Sluice's client and kubectl up to 1.20 print an error and continue. Others may end the whole
+ * forward, as kubectl has done since.
+ */
 export function readsErrors(userAgent = ""): boolean {
   return /^(?:sluice(?![a-z-])|kubectl\/v1\.(?:1?\d|20)\.)/.test(userAgent);
 }

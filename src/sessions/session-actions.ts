@@ -1,12 +1,12 @@
 import { type CommandStatus, decodeStatus } from "@sluice/protocols/remotecommand";
 import { findSession, type Sessions } from "./sessions.ts";
 
-/** A moderator's end of a running session, wherever it runs. */
+/** A moderator's request to end a running session, wherever it runs. */
 export interface EndRequest {
   readonly id: string;
-  /** For the log: names the moderator, and the reason. */
+  /** For the log; names the moderator and the reason. */
   readonly message: string;
-  /** For its client; absent: an InternalError with the message. */
+  /** For the session's client; absent: an InternalError with the message. */
   readonly status?: CommandStatus | undefined;
 }
 
@@ -17,9 +17,12 @@ export interface EndRequest {
 const END_RESULTS = ["ended", "ending", "unknown", "unreachable"] as const;
 export type EndResult = (typeof END_RESULTS)[number];
 
-/** How long a session that is ended by its id may take, up to a message boundary. Past it the answer is `ending`. */
+/** How long a session may take to end at a message boundary. Past it the answer is `ending`. */
 export const MAX_END_MS = 3_000;
-/** What each process on the way to the session's adds to this. Past it the answer is `unreachable`. */
+/**
+ * How much longer to wait for each process on the way to the session's. Past it the answer is
+ * `unreachable`.
+ */
 export const END_HOP_MS = 1_000;
 /** A request to end a session by its id. Past it: 400. */
 export const MAX_END_REQUEST_BYTES: number = 16 * 1024;
@@ -47,7 +50,7 @@ export async function endSession(
 }
 
 /**
- * Reads a request from another replica's bytes. Throws Error if it is none, or its Status is not a
+ * Parses another replica's request. Throws Error if it is malformed, or if its Status is not a
  * failure: only a node reports success.
  */
 export function readEndRequest(id: string, text: string): EndRequest {

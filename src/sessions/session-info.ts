@@ -7,7 +7,7 @@ import type { Subresource } from "./streaming-request.ts";
  */
 export const PROXIED = { kind: "proxied", countedAs: "other", reason: "proxy-subresource" } as const;
 
-/** The facts about a session, from its admission on, as lists, other processes and logs have them. */
+/** Facts about a session from its admission on, as lists, other processes and logs have them. */
 export interface ListedSession {
   readonly id: string;
   readonly subresource: Subresource;
@@ -21,18 +21,21 @@ export interface ListedSession {
   readonly startedAt: Date;
   /** Absent for a port-forward. */
   readonly container?: string;
-  /** The container is an ephemeral one, as `kubectl debug` adds; absent: it is not, or it is unknown. */
+  /**
+   * The container is an ephemeral one, as `kubectl debug` adds; absent: it is not one, or that is
+   * unknown.
+   */
   readonly ephemeral?: true;
   /** Absent for a session through a proxy subresource. */
   readonly tty?: boolean;
   readonly stdin?: boolean;
-  /** The connection's peer, and its User-Agent, cut, "" without one. */
+  /** The address of the connection's peer, and its User-Agent, cut; "" if it sent none. */
   readonly client?: { readonly address: string; readonly agent: string };
-  /** Agreed with the client: "" for a WebSocket without a subprotocol. */
+  /** The protocol agreed with the client; "" for a WebSocket without a subprotocol. */
   readonly protocol?: string;
 }
 
-/** A client's User-Agent in lists of sessions. Past it, it is cut. */
+/** Characters of a client's User-Agent in lists of sessions. Past it the rest is cut. */
 export const MAX_AGENT_CHARACTERS = 256;
 
 /** The facts about a session for this process. */
@@ -42,21 +45,21 @@ export interface SessionInfo extends ListedSession {
   readonly details?: SessionDetails | undefined;
 }
 
-/** Facts for observers alone: a command line may contain secrets. No list and no log line has them. */
+/** Facts for observers only, in no list and no log line: a command line may contain secrets. */
 export interface SessionDetails {
   /** Absent for a port-forward. */
   readonly container?: string | undefined;
   readonly isEphemeral?: boolean | undefined;
-  /** Empty but for an exec. */
+  /** Empty unless it is an exec. */
   readonly command: readonly string[];
   readonly tty: boolean;
   readonly stdin: boolean;
   readonly groups: readonly string[];
   /** When its user's credentials expire (`UserInfo`); absent: never, or it is unknown. */
   readonly expiresAtMs?: number | undefined;
-  /** The connection's peer, and its User-Agent, "" without one. */
+  /** The address of the connection's peer, and its User-Agent; "" if it sent none. */
   readonly client: { readonly address: string; readonly agent: string };
-  /** Agreed with the client: "" before, and for a WebSocket without a subprotocol. */
+  /** The protocol agreed with the client; "" before, and for a WebSocket without a subprotocol. */
   readonly protocol: string;
 }
 

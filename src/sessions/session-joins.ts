@@ -4,37 +4,42 @@ import type { InputResult, SessionReport } from "./session.ts";
 import type { OutputAnswer, OutputPage } from "./session-outputs.ts";
 import { findSession, type Sessions } from "./sessions.ts";
 
-/** What a joiner types at once, in bytes. Past it the rest is typed behind it. */
+/** Bytes of a joiner's input that are typed at once. Past it the rest is typed afterwards. */
 export const MAX_INPUT_BATCH: number = 8 * 1024;
 /** A request to type into a session by its id. Past it: 400. */
 export const MAX_JOIN_REQUEST_BYTES: number = 32 * 1024;
-/** How long a joiner may not ask. Past it, it has left. */
+/** How long a joiner may send no request. Past it the joiner has left. */
 export const MAX_JOINER_SILENCE_MS = 5_000;
-/** A joiner that types nothing shows once in this time that it is there. */
+/** How often a joiner that types nothing sends a request, to show that it is there. */
 export const JOINER_BEAT_MS = 2_000;
-/** A Status of this session's node, in bytes. Past it its joiners are told how the session ended, without it. */
+/**
+ * Bytes of a node's Status that joiners get. Past it they learn how the session ended without the
+ * Status.
+ */
 export const MAX_JOINED_STATUS_BYTES: number = 64 * 1024;
 
 /** The cause in the Status of a join that ended before its session. */
 export const JOIN_ENDED = "sluice.dev/JoinEnded";
 
-/** A session that one joiner sees and types into, in whichever process it runs. */
+/** A session that one joiner sees and types into, whichever process runs it. */
 export interface Joinable {
   readonly name: string;
   readonly hasTerminal: boolean;
-  /** The join ends if its process gives no answer for so long. */
+  /** The join ends if the session's process does not answer for this long. */
   readonly unansweredMs: number;
   readonly first: OutputPage;
-  /** What followed, for this joiner. */
+  /** Reads the output that follows `after`, for this joiner. */
   read(after: number): Promise<OutputAnswer>;
-  /** Types these bytes, at most MAX_INPUT_BATCH; without bytes it shows that the joiner is there. */
+  /**
+   * Types these bytes, at most MAX_INPUT_BATCH. Without bytes it shows that the joiner is there.
+   */
   type(bytes: Uint8Array, isLeaving?: boolean): Promise<JoinAnswer>;
 }
 
-/** What a joiner types into a running session, in whichever process it runs. */
+/** A joiner's input for a running session, whichever process runs it. */
 export interface JoinRequest {
   readonly id: string;
-  /** Names the join. */
+  /** Identifies the join. */
   readonly joiner: string;
   readonly user: string;
   /** In base64; "" only shows that the joiner is there. */
@@ -43,10 +48,14 @@ export interface JoinRequest {
   readonly isLeaving?: boolean | undefined;
 }
 
-/** `over`: how the session ended, for its joiners. `unreachable`: its process does not answer. */
+/**
+ * `over`: how the session ended, as joiners learn it. `unreachable`: its process does not answer.
+ */
 export type JoinAnswer = InputResult | "unknown" | "unreachable" | { readonly over: CommandStatus };
 
-/** The joiners of this process's sessions. What they see, they ask of `SessionOutputs`, as viewers. */
+/**
+ * The joiners of this process's sessions. They read output from `SessionOutputs`, as viewers do.
+ */
 export class SessionJoins {
   readonly #registries: () => readonly Pick<Sessions, "find">[];
   readonly #joined = new Map<string, JoinedTo>();
@@ -62,7 +71,7 @@ export class SessionJoins {
     return joiners;
   }
 
-  /** The users in this session beside its own, each once. */
+  /** The users that have joined this session, each once. */
   usersOf(id: string): readonly string[] {
     const present = this.#joined.get(id)?.present.values() ?? [];
     return [...new Set(Array.from(present, ({ user }) => user))].sort();
@@ -117,7 +126,7 @@ export class SessionJoins {
   }
 }
 
-/** One session's joiners, and how it ended. */
+/** One session's joiners, and how the session ended. */
 class JoinedTo implements SessionObserver {
   readonly isRequired = false;
   readonly present = new Map<string, { readonly user: string; readonly askedMs: number }>();
@@ -143,7 +152,7 @@ function statusOf({ cause, code, message }: SessionReport): CommandStatus {
   return { metadata: {}, status: "Failure", message, reason: "Gone", code, details: { causes } };
 }
 
-/** Reads a request from another replica's bytes. Throws Error if it is none. */
+/** Parses another replica's request. Throws Error if it is malformed. */
 export function readJoinRequest(id: string, text: string): JoinRequest {
   const { joiner, user, data, isLeaving }: Record<string, unknown> = { ...JSON.parse(text) };
   if (typeof joiner !== "string" || typeof user !== "string" || typeof data !== "string")
@@ -153,7 +162,7 @@ export function readJoinRequest(id: string, text: string): JoinRequest {
 
 const ANSWERS = ["taken", "later", "no-input", "unknown", "unreachable"] as const;
 
-/** Another process's answer. Throws TypeError for any other value. */
+/** Parses another process's answer. Throws TypeError if it is malformed. */
 export function readJoinAnswer(value: unknown): JoinAnswer {
   const answer = ANSWERS.find((each) => each === value);
   if (answer !== undefined) return answer;

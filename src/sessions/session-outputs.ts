@@ -5,43 +5,43 @@ import type { Sessions } from "./sessions.ts";
 
 /** Viewers of one session. Past it: 429. */
 export const MAX_VIEWERS_PER_SESSION = 10;
-/** Sessions of one process that are viewed. Past it: 429. */
+/** Viewed sessions of one process. Past it: 429. */
 export const MAX_VIEWED_SESSIONS = 100;
-/** Output kept for a viewed session, in characters. Past it a slow viewer skips the oldest and sees a note. */
+/** Characters kept of a viewed session. Past it a slow viewer skips the oldest and sees a note. */
 export const MAX_KEPT_OUTPUT: number = 256 * 1024;
-/** Output in one answer, in characters. Past it the rest is in the next one. */
+/** Characters of output in one answer. Past it the next answer has the rest. */
 export const MAX_OUTPUT_PAGE: number = 64 * 1024;
 /** How long a read waits for output. Past it the answer has none. */
 export const OUTPUT_WAIT_MS = 400;
-/** How long a viewer may not read. Past it, it is gone; without viewers nothing of a session is kept. */
+/** How long a viewer may not read. Past it the viewer is gone; without viewers nothing is kept. */
 export const MAX_VIEWER_SILENCE_MS = 5_000;
-/** How long a viewer waits for the screen. Past it the viewer goes on without one. */
+/** How long a viewer waits for the screen. Past it the viewer continues without one. */
 export const MAX_SCREEN_WAIT_MS = 5_000;
 const NOT_INSTALLED = "the current screen needs @xterm/headless, which the gateway does not have";
 const NOT_KEPT = "this gateway keeps no current screens: what comes from now on follows";
 const NOT_KNOWN = "the current screen is not known: what comes from now on follows";
 const INCOMPLETE = "the current screen may be incomplete: older output may have drawn parts of it";
-/** What an event counts besides its text. */
+/** Characters that each event counts besides its text. */
 const EVENT_COST = 32;
 
-/** A viewer's request for what followed. */
+/** A viewer's request for the output that follows. */
 export interface OutputRead {
   readonly id: string;
   readonly viewer: string;
-  /** The `next` of the page before; -1: the oldest that is kept; LEFT: the viewer reads no more. */
+  /** The `next` of the page before; -1: from the oldest kept; LEFT: the viewer reads no more. */
   readonly after: number;
 }
 
-/** An older process refuses it, and waits for MAX_VIEWER_SILENCE_MS. */
+/** An older process refuses this value, and waits for MAX_VIEWER_SILENCE_MS. */
 export const LEFT = -2;
 
 /** Output, a size as "COLSxROWS", or a note for the viewer. Times are milliseconds since 1970. */
 export type OutputEvent = readonly [atMs: number, code: "o" | "r" | "m", text: string];
 
 export interface OutputPage {
-  /** Beyond `after`: the viewer missed what is between. */
+  /** Greater than `after` if the viewer missed the events in between. */
   readonly from: number;
-  /** -1: the viewer asks for the oldest again. */
+  /** -1: the viewer has to ask for the oldest output again. */
   readonly next: number;
   readonly events: readonly OutputEvent[];
   /** Nothing follows. */
@@ -51,14 +51,14 @@ export interface OutputPage {
 const REFUSALS = ["unknown", "gone", "unreachable", "too-many", "no-output"] as const;
 
 /**
- * `unknown`: its process does not run it. `gone`: no replica has its process. `unreachable`: its
- * process does not answer. `no-output`: a port-forward, or a session whose bytes are not decoded.
+ * `unknown`: the process does not run the session. `gone`: no replica has the process.
+ * `unreachable`: it does not answer. `no-output`: a port-forward, or a session that is not decoded.
  */
 export type OutputAnswer = OutputPage | (typeof REFUSALS)[number];
 
 /**
- * The output of this process's sessions. Each viewer asks for what followed what it has. A session is
- * observed while it has viewers, and never waits for one.
+ * The output of this process's sessions. Each viewer asks for the events after those that it has. A
+ * session is observed while it has viewers, and never waits for one.
  */
 export class SessionOutputs {
   readonly #registries: () => readonly Pick<Sessions, "find">[];
@@ -66,7 +66,7 @@ export class SessionOutputs {
   readonly #viewed = new Map<string, ViewedSession>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `screens`: absent, a viewer sees what comes from then on. */
+  /** Without `screens` a viewer sees only later output. */
   constructor(
     registries: () => readonly Pick<Sessions, "find">[],
     screens?: Pick<Screens, "screenOf" | "openCharacterOf" | "isMissing">,
@@ -127,23 +127,23 @@ export class SessionOutputs {
 }
 
 interface AskedScreen {
-  /** The number of the first event that it does not show. */
+  /** The number of the first event that the screen does not show. */
   readonly at: number;
   readonly sinceMs: number;
   readonly screen: Promise<Screen | undefined>;
 }
 
-/** The latest output of one session. Each event has a number; those of a later observation are higher. */
+/** One session's latest output. Events are numbered; a later observation's numbers are higher. */
 class ViewedSession implements SessionObserver {
   readonly isRequired = false;
   readonly payload = { node: true, sizes: true };
-  /** When each last read. */
+  /** When each viewer last read. */
   readonly viewers = new Map<string, number>();
   stop: () => void = () => {};
   readonly #decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   readonly #sizes = new ResizeDecoder();
   #events: OutputEvent[] = [];
-  /** The number of the first event, and where it is. */
+  /** The number of the first event, and its index. */
   #from = Date.now() * 1_000;
   #head = 0;
   #kept = 0;
@@ -181,8 +181,8 @@ class ViewedSession implements SessionObserver {
   }
 
   /**
-   * The screen, for a viewer that has nothing yet, or missed output; the stream goes on from there.
-   * A page without events: it is not drawn yet. Undefined: the viewer goes on without one.
+   * The screen, for a viewer that has no output yet or missed some; output continues from there. A
+   * page without events: not drawn yet. Undefined: the viewer continues without a screen.
    */
   async screenFor(after: number): Promise<OutputPage | undefined> {
     if (this.#isOver || after >= this.#from) return undefined;
@@ -211,7 +211,7 @@ class ViewedSession implements SessionObserver {
     return { ...page, events: [[page.events[0]?.[0] ?? Date.now(), "m", note], ...page.events] };
   }
 
-  /** Waits for a while if nothing followed. */
+  /** Waits for a while if nothing follows yet. */
   async pageAfter(after: number): Promise<OutputPage> {
     if (after >= this.#next && !this.#isOver) {
       await new Promise<void>((resolve) => {
@@ -261,7 +261,7 @@ class ViewedSession implements SessionObserver {
   }
 }
 
-/** Undefined if it is not known, or "late". */
+/** The screen, "late", or undefined if it is not known. */
 async function within(ms: number, screen: Promise<Screen | undefined>): Promise<Screen | "late" | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
@@ -270,19 +270,19 @@ async function within(ms: number, screen: Promise<Screen | undefined>): Promise<
   return await Promise.race([screen, late]).finally(() => clearTimeout(timer));
 }
 
-/** Another process's answer. Throws TypeError for any other value. */
+/** Parses another process's answer. Throws TypeError if it is malformed. */
 export function readOutputAnswer(value: unknown): OutputAnswer {
   const refusal = REFUSALS.find((each) => each === value);
   if (refusal !== undefined) return refusal;
   const { from, next, events, isOver } = (value ?? {}) as Partial<OutputPage>;
   if (!Array.isArray(events) || !events.every(isEvent) || !isNumber(from) || !isNumber(next) || next < from)
     throw new TypeError("the answer is not a page of output");
-  // More numbers than events would make the viewer skip what is still to come.
+  // With more numbers than events the viewer would skip later output.
   if (next > from + events.length) throw new TypeError("the answer is not a page of output");
   return { from, next, events, isOver: isOver === true };
 }
 
-/** Of an event. -1: before the first. */
+/** True for an event's number; -1 is before the first. */
 function isNumber(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= -1;
 }

@@ -81,12 +81,12 @@ export class SessionRecord implements SessionOwner {
     this.#observers = await beforeDial(session, signal);
   }
 
-  /** Those that came from before the dial. */
+  /** The observers from before the dial. */
   get observers(): readonly SessionObserver[] {
     return this.#observers;
   }
 
-  /** Records a plan other than the first. */
+  /** Records a plan that replaces the first one. */
   planned(admission: Admission): void {
     if (admission.plan === this.#admission.plan) return;
     this.#admission = admission;

@@ -13,12 +13,14 @@ export interface SessionReport extends Omit<SessionEnd, "status"> {
   readonly upstreamBytes: number;
 }
 
-/** Bytes that wait for a node to read its command's input. Past it a joiner's input waits at the joiner. */
+/**
+ * Bytes of a command's input that wait for its node. Past it a joiner's input waits at the joiner.
+ */
 export const MAX_PENDING_INPUT: number = 16 * 1024;
 
 /**
- * What became of a joiner's input. `later`: none of it was taken, for the node is behind, or the session's
- * own client is within a message. `no-input`: the command reads none, or none any more.
+ * What became of a joiner's input. `later`: none of it was taken, because the node is behind, or
+ * the session's own client is within a message. `no-input`: the command reads no input, or no more.
  */
 export type InputResult = "taken" | "later" | "no-input";
 
@@ -41,7 +43,7 @@ export interface StreamingSession extends Ticking {
    * client. Absent if the session has no stdin, or its bytes are not decoded.
    */
   input?(bytes: Uint8Array, by: string): InputResult;
-  /** False once nothing reads a joiner's input any more. */
+  /** False once nothing reads a joiner's input. */
   readonly readsInput?: boolean;
 }
 

@@ -14,13 +14,16 @@ export interface RunningSession extends ObservedSession {
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   /**
-   * Shows it to one more observer until the returned function is called. It misses the rest of a
-   * WebSocket message that passes through, and all streams of a SPDY port-forward.
+   * Shows the session to one more observer until the returned function is called. It misses the
+   * rest of a WebSocket message that passes through, and all streams of a SPDY port-forward.
    */
   observe(observer: SessionObserver): () => void;
-  /** Types into its command's stdin, as this joiner. Without bytes: whether it reads any. */
+  /**
+   * Types into the command's stdin, as this joiner. Without bytes: tells whether the command reads
+   * any.
+   */
   input(bytes: Uint8Array, by: string): InputResult;
-  /** Tells its observers, and its client if that has a terminal. */
+  /** Notifies the session's observers, and its client if that has a terminal. */
   joined(user: string, hasJoined: boolean): void;
 }
 
@@ -50,7 +53,7 @@ export class Sessions {
     this.replica = replica;
   }
 
-  /** `watcher` hears of sessions that begin from now on. */
+  /** Notifies `watcher` of sessions that begin from now on. */
   watch(watcher: SessionWatcher | undefined): void {
     this.#watcher = watcher;
   }
@@ -150,15 +153,18 @@ export function findSession(
   return undefined;
 }
 
-/** What the process that carries a session knows of it, and no list has: a command line may contain secrets. */
+/**
+ * What only the process that carries a session knows. No list has it: a command line may contain
+ * secrets.
+ */
 export interface SessionFacts {
-  /** Empty but for an exec. */
+  /** Empty unless it is an exec. */
   readonly command: readonly string[];
-  /** Of its user, as the session began. */
+  /** The user's groups when the session began. */
   readonly groups: readonly string[];
 }
 
-/** Undefined: no such session runs in these registries, or it is one through a proxy subresource. */
+/** Undefined if these registries run no such session, or if it goes through a proxy subresource. */
 export function factsIn(registries: readonly Pick<Sessions, "find">[], id: string): SessionFacts | undefined {
   for (const sessions of registries) {
     const details = sessions.find(id)?.info?.details;
@@ -167,7 +173,7 @@ export function factsIn(registries: readonly Pick<Sessions, "find">[], id: strin
   return undefined;
 }
 
-/** Another process's answer; undefined for any other value. */
+/** Parses another process's answer; undefined if it is malformed. */
 export function readFacts(value: unknown): SessionFacts | undefined {
   const { command, groups } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return isTexts(command) && isTexts(groups) ? { command, groups } : undefined;

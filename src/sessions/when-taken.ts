@@ -41,7 +41,10 @@ export function whenTaken(
   socket.on("close", closed);
 }
 
-/** Calls back once, when `waits` settles or `maxMs` later. It is on the clock, so that a shutdown waits, too. */
+/**
+ * Calls back once `waits` settles, or after `maxMs`. It uses the session clock, so that a shutdown
+ * waits, too.
+ */
 export function whenSettled(
   waits: Promise<unknown>,
   clock: SessionClock,

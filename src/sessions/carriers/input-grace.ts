@@ -2,8 +2,8 @@ import type { Duplex } from "node:stream";
 import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 
 /**
- * How long a command or a pod's ports may take input after a proper close, which before v5 ends it.
- * Past it the node's connection is closed.
+ * How long a command or a pod's ports may read input after a proper close, which ends input before
+ * v5. Past it the node's connection is closed.
  */
 export const INPUT_GRACE_MS = 10_000;
 

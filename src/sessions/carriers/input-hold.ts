@@ -5,7 +5,7 @@ import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
 import { MAX_PENDING_INPUT } from "../session.ts";
 
 /**
- * A node that sent nothing for this long while it was read has nothing queued: kernels retry a full
+ * If a node sends nothing for this long while it is read, nothing is queued: kernels retry a full
  * receiver within 200 ms.
  */
 const DRAINED_MS = 250;
@@ -15,7 +15,8 @@ const DRAINED_MS = 250;
  */
 export const MAX_INPUT_HOLD_MS = 1_000;
 /**
- * The same in a terminal, where a user waits for the echo of each key. Past it the input continues.
+ * How long input waits in a terminal, where a user waits for the echo of each key. Past it the
+ * input continues.
  */
 export const MAX_TERMINAL_HOLD_MS = 200;
 /**
@@ -25,8 +26,8 @@ export const MAX_TERMINAL_HOLD_MS = 200;
 export const BULK_OUTPUT_BYTES: number = 512 * 1024;
 
 /**
- * A piece of input. Past it, it belongs to a bulk transfer, which does not wait; nor does any input
- * within STREAM_MS after it.
+ * The largest piece of input that is held. Past it the piece belongs to a bulk transfer: it is not
+ * held, nor is any input within STREAM_MS after it.
  */
 export const MAX_HELD_PIECE_BYTES: number = 8 * 1024;
 const STREAM_MS = 5_000;
@@ -93,7 +94,9 @@ export class InputHold {
     this.#held.push({ send, bytes: Uint8Array.from(bytes) });
   }
 
-  /** False while a joiner's input has to wait: for the hold, or for a node behind this socket that is behind. */
+  /**
+   * False while a joiner's input has to wait: input is held, or `node` has too much input queued.
+   */
   takes(bytes: Uint8Array, node: Duplex): boolean {
     return this.#timer === undefined && node.writableLength + bytes.byteLength <= MAX_PENDING_INPUT;
   }
@@ -173,7 +176,10 @@ export class InputHold {
   }
 }
 
-/** The streams on which a SPDY node reads a command's input. Nothing is written behind the command's result. */
+/**
+ * The streams on which a SPDY node reads a command's input. Writes nothing after the command's
+ * result.
+ */
 export class SpdyInput {
   stdin: SpdyStream | undefined;
   /** Absent without a terminal. */
@@ -184,7 +190,7 @@ export class SpdyInput {
     this.#hasResult = hasResult;
   }
 
-  /** Stdin was requested, has not ended, and a process may read it. */
+  /** True if stdin was requested and has not ended, and the command has no result yet. */
   get readsStdin(): boolean {
     return !this.#hasResult() && this.stdin?.isWritable === true;
   }

@@ -35,7 +35,7 @@ import { terminalWarning } from "./terminal-warning.ts";
 export const MAX_JOINED_INPUT: number = 64 * 1024;
 /** How long a session that takes no more input may take to end. Past it the join ends with 409. */
 export const MAX_DEAF_MS = 2_000;
-/** Until refused input is offered again. */
+/** How long until refused input is offered again, in milliseconds. */
 const AGAIN_MS = 20;
 const UNANSWERED_AGAIN_MS = 500;
 
@@ -45,8 +45,8 @@ export interface JoinOptions {
 }
 
 /**
- * A join over WebSocket: the session's output on channel 1; channel 0 is typed into it in batches, one in
- * flight; a Status on channel 3 at the end. Sizes are the owner's: a joiner's are dropped.
+ * A join over WebSocket. Channel 1 carries the session's output, channel 0 input for it, in
+ * batches, one in flight; channel 3 ends with a Status. Only the session's owner sets its size.
  */
 export class JoinedSession implements StreamingSession {
   readonly #session: Joinable;
@@ -74,7 +74,7 @@ export class JoinedSession implements StreamingSession {
       onChannelData: (channel, part) => {
         if (channel === CHANNEL.STDIN) this.#typed(part);
       },
-      // The session's stdin is its owner's: a joiner's end of input ends nothing.
+      // Only the session's owner can end its stdin.
       onChannelClose: () => {},
     });
     this.#webSocket = new WebSocketConnection(
@@ -87,7 +87,7 @@ export class JoinedSession implements StreamingSession {
     );
     this.#feed = feed(socket, socket, (chunk) => this.#webSocket.receive(chunk), life.pace("client"));
     for (const event of ["drain", "close"]) socket.on(event, () => this.#wake());
-    // Clients wait for it, as for a command's.
+    // Clients wait for this message, as at the start of a command.
     this.#webSocket.sendMessage(CHANNEL.STDOUT, NOTHING);
     if (head.byteLength > 0) this.#webSocket.receive(head);
     this.#run(this.#show());
@@ -98,7 +98,10 @@ export class JoinedSession implements StreamingSession {
     if (!this.#isTyping && !this.#isDeaf && nowMs - this.#typedMs >= JOINER_BEAT_MS) this.#run(this.#beat());
   }
 
-  /** From outside: the joiner has no right any more, or this process stops. The session goes on. */
+  /**
+   * Ends the join from outside: the joiner lost its right, or this process stops. The session
+   * continues.
+   */
   end(end: SessionEnd): void {
     this.#fail(end, statusOf(end));
   }
@@ -121,7 +124,7 @@ export class JoinedSession implements StreamingSession {
         const answer = await this.#session.type(batch);
         this.#typedMs = this.#life.clock.now();
         if (answer === "later") {
-          // The joiner has left: its rest does not wait for the node.
+          // The joiner has left: the rest of its input does not wait for the node.
           if (this.#life.isOver) return;
           await delay(AGAIN_MS);
         } else if (answer === "taken") this.#sent(batch.byteLength);
@@ -132,7 +135,7 @@ export class JoinedSession implements StreamingSession {
     }
   }
 
-  /** More may have come meanwhile, behind what waited. */
+  /** Removes the input that was typed; more may have come behind it meanwhile. */
   #sent(bytes: number): void {
     const [waiting, ...more] = this.#pending;
     const rest = waiting?.subarray(bytes);
@@ -153,7 +156,7 @@ export class JoinedSession implements StreamingSession {
     if (this.#pendingBytes > 0) await this.#typeAll();
   }
 
-  /** The session takes no more input: mostly because it is ending, which `#show` will see. */
+  /** The session takes no more input. Usually it is ending, which `#show` will see. */
   async #deaf(answer: JoinAnswer): Promise<void> {
     this.#isDeaf = true;
     this.#pending = [];
@@ -213,7 +216,7 @@ export class JoinedSession implements StreamingSession {
       });
   }
 
-  /** The session is over: the joiner gets the Status of its command. */
+  /** The session is over: sends the joiner the Status of its command. */
   async #over(): Promise<void> {
     const answer = await this.#session.type(NOTHING);
     if (this.#life.isOver) return;
@@ -226,7 +229,7 @@ export class JoinedSession implements StreamingSession {
     this.#fail(endOf("upstream-lost", message), { code: 503, reason: "ServiceUnavailable", message });
   }
 
-  /** The join ends, and the session goes on. */
+  /** Ends the join; the session continues. */
   #fail(end: SessionEnd, status: Omit<CommandStatus, "status">): void {
     if (this.#life.isOver) return;
     const causes = [{ reason: JOIN_ENDED, message: end.cause }];
@@ -247,7 +250,7 @@ export class JoinedSession implements StreamingSession {
   #left(end: WebSocketEnd): void {
     this.#life.end(clientEnd(end), this.#webSocket.socket);
     this.#wake();
-    // What was typed before a proper Close is still typed.
+    // Input from before a proper Close is still typed.
     this.#run(end.isClean && this.#pendingBytes > 0 ? this.#typeRest() : this.#leave());
   }
 

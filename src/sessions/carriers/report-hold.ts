@@ -5,11 +5,11 @@ import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 
 /**
- * Writes what a node sends to the client, but keeps its report of a command's end, and all behind it,
- * until no observer delays it. The node is not read meanwhile.
+ * Writes what a node sends to the client, but withholds its report of a command's end, and all that
+ * follows, while an observer delays it. The node is not read meanwhile.
  */
 export class ReportHold implements KeptReport {
-  /** False: no observer of this session delays anything. */
+  /** False: no observer of this session delays its report. */
   readonly isEnabled: boolean;
   /** The kernel has taken the node's result. */
   isResultSent = false;
@@ -49,7 +49,7 @@ export class ReportHold implements KeptReport {
     return this.isWithheld ? this.#passed : undefined;
   }
 
-  /** The client has nothing of the node's end. */
+  /** Nothing of the node's report has reached the client. */
   get isWithheld(): boolean {
     return this.#isKeeping && !this.#hasPassed;
   }
@@ -58,13 +58,13 @@ export class ReportHold implements KeptReport {
     return this.#release !== undefined;
   }
 
-  /** The client has the node's result, or the kernel has all that is left of it. */
+  /** The client has the node's result, or the kernel has taken all that was left to send. */
   get isResultTaken(): boolean {
     const isAllPassed = this.#ends?.hasResult === true && !this.isWaiting;
     return this.isResultSent || (isAllPassed && queuedBytesOf(this.#downstream) === 0);
   }
 
-  /** A chunk of the node follows. Output behind the report waits as the report does. */
+  /** Call before each chunk of the node. Output after the report waits with the report. */
   chunkBegins(): void {
     if (this.hasBegun) this.begin();
   }
@@ -74,7 +74,7 @@ export class ReportHold implements KeptReport {
     else this.#write(bytes);
   }
 
-  /** The observers know the chunk: what is kept passes when they allow it. */
+  /** Call once observers have seen the chunk: passes what is kept as soon as they allow it. */
   chunkEnds(): void {
     if (!this.#isKeeping || this.isWaiting || this.#life.isOver) return;
     this.#release = this.#life.hold("node");
@@ -82,8 +82,8 @@ export class ReportHold implements KeptReport {
   }
 
   /**
-   * Delays what the node's end leads to; false: now. A node that ends without a report has reported,
-   * too: some versions know no other success.
+   * True: calls `next` once observers allow it. False: nothing delays the node's end. An end
+   * without a report counts as a report: some versions know no other success.
    */
   delays(next: () => void): boolean {
     if (!this.hasBegun) this.begin();

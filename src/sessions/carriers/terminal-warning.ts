@@ -15,7 +15,7 @@ export class PassedWarnings {
   readonly #downstream: Duplex;
   readonly #waiting: Uint8Array[] = [];
 
-  /** `decoder`: absent, there are none. */
+  /** Without `decoder` no warnings are written. */
   constructor(decoder: PassThroughDecoder | undefined, downstream: Duplex) {
     this.#decoder = decoder;
     this.#downstream = downstream;
@@ -27,7 +27,7 @@ export class PassedWarnings {
     this.write();
   }
 
-  /** Writes those that can follow the bytes that were passed. */
+  /** Writes the waiting warnings that can follow the bytes passed so far. */
   write(): void {
     for (let text = this.#waiting[0]; text !== undefined; text = this.#waiting[0]) {
       const frame = this.#downstream.writable ? this.#decoder?.outputFrame?.(text) : undefined;

@@ -39,7 +39,10 @@ export interface TranslatorOptions {
   readonly webSocketLimits: WebSocketLimits;
   readonly spdyLimits: SpdyLimits;
   readonly maxQueuedBytes: number;
-  /** The process is the container's own: it outlives this session's input, so nothing waits for it to end. */
+  /**
+   * An attached process is the container's own: it outlives this session's input, so nothing waits
+   * for it to end.
+   */
   readonly isAttach?: boolean;
 }
 
@@ -173,7 +176,7 @@ export class Translator implements StreamingSession {
           if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#life.clock.now());
           if (fin) this.#errorStreamEnded(true);
         },
-        // Kubernetes' servers end the error stream by a RST after the status.
+        // Kubernetes' servers end the error stream with RST after the status.
         onEnd: (end) => this.#errorStreamEnded(end.type === "reset"),
       };
     }
@@ -268,7 +271,7 @@ export class Translator implements StreamingSession {
 
   #conclude({ status, end }: Conclusion): void {
     this.#over(end);
-    // One write: a client that exits once it has the status then has received all of it.
+    // Sent in one write, so that a client that exits once it has the status has received all of it.
     this.#webSocket.socket.cork();
     this.#webSocket.sendMessage(CHANNEL.ERROR, status);
     this.#webSocket.close(CLOSE.NORMAL, "");

@@ -17,9 +17,9 @@ export interface TunnelSideEnd {
 }
 
 export interface TunnelSideHandler {
-  /** SPDY bytes, never none. The receiver may overwrite them. */
+  /** SPDY bytes, never empty. The receiver may overwrite them. */
   onBytes(bytes: Uint8Array): void;
-  /** A client's text message: tunnels have none. */
+  /** The client sent a text message, which a tunnel does not allow. */
   onText(): void;
   /** Called once, unless `finish` came first. */
   onEnd(end: TunnelSideEnd): void;
@@ -28,7 +28,7 @@ export interface TunnelSideHandler {
 /** One side of a port-forward: SPDY/3.1 on its connection, or in WebSocket messages. */
 export interface TunnelSide {
   readonly socket: Duplex;
-  /** Whether the kernel has taken our last frame; absent: the queue tells. */
+  /** True once the kernel has taken our last frame. Absent: the socket's queue tells. */
   readonly hasSentEnd?: (() => boolean) | undefined;
   /** Takes a chunk from the socket. */
   receive(chunk: Uint8Array): void;
@@ -36,8 +36,8 @@ export interface TunnelSide {
   send(bytes: Uint8Array): void;
   tick(nowMs: number): void;
   /**
-   * Ends the side behind everything sent. `isOrderly`: SPDY's own frames have said so; otherwise plain
-   * SPDY is reset.
+   * Ends the side after everything sent. `isOrderly`: SPDY's own frames announced the end;
+   * otherwise plain SPDY is reset.
    */
   finish(closeCode: number, reason: string, isOrderly: boolean): void;
 }

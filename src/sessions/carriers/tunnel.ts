@@ -65,7 +65,7 @@ export class Tunnel implements StreamingSession {
     const isMessages = options.node === "messages";
     const ends = new ForwardEndObserver(isMessages ? "" : "GOAWAY");
     this.#ends = ends;
-    // The farewell of a node that sends messages is its Close frame.
+    // A node that sends messages says farewell with a Close frame.
     const clientLeft = (how: string): void => ends.clientLeft(how);
     const farewells = isMessages ? { clientLeft, nodeLeft: () => {} } : ends;
     this.#decoder = new ForwardDecoder(options.spdyLimits, life.observers, farewells);
@@ -138,7 +138,7 @@ export class Tunnel implements StreamingSession {
     else this.#cut(end);
   }
 
-  /** A client that does not read has its answers once it reads again. */
+  /** A client that does not read gets its answers once it reads again. */
   #answerClient(): void {
     if (this.#life.isOver || this.#client.socket.writableNeedDrain) return;
     const answer = this.#decoder.answerClient();
@@ -157,7 +157,7 @@ export class Tunnel implements StreamingSession {
     this.#client.finish(CLOSE.NORMAL, "", true);
   }
 
-  /** Of a Close, only 1000 is a proper end. */
+  /** A WebSocket ends properly only with Close 1000. */
   #nodeEnded({ how, webSocket }: TunnelSideEnd): void {
     if (this.#life.isOver || this.#endPending()) return;
     if (webSocket === undefined) {
@@ -174,7 +174,7 @@ export class Tunnel implements StreamingSession {
     } else this.#end(this.#ends.nodeEnd(how), CLOSE.INTERNAL_ERROR);
   }
 
-  /** Ends the session early, behind the node's present frame. */
+  /** Ends the session early, after the node's present frame. */
   #cut(end: SessionEnd, closeCode: number = closeCodeFor(end)): void {
     if (this.#life.isOver) return;
     if (this.#decoder.stop()) this.#end(end, closeCode);

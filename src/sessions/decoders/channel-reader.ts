@@ -22,8 +22,8 @@ export class ChannelReader {
   #base64: Base64Decoder | undefined;
 
   /**
-   * `isWanted`: called for each message; other channels' payload is skipped. `see`: its part is never
-   * empty.
+   * `isWanted`: called for each message; the payload of unwanted channels is skipped. `see`: gets
+   * parts that are never empty.
    */
   constructor(
     { isBase64 }: Pick<ChannelFraming, "isBase64">,
@@ -40,7 +40,7 @@ export class ChannelReader {
     this.#isSeen = false;
   }
 
-  /** Payload of the message was not read, so neither is the rest of the message. */
+  /** Skips the rest of a message, because part of its payload was not read. */
   skip(): void {
     this.#isChannelDue = this.#isSeen = false;
   }
@@ -60,7 +60,7 @@ export class ChannelReader {
     const payload = this.#base64 === undefined ? part : this.#base64.push(part, false);
     if (payload.byteLength > 0) this.#see(this.#channel, payload);
   }
-  /** As `payload`, of bytes that are masked as on the wire. Does not change the chunk. */
+  /** Like `payload`, for bytes that are still masked. Does not change the chunk. */
   maskedPayload(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void {
     scratch ??= new Uint8Array(SCRATCH_BYTES);
     let phase = maskPhase;

@@ -36,18 +36,21 @@ export class ForwardDecoder implements PassThroughDecoder {
   readonly #isClientWhole: boolean;
   #clientFrames: FrameDecoder | undefined;
   #nodeFrames: FrameDecoder | undefined;
-  /** Payload and ends are shown: decided at the start, because an observer that comes later lacks the streams. */
+  /**
+   * Observers see payload and ends. Decided at the start, because a later observer has missed the
+   * streams.
+   */
   readonly #isShown: boolean;
   #refusal: SessionEnd | undefined;
   /**
-   * Passes none of the node's bytes. Otherwise, after a refusal, the rest of its present frame
+   * True: none of the node's bytes pass. False after a refusal: the rest of its present frame
    * passes.
    */
   #isNodeRefused = false;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
   #isStopping = false;
-  /** None of the node's bytes passes any more. */
+  /** None of the node's bytes pass any more. */
   #isStopped = false;
   hasNodeLeft = false;
 

@@ -12,9 +12,9 @@ export interface PassedEnd {
 /** The node's report of a command's end, which a relay may keep from the client for a while. */
 export interface KeptReport {
   readonly hasBegun: boolean;
-  /** Called before any of the report is passed on, and when all before it was. */
+  /** Called when all before the report has been passed on, and none of the report. */
   begin(passed: PassedEnd): void;
-  /** What the client has, while it has nothing of the report. */
+  /** Where the client's bytes end while it has nothing of the report. */
   readonly kept: PassedEnd | undefined;
 }
 
@@ -48,13 +48,13 @@ export interface PassThroughDecoder {
   /** False once the client has ended stdin. Absent: the protocol has none. */
   readonly readsInput?: boolean | undefined;
   /**
-   * The bytes that carry a joiner's input to the node: observers have been shown them. An end refuses the
+   * Encodes a joiner's input for the node, after observers have seen it. A returned end refuses the
    * session. Undefined while the client is within a message or frame.
    */
   input?(bytes: Uint8Array, by: string): Uint8Array | SessionEnd | undefined;
   /**
-   * Bytes that show text in the client's terminal; undefined within a message or frame of the node, and
-   * from its report on.
+   * Encodes text for the client's terminal. Undefined within a message or frame of the node, and
+   * once its report has begun.
    */
   outputFrame?(text: Uint8Array): Uint8Array | undefined;
   /**

@@ -39,7 +39,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
   /** The session's streams by id, at most 5 with the error stream; kept for observers that come later. */
   readonly #streams = new Map<number, SessionStream>();
   readonly #limits: SpdyLimits;
-  /** Absent while no observer is shown the client's payload. */
+  /** Absent while no observer sees the client's payload. */
   #clientFrames: FrameDecoder | undefined;
   #isClientOpaque = false;
   /** The client's current chunk. */
@@ -174,7 +174,7 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     return dataFrame(streamId, status, true);
   }
 
-  /** What v1 servers have reset takes no Status. */
+  /** v1 servers have reset the error stream, so it takes no Status. */
   get #isReportKept(): boolean {
     return this.#report?.kept !== undefined && this.#version !== "channel.k8s.io";
   }
@@ -216,7 +216,10 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     }
   }
 
-  /** An observer came later: decodes from this boundary in the chunk on, by the streams that are known. */
+  /**
+   * An observer was added: decodes from this boundary in the chunk on, with the streams known so
+   * far.
+   */
   #decodeClientFrom(start: number): void {
     if (start === this.#clientChunk.byteLength) return;
     this.#clientFrames = this.#clientDecoder("skip");

@@ -56,7 +56,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     this.node = new ChannelReader(
       spec,
       (channel) => {
-        // The kubelet opens some sessions with an empty message here: it reports nothing.
+        // The kubelet opens some sessions with an empty message here, which reports nothing.
         if (channel === CHANNEL.ERROR) this.reportBegins(true);
         return channel === CHANNEL.ERROR || observers.showsNode;
       },
@@ -125,7 +125,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     return isOfClient || (hasClose && firstByte === CHANNEL.CLOSE && this.#beginsClose());
   }
 
-  /** It is read without observers, too: behind it a joiner may not type. */
+  /** Read even without observers, because a joiner may not type after it. */
   #beginsClose(): true {
     this.#isClose = true;
     return true;
@@ -142,7 +142,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
     return showsClient || showsEnds || this.#isClose;
   }
 
-  /** The Status is read in any case. */
+  /** The Status is read even without observers. */
   protected get readsNode(): boolean {
     return true;
   }

@@ -35,7 +35,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected canReadClient = true;
   #canReadNode = true;
   #refusal: SessionEnd | undefined;
-  /** An observer refused the present part, be it after another refusal. */
+  /** An observer refused the present part, perhaps after another refusal. */
   #isPartRefused = false;
   #passUp: Pass = () => {};
   #passDown: Pass = () => {};
@@ -106,10 +106,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     });
   }
 
-  /** A message of the client's that servers ignore: it is not passed on. See FrameWalkerHandler. */
+  /** A client's message that servers ignore is not passed on. See FrameWalkerHandler. */
   protected isUnwanted(firstByte: number, bytes: number, isWhole: boolean): boolean | undefined {
     if (bytes > 0 && !this.isWantedChannel(firstByte)) return true;
-    // Bytes without payload would only meet a socket that the node may have closed.
+    // A message without payload changes nothing, and could meet a socket that the node has closed.
     if (bytes < 2) return isWhole ? true : undefined;
     return false;
   }
@@ -163,7 +163,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     this.report = report;
   }
 
-  /** The node's present frame is the first of its report. `hasMore`: only if the frame goes on. */
+  /** Call in the first frame of the node's report. `hasMore`: only if more payload follows. */
   protected reportBegins(hasMore = false): void {
     if (hasMore && !this.#nodeFrames.hasMorePayload) return;
     if (this.report?.hasBegun === false && !this.#isNodeCut) this.report.begin(this.#passBeforeFrame());
@@ -217,12 +217,12 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return this.#stopped ?? { isInFrame, isInMessage: this.#nodeFrames.isInMessage };
   }
 
-  /** The client gets none of what the node sends from here on, so nothing of it counts. */
+  /** The client gets nothing that the node sends from here on, so none of it counts. */
   get #isNodeCut(): boolean {
     return this.#stopped !== undefined || (this.#refusal !== undefined && !this.#isStopping);
   }
 
-  /** The node's present frame does not pass yet: what came before it in the chunk does. */
+  /** Passes what came before the node's present frame in the chunk; the frame itself waits. */
   #passBeforeFrame(): PassedEnd {
     const isInFrame = !this.#nodeFrames.passBeforeFrame(this.#nodeChunk);
     return { isInFrame, isInMessage: this.#nodeFrames.wasInMessage };
@@ -251,12 +251,12 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return this.canReadClient && this.#clientFrames.isBetweenFrames;
   }
 
-  /** Between two messages of the client, where one of the gateway's own may follow. */
+  /** Between two messages of the client, where the gateway may insert one. */
   protected get isClientBetweenMessages(): boolean {
     return this.#isClientBetweenFrames && !this.#clientFrames.isInMessage;
   }
 
-  /** Between two messages of the node, of which the client has all. */
+  /** Between two messages of the node; the client has all of the first. */
   protected get isNodeBetweenMessages(): boolean {
     if (!this.#canReadNode || this.hasNodeLeft || this.#isNodeCut || this.#isStopping) return false;
     return this.#nodeFrames.isBetweenFrames && !this.#nodeFrames.isInMessage;

@@ -23,8 +23,8 @@ export interface ObservedSession {
    */
   readonly info?: SessionInfo | undefined;
   /**
-   * Ends it. Its client gets `status`, or an InternalError with the message, in its own protocol; the log
-   * has the message.
+   * Ends the session. Its client gets `status`, or an InternalError with the message, in its own
+   * protocol; the log has the message.
    */
   cut(cause: CauseOfOurs, message: string, status?: CommandStatus): void;
   /**
@@ -65,9 +65,12 @@ export interface SessionObserver {
    * session continues.
    */
   readonly isRequired: boolean;
-  /** Absent: none; a pass-through session is then decoded by its headers only. Read once. */
+  /**
+   * Absent: the observer gets no payload, and a pass-through session is decoded by its headers
+   * only. Read once.
+   */
   readonly payload?: ObservedPayload | undefined;
-  /** True: it needs no more events. */
+  /** True: the observer needs no more events. */
   readonly isDone?: boolean | undefined;
   /** Called first, once. `info` names the user and the target; the session may be ended and held later. */
   onBegin?(session: ObservedSession): void;
@@ -90,8 +93,8 @@ export interface SessionObserver {
   /** The node ended the error stream properly, or closed the session with 1000. */
   onStatusEnd?(): void;
   /**
-   * The node begins to report the end of an exec or attach. Its client gets no more until the promise
-   * settles: the observer bounds it. Called again if output follows.
+   * The node begins to report the end of an exec or attach. The client gets no more until the
+   * promise settles; the observer limits the wait. Called again if output follows.
    */
   onReport?(): Promise<void> | undefined;
   /**
@@ -104,6 +107,8 @@ export interface SessionObserver {
    * when the promise settles or after MAX_END_WAIT_MS.
    */
   onEnd?(report: SessionReport): Promise<void> | void;
-  /** Called instead of all others if the session of an observer from `beforeDial` did not start. */
+  /**
+   * For an observer from `beforeDial`: called instead of all others if the session did not start.
+   */
   onNotStarted?(): void;
 }

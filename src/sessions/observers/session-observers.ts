@@ -41,7 +41,7 @@ export class SessionObservers {
     this.#notify((observer) => observer.onBegin?.(session));
   }
 
-  /** While the session runs: the observer sees what comes from now on. */
+  /** Adds an observer to the running session. It sees what comes from now on. */
   add(observer: SessionObserver, session: ObservedSession): void {
     if (this.#isOver) return;
     try {
@@ -53,7 +53,7 @@ export class SessionObservers {
     }
   }
 
-  /** The observer sees nothing more, the end included. */
+  /** Removes an observer. It sees nothing more, not even the end. */
   remove(observer: SessionObserver): void {
     this.#attach(this.#observers.filter((other) => other !== observer));
   }
@@ -144,7 +144,7 @@ export class SessionObservers {
     return !this.#isOver && this.#observers.some((observer) => observer.onReport !== undefined);
   }
 
-  /** Settles when no observer delays the node's report of the end any more; undefined: none does. */
+  /** Settles once no observer delays the node's report of the end; undefined if none does. */
   report(): Promise<unknown> | undefined {
     const waits: Promise<void>[] = [];
     this.#notify((observer) => {
@@ -163,13 +163,13 @@ export class SessionObservers {
     return end;
   }
 
-  /** Nothing is carried any more: only the report follows. */
+  /** Nothing is carried any more; only the report of the end follows. */
   over(): void {
     this.#isOver = true;
     this.showsNode = this.showsInput = this.showsSizes = this.showsStreams = this.showsEnds = false;
   }
 
-  /** The promise is settled when no observer delays the end any more; undefined: none does. */
+  /** Settles once no observer delays the end; undefined if none does. */
   end(report: SessionReport): Promise<unknown> | undefined {
     const waits: Promise<void>[] = [];
     for (const observer of this.#observers) {

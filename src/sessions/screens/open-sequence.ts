@@ -5,22 +5,22 @@ export const MAX_OPEN_SEQUENCE = 4_096;
 type State = "ground" | "escape" | "csi" | "string";
 
 /**
- * Finds the escape sequence that a terminal's output ends in the middle of. Bytes may be cut
- * anywhere. Characters of several bytes are not its matter.
+ * Finds the unfinished escape sequence at the end of a terminal's output, wherever chunks are cut.
+ * Ignores unfinished characters.
  */
 export class OpenSequence {
   #state: State = "ground";
   #open: number[] = [];
-  /** The first byte of a C1 control was the last one: C2. */
+  /** The last byte was C2, with which a C1 control begins. */
   #mayBeC1 = false;
 
   push(bytes: Uint8Array): void {
     for (const byte of bytes) this.#take(byte);
   }
 
-  /** What has come of it; empty: the output does not end in a sequence. */
+  /** The bytes of the unfinished sequence; empty if there is none. */
   get bytes(): Uint8Array {
-    // An application's command, which terminals ignore: so is the rest of it then.
+    // An application program command: terminals ignore it, and so the rest of the sequence.
     return Uint8Array.from(this.#open.length > MAX_OPEN_SEQUENCE ? [ESC, 0x5f] : this.#open);
   }
 
@@ -34,7 +34,7 @@ export class OpenSequence {
     else {
       if (this.#open.length <= MAX_OPEN_SEQUENCE) this.#open.push(byte);
       if (this.#state === "escape") this.#escape(byte);
-      // Controls within a sequence are carried out, and it goes on.
+      // Controls within a sequence take effect, and the sequence continues.
       else if (this.#state === "csi" ? byte >= 0x40 && byte < 0x7f : byte === 0x07) this.#end();
     }
   }

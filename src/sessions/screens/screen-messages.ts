@@ -4,7 +4,7 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** What a terminal's session printed, in order, and its sizes. */
+/** A part of a terminal session's output, or a change of its size. */
 export type TerminalPart = Uint8Array | TerminalSize;
 
 /** Output to emulate. */
@@ -13,20 +13,20 @@ export interface Drawing {
   readonly parts: readonly TerminalPart[];
   /** Output before the parts is missing. */
   readonly isCut: boolean;
-  /** The answer has the screen behind the parts. */
+  /** True: the answer must have the screen after the parts. */
   readonly wants: boolean;
 }
 
-/** `over`: the session with this id has no terminal any more. */
+/** `over`: the thread can drop the terminal of this session. */
 export type ToScreenThread = Drawing | { readonly over: string };
 
 export type FromScreenThread =
   | {
       readonly id: string;
-      /** So many have been emulated. */
+      /** How many bytes have been emulated. */
       readonly bytes: number;
       readonly isWanted: boolean;
-      /** Absent also if it failed. */
+      /** Absent if it was not requested, or failed. */
       readonly screen: (TerminalSize & { readonly text: string }) | undefined;
     }
   /** A package could not be loaded. */

@@ -17,13 +17,13 @@ interface Emulated {
 const emulated = new Map<string, Emulated>();
 const CANCEL = Uint8Array.of(0x18);
 
-// A CommonJS package: what it exports is in `default`, and in a bundle beside it.
+// In a CommonJS package the exports are in `default`; in a bundle they are in the module itself.
 const headless = import("@xterm/headless").then((module) => module.default ?? module);
 let turn: Promise<unknown> = headless.catch((error: unknown) => {
   answer({ missing: (error as NodeJS.ErrnoException).code ?? String(error) });
 });
 
-// In the order of their arrival, for a write takes several turns.
+// Handles messages one after the other, because a write takes several turns.
 port.on("message", (message: ToScreenThread) => {
   turn = turn.then(() => take(message));
 });
@@ -40,7 +40,7 @@ async function take(message: ToScreenThread): Promise<void> {
   answer({ id, bytes, isWanted: wants, screen });
 }
 
-/** Undefined unless it is wanted. */
+/** Emulates the parts. Returns the screen if the message asks for it. */
 async function drawn({
   id,
   parts,
@@ -56,7 +56,7 @@ async function drawn({
   if (!wants) return undefined;
   const { terminal, open } = screen;
   const { cols, rows } = terminal;
-  // A character that is cut comes with what follows.
+  // The rest of an unfinished character comes with the next output.
   const begun = new TextDecoder().decode(open.bytes, { stream: true });
   return { text: serializeScreen(terminal) + begun, cols, rows };
 }

@@ -5,26 +5,34 @@ import type { RunningSession } from "../sessions.ts";
 import type { FromScreenThread, TerminalPart, TerminalSize, ToScreenThread } from "./screen-messages.ts";
 import { TerminalTail } from "./terminal-tail.ts";
 
-/** Sessions with a terminal whose output is kept. Past it a viewer sees what comes from then on. */
+/** Sessions with a terminal whose output is kept. Past it a viewer sees only later output. */
 export const MAX_SCREENED_SESSIONS = 1_000;
-/** Terminals that are emulated. Past it the screen of a session that prints much is drawn from its latest output. */
+/**
+ * Terminals that are emulated. Past it the screen of a busy session is drawn from its latest
+ * output.
+ */
 export const MAX_EMULATED_SCREENS = 128;
-/** Cells of one. Past it the session has no screen. */
+/** Cells of one screen. Past it the session has no screen. */
 export const MAX_SCREEN_CELLS = 65_536;
-/** Output of sessions without viewers that is emulated in a second. Past it their oldest is dropped. */
+/**
+ * Bytes emulated in a second for sessions without viewers. Past it their oldest output is dropped.
+ */
 export const MAX_EMULATED_BYTES_PER_SECOND: number = 2 * 1024 * 1024;
-/** Output that the thread has still to emulate. Past it the oldest output of sessions without viewers is dropped. */
+/**
+ * Output that waits for the thread. Past it the oldest output of sessions without viewers is
+ * dropped.
+ */
 export const MAX_SCREEN_AHEAD_BYTES: number = 4 * 1024 * 1024;
-/** The thread ends when it has had no terminal for so long. */
+/** How long the thread may have no terminal before it ends. */
 const IDLE_MS = 5_000;
 
 const PROGRAM = ownProgram("screen-thread", import.meta.url);
 
 /** What a terminal shows. */
 export interface Screen extends TerminalSize {
-  /** Output that makes another terminal show it. */
+  /** Output that draws this screen on another terminal. */
   readonly text: string;
-  /** False: output that may have drawn parts of it is missing. */
+  /** False: output that may have drawn parts of the screen is missing. */
   readonly isComplete: boolean;
 }
 
@@ -38,17 +46,17 @@ interface Kept {
 
 /**
  * The current screens of this process's sessions with a terminal. The latest output of each is kept
- * as bytes; a thread emulates it when a viewer comes, or when there is too much of it.
+ * as bytes; a thread emulates it when a viewer comes, or when too much is kept.
  */
 export class Screens {
   readonly #program: URL;
   readonly #kept = new Map<string, Kept>();
-  /** Sessions that the thread has a terminal of. */
+  /** Sessions whose terminal the thread emulates. */
   readonly #emulated = new Set<string>();
   #worker: Worker | undefined;
   #isMissing = false;
   #idle: NodeJS.Timeout | undefined;
-  /** Bytes that the thread has still to emulate. */
+  /** Bytes that the thread has not emulated yet. */
   #ahead = 0;
   #allowance = MAX_EMULATED_BYTES_PER_SECOND;
   #allowedMs = performance.now();
@@ -58,7 +66,7 @@ export class Screens {
     this.#program = program;
   }
 
-  /** The packages that emulate are not installed. */
+  /** The packages for emulation are not installed. */
   get isMissing(): boolean {
     return this.#isMissing;
   }
@@ -76,12 +84,12 @@ export class Screens {
     this.#kept.set(id, { tail, stop, isComplete: true, isTooLarge: false, waiting: [] });
   }
 
-  /** The bytes of a character that the session's output ends in the middle of. */
+  /** The bytes of an unfinished character at the end of the session's output. */
   openCharacterOf(id: string): Uint8Array {
     return this.#kept.get(id)?.tail.openCharacter ?? new Uint8Array(0);
   }
 
-  /** The screen behind all that has come until now. Undefined: it is not known. */
+  /** The screen after all output so far; undefined if it is not known. */
   screenOf(id: string): Promise<Screen | undefined> {
     const kept = this.#kept.get(id);
     if (kept === undefined || this.#isMissing) return Promise.resolve(undefined);
@@ -92,7 +100,10 @@ export class Screens {
     });
   }
 
-  /** False if there is no room for its terminal, or the thread has enough to do. */
+  /**
+   * Sends the kept output to the thread. False if there is no room for its terminal, or the thread
+   * is busy.
+   */
   #spill(id: string): boolean {
     const kept = this.#kept.get(id);
     if (kept === undefined || this.#ahead + kept.tail.length > MAX_SCREEN_AHEAD_BYTES) return false;
@@ -119,7 +130,10 @@ export class Screens {
     this.#send({ id, parts: parts.filter((part) => part instanceof Uint8Array || fits(part)), isCut, wants });
   }
 
-  /** The longest emulated one gives way; its screen is drawn from its latest output then. */
+  /**
+   * Drops the terminal that has been emulated longest; its screen is then drawn from its latest
+   * output.
+   */
   #makeRoom(): void {
     if (this.#emulated.size < MAX_EMULATED_SCREENS) return;
     for (const id of this.#emulated) {
@@ -183,7 +197,7 @@ export class Screens {
     void worker?.terminate();
   }
 
-  /** The thread ended by itself, and what it had drawn is gone. */
+  /** The thread ended by itself, and its terminals are lost. */
   #lost(): void {
     this.#worker = undefined;
     this.#ahead = 0;

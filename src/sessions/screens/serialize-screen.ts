@@ -1,11 +1,11 @@
 import type { IBuffer, IBufferCell, IBufferLine, Terminal } from "@xterm/headless";
 
-/** Undoes what a viewer's terminal has of the screen before, and clears it. */
+/** Resets what an earlier screen changed in a viewer's terminal, and clears it. */
 const CLEARED =
   "\u001b[0m\u001b[?1049l\u001b[r\u001b[?6l\u001b[4l\u001b[?7h\u001b[?45l\u001b(B\u001b[?25h" +
   "\u001b[?1l\u001b[?66l\u001b[?2004l\u001b[?1004l\u001b[?1000l\u001b[?1006l\u001b[H\u001b7\u001b[2J";
 
-/** Colours and attributes, of a cell or of what is printed next. */
+/** Colours and attributes of a cell, or of text printed next. */
 type Style = Pick<
   IBufferCell,
   | "getFgColor"
@@ -35,7 +35,7 @@ interface InnerBuffer {
   readonly savedCurAttrData: Style;
 }
 
-/** What the package does not publish; its version is exact. */
+/** Internals that the package does not export; its version is pinned. */
 interface Internals {
   readonly _core: {
     readonly coreService: { readonly isCursorHidden: boolean };
@@ -48,8 +48,8 @@ interface Internals {
 }
 
 /**
- * The output that makes any terminal of this size show what this one shows, and go on as it would.
- * Left out: tab stops, a character set that SO selects, underlines that are not plain.
+ * The output that makes any terminal of this size show the same screen and continue in the same
+ * state. Left out: tab stops, a character set that SO selects, underlines that are not plain.
  */
 export function serializeScreen(terminal: Terminal): string {
   const { normal, active } = terminal.buffer;
@@ -58,7 +58,7 @@ export function serializeScreen(terminal: Terminal): string {
   let text = CLEARED + rowsOf(normal, terminal);
   if (active.type === "alternate") {
     const { cursorX, cursorY } = normal;
-    // The switch saves the cursor with its colours.
+    // The switch to the alternate screen saves the cursor with its colours.
     text += to(cursorX, cursorY) + sgrOf(buffers.normal.savedCurAttrData);
     text += `\u001b[?1049h\u001b[0m\u001b[2J${rowsOf(active, terminal)}`;
   }
@@ -72,11 +72,12 @@ export function serializeScreen(terminal: Terminal): string {
   return text + sgrOf(core._inputHandler._curAttrData) + modesOf(terminal, core);
 }
 
-/** `top`: where rows are counted from. */
+/** `top`: the row from which rows are counted. */
 function cursorOf(buffer: IBuffer, { cols }: Terminal, top: number): string {
   const { cursorX, cursorY } = buffer;
   if (cursorX < cols) return to(cursorX, cursorY - top);
-  // Behind the last column, where the next character wraps: only printing leads there.
+  // The cursor is after the last column, where the next character wraps. Only printing moves it
+  // there.
   const line = buffer.getLine(buffer.baseY + cursorY);
   const isWide = line?.getCell(cols - 1)?.getWidth() === 0;
   const column = isWide ? cols - 2 : cols - 1;
@@ -93,7 +94,7 @@ function rowsOf(buffer: IBuffer, { rows, cols }: Terminal): string {
     if (line === undefined) continue;
     const content = rowOf(line, cols);
     text += isJoined || content.text === "" ? content.text : to(0, row) + content.text;
-    // A line that wrapped is one line, which a change of the size may wrap anew.
+    // A wrapped line stays one line, so that the terminal can wrap it anew when its size changes.
     const next = buffer.getLine(buffer.baseY + row + 1);
     const nextWidth = next?.getCell(0)?.getWidth() ?? 1;
     isJoined =
@@ -102,7 +103,7 @@ function rowsOf(buffer: IBuffer, { rows, cols }: Terminal): string {
   return text;
 }
 
-/** `end`: where its last character ends. */
+/** `end`: the column after the last character. */
 function rowOf(line: IBufferLine, cols: number): { readonly text: string; readonly end: number } {
   let text = "";
   let style = "";
@@ -152,7 +153,7 @@ function sgrOf(style: Style): string {
   return `\u001b[${codes.join(";")}m`;
 }
 
-/** The package's mark for colours that were named among 16: with them bold may mean bright. */
+/** The package's mark for colours named among the first 16: with them bold may mean bright. */
 const AMONG_16 = 0x100_0000;
 
 function paletteOf(base: 30 | 40, color: number, mode: number): string | number {

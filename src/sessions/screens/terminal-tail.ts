@@ -7,13 +7,16 @@ import {
 } from "../observers/session-observer.ts";
 import type { TerminalPart, TerminalSize } from "./screen-messages.ts";
 
-/** Output kept of a terminal's session. Past it the thread of screens gets it, or the oldest half is dropped. */
+/**
+ * Output kept of a terminal's session. Past it the screen thread gets it, or the oldest half is
+ * dropped.
+ */
 export const MAX_SCREEN_TAIL: number = 64 * 1024;
-/** Sizes among it. Past it the latest replaces the one before. */
+/** Sizes kept with that output. Past it the latest replaces the one before. */
 const MAX_TAIL_SIZES = 64;
 const LEAST_BYTES = 1_024;
 
-/** The latest output of a terminal's session that no emulator has yet. Copies, and no more. */
+/** Keeps a copy of a terminal session's latest output until an emulator takes it. */
 export class TerminalTail implements SessionObserver {
   readonly isRequired = false;
   readonly payload = { node: true, sizes: true };
@@ -24,10 +27,10 @@ export class TerminalTail implements SessionObserver {
   #length = 0;
   #sizes: (TerminalSize & { readonly at: number })[] = [];
   #isCut = false;
-  /** The last bytes of what was taken: a character may begin there. */
+  /** The last bytes of the output that was taken: a character may begin there. */
   #before: Uint8Array = new Uint8Array(0);
 
-  /** `isSpilled`: called when it is full; false: nothing took it. */
+  /** `isSpilled`: called when the tail is full. False: nothing took the output. */
   constructor(isSpilled: () => boolean, over: () => void) {
     this.#isSpilled = isSpilled;
     this.#over = over;
@@ -47,7 +50,7 @@ export class TerminalTail implements SessionObserver {
     this.#over();
   }
 
-  /** Gives it away. `isCut`: output before it is missing. */
+  /** Removes and returns the kept output. `isCut`: earlier output is missing. */
   take(): { readonly parts: readonly TerminalPart[]; readonly isCut: boolean } {
     const parts: TerminalPart[] = [];
     let from = 0;
@@ -69,7 +72,7 @@ export class TerminalTail implements SessionObserver {
     return { parts, isCut };
   }
 
-  /** The bytes of a character whose rest is still to come. */
+  /** The bytes of an unfinished character at the end. */
   get openCharacter(): Uint8Array {
     const last = this.#last(3);
     for (let back = 1; back <= last.length; back += 1) {
@@ -114,7 +117,9 @@ export class TerminalTail implements SessionObserver {
     this.#bytes = bytes;
   }
 
-  /** What is kept begins with a sequence or a line, so that no half of one is taken for text. */
+  /**
+   * Starts what is kept at a sequence or a line, so that no part of a sequence is taken for text.
+   */
   #dropOldest(): void {
     const half = MAX_SCREEN_TAIL / 2;
     const begins = [this.#bytes.indexOf(0x1b, half), this.#bytes.indexOf(0x0a, half)].filter((at) => at >= 0);

@@ -19,7 +19,10 @@ interface CommandBridgeOptions {
   readonly webSocketLimits: WebSocketLimits;
   /** True if stdout is a terminal, where a warning may be written. */
   readonly hasTerminal: boolean;
-  /** The process is the container's own: it outlives this session's input, so nothing waits for it to end. */
+  /**
+   * An attached process is the container's own: it outlives this session's input, so nothing waits
+   * for it to end.
+   */
   readonly isAttach?: boolean;
   /** Builds the client's end of the session on `downstream`'s socket. */
   clientOf(handler: CommandClientHandler): CommandClient;

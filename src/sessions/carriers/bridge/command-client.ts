@@ -29,7 +29,7 @@ export interface CommandClientOptions {
 export interface CommandClient {
   readonly socket: Duplex;
   readonly isReady: boolean;
-  /** True within a message of the client: nothing else may be typed in between. */
+  /** True inside a message of the client: no other input may be typed in between. */
   readonly isInMessage: boolean;
   /** True after `finish` once the kernel has taken the status. */
   readonly hasSentStatus: boolean;

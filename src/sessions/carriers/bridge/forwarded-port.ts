@@ -13,7 +13,9 @@ interface PortChannels {
   sendData(part: Uint8Array): void;
   /** `text` is never empty. */
   sendError(text: Uint8Array): void;
-  /** Called with the node's own bytes before they are sent. True: they must not be, the session is over. */
+  /**
+   * Shows the node's bytes to observers before they are sent. True: drop them, the session is over.
+   */
   isRefused(type: "data" | "error", part: Uint8Array): boolean;
   observeEnd(type: "data" | "error"): void;
   /** The session clock's time in milliseconds. */

@@ -49,7 +49,7 @@ export class ClientStreams {
     return shown.type === "error" ? this.#errorHandler(client) : this.#dataHandler(client);
   }
 
-  /** Ends streams whose partner does not come. */
+  /** Ends streams whose partner was not opened in time. */
   tick(nowMs: number): void {
     for (const { requestId, error, data } of this.#pairing.expire(nowMs)) {
       error?.stream.write(new TextEncoder().encode(timeoutText(this.#life.info?.id ?? "", requestId)));

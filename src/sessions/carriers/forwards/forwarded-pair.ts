@@ -7,9 +7,9 @@ import type { ConnectionUser, NodeConnection } from "./node-connections.ts";
 export interface ClientStream {
   readonly stream: SpdyStream;
   readonly shown: SessionStream;
-  /** Set once both have come. */
+  /** Set once both streams are open. */
   pair?: ForwardedPair | undefined;
-  /** What came before. */
+  /** Data that came before the pair. */
   early: Uint8Array[];
   hasFinished: boolean;
 }
@@ -21,16 +21,16 @@ interface PairParts {
   readonly data: ClientStream;
 }
 
-/** What a forwarded connection asks of its session. */
+/** The session of a forwarded connection, as the connection uses it. */
 export interface PairOwner {
-  /** Counts payload, and shows it to observers. False: the session has ended. */
+  /** Counts payload and shows it to observers. False: the session has ended. */
   carries(stream: SessionStream, from: Side, part: Uint8Array): boolean;
   ended(stream: SessionStream, from: Side): void;
-  /** Whether the client gets a text on its error stream. */
+  /** True if the client may get this text on its error stream. If not, logs it. */
   tell(pair: ForwardedPair, text: string): boolean;
-  /** Something was written to the node. */
+  /** Call after a write to the node. */
   wrote(connection: NodeConnection): void;
-  /** So many bytes more, or fewer, wait for a connection to the node. */
+  /** Counts bytes that wait for a connection to the node; negative: they no longer wait. */
   early(bytes: number): void;
   /** `endedWhole`: both sides finished, and neither was cut short. */
   over(pair: ForwardedPair, connection: NodeConnection | undefined, endedWhole: boolean): void;
@@ -78,7 +78,7 @@ export class ForwardedPair implements ConnectionUser {
     });
   }
 
-  /** The client's data, which may be used again after the call. */
+  /** Sends the client's data to the node. The memory may be reused after the call. */
   write(part: Uint8Array): void {
     if (this.#isOver || part.byteLength === 0) return;
     const connection = this.#connection;
@@ -97,12 +97,15 @@ export class ForwardedPair implements ConnectionUser {
     this.#endIfOver();
   }
 
-  /** The client reset its data stream: it has gone, or has all that it wants. kubectl then waits for its error stream's end. */
+  /**
+   * The client reset its data stream: it has gone, or needs no more. kubectl then waits for the end
+   * of its error stream.
+   */
   clientReset(): void {
     if (this.#isOver) return;
     const { data, error } = this.#isNodeDone;
     if (data && !error) {
-      // A kubelet says why it refused after it has ended the data.
+      // A kubelet ends the data before it gives the reason for its refusal.
       this.#data.hasFinished = true;
       this.#wasReset = true;
       this.#nodeData?.reset();

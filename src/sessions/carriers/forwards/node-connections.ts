@@ -2,13 +2,13 @@ import type { UpgradedConnection } from "@sluice/client/internal/net/upgraded-co
 import type { SpdyPeer } from "./spdy-peer.ts";
 
 /**
- * Connections of one port-forward to its node, the one in reserve included. Past it forwarded
+ * Connections of one port-forward to its node, including the one in reserve. Past it forwarded
  * connections share them.
  */
 export const MAX_FORWARD_CONNECTIONS = 64;
 /**
- * Connections of one port-forward to its node that carry nothing, and are kept for the next ones: a browser
- * opens six at once. Past it they are closed.
+ * Unused connections of one port-forward to its node, kept for the next forwarded connections: a
+ * browser opens six at once. Past it they are closed.
  */
 export const MAX_UNUSED_FORWARD_CONNECTIONS = 8;
 
@@ -36,7 +36,7 @@ export class NodeConnections {
   readonly #ways: Ways;
   readonly #open = new Set<NodeConnection>();
   #reserve: Promise<NodeConnection> | undefined;
-  /** What `keepOne` dialled, until it carries a forwarded connection. */
+  /** The connection that `keepOne` dialled, until it carries a forwarded connection. */
   #replacement: NodeConnection | undefined;
   #hasLostReplacement = false;
   readonly #dials = new Set<AbortController>();
@@ -60,7 +60,10 @@ export class NodeConnections {
     return connection;
   }
 
-  /** A connection of its own, or past the bound the one that carries the fewest. Rejects as `dial` does. */
+  /**
+   * An unused or new connection; past the bound, the one that carries the fewest. Rejects as `dial`
+   * does.
+   */
   async take(user: ConnectionUser): Promise<NodeConnection> {
     const unused = this.#unused();
     unused?.users.add(user);
@@ -70,7 +73,7 @@ export class NodeConnections {
     return connection;
   }
 
-  /** The forwarded connection is over. The node may not have read all of one that did not end whole. */
+  /** A forwarded connection is over. If it was cut short, the node may not have read all of it. */
   give(connection: NodeConnection, user: ConnectionUser, endedWhole: boolean): void {
     connection.users.delete(user);
     const unused = [...this.#open].filter(({ users }) => users.size === 0);
@@ -84,8 +87,8 @@ export class NodeConnections {
   }
 
   /**
-   * Dials one if there is none. Rejects as `dial` does, and if the one that it dialled before ended
-   * unused: a node that ends each connection at once would be dialled for ever.
+   * Dials a connection if there is none. Rejects as `dial` does, and if the one that it dialled
+   * before ended unused: otherwise it would dial for ever to a node that ends each at once.
    */
   async keepOne(): Promise<void> {
     if (this.size > 0 || this.#isOver) return;
@@ -106,7 +109,9 @@ export class NodeConnections {
     return undefined;
   }
 
-  /** The reserve, if it is still being dialled. */
+  /**
+   * Waits for the reserve that is being dialled. Undefined if there is none, or it cannot be used.
+   */
   async #takeDialled(user: ConnectionUser): Promise<NodeConnection | undefined> {
     const reserve = this.#reserve;
     this.#reserve = undefined;

@@ -21,8 +21,8 @@ import { type NodeConnection, NodeConnections } from "./node-connections.ts";
 import { SpdyPeer, type SpdyPeerEnd, type SpdyPeerOptions } from "./spdy-peer.ts";
 
 /**
- * How long a node may take nothing of one forwarded connection while others wait for it. Past it that
- * connection is reset.
+ * How long a node may take no data of one forwarded connection while others wait for it. Past it
+ * that connection is reset.
  */
 export const FORWARD_STALL_MS = 30_000;
 /** Data of one forwarded connection that its node has not taken. Past it the client is not read. */
@@ -34,19 +34,21 @@ export interface SeparateForwardsOptions {
   readonly limits: Omit<SpdyPeerOptions, "carries">;
   /** Opens another session of the same client at the node. */
   readonly dial: (signal: AbortSignal) => Promise<UpgradedConnection>;
-  /** The client reads an error and goes on; kubectl ends the whole forward. */
+  /**
+   * The client continues after an error on its error stream; kubectl would end the whole forward.
+   */
   readonly mayReadErrors: boolean;
-  /** For the log. */
+  /** Logs a text that the client does not get. */
   readonly withheld: (port: number, text: string) => void;
   /** Bytes that wait for a client that sends but does not read. */
   readonly maxQueuedBytes: number;
 }
 
-/** Copies are sent at once, so nothing here is ever full. */
+/** A sink that is never full, because data is copied and sent at once. */
 const NO_SINK = (): Duplex => new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
 
 /**
- * Carries a port-forward whose forwarded connections have connections of their own to the node. The
+ * Carries a port-forward in which each forwarded connection has its own connection to the node. The
  * client's SPDY ends here.
  */
 export class SeparateForwards implements StreamingSession {
@@ -57,7 +59,7 @@ export class SeparateForwards implements StreamingSession {
   readonly #nodes: NodeConnections;
   readonly #streams: ClientStreams;
   readonly #pairs = new Set<ForwardedPair>();
-  /** Connections to the node that take no more, since when. */
+  /** Connections to the node that take no more data, and since when. */
   readonly #full = new Map<NodeConnection, number>();
   #earlyBytes = 0;
   #isHeld = false;
@@ -77,7 +79,7 @@ export class SeparateForwards implements StreamingSession {
       refused: (end) => this.#cut(end),
       paired: (pair) => {
         this.#pairs.add(pair);
-        // The replies to both streams go first.
+        // The replies to both streams are sent first.
         queueMicrotask(() => void this.#connect(pair));
       },
     });
@@ -130,7 +132,7 @@ export class SeparateForwards implements StreamingSession {
   #fromClient(chunk: Uint8Array): void {
     if (this.#life.isOver) return;
     this.#client.receive(chunk);
-    // Payload stops earlier, so only answers to PINGs and refusals can fill it.
+    // Payload is stopped earlier, so only PING answers and refusals can fill the queue.
     const { socket } = this.#client;
     if (socket.writableLength > this.#options.maxQueuedBytes)
       socket.destroy(new Error("the peer sends but does not read"));
@@ -146,7 +148,7 @@ export class SeparateForwards implements StreamingSession {
     } catch (error) {
       const why = textOf(error);
       this.#client.batch(() => pair.fail(`error forwarding port ${pair.port}: ${why}`));
-      // No connection is left, and the node takes no other: the pod has gone.
+      // No connection is left, and the node accepts no other: the pod has gone.
       if (this.#nodes.size === 0) this.#cut(endOf("upstream-lost", `the node takes no connection: ${why}`));
     }
   }
@@ -186,7 +188,10 @@ export class SeparateForwards implements StreamingSession {
     return !this.#isPaced && !this.#life.pace("node").isHeld && !this.#client.socket.writableNeedDrain;
   }
 
-  /** SPDY here has no flow control: a client that does not read stops every connection, and a full one stops the client. */
+  /**
+   * SPDY has no flow control here: a client that does not read pauses every connection, and a full
+   * connection pauses the client.
+   */
   #regulate(): void {
     for (const { peer } of this.#nodes.open) {
       if (this.#mayRead) peer.socket.resume();
@@ -207,7 +212,7 @@ export class SeparateForwards implements StreamingSession {
       for (const user of [...connection.users]) user.connectionLost(how);
     });
     this.#regulate();
-    // A node that takes no other connection has lost the pod, and kubectl waits for that end.
+    // A node that accepts no other connection has lost the pod, and kubectl waits for that end.
     this.#nodes
       .keepOne()
       .catch((error: unknown) => this.#cut(endOf("upstream-lost", `${how}; ${textOf(error)}`)));
@@ -255,7 +260,7 @@ export class SeparateForwards implements StreamingSession {
     else this.#over(endOf("client-gone", how === "GOAWAY" ? "the client ended the session" : how));
   }
 
-  /** Ends the session: its client gets the reason for each forwarded connection, and GOAWAY. */
+  /** Ends the session: its client gets the reason for each forwarded connection, then GOAWAY. */
   #cut(end: SessionEnd): void {
     if (this.#life.isOver) return;
     this.#client.batch(() => {

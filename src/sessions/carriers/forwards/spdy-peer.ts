@@ -21,7 +21,9 @@ export interface SpdyPeerOptions {
 export type SpdyPeerEnd = TunnelSideEnd & { readonly isProtocolError: boolean };
 
 interface SpdyPeerHandler {
-  /** The client opened a stream; a number refuses it. Absent: nodes open none. */
+  /**
+   * The client opened a stream; a returned number refuses it. Absent for a node, which opens none.
+   */
   onStream?(stream: SpdyStream): SpdyStreamHandler | number;
   /** Called once, after every open stream's own end. */
   onEnd(end: SpdyPeerEnd): void;
@@ -75,7 +77,7 @@ export class SpdyPeer {
     return this.#side.hasSentEnd;
   }
 
-  /** What the chunk causes to be sent goes out as one message. */
+  /** Sends the frames that the chunk causes as one message. */
   receive(chunk: Uint8Array): void {
     if (!this.#isOver) this.batch(() => this.#side.receive(chunk));
   }
@@ -107,7 +109,7 @@ export class SpdyPeer {
     if (!this.#isOver) this.#side.tick(nowMs);
   }
 
-  /** Says GOAWAY behind everything sent, and ends the connection. */
+  /** Sends GOAWAY after everything else, and ends the connection. */
   finish(closeCode: number = CLOSE.NORMAL, reason = "", goAway?: number): void {
     if (!this.#isOver) {
       this.#spdy.goAway(goAway);
@@ -128,7 +130,7 @@ export class SpdyPeer {
   }
 
   #send(bytes: Uint8Array): void {
-    // A chunk's memory is used again once its call is over, and masking changes what is sent.
+    // Copied before the call ends: a chunk's memory is reused, and masking changes what is sent.
     this.#unsent.push(bytes);
     if (!this.#isBatching) this.#flush();
   }
