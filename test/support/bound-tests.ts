@@ -39,6 +39,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_BUCKET_RECORDINGS: "integration/session-api/stored-recordings.test.ts: has so many, the newest",
   MAX_BUCKET_WAIT_MS: "integration/session-api/stored-recordings.test.ts: of a bucket that hangs",
   BUCKET_LIST_MS: "integration/session-api/stored-recordings.test.ts: is used for a while",
+  BOOKMARK_PERIOD_MS: "integration/api/read-only-server/watch.test.ts: has a bookmark each minute",
   MAX_FOLDER_WAIT_MS: "unit/session-api/folder-gate.test.ts: gives up",
   MAX_FOLDER_REQUESTS: "unit/session-api/folder-gate.test.ts: lets a few through at once",
   MAX_SKEW_MS: "integration/recording/uploads.test.ts: is believed up to a day",
