@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { PemSource } from "@sluice/client/internal/config/key-pair";
 import type { WebhookTarget, WebhookUrl } from "@sluice/client/internal/config/sections/webhook-target";
+import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { askJson, type JsonAnswer } from "@sluice/client/internal/http/upstream/ask-json";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
@@ -148,7 +149,7 @@ function tlsOf(target: WebhookTarget, options: UpstreamTlsOptions): UpstreamTls 
 }
 
 function problemOf(source: string, error: unknown): ConfigurationError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = systemErrorReason(error);
   return new ConfigurationError([{ source, line: 0, column: 0, path: "", message }]);
 }
 

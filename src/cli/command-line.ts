@@ -6,6 +6,7 @@ import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import { NotInstalledError } from "@sluice/client/internal/config/optional-package";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { isSingleBinary, SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import { CredentialsError } from "@sluice/client/internal/kubernetes/credentials-error";
 import { maskControls } from "../observability/mask-controls.ts";
@@ -65,7 +66,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       return 2;
     }
     if (!isSystemError(error) && !isForTheUser(error)) throw error;
-    process.stderr.write(`${PROGRAM}${name}: ${maskControls(error.message)}\n`);
+    process.stderr.write(`${PROGRAM}${name}: ${maskControls(systemErrorText(error))}\n`);
     // Exits as after an uncaught error: nothing else stops what the command started.
     process.exit(1);
   }

@@ -1,6 +1,7 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { ConfigurationError, unreadFile } from "@sluice/client/internal/config/configuration-error";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import type { ManifestFile } from "./manifests.ts";
 
 /** One manifest file. Past it, it is refused before it is read, and the last good state stays. */
@@ -36,10 +37,6 @@ async function filesOf(givenPath: string): Promise<string[]> {
 }
 
 async function readOne(name: string): Promise<ManifestFile> {
-  const { size } = await statOf(name);
-  if (size > MAX_MANIFEST_FILE_BYTES) {
-    throw unreadable(name, `the file has ${size} bytes, at most ${MAX_MANIFEST_FILE_BYTES} are read`);
-  }
   const text = await textOf(name);
   // A program that replaces a file in place empties it first, and on a full disk leaves it so.
   if (text.trim() === "") throw unreadable(name, "the file holds no object", 1);
@@ -48,9 +45,9 @@ async function readOne(name: string): Promise<ManifestFile> {
 
 async function textOf(name: string): Promise<string> {
   try {
-    return await readFile(name, "utf8");
+    return (await readUpTo(name, MAX_MANIFEST_FILE_BYTES)).toString("utf8");
   } catch (error) {
-    throw unreadable(name, messageOf(error));
+    throw unreadFile(name, error);
   }
 }
 
@@ -58,14 +55,10 @@ async function statOf(name: string): ReturnType<typeof stat> {
   try {
     return await stat(name);
   } catch (error) {
-    throw unreadable(name, messageOf(error));
+    throw unreadFile(name, error);
   }
 }
 
 function unreadable(source: string, message: string, line = 0): ConfigurationError {
   return new ConfigurationError([{ source, line, column: 0, path: "", message }]);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { unreadFile } from "@sluice/client/internal/config/configuration-error";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { type GatewayConfiguration, parseConfiguration } from "./configuration.ts";
 
 /** Reads a configuration file. Throws ConfigurationError if it is unreadable or invalid. */
@@ -10,9 +10,8 @@ export async function loadConfiguration(file: string): Promise<GatewayConfigurat
 /** Throws ConfigurationError if the file is unreadable. */
 export async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return (await readUpTo(file)).toString("utf8");
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw new ConfigurationError([{ source: file, line: 0, column: 0, path: "", message }]);
+    throw unreadFile(file, error);
   }
 }

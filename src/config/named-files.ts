@@ -9,6 +9,7 @@ import { boolean, choice, constant } from "@sluice/client/internal/config/fields
 import { keyPairProblem, type PemSource } from "@sluice/client/internal/config/key-pair";
 import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
 import { Section } from "@sluice/client/internal/config/section";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { parseAuditPolicy } from "./audit-policy.ts";
@@ -130,9 +131,11 @@ function read<Result>(work: () => Result, problem: string): Result {
 function problemsOf(error: unknown, named: NamedFile): ConfigurationProblem[] {
   const { source, line, column, path } = named;
   const at = (message: string) => ({ source, line, column, path, message });
-  if (!(error instanceof ConfigurationError)) return [at((error as Error).message)];
+  if (!(error instanceof ConfigurationError)) return [at(systemErrorText(error))];
   return error.problems.map((problem) =>
-    problem.source === named.file && problem.line === 0 ? at(problem.message) : problem,
+    problem.source === named.file && problem.line === 0
+      ? at(problem.isUnread ? `${named.file}: ${problem.message}` : problem.message)
+      : problem,
   );
 }
 

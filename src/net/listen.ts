@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import { type AddressInfo, Server } from "node:net";
+import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 
 /**
  * Connections in the kernel that a closing listener still accepts: Node's listen backlog. Past it
@@ -115,7 +116,7 @@ export class ListeningSockets {
     }
     this.#inherited.delete(name);
     const at = await listenAtDescriptor(server, inherited.descriptor).catch((error: Error) => {
-      throw new Error(`cannot listen at the inherited socket of ${name}: ${error.message}`);
+      throw new Error(`cannot listen at the inherited socket of ${name}: ${systemErrorReason(error)}`);
     });
     this.#open.push({ name, server, configured: inherited.configured });
     return at;

@@ -280,6 +280,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_EXTRA_KEYS: "unit/access/authn/impersonation.test.ts: more keys than anybody sends",
   MAX_FILE_BYTES: "integration/cli/load/load.test.ts: refuses a file above the bound before it is read",
   MAX_FORWARDED_HOPS: "integration/security/edge.test.ts: are no more hops than a request makes",
+  MAX_ARCHIVE_ENTRIES: "integration/cli/copy/hostile-archives.test.ts: more entries than allowed",
   MAX_HEADER_BYTES: "integration/cli/cp-bad-servers.test.ts: 5 GiB",
   MAX_HEAD_BYTES: "integration/sessions/owner-server.test.ts: refuses a head",
   MAX_HEALTH_CHECKS:
@@ -437,6 +438,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_WRONG_PROOFS: "integration/sessions/resumption.test.ts: looks at 8 wrong proofs",
   MAX_YAML_ALIASES:
     "unit/config/yaml-documents.test.ts: more aliases than are looked up | unit/config/yaml-documents.test.ts: merges of a large map | unit/config/yaml-documents.test.ts: a long chain of merges",
+  MAX_CONFIGURATION_CHARACTERS: "unit/config/yaml-documents.test.ts: a configuration past its bound",
+  MAX_NAMED_FILE_BYTES: "unit/config/named-files.test.ts: the file has more than 16777216 bytes",
   MAX_YAML_CHARACTERS: "unit/config/yaml-documents.test.ts",
   MAX_YAML_DEPTH: "unit/config/yaml-documents.test.ts",
   OFFERED_WINDOW_BYTES:

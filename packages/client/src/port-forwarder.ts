@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from "node:net";
+import { systemErrorText } from "./config/system-error.ts";
 import type { ForwardedStream } from "./forwarded-stream.ts";
 import { SessionError } from "./sessions/session-error.ts";
 
@@ -81,7 +82,7 @@ export class PortForwarder {
         try {
           results.push(await this.#listen(address, { ...mapping, local }));
         } catch (error) {
-          problems.push(`unable to create listener: Error ${(error as Error).message}`);
+          problems.push(`unable to create listener: Error ${systemErrorText(error)}`);
         }
       }
       if (results.length === 0) {

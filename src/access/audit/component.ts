@@ -1,4 +1,5 @@
 import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/sections/audit.ts";
 import { type Component, Started } from "../../lifecycle/component.ts";
@@ -66,7 +67,7 @@ export async function buildAudit(
       onLost: (count) => metrics.access.auditEvents(backend, "lost", count),
       onFailure: (error) => {
         metrics.access.auditFailed(backend);
-        logger.error({ backend, problem: error.message }, "audit events could not be stored");
+        logger.error({ backend, problem: systemErrorText(error) }, "audit events could not be stored");
       },
     });
     const backends: AuditBackend[] = [];

@@ -3,6 +3,7 @@
 import { createSecureContext } from "node:tls";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
+import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 import { askHttpsUrl } from "@sluice/client/internal/http/upstream/ask-json";
 import { validityOfPem } from "../../config/certificate-validity.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -209,6 +210,6 @@ async function readNamed(file: string): Promise<string> {
 }
 
 function fileProblem(file: string, error: unknown): ConfigurationError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = systemErrorReason(error);
   return new ConfigurationError([{ source: file, line: 0, column: 0, path: "", message }]);
 }

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 
 /** The calls that one side accepts, by name: the body sent, and the answer returned. */
 type Calls = Readonly<Record<string, { readonly body: unknown; readonly answer: unknown }>>;
@@ -112,7 +113,7 @@ export class Link<Local extends Calls, Remote extends Calls> {
     try {
       answer = { value: await this.#handlers[name]?.(body, socket) };
     } catch (error) {
-      answer = { problem: error instanceof Error ? error.message : String(error) };
+      answer = { problem: systemErrorText(error) };
     }
     if (id !== undefined) this.#send({ type: "answer", id, ...answer }, undefined, () => {});
   }

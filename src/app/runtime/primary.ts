@@ -1,5 +1,6 @@
 import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { openAuditLog } from "../../access/audit/component.ts";
 import { buildQuotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -117,7 +118,7 @@ export async function startWorkers(
     };
   } catch (error) {
     await app.stop();
-    const message = error instanceof Error ? error.message : String(error);
+    const message = systemErrorText(error);
     throw new ConfigurationError([{ source: "workers", line: 0, column: 0, path: "", message }]);
   }
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { startAgent } from "../../app/agent.ts";
@@ -29,9 +30,7 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);
     // Errors of ports, files and credential plugins; their messages contain no secret.
-    process.stderr.write(
-      `sluice agent: ${maskControls(error instanceof Error ? error.message : String(error))}\n`,
-    );
+    process.stderr.write(`sluice agent: ${maskControls(systemErrorText(error))}\n`);
     return 1;
   }
 }

@@ -1,3 +1,4 @@
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { type CopyProgress, noProgress } from "@sluice/client/internal/copy/copy-context";
 import { CopyError } from "@sluice/client/internal/copy/copy-error";
 import { type CopyOptions, copyFrom, copyTo } from "@sluice/client/internal/copy-files";
@@ -66,7 +67,7 @@ function report(error: unknown): number {
   if (error instanceof ConnectError || error instanceof SessionError) return reportError(error);
   const isExpected = error instanceof CopyError || (error instanceof Error && "syscall" in error);
   if (!isExpected) throw error;
-  process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
+  process.stderr.write(`error: ${maskControls(systemErrorText(error))}\n`);
   return 1;
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { execPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
@@ -68,6 +69,6 @@ async function firstObject(file: string): Promise<Manifest | null | undefined> {
     return parseYamlDocuments(manifest, file, { isManifest: true })[0]?.value as Manifest | null | undefined;
   } catch (error) {
     if (error instanceof ConfigurationError) throw new UsageError(error.message);
-    throw new UsageError(`--filename: ${(error as Error).message}`);
+    throw new UsageError(`--filename: ${systemErrorText(error)}`);
   }
 }

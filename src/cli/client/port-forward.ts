@@ -1,3 +1,4 @@
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { PortForwarder, type PortMapping, parsePortArgument } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
@@ -52,7 +53,7 @@ async function forward(
     return 0;
   } catch (error) {
     if (error instanceof ConnectError) return reportError(error);
-    process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
+    process.stderr.write(`error: ${maskControls(systemErrorText(error))}\n`);
     return 1;
   } finally {
     sessions.close();

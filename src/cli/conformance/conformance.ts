@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 import {
   ALL_CASES,
   apiServerEndpoint,
@@ -213,7 +214,7 @@ async function baselineOf(file: string | undefined): Promise<ConformanceReport |
   try {
     return parseReport(await readFile(file, "utf8"));
   } catch (error) {
-    throw new UsageError(`--baseline ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`--baseline ${file}: ${systemErrorReason(error)}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { formatDuration } from "../../config/number-fields.ts";
 import { snapshotCluster } from "../../kubernetes/component.ts";
@@ -80,7 +81,7 @@ export async function askAdmin(admin: string, name: string): Promise<DescribedNo
     response = await fetch(url, { signal: AbortSignal.timeout(ADMIN_TIMEOUT_MS), redirect: "error" });
   } catch (error) {
     const { cause = error } = error as Error;
-    throw new UsageError(`--admin ${url.origin} does not answer: ${(cause as Error).message}`);
+    throw new UsageError(`--admin ${url.origin} does not answer: ${systemErrorText(cause)}`);
   }
   if (!response.ok)
     throw new UsageError(`--admin ${url.origin} answered ${response.status}: is it an admin listener?`);

@@ -1,4 +1,5 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
+import { systemErrorReason, systemErrorText } from "@sluice/client/internal/config/system-error";
 import {
   duration,
   HTTP_METRICS,
@@ -193,7 +194,7 @@ function refusing<T>(merge: () => T): T {
   try {
     return merge();
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    throw new UsageError(systemErrorText(error));
   }
 }
 
@@ -206,7 +207,7 @@ async function readNamed(file: string): Promise<NamedReport[]> {
       report,
     }));
   } catch (error) {
-    throw new UsageError(`${name}: ${(error as Error).message}`);
+    throw new UsageError(`${name}: ${systemErrorReason(error)}`);
   }
 }
 

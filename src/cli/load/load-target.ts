@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
 import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "@sluice/client";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
@@ -46,7 +47,7 @@ export async function serverSpecOf(flags: TargetValues, flag: string, url: strin
     try {
       return await readFile(file, "utf8");
     } catch (error) {
-      throw new UsageError(`--${name}: ${error instanceof Error ? error.message : String(error)}`);
+      throw new UsageError(`--${name}: ${systemErrorText(error)}`);
     }
   };
   const [ca, certificate, key, tokenOfFile] = await Promise.all([

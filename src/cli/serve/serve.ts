@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { type RunningGateway, startGateway } from "../../app/app.ts";
 import { checkFiles } from "../../app/check-files.ts";
 import { reloaderOf } from "../../app/reload-configuration.ts";
@@ -46,7 +47,7 @@ function replaceAtSignal(
       logger.info({ successorPid }, "another program serves in this one's place");
       life.leave("replaced");
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = systemErrorText(error);
       logger.error({ problem }, FAILED);
       isStarting = false;
     }

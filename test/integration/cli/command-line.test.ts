@@ -94,7 +94,7 @@ describe("sluice", () => {
       const { status, stderr } = await new Promise<{ status: unknown; stderr: string }>((resolve) => {
         execFile(...command, (error, _stdout, stderr) => resolve({ status: error?.code, stderr }));
       });
-      const problem = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`;
+      const problem = `listen tcp 127.0.0.1:${port}: bind: address already in use`;
       expect([status, stderr]).toEqual([1, `sluice fake-node: ${problem}\n`]);
     } finally {
       taken.close();

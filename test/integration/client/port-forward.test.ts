@@ -472,7 +472,7 @@ describe("PortForwarder", () => {
 
     const taken = { ports: [{ local: listening[0]?.local ?? 0, remote: 80 }], openStream };
     await expect(new PortForwarder({ ...taken, addresses: ["127.0.0.1"] }).start()).rejects.toThrow(
-      /^unable to listen on port \d+: Listeners failed to create with the following errors: \[unable to create listener: Error listen EADDRINUSE/,
+      /^unable to listen on port \d+: Listeners failed to create with the following errors: \[unable to create listener: Error listen tcp 127\.0\.0\.1:\d+: bind: address already in use/,
     );
     await expect(new PortForwarder({ ...taken, addresses: ["web"] }).start()).rejects.toThrow(
       "web is not a valid IP",

@@ -29,7 +29,9 @@ describe("manifest files", () => {
     const file = path.join(folder, "large.yaml");
     writeFileSync(file, "");
     truncateSync(file, MAX_MANIFEST_FILE_BYTES + 1);
-    await expect(readManifestFiles([file])).rejects.toThrow(`at most ${MAX_MANIFEST_FILE_BYTES} are read`);
+    await expect(readManifestFiles([file])).rejects.toThrow(
+      `the file has more than ${MAX_MANIFEST_FILE_BYTES} bytes`,
+    );
   });
 
   it.each([

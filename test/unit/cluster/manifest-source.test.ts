@@ -189,6 +189,6 @@ describe("ManifestSource", () => {
   it("does not start with wrong or missing files", async () => {
     await writeFile(file("a.yaml"), "kind: [");
     await expect(start([file("a.yaml")])).rejects.toThrow(/a\.yaml:1/);
-    await expect(start([file("missing.yaml")])).rejects.toThrow(/missing\.yaml: ENOENT/);
+    await expect(start([file("missing.yaml")])).rejects.toThrow(/missing\.yaml: no such file or directory/);
   });
 });

@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MAX_NAMED_FILE_BYTES } from "../../../packages/client/src/config/named-file-text.ts";
 import { checkFiles } from "../../../src/app/check-files.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
@@ -17,6 +18,8 @@ beforeAll(async () => {
     writeFileSync(place(`${name}.key`), key);
   }
   writeFileSync(place("empty"), "\n");
+  writeFileSync(place("huge"), "");
+  truncateSync(place("huge"), MAX_NAMED_FILE_BYTES + 1);
   writeFileSync(place("broken.crt"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
   writeFileSync(place("policy.yaml"), "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]\n");
   writeFileSync(
@@ -86,7 +89,7 @@ describe("files that a configuration names", () => {
   });
 
   it.each([
-    ["missing.crt", "a.key", "certFile", "ENOENT: no such file or directory, open '/missing.crt'"],
+    ["missing.crt", "a.key", "certFile", "/missing.crt: no such file or directory"],
     [
       "a.crt",
       "b.key",
@@ -95,6 +98,7 @@ describe("files that a configuration names", () => {
     ],
     ["a.key", "a.key", "certFile", "/a.key has no certificate in PEM"],
     ["empty", "a.key", "certFile", "/empty is empty"],
+    ["huge", "a.key", "certFile", "/huge: the file has more than 16777216 bytes"],
   ])("names field and line of %s with %s", async (certFile, keyFile, field, message) => {
     const line = field === "certFile" ? 6 : 7;
     expect(await problemsOf(tls(certFile, keyFile))).toBe(

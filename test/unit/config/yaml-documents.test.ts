@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
 import {
+  MAX_CONFIGURATION_CHARACTERS,
   MAX_YAML_CHARACTERS,
   parseYamlDocuments,
 } from "../../../packages/client/src/config/yaml-documents.ts";
@@ -44,7 +45,7 @@ describe("parseYamlDocuments", () => {
   for (const [name, before] of ["ba", "cb", "dc", "ed", "fe", "gf"].map((pair) => [pair[0], pair[1]])) {
     bomb.push(`${name}: &${name} [${Array(10).fill(`*${before}`).join(",")}]`);
   }
-  const refused: { name: string; text: string; problems: string[] }[] = [
+  const refused: { name: string; text: string; isManifest?: boolean; problems: string[] }[] = [
     {
       name: "every duplicate key of a document, and nothing behind it",
       text: "a: 1\na: 2\nb: 1\nb: 2\n---\nb: {\n",
@@ -129,11 +130,31 @@ describe("parseYamlDocuments", () => {
     {
       name: "a file past the bound",
       text: " ".repeat(MAX_YAML_CHARACTERS + 1),
+      isManifest: true,
       problems: ["f.yaml: the file has 16777217 characters, at most 16777216 are read"],
     },
+    {
+      name: "a configuration past its bound",
+      text: " ".repeat(MAX_CONFIGURATION_CHARACTERS + 1),
+      problems: ["f.yaml: the file has 1048577 characters, at most 1048576 are read"],
+    },
   ];
-  it.each(refused)("refuses $name", ({ text, problems }) => {
-    expect(messageOf(() => parseYamlDocuments(text, "f.yaml"))).toBe(problems.join("\n"));
+  it.each(refused)("refuses $name", ({ text, isManifest = false, problems }) => {
+    expect(messageOf(() => parseYamlDocuments(text, "f.yaml", { isManifest }))).toBe(problems.join("\n"));
+  });
+
+  it.each([
+    "}",
+    "]",
+    "a: }\n",
+    "[}]\n",
+    "*\n",
+  ])("refuses a file of nothing but %j at its first one", (text) => {
+    const startedMs = performance.now();
+    const file = text.repeat(1_000_000 / text.length);
+    expect(messageOf(() => parseYamlDocuments(file, "f.yaml"))).toMatch(/^f\.yaml:1:\d: [^\n]+$/);
+    // With a problem for each of them it takes half a minute.
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
   });
 });
 

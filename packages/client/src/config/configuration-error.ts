@@ -1,3 +1,5 @@
+import { systemErrorReason } from "./system-error.ts";
+
 /** A problem in a file or flag, and its position. */
 export interface ConfigurationProblem {
   /** The file's name as the operator gave it, or the flag's name (`--feature-gates`). */
@@ -9,6 +11,8 @@ export interface ConfigurationProblem {
   /** `timeouts.idle`, `cluster.manifests[1]`; empty for the whole document. */
   readonly path: string;
   readonly message: string;
+  /** The source itself cannot be read; the message is why. */
+  readonly isUnread?: true;
 }
 
 /**
@@ -22,6 +26,12 @@ export class ConfigurationError extends Error {
     super(problems.map(formatProblem).join("\n"));
     this.problems = problems;
   }
+}
+
+/** A file that cannot be read: one problem, of the whole file. */
+export function unreadFile(source: string, error: unknown): ConfigurationError {
+  const message = systemErrorReason(error);
+  return new ConfigurationError([{ source, line: 0, column: 0, path: "", message, isUnread: true }]);
 }
 
 /** `gateway.yaml:12:3: timeouts.idle: ...`: editors and terminals turn this into a link. */

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import type { ConfigurationProblem } from "./configuration-error.ts";
 
 /** A file named in the configuration, and its text. */
@@ -11,6 +11,10 @@ export interface NamedText {
 const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
+
+/** A configuration, or a file of certificates, tokens or keys that it names. Past it, it is refused. */
+export const MAX_NAMED_FILE_BYTES = 16 * 1024 * 1024;
+const READ_BYTES = 64 * 1024;
 
 interface NamedFileOptions {
   readonly maxBytes?: number;
@@ -28,13 +32,30 @@ export async function readNamedFile(name: string, options: NamedFileOptions = {}
   return text;
 }
 
-async function readFromDisk(
-  name: string,
-  { maxBytes = Number.POSITIVE_INFINITY, decode }: NamedFileOptions,
-): Promise<string> {
-  const { size } = maxBytes < Number.POSITIVE_INFINITY ? await stat(name) : { size: 0 };
-  if (size > maxBytes) throw new Error(`the file has ${size} bytes, at most ${maxBytes} are read`);
-  return decode === undefined ? readFile(name, "utf8") : decode(await readFile(name));
+async function readFromDisk(name: string, { maxBytes, decode }: NamedFileOptions): Promise<string> {
+  const bytes = await readUpTo(name, maxBytes);
+  return decode === undefined ? bytes.toString("utf8") : decode(bytes);
+}
+
+/**
+ * Reads a file, a pipe or a device. Rejects with the file system's error, or if there is more than
+ * `maxBytes`.
+ */
+export async function readUpTo(name: string, maxBytes = MAX_NAMED_FILE_BYTES): Promise<Buffer> {
+  const file = await open(name);
+  try {
+    const parts: Buffer[] = [];
+    let left = maxBytes;
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES));
+      if (bytesRead === 0) return Buffer.concat(parts);
+      left -= bytesRead;
+      if (left < 0) throw new Error(`the file has more than ${maxBytes} bytes`);
+      parts.push(buffer.subarray(0, bytesRead));
+    }
+  } finally {
+    await file.close();
+  }
 }
 
 /** Records valid files that were read again after the start. */

@@ -1,3 +1,4 @@
+import { systemErrorText } from "../config/system-error.ts";
 /**
  * A plugin or provider gave no credentials, or may not run. The message is client-go's and holds no
  * secret.
@@ -8,5 +9,5 @@ export class CredentialsError extends Error {
 
 /** For a `catch`: rethrows the error's message as a CredentialsError. */
 export function asCredentialsError(error: unknown): never {
-  throw new CredentialsError((error as Error).message, { cause: error });
+  throw new CredentialsError(systemErrorText(error), { cause: error });
 }

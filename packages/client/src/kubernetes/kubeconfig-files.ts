@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
+import { type ConfigurationProblem, unreadFile } from "../config/configuration-error.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
 import { Section } from "../config/section.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "../config/yaml-documents.ts";
@@ -39,7 +39,10 @@ export async function readKubeconfigFile(
   name: string,
   problems: ConfigurationProblem[],
 ): Promise<KubeconfigFile> {
-  const [document] = parseYamlDocuments(await textOf(name), name, { lastKeyWins: true });
+  const [document] = parseYamlDocuments(await textOf(name), name, {
+    lastKeyWins: true,
+    maxCharacters: MAX_KUBECONFIG_BYTES,
+  });
   const context = { fileName: name, document: document ?? EMPTY_DOCUMENT, problems };
   return { name, root: new Section(context, [], withoutEmptyTexts(document?.value)) };
 }
@@ -48,8 +51,7 @@ async function textOf(name: string): Promise<string> {
   try {
     return await readNamedFile(name, { maxBytes: MAX_KUBECONFIG_BYTES, decode: decodeByMark });
   } catch (error) {
-    const { message } = error as Error;
-    throw new ConfigurationError([{ source: name, line: 0, column: 0, path: "", message }]);
+    throw unreadFile(name, error);
   }
 }
 

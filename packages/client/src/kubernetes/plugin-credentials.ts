@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { isatty } from "node:tty";
+import { systemErrorText } from "../config/system-error.ts";
 import { asCredentialsError, CredentialsError } from "./credentials-error.ts";
 import { execInfo, type PluginCredentials, readExecCredential } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
@@ -78,7 +79,7 @@ function execPlugin(
       });
       return readExecCredential(text, plugin.apiVersion);
     } catch (error) {
-      throw new CredentialsError(`getting credentials: ${(error as Error).message}`);
+      throw new CredentialsError(`getting credentials: ${systemErrorText(error)}`);
     }
   };
 }

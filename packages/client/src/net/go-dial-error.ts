@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import path from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { ERRNO_TEXTS } from "../config/system-error.ts";
 
 /** The fields of Node's socket and TLS errors that are used here. */
 interface SocketError extends Error {
@@ -13,24 +14,6 @@ interface SocketError extends Error {
   readonly host?: string;
   readonly cert?: { readonly subjectaltname?: string };
 }
-
-// Texts of Go's syscall.Errno, as in `connect: <text>`.
-const errnoTexts: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection reset by peer",
-  ECONNABORTED: "software caused connection abort",
-  EHOSTUNREACH: "no route to host",
-  EHOSTDOWN: "host is down",
-  ENETUNREACH: "network is unreachable",
-  EADDRNOTAVAIL: "cannot assign requested address",
-  EACCES: "permission denied",
-  EPERM: "operation not permitted",
-  EINVAL: "invalid argument",
-  ETIMEDOUT: "connection timed out",
-  EMFILE: "too many open files",
-  ENFILE: "too many open files in system",
-  EPIPE: "broken pipe",
-};
 
 const UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority";
 const verifyTexts: Readonly<Record<string, string>> = {
@@ -85,12 +68,12 @@ export function goDialErrorText(error: unknown, address: string): string {
 
   const tried = cause.address === undefined ? address : joinHostPort(cause.address, cause.port ?? 0);
   if (cause.syscall === "read" || cause.syscall === "write") {
-    return `${cause.syscall} tcp ${tried}: ${cause.syscall}: ${errnoTexts[code] ?? code}`;
+    return `${cause.syscall} tcp ${tried}: ${cause.syscall}: ${ERRNO_TEXTS[code] ?? code}`;
   }
   // If the peer closes during the TLS handshake, Node reports ECONNRESET without a system call.
   if (code === "ECONNRESET" && cause.syscall === undefined) return "EOF";
   if (code === "ETIMEDOUT") return `dial tcp ${tried}: connect: connection timed out`;
-  const text = errnoTexts[code];
+  const text = ERRNO_TEXTS[code];
   if (text === undefined) return `dial tcp ${tried}: ${code || cause.message}`;
   return `dial tcp ${tried}: ${cause.syscall ?? "connect"}: ${text}`;
 }

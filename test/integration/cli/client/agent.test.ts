@@ -110,7 +110,7 @@ describe("sluice agent", () => {
     [["--port", "70000"], 2, "--port 70000: must be a port"],
     [["--dir", "a", "--write-kubeconfig", "b"], 2, "exclude each other"],
     [["--context", "nobody"], 2, 'context "nobody" does not exist'],
-    [["--write-kubeconfig", "/proc/none/config"], 1, "ENOENT"],
+    [["--write-kubeconfig", "/proc/none/config"], 1, "no such file or directory"],
     [["-v", "much"], 2, "-v much: must be a number"],
   ])("ends with %j: %i, %s", async (args, exitCode, words) => {
     const result = await sluice.run(["agent", ...args]);
@@ -124,7 +124,7 @@ describe("sluice agent", () => {
     const port = String((server.address() as AddressInfo).port);
     const result = await sluice.run(["agent", "--port", port]);
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(result.stderr).toBe(`sluice agent: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`);
+    expect(result.stderr).toBe(`sluice agent: listen tcp 127.0.0.1:${port}: bind: address already in use\n`);
     expect(existsSync(path.join(folder, "kubeconfig"))).toBe(false);
   });
 });

@@ -114,7 +114,7 @@ describe("sluice explain node/NAME --admin URL", () => {
     const port = await closedPort();
     await expect(explainBy(`http://127.0.0.1:${port}`)).rejects.toThrow(
       new UsageError(
-        `--admin http://127.0.0.1:${port} does not answer: connect ECONNREFUSED 127.0.0.1:${port}`,
+        `--admin http://127.0.0.1:${port} does not answer: dial tcp 127.0.0.1:${port}: connect: connection refused`,
       ),
     );
     const { origin } = new URL(gateway.apiServerUrl);

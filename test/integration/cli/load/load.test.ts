@@ -210,7 +210,7 @@ describe("sluice load against the demo", () => {
     const none = await load(["merge", path.join(folder, "part-9.json")]);
     expect({ code: none.code, stderr: none.stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining("part-9.json: ENOENT"),
+      stderr: expect.stringContaining("part-9.json: no such file or directory"),
     });
   });
 

@@ -115,7 +115,9 @@ describe("sluice serve", () => {
     const authentication = { tokenAuthFile: "/nowhere/tokens.csv" };
     const { stderr, exitCode } = await serve({ listeners, authentication }, () => false);
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/gateway\.json:1:\d+: authentication\.tokenAuthFile: ENOENT: no such file/);
+    expect(stderr).toMatch(
+      /gateway\.json:1:\d+: authentication\.tokenAuthFile: \S+: no such file or directory$/m,
+    );
     expect(stderr).toMatch(/gateway\.json:1:\d+: listeners\.apiServer\.tls\.keyFile: /);
     expect(stderr).not.toContain("    at ");
   });
