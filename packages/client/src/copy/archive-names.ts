@@ -1,6 +1,9 @@
 import { lstat, readdir, rename } from "node:fs/promises";
 import path from "node:path";
+import type { Headers } from "tar-stream";
 import { CopyError } from "./copy-error.ts";
+
+const SHOWN_BYTES = 256;
 
 /**
  * The local path for an archive's name. Names are bytes, one character each (latin1), and need not
@@ -15,6 +18,24 @@ export function localPath(root: string, name: string): Buffer {
 /** The name for display: U+FFFD replaces bytes that are not UTF-8. */
 export function shownName(name: string): string {
   return Buffer.from(name, "latin1").toString("utf8");
+}
+
+/** The name in quotes, for a text: an archive's may take 64 KiB. */
+export function quotedName(name: string): string {
+  return JSON.stringify(
+    name.length <= SHOWN_BYTES ? shownName(name) : `${shownName(name.slice(0, SHOWN_BYTES))}...`,
+  );
+}
+
+/** Lines for tar's -X that leave these files out. */
+export function excludePatterns(names: Iterable<string>): string {
+  return (
+    [...names]
+      // A line feed would end the pattern, and the rest would exclude another file.
+      .filter((name) => !name.includes("\n"))
+      .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
+      .join("")
+  );
 }
 
 /** The name as text; undefined if it is not UTF-8. */
@@ -37,7 +58,7 @@ export function safeName(name: string): string {
   if (isUnsafe)
     throw new CopyError(
       "unsafe",
-      `tar contents corrupted: ${JSON.stringify(shownName(name))} is outside of the destination`,
+      `tar contents corrupted: ${quotedName(name)} is outside of the destination`,
     );
   return parts.join("/");
 }
@@ -62,6 +83,26 @@ export function nameIn(name: string, paxName: string | undefined): string {
   if (paxName.includes("\uFFFD"))
     throw new CopyError("remote", `the container's tar cannot say a name that is not UTF-8: ${paxName}`);
   return Buffer.from(paxName).toString("latin1");
+}
+
+/** An entry of an archive, as tar-stream reads it. */
+export interface EntryHeader extends Headers {
+  readonly pax?: Readonly<Record<string, string>> | null;
+}
+
+/**
+ * An entry's name below its folder. Throws CopyError as `safeName` and `nameIn` do, and Error for an
+ * entry that cannot be unpacked.
+ */
+export function entryName({ name: given, size = 0, type, pax }: EntryHeader): string {
+  // tar-stream reads -1 as -0.
+  if (!Number.isSafeInteger(size) || size < 0 || Object.is(size, -0))
+    throw new Error(`an entry states a size of ${size === 0 ? -1 : size}`);
+  const name = safeName(nameIn(given, pax?.path));
+  if (type === null) throw new Error(`${quotedName(name)} is of an unknown type, such as a sparse file`);
+  if (Object.keys(pax ?? {}).some((key) => key.startsWith("GNU.sparse.")))
+    throw new Error(`${quotedName(name)} is a sparse file`);
+  return name;
 }
 
 /** The name's parent folder; "" for the outermost. */

@@ -23,3 +23,8 @@ export class CopyError extends Error {
     this.code = code;
   }
 }
+
+/** An error of ours or of the file system. */
+export function isOwn(error: Error): boolean {
+  return error instanceof CopyError || "syscall" in error || "code" in error;
+}

@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { chmod, lstat, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Writable } from "node:stream";
+import { systemErrorText } from "../config/system-error.ts";
 import type { PartTaker } from "../sessions/output-sink.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
@@ -62,7 +63,7 @@ export async function downloadFile(
     if (error instanceof CopyError || isLocal(error)) {
       await Promise.all([rm(partial, { force: true }), rm(note, { force: true })]);
     }
-    throw isLocal(error) ? new CopyError("local", (error as Error).message, { cause: error }) : error;
+    throw isLocal(error) ? new CopyError("local", systemErrorText(error), { cause: error }) : error;
   } finally {
     progress.stop();
   }

@@ -4,11 +4,23 @@ import { link, mkdir, open, rm } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { extract, type Headers } from "tar-stream";
+import { extract } from "tar-stream";
+import { systemErrorText } from "../config/system-error.ts";
 import { SessionError } from "../sessions/session-error.ts";
-import { folderOf, localPath, moveInto, nameIn, safeName, shownName } from "./archive-names.ts";
+import {
+  type EntryHeader,
+  entryName,
+  excludePatterns,
+  folderOf,
+  localPath,
+  moveInto,
+  nameIn,
+  quotedName,
+  safeName,
+  shownName,
+} from "./archive-names.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError } from "./copy-error.ts";
+import { CopyError, isOwn } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { changedNames, changedWhileRead, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
@@ -22,14 +34,15 @@ const BUFFER_BYTES = 4 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 /** Headers of an archive entry, which tar-stream buffers whole. Past it the copy fails. */
 const MAX_HEADER_BYTES = 1024 * 1024;
+/**
+ * Entries of an archive, half a KiB of memory each; a folder of more is copied in parts. Past it the
+ * copy fails.
+ */
+const MAX_ARCHIVE_ENTRIES = 2_000_000;
 /** Files up to this size are written synchronously: the thread pool costs several times the write. */
 const SMALL_BYTES = 64 * 1024;
 const PACK = 'cd "$1" && exec tar cf - .';
 const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
-
-interface Header extends Headers {
-  readonly pax?: Readonly<Record<string, string>> | null;
-}
 
 interface EntryStream extends AsyncIterable<Uint8Array> {
   on(event: "error", listener: () => void): unknown;
@@ -40,12 +53,13 @@ export async function downloadFolder(
   source: RemotePath,
   destination: string,
   options: CopyContext,
+  maxEntries = MAX_ARCHIVE_ENTRIES,
 ): Promise<void> {
   if (!source.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
   const staging = path.join(path.dirname(destination), `.${path.basename(destination)}.sluice-partial`);
   await rm(staging, { recursive: true, force: true });
   const progress = await options.startProgress(path.basename(destination), 0);
-  const unpacking = new Unpacking(staging, options, progress);
+  const unpacking = new Unpacking(staging, options, progress, maxEntries);
   try {
     // Not `recursive`: mkdir would accept a link to a folder as the folder.
     await mkdir(staging);
@@ -61,7 +75,7 @@ export async function downloadFolder(
     await moveInto(staging, destination, "");
   } catch (error) {
     if (error instanceof Error && "syscall" in error)
-      throw new CopyError("local", error.message, { cause: error });
+      throw new CopyError("local", systemErrorText(error), { cause: error });
     throw error;
   } finally {
     progress.stop();
@@ -73,6 +87,7 @@ class Unpacking {
   readonly #staging: string;
   readonly #options: CopyContext;
   readonly #progress: CopyProgress;
+  readonly #maxEntries: number;
   /** The hashes of complete files, by name. */
   readonly #hashes = new Map<string, string>();
   readonly #sizes = new Map<string, number>();
@@ -87,7 +102,8 @@ class Unpacking {
   #canExclude = true;
   bytes = 0;
 
-  constructor(staging: string, options: CopyContext, progress: CopyProgress) {
+  constructor(staging: string, options: CopyContext, progress: CopyProgress, maxEntries: number) {
+    this.#maxEntries = maxEntries;
     this.#staging = staging;
     this.#options = options;
     this.#progress = progress;
@@ -100,7 +116,7 @@ class Unpacking {
     let problem: Error | undefined;
     // The archive may end with this header, before the entry is processed.
     let last = Promise.resolve();
-    archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
+    archive.on("entry", (header: EntryHeader, stream: EntryStream, next: () => void) => {
       last = this.#entry(header, stream);
       last.then(next, (error: Error) => {
         problem ??= error;
@@ -118,13 +134,7 @@ class Unpacking {
     try {
       const { shell } = this.#options;
       const streams = { stdout: bytes };
-      const done = this.#canExclude
-        ? [...this.#hashes.keys()]
-            // A line feed would end the pattern, and the rest would exclude another file.
-            .filter((name) => !name.includes("\n"))
-            .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
-            .join("")
-        : "";
+      const done = this.#canExclude ? excludePatterns(this.#hashes.keys()) : "";
       const stdin = bytesInput(Buffer.from(done, "latin1"));
       const result = await (done === ""
         ? shell.script(PACK, [source.path], streams)
@@ -185,14 +195,14 @@ class Unpacking {
       chmodSync(localPath(this.#staging, name), mode & 0o777 & ~process.umask());
   }
 
-  async #entry(header: Header, stream: EntryStream): Promise<void> {
+  async #entry(header: EntryHeader, stream: EntryStream): Promise<void> {
     this.#entries += 1;
     this.#headerBytes = 0;
     // The archive reports the error itself.
     stream.on("error", () => {});
-    const { size = 0 } = header;
-    if (!Number.isSafeInteger(size) || size < 0) throw new Error(`an entry states a size of ${size}`);
-    const name = safeName(nameIn(header.name, header.pax?.path));
+    if (Math.max(this.#entries, this.#hashes.size) > this.#maxEntries)
+      throw new Error(`it has more than ${this.#maxEntries} entries`);
+    const name = entryName(header);
     const target = localPath(this.#staging, name);
     switch (header.type) {
       case "directory":
@@ -211,7 +221,7 @@ class Unpacking {
         await this.#link(safeName(nameIn(header.linkname ?? "", header.pax?.linkpath)), name);
         break;
       default:
-        this.#options.warn(`skipping ${header.type}: ${JSON.stringify(shownName(name))}`);
+        this.#options.warn(`skipping ${header.type}: ${quotedName(name)}`);
         await this.#skip(stream);
         return;
     }
@@ -255,7 +265,7 @@ class Unpacking {
     this.#sizes.set(name, this.#sizes.get(first) ?? 0);
   }
 
-  async #file(name: string, target: Buffer, stream: EntryStream, header: Header): Promise<void> {
+  async #file(name: string, target: Buffer, stream: EntryStream, header: EntryHeader): Promise<void> {
     const hash = createHash("sha256");
     const size = header.size ?? 0;
     if (size <= SMALL_BYTES) {
@@ -285,9 +295,4 @@ class Unpacking {
       await file.close();
     }
   }
-}
-
-/** An error of ours or of the file system. */
-function isOwn(error: Error): boolean {
-  return error instanceof CopyError || "syscall" in error || "code" in error;
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
+import { systemErrorText } from "../config/system-error.ts";
 import { SessionError } from "../sessions/session-error.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
@@ -256,5 +257,5 @@ function throwLocalCause(error: unknown): never {
 }
 
 function localFailure(error: Error): never {
-  throw new CopyError("local", error.message, { cause: error });
+  throw new CopyError("local", systemErrorText(error), { cause: error });
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import path from "node:path";
+import { systemErrorText } from "../config/system-error.ts";
 import { poisonFreed } from "../net/freed-memory.ts";
 import {
   ARCHIVE_END,
@@ -51,7 +52,7 @@ export async function uploadFolder(
 ): Promise<void> {
   if (!remote.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
   const entries = await listFolder(source, "", options).catch((error: Error) => {
-    throw new CopyError("local", error.message, { cause: error });
+    throw new CopyError("local", systemErrorText(error), { cause: error });
   });
   const { shell } = options;
   const staging = partialName(destination);

@@ -95,7 +95,9 @@ describe("a webhook named by a kubeconfig", () => {
   });
 
   it("names the file that can not be read or used", async () => {
-    await expect(ask({ "certificate-authority": "gone.crt" }, {})).rejects.toThrow("gone.crt: no such file or directory");
+    await expect(ask({ "certificate-authority": "gone.crt" }, {})).rejects.toThrow(
+      "gone.crt: no such file or directory",
+    );
     const key = {
       "client-certificate-data": inline(gateway.cert),
       "client-key-data": inline(serving.key),
