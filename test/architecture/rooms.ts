@@ -84,7 +84,12 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
     "protocols/websocket",
   ],
   "packages/client/kubernetes": ["packages/client/config", "packages/client/http", "packages/client/net"],
-  "packages/client/copy": ["packages/client/http", "packages/client/net", "packages/client/sessions"],
+  "packages/client/copy": [
+    "packages/client/config",
+    "packages/client/http",
+    "packages/client/net",
+    "packages/client/sessions",
+  ],
   "packages/client": [
     "packages/client/config",
     "packages/client/copy",
