@@ -7,7 +7,7 @@ import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-k
 import { askJson, type JsonAnswer } from "@sluice/client/internal/http/upstream/ask-json";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import { addressOfUrl } from "@sluice/client/internal/net/dial";
-import { inClusterServer } from "@sluice/client/internal/net/go-dial-error";
+import { inClusterServer } from "@sluice/client/internal/net/in-cluster-server";
 import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import type { ReadFile } from "../net/followed-files.ts";
 import { tlsOptionsOf, type UpstreamTlsFiles, type UpstreamUse } from "../net/upstream-tls-files.ts";

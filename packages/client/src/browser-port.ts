@@ -45,17 +45,22 @@ export async function openPort(
   const [protocol] = LEGACY_SUBPROTOCOLS;
   const socket = openBrowserSocket(cluster, path, [protocol]);
   const connection = streamsOf(socket, signal);
-  await new Promise<void>((resolve, reject) => {
-    const fail = (): void =>
-      reject(
-        signal?.aborted
-          ? new ConnectError("aborted", "context canceled")
-          : new ConnectError("handshake", "the WebSocket did not open; its page is not told why"),
-      );
-    socket.addEventListener("open", () => resolve());
-    socket.addEventListener("close", fail);
-    signal?.addEventListener("abort", fail, { once: true });
-  });
+  const waiting = new AbortController();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const fail = (): void =>
+        reject(
+          signal?.aborted
+            ? new ConnectError("aborted", "context canceled")
+            : new ConnectError("handshake", "the WebSocket did not open; its page is not told why"),
+        );
+      socket.addEventListener("open", () => resolve(), waiting);
+      socket.addEventListener("close", fail, waiting);
+      signal?.addEventListener("abort", fail, waiting);
+    });
+  } finally {
+    waiting.abort();
+  }
   return connection;
 }
 

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
 import { isSingleBinary } from "@sluice/client/internal/config/version";
-import { SERVICE_ACCOUNT_FOLDER } from "@sluice/client/internal/net/go-dial-error";
+import { SERVICE_ACCOUNT_FOLDER } from "@sluice/client/internal/net/in-cluster-server";
 import {
   duration,
   HTTP_METRICS,

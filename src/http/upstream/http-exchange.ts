@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headRefusal } from "@sluice/client/internal/http/head-refusal";
 import { type HeaderList, hasHeader, headerListOf } from "@sluice/client/internal/http/header-list";
-import { exchangeErrorOf } from "@sluice/client/internal/http/upstream/connect-error";
+import { exchangeErrorOf } from "@sluice/client/internal/http/upstream/exchange-error";
 import type { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type {
   Http1Exchange,

@@ -5,7 +5,7 @@ import path from "node:path";
 import { certificatesOf, type PemSource } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
-import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/go-dial-error.ts";
+import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-server.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";

@@ -1,6 +1,4 @@
 import { isIP } from "node:net";
-import path from "node:path";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import { ERRNO_TEXTS } from "../config/system-error.ts";
 
 /** The fields of Node's socket and TLS errors that are used here. */
@@ -117,25 +115,4 @@ function nameText(error: SocketError): string {
   if (isIP(host) !== 0)
     return `x509: cannot validate certificate for ${host} because it doesn't contain any IP SANs`;
   return `x509: certificate is not valid for any names, but wanted to match ${host}`;
-}
-
-/** The folder in which a pod finds its service account. */
-export const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
-
-/** The API server and credentials that Kubernetes gives to a pod. Throws ConfigurationError outside a pod. */
-export function inClusterServer(environment: NodeJS.ProcessEnv, folder = SERVICE_ACCOUNT_FOLDER) {
-  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
-  if (!host || !port) {
-    const message =
-      "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
-    throw new ConfigurationError([{ source: "in-cluster", line: 0, column: 0, path: "", message }]);
-  }
-  return {
-    url: `https://${joinHostPort(host, Number(port))}`,
-    certificateAuthorityFile: path.join(folder, "ca.crt"),
-    tokenFile: path.join(folder, "token"),
-    insecureSkipTLSVerify: false,
-    clientCertificateFile: undefined,
-    clientKeyFile: undefined,
-  };
 }

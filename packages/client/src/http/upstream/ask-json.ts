@@ -5,7 +5,7 @@ import { joinHostPort } from "../../net/go-dial-error.ts";
 import { UpstreamTls } from "../../net/tls.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { flatHeaders, type HeaderList } from "../header-list.ts";
-import { exchangeErrorOf } from "./connect-error.ts";
+import { exchangeErrorOf } from "./exchange-error.ts";
 import { HttpUpstream } from "./http-upstream.ts";
 import { AnswerTooLargeError, wholeBody } from "./whole-body.ts";
 

@@ -11,7 +11,7 @@ import { releaseChunk } from "../../net/reused-reads.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { contain, containEvents } from "../../observability/faults.ts";
 import { latin1Of } from "../header-list.ts";
-import { responseErrorOf } from "./connect-error.ts";
+import { responseErrorOf } from "./exchange-error.ts";
 
 /** A connection's present exchange. */
 export interface Http1Exchange extends ResponseHandler<Buffer> {

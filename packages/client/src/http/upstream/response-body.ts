@@ -10,7 +10,7 @@ import {
 } from "@sluice/protocols/http1";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { latin1Of } from "../header-list.ts";
-import { responseErrorOf } from "./connect-error.ts";
+import { responseErrorOf } from "./exchange-error.ts";
 
 /**
  * How long a refusal's body may take to arrive, so that its readers need no timer. Past it, it is cut
