@@ -49,20 +49,23 @@ export class TokenReviews implements TokenAuthenticator {
   readonly #ask: AskTokenReview;
   readonly #options: TokenReviewOptions;
   readonly #digests = new TokenDigests();
-  readonly #cache: DecisionCache<Attempt>;
+  readonly #known: DecisionCache<Attempt>;
+  /** Apart from the known ones, which a stranger's wrong tokens would evict. */
+  readonly #unknown: DecisionCache<Attempt>;
   readonly #inFlight = new Map<string, Promise<Attempt>>();
   readonly #queue = new FairQueue({ seats: MAX_REVIEWS_IN_FLIGHT, maxWaiting: MAX_WAITING_REVIEWS });
 
   constructor(ask: AskTokenReview, options: TokenReviewOptions) {
     this.#ask = ask;
     this.#options = options;
-    this.#cache = new DecisionCache(options.maxCachedTokens, options.nowMs);
+    this.#known = new DecisionCache(options.maxCachedTokens, options.nowMs);
+    this.#unknown = new DecisionCache(options.maxCachedTokens, options.nowMs);
   }
 
   /** Rejects with StatusError 429 if too many wait: an unchecked token is not wrong. */
   attemptToken(token: string, source?: RequestSource): Promise<Attempt> {
     const digest = this.#digests.of(token);
-    const cached = this.#cache.get(digest);
+    const cached = this.#known.get(digest) ?? this.#unknown.get(digest);
     if (cached !== undefined) return Promise.resolve(cached);
     const asked = this.#inFlight.get(digest);
     if (asked !== undefined) return asked;
@@ -108,11 +111,12 @@ export class TokenReviews implements TokenAuthenticator {
         spec,
       });
       const user = userOfReview(answer, audiences);
-      const attempt: Attempt =
-        user === undefined
-          ? NO_CREDENTIAL
-          : { type: "known", user: { ...user, expiresAtMs: endOf(expiryMsOf(token)) } };
-      this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : this.#ttlOf(token));
+      if (user === undefined) {
+        this.#unknown.set(digest, NO_CREDENTIAL, failureCacheTtlMs);
+        return NO_CREDENTIAL;
+      }
+      const attempt: Attempt = { type: "known", user: { ...user, expiresAtMs: endOf(expiryMsOf(token)) } };
+      this.#known.set(digest, attempt, this.#ttlOf(token));
       return attempt;
     } catch (error) {
       onFailure(error instanceof Error ? error : new Error(String(error)));

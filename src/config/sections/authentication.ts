@@ -116,11 +116,14 @@ const tokenReview = table(
       default: "5s",
       ...TTL,
     }),
-    maxCachedTokens: count("Cached reviews. Past it the least recently used one is dropped.", {
-      default: 8_192,
-      from: 1,
-      to: 1_000_000,
-    }),
+    maxCachedTokens: count(
+      "Cached reviews of valid tokens, and as many of others. Past it the least recently used one is dropped.",
+      {
+        default: 8_192,
+        from: 1,
+        to: 1_000_000,
+      },
+    ),
     timeout: duration("One review, from the request to the complete response. Past it: 401.", {
       default: "10s",
       from: "100ms",

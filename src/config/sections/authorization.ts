@@ -39,11 +39,14 @@ const webhook = table(
       ...TTL,
       flag: "authorization-webhook-cache-unauthorized-ttl",
     }),
-    maxCachedDecisions: count("Cached decisions. Past it the least recently used one is dropped.", {
-      default: 8_192,
-      from: 1,
-      to: 1_000_000,
-    }),
+    maxCachedDecisions: count(
+      "Cached decisions. Past it the least recently used one is dropped: the user's own if that user has a quarter.",
+      {
+        default: 8_192,
+        from: 1,
+        to: 1_000_000,
+      },
+    ),
   },
   {
     keyField: "kubeconfigFile",

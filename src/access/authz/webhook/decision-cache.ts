@@ -1,16 +1,22 @@
 interface Kept<T> {
   readonly value: T;
   readonly expiresMs: number;
+  readonly holder: string;
 }
 
+/** The part of a full cache that one holder may fill. Past it the holder's own entries are dropped. */
+const HOLDER_SHARE = 1 / 4;
+
 /**
- * Caches decisions, each for its own time; beyond the bound the least recently used one is dropped.
+ * Caches decisions, each for its own time. A full cache drops the entry that was least recently used,
+ * of the writer alone if the writer holds more than a quarter of it.
  */
 export class DecisionCache<T> {
   readonly #maxEntries: number;
   readonly #nowMs: () => number;
-  /** A Map keeps insertion order, so the first key is the least recently used. */
+  /** Maps and Sets keep insertion order, so the first key is the least recently used. */
   readonly #kept = new Map<string, Kept<T>>();
+  readonly #keysOf = new Map<string, Set<string>>();
 
   /** `nowMs` must be monotonic. */
   constructor(maxEntries: number, nowMs: () => number) {
@@ -23,20 +29,37 @@ export class DecisionCache<T> {
   }
 
   get(key: string): T | undefined {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return undefined;
-    this.#kept.delete(key);
-    if (kept.expiresMs <= this.#nowMs()) return undefined;
-    this.#kept.set(key, kept);
+    const kept = this.#drop(key);
+    if (kept === undefined || kept.expiresMs <= this.#nowMs()) return undefined;
+    this.#keep(key, kept);
     return kept.value;
   }
 
-  set(key: string, value: T, ttlMs: number): void {
-    this.#kept.delete(key);
+  /** `holder`: the user whose requests fill the cache. */
+  set(key: string, value: T, ttlMs: number, holder = ""): void {
+    this.#drop(key);
     if (ttlMs <= 0) return;
-    this.#kept.set(key, { value, expiresMs: this.#nowMs() + ttlMs });
+    const own = this.#keep(key, { value, expiresMs: this.#nowMs() + ttlMs, holder });
     if (this.#kept.size <= this.#maxEntries) return;
-    const oldest = this.#kept.keys().next();
-    if (!oldest.done) this.#kept.delete(oldest.value);
+    const [oldest] = own.size > Math.max(1, this.#maxEntries * HOLDER_SHARE) ? own : this.#kept.keys();
+    if (oldest !== undefined) this.#drop(oldest);
+  }
+
+  /** Returns the holder's keys. */
+  #keep(key: string, kept: Kept<T>): ReadonlySet<string> {
+    this.#kept.set(key, kept);
+    const own = this.#keysOf.get(kept.holder) ?? new Set();
+    this.#keysOf.set(kept.holder, own.add(key));
+    return own;
+  }
+
+  #drop(key: string): Kept<T> | undefined {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return undefined;
+    this.#kept.delete(key);
+    const own = this.#keysOf.get(kept.holder);
+    own?.delete(key);
+    if (own?.size === 0) this.#keysOf.delete(kept.holder);
+    return kept;
   }
 }

@@ -153,7 +153,7 @@ export class WebhookAuthorizer implements Authorizer {
       if (status < 200 || status > 299) throw new Error(`the webhook answered with ${status}`);
       const decision = decisionOfReview(body);
       const ttlMs = decision.decision === "allow" ? authorizedTtlMs : unauthorizedTtlMs;
-      if (isCacheable(attributes)) this.#cache.set(key, decision, ttlMs);
+      if (isCacheable(attributes)) this.#cache.set(key, decision, ttlMs, attributes.user.name);
       return decision;
     } catch (error) {
       this.#options.onFailure(error instanceof Error ? error : new Error(String(error)));

@@ -160,6 +160,16 @@ describe("a TokenReview", () => {
   });
 });
 
+it("a stranger's wrong tokens do not drop the reviews of valid ones", async () => {
+  let answer: typeof KNOWN | typeof UNKNOWN = KNOWN;
+  const { tokens, asked } = reviews(async () => answer);
+  await tokens.attemptToken("valid");
+  answer = UNKNOWN;
+  for (let number = 0; number < 10; number += 1) await tokens.attemptToken(`junk-${number}`);
+  expect(await tokens.attemptToken("valid")).toMatchObject({ type: "known" });
+  expect(asked).toHaveLength(11);
+});
+
 describe("many tokens at once", () => {
   it("are reviewed so many at a time, equal ones once, the rest in their order and within a bound", async () => {
     const answers: (() => void)[] = [];

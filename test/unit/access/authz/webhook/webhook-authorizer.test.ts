@@ -176,6 +176,18 @@ describe("the authorization webhook", () => {
     expect(reviews.map(({ spec }) => spec.user)).toEqual(["a", "b", "c", "b"]);
   });
 
+  it("a user who asks about everything evicts nobody else's decision", async () => {
+    const { authorizer, reviews } = start({ maxCachedDecisions: 8 });
+    const as = (name: string, pod: string) => authorizer.authorize({ ...alice, user: user(name), name: pod });
+    for (const name of ["a", "b", "c", "d", "e"]) await as(name, "web");
+    for (let number = 0; number < 100; number += 1) await as("mallory", `pod-${number}`);
+    const before = reviews.length;
+    for (const name of ["a", "b", "c", "d", "e"]) await as(name, "web");
+    expect(reviews).toHaveLength(before);
+    await as("mallory", "pod-0");
+    expect(reviews).toHaveLength(before + 1);
+  });
+
   it("overlong attributes are asked about every time", async () => {
     const { authorizer, reviews } = start();
     const long = { ...alice, name: "x".repeat(10_000) };
