@@ -50,8 +50,10 @@ export function isWriterAlive(folder: string, writer: string): boolean {
   const file = fileOf(folder, writer);
   try {
     const { host, pid, started } = JSON.parse(readFileSync(file, "utf8")) as Lease;
-    // For other hosts, and for earlier threads of this process, only renewals of the lease count.
-    if (host === hostname() && pid !== process.pid) return started !== "" && startOf(pid) === started;
+    // For other hosts, and for earlier threads of this process, only renewals of the lease count. A
+    // restarted container's process has the pid of the one before, and another start time.
+    if (host === hostname() && (pid !== process.pid || started !== startOf(pid)))
+      return started !== "" && startOf(pid) === started;
     return !isSilent(file, statSync(file).mtimeMs);
   } catch (error) {
     // An unreadable lease does not prove that the writer died: this process may lack descriptors.

@@ -240,6 +240,14 @@ describe("a recording that its writer left", () => {
     expect(await look()).toEqual(["finished"]);
     expect(existsSync(path.join(folder, "writers", "old.json"))).toBe(false);
   });
+
+  it("is finished at once by a restarted container, whose process has the pid of the dead one", async () => {
+    leave();
+    mkdirSync(path.join(folder, "writers"));
+    const lease = { host: hostname(), pid: process.pid, started: "1" };
+    writeFileSync(path.join(folder, "writers", "old.json"), JSON.stringify(lease));
+    expect(await look()).toEqual(["finished"]);
+  });
 });
 
 it("a reserve that can be neither taken nor freed throws no error", () => {
