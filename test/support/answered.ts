@@ -1,6 +1,6 @@
 import { connect as connectHttp2, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
-import { ResponseDecoder, type ResponseHead } from "../../protocols/http1/index.ts";
+import { defaultHttp1Limits, ResponseDecoder, type ResponseHead } from "../../protocols/http1/index.ts";
 
 /** What a client made of one answer. Status 0: there was none. */
 export interface Answered {
@@ -17,6 +17,9 @@ export interface AnsweredClient {
   close(): void;
 }
 
+/** Room for interim answers up to the gateway's own bound, and its 502 behind them. */
+const LIMITS = { ...defaultHttp1Limits, maxHeadBytes: 2 * defaultHttp1Limits.maxHeadBytes };
+
 /** Reads whatever HTTP/1.1 allows, which is more than Node's client does; a connection for each request. `lines`: more of each request. */
 export function http1Client(port: number, lines: readonly string[] = []): AnsweredClient {
   return {
@@ -27,17 +30,20 @@ export function http1Client(port: number, lines: readonly string[] = []): Answer
         const interims: number[] = [];
         const parts: Buffer[] = [];
         let isWhole = false;
-        const decoder = new ResponseDecoder<Buffer>({
-          onInterim: ({ status }) => void interims.push(status),
-          onHead: (given) => {
-            head = given;
+        const decoder = new ResponseDecoder<Buffer>(
+          {
+            onInterim: ({ status }) => void interims.push(status),
+            onHead: (given) => {
+              head = given;
+            },
+            onBody: (part) => void parts.push(part),
+            onEnd: () => {
+              isWhole = true;
+              socket.destroy();
+            },
           },
-          onBody: (part) => void parts.push(part),
-          onEnd: () => {
-            isWhole = true;
-            socket.destroy();
-          },
-        });
+          { limits: LIMITS },
+        );
         decoder.expect("GET");
         socket.on("data", (chunk: Buffer) => {
           try {
