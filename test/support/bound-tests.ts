@@ -9,6 +9,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "authentication.tokenReview.timeout": "unit/access/authn/token-review.test.ts",
   "authorization.webhook.maxCachedDecisions":
     "unit/access/authz/webhook/webhook-authorizer.test.ts: the cache is bounded",
+  HOLDER_SHARE: "unit/access/authz/webhook/webhook-authorizer.test.ts: evicts nobody else's decision",
   "authorization.webhook.timeout": "integration/legs/api-server/access/webhook.test.ts: silent",
   "cluster.maxStateAge":
     "integration/legs/api-server/admission.test.ts: refuses sessions by state that is too old | integration/kubernetes/connect-admission.test.ts: does not trust rules that are older | integration/kubernetes/connect-admission.test.ts: and no longer than remembered state counts",

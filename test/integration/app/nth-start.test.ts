@@ -26,7 +26,7 @@ const PROGRAM = `
   }).enable();
   const { startGateway } = await import(folder + "/app/app.js");
   const { Supervisor } = await import(folder + "/lifecycle/supervisor.js");
-  const { Started } = await import(folder + "/lifecycle/started.js");
+  const { Started } = await import(folder + "/lifecycle/component.js");
   const { singleProcess } = await import(folder + "/app/runtime.js");
   const { startWorkers } = await import(folder + "/app/runtime/primary.js");
   const { startAgent } = await import(folder + "/app/agent.js");

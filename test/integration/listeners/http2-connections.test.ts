@@ -248,7 +248,8 @@ const RIDDANCES: readonly (readonly [string, boolean, (id: number) => readonly B
 
 it.each(
   RIDDANCES,
-)("a connection whose client %s faster than it may is closed", async (_what, answers, frames) => {
+)("a connection whose client %s faster than it may is closed", async (what, answers, frames) => {
+  const mayBeSooner = what.startsWith("has its requests reset");
   let served = 0;
   let isKeptServed = false;
   const onRequest = ({ stream, pseudo }: Http2Request): void => {
@@ -283,8 +284,9 @@ it.each(
   streamId += 2;
   const kept = { ...GET, ":path": "/kept" };
   socket.write(frameOf(HEADERS, END_STREAM_AND_HEADERS, streamId, headerBlockOf(kept)));
-  await eventually("the request behind them is served", () => isKeptServed);
-  expect(isOver).toBe(false);
+  // nghttp2 of newer releases of Node.js closes sooner a connection whose bodies are too short.
+  await eventually("the request behind them is served", () => isKeptServed || (isOver && mayBeSooner));
+  expect(isOver && !mayBeSooner).toBe(false);
   await write(50);
   await eventually("the connection is closed", () => isOver);
   // What was read at once with the last that it may take back is served, too.
