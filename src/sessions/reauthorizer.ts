@@ -53,7 +53,7 @@ export class Reauthorizer implements Ticking {
     const { settings, clock, random = Math.random } = this.#parts;
     const nextMs = clock.now() + random() * settings.reauthorizeIntervalMs;
     const followed = { what, session, standing, nextMs, isDue: false };
-    if (this.#followed.size === 0) clock.add(this);
+    if (this.#followed.size === 0) clock.addFollower(this);
     this.#followed.add(followed);
     return () => this.#forget(followed);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { StatusError } from "../../../packages/client/src/api/status.ts";
-import type { SessionClock, Ticking } from "../../../packages/client/src/net/session-clock.ts";
+import { SessionClock, type Ticking } from "../../../packages/client/src/net/session-clock.ts";
 import type { Attributes, Decision } from "../../../src/access/authz/authorizer.ts";
 import type { UserInfo } from "../../../src/access/user-info.ts";
 import {
@@ -24,7 +24,7 @@ class Bench {
   constructor(settings: { reauthorizeIntervalMs: number; credentialExpiry: "end" | "ignore" } = SETTINGS) {
     const clock = {
       now: () => this.nowMs,
-      add: (each: Ticking) => void this.ticking.add(each),
+      addFollower: (each: Ticking) => void this.ticking.add(each),
       delete: (each: Ticking) => void this.ticking.delete(each),
     } as unknown as SessionClock;
     this.reauthorizer = new Reauthorizer({
@@ -223,4 +223,24 @@ describe("a session's standing", () => {
     await standing.check();
     expect([asked, standing.expiresAtMs]).toEqual(["sre", 2]);
   });
+});
+
+it("does not hold up the end of the process: a watch outlives all sessions", async () => {
+  const clock = new SessionClock();
+  const onResult = (): void => {};
+  const reauthorizer = new Reauthorizer({ settings: SETTINGS, clock, onResult });
+  const standing = { expiresAtMs: undefined, check: async () => ({ result: "allowed" }) as Standing };
+  const session = { tick: () => {} };
+  clock.add(session);
+  const stop = reauthorizer.follow({ cut: () => {} }, standing, "watch");
+  let isEmpty = false;
+  const emptied = clock.whenEmpty().then(() => {
+    isEmpty = true;
+  });
+  await turn();
+  expect(isEmpty).toBe(false);
+  clock.delete(session);
+  await emptied;
+  await clock.whenEmpty();
+  stop();
 });

@@ -19,6 +19,8 @@ const TICK_INTERVAL_MS = 1_000;
  */
 export class SessionClock {
   readonly #listeners = new Set<Ticking>();
+  /** `whenEmpty` does not wait for them. */
+  readonly #followers = new Set<Ticking>();
   readonly #owners = new WeakMap<Ticking, Owner>();
   #emptied: (() => void)[] = [];
   readonly #intervalMs: number;
@@ -36,15 +38,27 @@ export class SessionClock {
 
   add(listener: Ticking): void {
     this.#listeners.add(listener);
-    this.#timer ??= setInterval(() => this.#tick(), this.#intervalMs).unref();
+    this.#start();
+  }
+
+  /** Adds what outlives sessions: the process ends without waiting for it. */
+  addFollower(listener: Ticking): void {
+    this.#followers.add(listener);
+    this.#start();
   }
 
   delete(listener: Ticking): void {
     this.#listeners.delete(listener);
+    this.#followers.delete(listener);
     if (this.#listeners.size > 0) return;
+    for (const resolve of this.#emptied.splice(0)) resolve();
+    if (this.#followers.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-    for (const resolve of this.#emptied.splice(0)) resolve();
+  }
+
+  #start(): void {
+    this.#timer ??= setInterval(() => this.#tick(), this.#intervalMs).unref();
   }
 
   /**
@@ -74,12 +88,14 @@ export class SessionClock {
 
   /** Expires all deadlines, so that lingering connections close. */
   expireAll(): void {
-    for (const listener of [...this.#listeners]) this.#tell(listener, Number.POSITIVE_INFINITY);
+    for (const listener of [...this.#listeners, ...this.#followers])
+      this.#tell(listener, Number.POSITIVE_INFINITY);
   }
 
   #tick(): void {
     const nowMs = this.now();
     for (const listener of this.#listeners) this.#tell(listener, nowMs);
+    for (const listener of this.#followers) this.#tell(listener, nowMs);
   }
 
   #tell(listener: Ticking, nowMs: number): void {
