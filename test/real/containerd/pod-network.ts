@@ -29,7 +29,10 @@ export async function addPodNetwork(folder: string): Promise<PodNetwork> {
   const numbers = Array.from({ length: 254 }, (_, index) => ((index + process.pid) % 254) + 1);
   const number = numbers.find((candidate) => !taken.has(`10.88.${candidate}.1`));
   const [gateway, serviceAddress] = [`10.88.${number}.1`, `10.96.${number}.1`];
-  await ip("link", "add", bridge, "type", "bridge");
+  // Without an address of its own a bridge has the least of its ports', which changes as pods come and go: what
+  // the others send to the old one is lost until they ask again.
+  const hardware = `0a:58:0a:58:${(number ?? 0).toString(16).padStart(2, "0")}:01`;
+  await ip("link", "add", bridge, "address", hardware, "type", "bridge");
   await ip("addr", "add", `${gateway}/24`, "dev", bridge);
   await ip("addr", "add", `${serviceAddress}/32`, "dev", bridge);
   await ip("link", "set", bridge, "up");
