@@ -73,7 +73,7 @@ function parsedEvent(line: Buffer): WatchEvent {
   try {
     event = JSON.parse(line.toString("utf8")) as Partial<WatchEvent>;
   } catch {
-    throw new MalformedAnswerError("an event is no JSON");
+    throw new MalformedAnswerError("an event is not JSON");
   }
   if (!EVENT_TYPES.has(String(event?.type))) throw new MalformedAnswerError("an event has no known type");
   return event as WatchEvent;

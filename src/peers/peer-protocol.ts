@@ -80,7 +80,10 @@ export function readHello(value: unknown): PeerHello {
   return { replica, protocols: protocols as number[], version: typeof version === "string" ? version : "" };
 }
 
-/** Drops malformed sessions. Throws as `readHello`, and Error if there is no list. */
+/**
+ * Reads a list of sessions without its malformed entries. Throws the errors of `readHello`, and Error
+ * if the body has no list.
+ */
 export function readPeerSessions(value: unknown): PeerSessions {
   const hello = readHello(value);
   const { sessions, next, partial } = value as Readonly<Record<string, unknown>>;

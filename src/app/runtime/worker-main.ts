@@ -80,7 +80,7 @@ class PrimaryClient {
     };
   }
 
-  /** Tells the primary which sessions run here, so that it can log their end if this process dies. */
+  /** Reports running sessions to the primary, which logs their end if this process dies. */
   readonly sessionWatcher: SessionWatcher = {
     began: (info) => this.#link.notify("sessionBegan", info),
     over: (id) => this.#link.notify("sessionOver", id),

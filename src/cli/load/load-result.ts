@@ -177,7 +177,7 @@ async function mergeHttp(reports: readonly [HttpNamed, ...HttpNamed[]], values: 
   return verdict(merged, await publishHttp(merged, thresholds, values));
 }
 
-/** Without all parts there is no verdict. */
+/** The exit code; 1 if parts of the report are missing, since then nothing can be judged. */
 function verdict(merged: LoadReport | HttpLoadReport, code: number): number {
   return missingParts(merged).length > 0 ? 1 : code;
 }

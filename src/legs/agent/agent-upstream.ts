@@ -26,7 +26,7 @@ export interface AgentContext extends ListenerContext, SessionRunContext {
   readonly upstream: AgentUpstream;
   /** Observed behaviour of the API server; the agent treats it as its only node. */
   readonly nodes: KnownNodes;
-  /** Tells the user why a session takes its path. */
+  /** Prints the reason for the path that a session takes. */
   note(text: string): void;
 }
 

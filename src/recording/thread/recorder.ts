@@ -124,7 +124,7 @@ export class Recorder {
     worker.postMessage(message);
   }
 
-  /** Copies a part. Returns false, and copies nothing, if there is no room. */
+  /** Copies a part into the queue. Returns false without copying if the queue is full. */
   add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): boolean {
     if (this.#queuedBytes + part.byteLength > this.#options.maxQueuedBytes) return false;
     const isWhole = kind === "event" || kind === "resize";

@@ -65,7 +65,7 @@ export class RecordingQueue {
     else this.#post({ kind: "begin", handle: this.#handle, ...begun });
   }
 
-  /** Copies a part. Returns false, and copies nothing, if there is no room. */
+  /** Copies a part into the queue. Returns false without copying if the queue is full. */
   add(kind: PartKind, timeMs: number, part: Uint8Array): boolean {
     const { maxQueuedBytesPerSession } = this.#shared;
     if (this.#isGone || this.#queuedBytes + part.byteLength > maxQueuedBytesPerSession) return false;
