@@ -252,13 +252,3 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     expect([...held].some((grant) => /^impersonate /.test(grant))).toBe(impersonation === "legacy");
   });
 });
-
-describe("what is made of the chart's values", () => {
-  it("is current", () => {
-    builtProgram();
-    const script = fileURLToPath(new URL("../../scripts/build-chart.mjs", import.meta.url));
-    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
-    expect(stderr).toBe("");
-    expect(status).toBe(0);
-  });
-});

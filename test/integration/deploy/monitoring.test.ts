@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
+import { builtProgram } from "../../support/built-program.ts";
 
 interface Rule {
   readonly alert?: string;
@@ -115,3 +116,13 @@ async function scrapedNames(): Promise<readonly string[]> {
     type === "histogram" ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   );
 }
+
+describe("the chart's schema and table", () => {
+  it("are what its values and the configuration say", () => {
+    builtProgram();
+    const script = fileURLToPath(new URL("../../../scripts/build-chart.mjs", import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+  });
+});
