@@ -1,3 +1,4 @@
+import { isRecord } from "@sluice/client/internal/api/status-body";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { FairQueue } from "../../net/fair-queue.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
@@ -159,9 +160,9 @@ function userOfReview(
   if (!isForUs) return undefined;
   return {
     name: user.username,
-    uid: typeof user.uid === "string" ? user.uid : "",
+    uid: textOf(user.uid),
     groups: strings(user.groups),
-    extra: Object.fromEntries(Object.entries(user.extra ?? {}).map(([key, value]) => [key, strings(value)])),
+    extra: extraOf(user.extra),
   };
 }
 
@@ -172,10 +173,29 @@ interface ReviewStatus {
     readonly username?: unknown;
     readonly uid?: unknown;
     readonly groups?: unknown;
-    readonly extra?: Readonly<Record<string, unknown>>;
+    readonly extra?: unknown;
   };
 }
 
+function textOf(value: unknown): string {
+  if (typeof (value ?? "") !== "string") throw wrongType();
+  return (value ?? "") as string;
+}
+
 function strings(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+  if (!Array.isArray(value ?? [])) throw wrongType();
+  return ((value ?? []) as unknown[]).map((item) => {
+    if (typeof item !== "string") throw wrongType();
+    return item;
+  });
+}
+
+function extraOf(value: unknown): Record<string, string[]> {
+  if (!isRecord(value ?? {})) throw wrongType();
+  return Object.fromEntries(Object.entries(value ?? {}).map(([key, values]) => [key, strings(values)]));
+}
+
+/** Kubernetes cannot decode such an answer. A user without some of its groups would escape deny rules. */
+function wrongType(): Error {
+  return new Error("a part of the TokenReview has a wrong type");
 }

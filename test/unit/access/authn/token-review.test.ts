@@ -6,6 +6,7 @@ import {
   type TokenReviewOptions,
   TokenReviews,
 } from "../../../../src/access/authn/token-review.ts";
+import { changedValues } from "../../../support/changed-values.ts";
 
 const TOKEN = "review-me-secret";
 const KNOWN = {
@@ -221,4 +222,33 @@ describe("a stranger's tokens", () => {
     const ends = await Promise.all(junk);
     expect(ends.filter((end) => end instanceof Error)).toMatchObject([{ code: 429 }]);
   });
+});
+
+it("takes no answer with a part of a wrong type, which Kubernetes cannot decode", async () => {
+  const user = { username: "sa", uid: "1", groups: ["g"], extra: { scopes: ["a"] } };
+  for (const body of changedValues(KNOWN.body)) {
+    const { tokens, failures } = reviews(async () => ({ status: 201, body }), { audiences: [] });
+    const attempt = await tokens.attemptToken(TOKEN);
+    const about = JSON.stringify(body);
+    if (attempt.type !== "known") {
+      expect([about, attempt.type, failures.join()]).toEqual([
+        about,
+        expect.not.stringMatching(/^known$/),
+        expect.not.stringMatching(/Cannot|undefined|not a function/),
+      ]);
+      continue;
+    }
+    // What is left out or null is empty; every other part is as it was sent.
+    const sent = (body as typeof KNOWN.body).status.user as Partial<typeof user>;
+    expect([about, attempt.user]).toEqual([
+      about,
+      {
+        name: sent.username,
+        uid: sent.uid ?? "",
+        groups: sent.groups ?? [],
+        extra: Object.fromEntries(Object.entries(sent.extra ?? {}).map(([key, value]) => [key, value ?? []])),
+        expiresAtMs: undefined,
+      },
+    ]);
+  }
 });

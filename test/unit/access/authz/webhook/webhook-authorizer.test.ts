@@ -4,6 +4,7 @@ import {
   MAX_WAITING_ACCESS_REVIEWS,
   WebhookAuthorizer,
 } from "../../../../../src/access/authz/webhook/webhook-authorizer.ts";
+import { changedValues } from "../../../../support/changed-values.ts";
 import { asked, user } from "../../../../support/rbac-objects.ts";
 
 interface Review {
@@ -234,4 +235,22 @@ describe("many questions at once", () => {
     expect(refused).toHaveLength(101);
     expect(refused[0]).toMatchObject({ code: 429 });
   });
+});
+
+it("allows by no answer but one that says so", async () => {
+  const answer = { kind: "SubjectAccessReview", status: { allowed: false, denied: false, reason: "r" } };
+  for (const body of [
+    ...changedValues(answer),
+    ...changedValues({ status: { allowed: true, reason: "r" } }),
+  ]) {
+    const { authorizer, state } = start();
+    state.answer = async () => ({ status: 201, body });
+    const { decision } = await authorizer.authorize(alice);
+    const { allowed: isAllowed, denied } =
+      (body as { status?: { allowed?: unknown; denied?: unknown } } | null)?.status ?? {};
+    expect([JSON.stringify(body), decision === "allow"]).toEqual([
+      JSON.stringify(body),
+      isAllowed === true && denied !== true,
+    ]);
+  }
 });
