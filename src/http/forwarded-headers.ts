@@ -17,8 +17,8 @@ export interface ForwardedOptions {
  * untrusted peer.
  */
 export function addForwardedFor(edit: HeaderEdit, { isPeerTrusted, peerAddress }: ForwardedOptions): void {
-  if (!isPeerTrusted) edit.dropIf(isClaim);
-  const hops = listElements(edit.received("x-forwarded-for"));
+  if (!isPeerTrusted) edit.drop(CLAIMS);
+  const hops = isPeerTrusted ? listElements(edit.received("x-forwarded-for")) : [];
   const peer = canonicalAddress(peerAddress);
   if (peer !== "") hops.push(peer);
   if (hops.length === 0) edit.drop(FORWARDED_FOR);
@@ -33,11 +33,8 @@ export interface ForwardedOriginOptions extends ForwardedOptions {
   readonly host: string | undefined;
 }
 
-/**
- * Headers with which proxies report the previous hop or its URL, besides all that begin with
- * `x-forwarded-`.
- */
-const CLAIMS = new HeaderNames([
+/** Headers with which proxies report the previous hop or its URL, besides all `X-Forwarded-*`. */
+const OTHER_CLAIMS = new HeaderNames([
   "forwarded",
   "x-real-ip",
   "true-client-ip",
@@ -53,13 +50,15 @@ const CLAIMS = new HeaderNames([
   "x-envoy-external-address",
 ]);
 
-/** Matches both spellings: CGI and its successors read `X_Real_IP` as `X-Real-IP`. */
-function isClaim(name: string): boolean {
-  if (FORWARDED_PREFIX.test(name)) return true;
-  return CLAIMS.mayHave(name) && CLAIMS.has(name.replaceAll("_", "-"));
-}
+/** Both spellings: CGI and its successors read `X_Real_IP` as `X-Real-IP`. */
+const CLAIMS = {
+  has(name: string): boolean {
+    const dashed = name.includes("_") ? name.replaceAll("_", "-") : name;
+    return FORWARDED_PREFIX.test(dashed) || OTHER_CLAIMS.has(dashed);
+  },
+};
 
-const FORWARDED_PREFIX = /^x[-_]forwarded[-_]/i;
+const FORWARDED_PREFIX = /^x-forwarded-/i;
 
 /** Sets X-Forwarded-For, -Proto and -Host. Drops an untrusted peer's claims about earlier hops. */
 export function addForwardedOrigin(edit: HeaderEdit, options: ForwardedOriginOptions): void {

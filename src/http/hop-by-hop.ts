@@ -33,7 +33,7 @@ const HOP_BY_HOP_NAMES = new HeaderNames(HOP_BY_HOP);
  * could otherwise name X-Forwarded-For or an identity header and have ours removed (CVE-2021-31999,
  * CVE-2022-23652). `Trailer` stays, since trailers are forwarded.
  */
-export function editWithoutHopByHop(headers: HeaderList | readonly string[]): HeaderEdit {
+export function editWithoutHopByHop(headers: HeaderList): HeaderEdit {
   const edit = new HeaderEdit(headers);
   const options = edit.received("connection");
   edit.drop(HOP_BY_HOP_NAMES);
@@ -85,5 +85,5 @@ const NEVER_IN_TRAILERS: ReadonlySet<string> = new Set([
 ]);
 
 export function trailersToForward(trailers: HeaderList): HeaderLine[] {
-  return withoutHeaders(trailers, NEVER_IN_TRAILERS);
+  return trailers.length === 0 ? [] : withoutHeaders(trailers, NEVER_IN_TRAILERS);
 }

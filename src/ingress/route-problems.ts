@@ -1,4 +1,4 @@
-import { type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
+import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { RouteBackend, RouteOrigin, ServiceRoute } from "./route.ts";
 import type { EndpointPicker } from "./service-balancer.ts";
@@ -120,7 +120,7 @@ function refusedText({ service }: ServiceRoute, refused: readonly string[]): str
 
 /** Only gRPC: gRPC-Web uses HTTP/1.1. */
 function isGrpc(headers: HeaderList): boolean {
-  return headerTokens(headers, "content-type").some((type) => /^application\/grpc(?:$|[+;])/i.test(type));
+  return /^application\/grpc(?:$|[+;])/i.test(headerValue(headers, "content-type") ?? "");
 }
 
 export interface IngressProblem {

@@ -9,7 +9,6 @@ import {
 import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import type { ResponseHead } from "@sluice/protocols/http1";
 import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
 
@@ -41,10 +40,7 @@ export function requestHeadersOf(
 }
 
 /** The response headers for the client. The downstream adds the framing for the client's HTTP version. */
-export function responseEdit(
-  { status, headers }: Pick<ResponseHead, "status" | "headers">,
-  downstream: HttpDownstream,
-): HeaderEdit {
+export function responseEdit(status: number, headers: HeaderList, downstream: HttpDownstream): HeaderEdit {
   const edit = editWithoutHopByHop(headers);
   const lengths = edit.received("content-length");
   if (!downstream.canCarryTrailers(status, lengths.length > 0)) edit.drop(TRAILER);

@@ -204,10 +204,10 @@ export class HttpExchange implements Http1Exchange {
     return parts;
   }
 
-  #responseHeaders(head: ResponseHead): HeaderList {
+  #responseHeaders({ status, headers }: ResponseHead): HeaderList {
     const downstream = this.#downstream;
-    const edit = responseEdit(head, downstream);
-    this.#options.editResponseHeaders?.(edit, head.status);
+    const edit = responseEdit(status, headerListOf(headers), downstream);
+    this.#options.editResponseHeaders?.(edit, status);
     // The client still holds a body that was not requested, so its connection cannot be reused.
     if (this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete)
       edit.add("Connection", "close");

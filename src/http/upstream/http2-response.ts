@@ -3,12 +3,7 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headRefusal } from "@sluice/client/internal/http/head-refusal";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
-import {
-  flatHeaders,
-  type HeaderLine,
-  type HeaderList,
-  headerValue,
-} from "@sluice/client/internal/http/header-list";
+import { type HeaderLine, type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { withoutHopByHop } from "../hop-by-hop.ts";
@@ -38,11 +33,10 @@ export function respondOverHttp2(
   options: Http2ResponseOptions,
 ): UpstreamError | undefined {
   const status = Number(received[":status"]);
-  const headers = flatHeaders(withoutPseudo(receivedLines(rawHeaders)));
-  const refusal = headRefusal({ status, headers }, false);
+  const refusal = headRefusal({ status, headers: rawHeaders }, false);
   if (refusal !== undefined) return refusal;
   try {
-    const edit = responseEdit({ status, headers }, downstream);
+    const edit = responseEdit(status, withoutPseudo(receivedLines(rawHeaders)), downstream);
     options.editResponseHeaders(edit, status);
     const edited = edit.lines();
     if (isWhole) {

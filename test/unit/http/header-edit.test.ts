@@ -9,16 +9,13 @@ const list: HeaderLine[] = [
   ["x-a", "3"],
 ];
 
-describe.each([
-  ["a list", list],
-  ["Node's flat form", list.flat()],
-])("an edit of %s", (_, received) => {
+describe("an edit", () => {
   it("without changes gives the lines with their order, case and repetitions", () => {
-    expect(new HeaderEdit(received).lines()).toEqual(list);
+    expect(new HeaderEdit(list).lines()).toEqual(list);
   });
 
   it("drops by name and by test, and shows only what is left", () => {
-    const edit = new HeaderEdit(received);
+    const edit = new HeaderEdit(list);
     edit.drop(new HeaderNames(["host"]));
     edit.drop(new HeaderNames(["x-b"]));
     expect(edit.has("host")).toBe(false);
@@ -35,7 +32,7 @@ describe.each([
   });
 
   it("replaces all lines of a name at the first one's place, and else at the end, in order", () => {
-    const edit = new HeaderEdit(received);
+    const edit = new HeaderEdit(list);
     edit.set("X-New", "n");
     edit.set("X-a", "9");
     edit.add("x-b", "again");
@@ -51,7 +48,7 @@ describe.each([
   });
 
   it("does not drop its own lines, and puts one for a dropped name at the end", () => {
-    const edit = new HeaderEdit(received);
+    const edit = new HeaderEdit(list);
     edit.drop(new HeaderNames(["host"]));
     edit.set("Host", "other");
     edit.add("X-B", "mine");

@@ -1,4 +1,4 @@
-import type { HeaderLine, HeaderList } from "./header-list.ts";
+import { type HeaderLine, type HeaderList, isNamed } from "./header-list.ts";
 
 /** A line that is written at the place of the first received one, or after all of them. */
 interface OwnLine {
@@ -20,12 +20,7 @@ export class HeaderNames {
   }
 
   has(name: string): boolean {
-    return this.mayHave(name) && this.#names.has(name.toLowerCase());
-  }
-
-  /** False for most names that are not in the set. `_` and `-` count alike. */
-  mayHave(name: string): boolean {
-    return this.#shapes[shapeOf(name)] === 1;
+    return this.#shapes[shapeOf(name)] === 1 && this.#names.has(name.toLowerCase());
   }
 }
 
@@ -39,28 +34,24 @@ function shapeOf(name: string): number {
  * concern received lines only, so a peer's Connection header cannot remove a line of ours.
  */
 export class HeaderEdit {
-  readonly #list: HeaderList;
-  readonly #flat: readonly string[] | undefined;
-  readonly #dropped: HeaderNames[] = [];
-  readonly #tests: ((name: string) => boolean)[] = [];
+  readonly #received: HeaderList;
+  readonly #dropped: Pick<HeaderNames, "has">[] = [];
   readonly #own: OwnLine[] = [];
   /** A bit for each length, modulo 32, of a name in `#own` that replaces received lines. */
   #replacedLengths = 0;
 
-  /** `received`: a list, or Node's flat form, as in `rawHeaders`. */
-  constructor(received: HeaderList | readonly string[]) {
-    this.#flat = typeof received[0] === "string" ? (received as readonly string[]) : undefined;
-    this.#list = this.#flat === undefined ? (received as HeaderList) : [];
+  constructor(received: HeaderList) {
+    this.#received = received;
   }
 
   /** Drops received lines with these names. */
-  drop(names: HeaderNames): void {
+  drop(names: Pick<HeaderNames, "has">): void {
     this.#dropped.push(names);
   }
 
   /** Drops received lines for whose name, as received, the test is true. */
   dropIf(test: (name: string) => boolean): void {
-    this.#tests.push(test);
+    this.drop({ has: test });
   }
 
   /** Writes one line in place of all received ones with that name, or after the others. */
@@ -77,65 +68,43 @@ export class HeaderEdit {
   /** True if the result has a line with that name, given in lower case. */
   has(lowerName: string): boolean {
     for (const { line } of this.#own) if (isNamed(line[0], lowerName)) return true;
-    return !this.#drops(lowerName) && this.#indexOf(lowerName, 0) >= 0;
+    for (const [name] of this.#received) if (isNamed(name, lowerName) && !this.#drops(name)) return true;
+    return false;
   }
 
   /** The values of received lines with that name, given in lower case, unless they are dropped. */
   received(lowerName: string): string[] {
     const values: string[] = [];
-    if (this.#drops(lowerName)) return values;
-    for (let at = this.#indexOf(lowerName, 0); at >= 0; at = this.#indexOf(lowerName, at + 1)) {
-      values.push(this.#flat === undefined ? (this.#list[at]?.[1] ?? "") : (this.#flat[2 * at + 1] ?? ""));
-    }
+    for (const [name, value] of this.#received)
+      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(value);
     return values;
   }
 
   lines(): HeaderLine[] {
     const lines: HeaderLine[] = [];
     for (const own of this.#own) own.isPlaced = false;
-    const flat = this.#flat;
-    if (flat === undefined) {
-      for (const line of this.#list) if (this.#keeps(line[0], lines)) lines.push(line);
-    } else {
-      for (let index = 0; index + 1 < flat.length; index += 2) {
-        const name = flat[index] as string;
-        if (this.#keeps(name, lines)) lines.push([name, flat[index + 1] as string]);
+    for (const line of this.#received) {
+      if (this.#drops(line[0])) continue;
+      const own = this.#replacementOf(line[0]);
+      if (own === undefined) lines.push(line);
+      else if (!own.isPlaced) {
+        lines.push(own.line);
+        own.isPlaced = true;
       }
     }
     for (const { line, isPlaced } of this.#own) if (!isPlaced) lines.push(line);
     return lines;
   }
 
-  /** False if the line is dropped, or replaced: then its replacement is in `lines`. */
-  #keeps(name: string, lines: HeaderLine[]): boolean {
-    if (this.#drops(name)) return false;
-    if ((this.#replacedLengths & (1 << name.length)) === 0) return true;
-    for (const own of this.#own) {
-      if (own.replacedName === undefined || !isNamed(name, own.replacedName)) continue;
-      if (!own.isPlaced) lines.push(own.line);
-      own.isPlaced = true;
-      return false;
-    }
-    return true;
+  #replacementOf(name: string): OwnLine | undefined {
+    if ((this.#replacedLengths & (1 << name.length)) === 0) return undefined;
+    for (const own of this.#own)
+      if (own.replacedName !== undefined && isNamed(name, own.replacedName)) return own;
+    return undefined;
   }
 
   #drops(name: string): boolean {
     for (const names of this.#dropped) if (names.has(name)) return true;
-    for (const test of this.#tests) if (test(name)) return true;
     return false;
   }
-
-  #indexOf(lowerName: string, from: number): number {
-    const flat = this.#flat;
-    const count = flat === undefined ? this.#list.length : flat.length >> 1;
-    for (let index = from; index < count; index++) {
-      const name = flat === undefined ? this.#list[index]?.[0] : flat[2 * index];
-      if (name !== undefined && isNamed(name, lowerName)) return index;
-    }
-    return -1;
-  }
-}
-
-function isNamed(name: string, lowerName: string): boolean {
-  return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }

@@ -32,22 +32,23 @@ export function flatHeaders(headers: HeaderList): string[] {
   return flat;
 }
 
+/** True if a line's name, in any case, is this one, given in lower case. */
+export function isNamed(name: string, lowerName: string): boolean {
+  return name.length === lowerName.length && name.toLowerCase() === lowerName;
+}
+
 /** The values of all lines with that name, in order. */
 export function headerValues(headers: HeaderList, name: string): string[] {
   const wanted = name.toLowerCase();
   const values: string[] = [];
-  for (const [lineName, value] of headers) {
-    if (lineName.length === wanted.length && lineName.toLowerCase() === wanted) values.push(value);
-  }
+  for (const [lineName, value] of headers) if (isNamed(lineName, wanted)) values.push(value);
   return values;
 }
 
 /** The value of the first line with that name. */
 export function headerValue(headers: HeaderList, name: string): string | undefined {
   const wanted = name.toLowerCase();
-  for (const [lineName, value] of headers) {
-    if (lineName.length === wanted.length && lineName.toLowerCase() === wanted) return value;
-  }
+  for (const [lineName, value] of headers) if (isNamed(lineName, wanted)) return value;
   return undefined;
 }
 
@@ -74,7 +75,7 @@ export function withHeader(headers: HeaderList, name: string, value: string): He
   const lines: HeaderLine[] = [];
   let isThere = false;
   for (const line of headers) {
-    if (line[0].length !== wanted.length || line[0].toLowerCase() !== wanted) lines.push(line);
+    if (!isNamed(line[0], wanted)) lines.push(line);
     else if (!isThere) {
       lines.push([name, value]);
       isThere = true;

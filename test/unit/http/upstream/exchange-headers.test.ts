@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { HttpDownstream } from "../../../../packages/client/src/http/downstream/http-downstream.ts";
+import { headerListOf } from "../../../../packages/client/src/http/header-list.ts";
 import { responseEdit } from "../../../../src/http/upstream/exchange-headers.ts";
 
 const client = { canCarryTrailers: () => false } as unknown as HttpDownstream;
@@ -10,7 +11,7 @@ it.each([
   [304, ["Content-Length: 3"], ["Content-Length: 3"]],
   [200, ["Content-Length: 3", "Content-Length: 3"], ["Content-Length: 3"]],
 ])("a %d with %j goes to the client with %j", (status, received, sent) => {
-  const headers = received.flatMap((line) => line.split(": "));
-  const lines = responseEdit({ status, headers }, client).lines();
+  const headers = headerListOf(received.flatMap((line) => line.split(": ")));
+  const lines = responseEdit(status, headers, client).lines();
   expect(lines.map((line) => line.join(": "))).toEqual(sent);
 });
