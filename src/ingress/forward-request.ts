@@ -131,9 +131,16 @@ function forwardSeated(
   }
 }
 
-/** One forwarded request's options and counters: one object in place of a closure for each. */
+/** One forwarded request's options and counters. */
 class IngressForwarding implements ForwardExchangeOptions {
   readonly upstream: HttpUpstream;
+  readonly path: string;
+  readonly expectsContinue: boolean;
+  readonly rejectRedirects: boolean;
+  readonly responseHeaderTimeoutMs: number;
+  readonly bodySilenceTimeoutMs: number;
+  readonly streamIdleTimeoutMs: number;
+  readonly idleTimeoutMs: number;
   readonly #exchange: IncomingExchange;
   readonly #request: IngressRequest;
   readonly #chosen: ChosenUpstream;
@@ -151,9 +158,17 @@ class IngressForwarding implements ForwardExchangeOptions {
     seat: Seat,
     context: IngressContext,
   ) {
+    const { idleMs, streamIdleMs } = context.timeouts;
+    this.upstream = chosen.upstream.http1;
+    this.path = chosen.target;
+    this.expectsContinue = exchange.expectsContinue;
+    this.rejectRedirects = chosen.rejectRedirects;
+    this.responseHeaderTimeoutMs = chosen.responseTimeoutMs ?? idleMs;
+    this.bodySilenceTimeoutMs = chosen.bodyTimeoutMs ?? streamIdleMs;
+    this.streamIdleTimeoutMs = streamIdleMs;
+    this.idleTimeoutMs = idleMs;
     this.#seat = seat;
     this.#endpoint = chosen.upstream;
-    this.upstream = chosen.upstream.http1;
     this.#exchange = exchange;
     this.#request = request;
     this.#chosen = chosen;
@@ -166,34 +181,6 @@ class IngressForwarding implements ForwardExchangeOptions {
   #leaveSeat(): void {
     if (this.#isSeated) this.#context.seats.release(this.#seat.address);
     this.#isSeated = false;
-  }
-
-  get path(): string {
-    return this.#chosen.target;
-  }
-
-  get expectsContinue(): boolean {
-    return this.#exchange.expectsContinue;
-  }
-
-  get rejectRedirects(): boolean {
-    return this.#chosen.rejectRedirects;
-  }
-
-  get responseHeaderTimeoutMs(): number {
-    return this.#chosen.responseTimeoutMs ?? this.idleTimeoutMs;
-  }
-
-  get bodySilenceTimeoutMs(): number {
-    return this.#chosen.bodyTimeoutMs ?? this.streamIdleTimeoutMs;
-  }
-
-  get streamIdleTimeoutMs(): number {
-    return this.#context.timeouts.streamIdleMs;
-  }
-
-  get idleTimeoutMs(): number {
-    return this.#context.timeouts.idleMs;
   }
 
   editHeaders(edit: HeaderEdit): HeaderEdit {

@@ -125,7 +125,7 @@ export function createIngressServers(
 }
 
 function createHttp1(context: IngressContext, unused: UnusedConnections, turns: RequestTurns): HttpServer {
-  const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+  const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue = false): void => {
     const downstream = new Http1Downstream(request, response);
     // Lists each field: on Node 20 an object made by a spread slows its readers.
     const { isTls, remoteAddress } = originOf(request.socket);
@@ -139,7 +139,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
           protocol: "http/1.1",
           expectsContinue,
           handOver: ({ listener }, target) => {
-            request.url = target;
+            downstream.target = target;
             void listener.answerRequest(downstream, request.socket);
           },
         },
@@ -151,7 +151,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
     boundsOfListener(context.limits, context.timeouts),
     {
       onFirstRequest: (socket) => unused.used(socket),
-      onRequest: (request, response) => forward(request, response, false),
+      onRequest: forward,
       onExpectContinue: (request, response) => forward(request, response, true),
       onUpgrade: (request, socket, early) => {
         if (isIgnored(request)) ignoreUpgrade(request, socket, early, server);

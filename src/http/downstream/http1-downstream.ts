@@ -19,7 +19,13 @@ const MAX_BYTES_AS_TEXT = 8 * 1024;
 
 /** An HTTP/1.x exchange on Node's server. Headers keep their order, case and repetitions. */
 export class Http1Downstream implements HttpDownstream {
+  readonly method: string;
+  /** Writable, for exchanges that are forwarded with another path. */
+  target: string;
   readonly headers: HeaderList;
+  readonly hasBody: boolean;
+  readonly isChunked: boolean;
+  readonly framingProblem: string | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isLengthSent = false;
@@ -33,47 +39,22 @@ export class Http1Downstream implements HttpDownstream {
     this.#response = response;
     request.setMaxListeners(EXPECTED_LISTENERS);
     response.setMaxListeners(EXPECTED_LISTENERS);
+    const { "content-length": length, "transfer-encoding": coding } = request.headers;
+    this.method = request.method ?? "GET";
+    this.target = request.url ?? "/";
     this.headers = headerListOf(request.rawHeaders);
-  }
-
-  get method(): string {
-    return this.#request.method ?? "GET";
-  }
-
-  get target(): string {
-    return this.#request.url ?? "/";
+    this.isChunked = coding !== undefined;
+    this.hasBody = this.isChunked || (length !== undefined && length !== "0");
+    if (coding !== undefined && coding.toLowerCase() !== "chunked")
+      this.framingProblem = "unsupported transfer encoding";
   }
 
   get body(): Readable {
     return this.#request;
   }
 
-  get hasBody(): boolean {
-    const length = this.#request.headers["content-length"];
-    return this.isChunked || (length !== undefined && length !== "0");
-  }
-
-  get isChunked(): boolean {
-    return this.#request.headers["transfer-encoding"] !== undefined;
-  }
-
   get isBodyComplete(): boolean {
     return this.#request.complete;
-  }
-
-  get framingProblem(): string | undefined {
-    const coding = this.#request.headers["transfer-encoding"];
-    return coding === undefined || coding.toLowerCase() === "chunked"
-      ? undefined
-      : "unsupported transfer encoding";
-  }
-
-  /**
-   * Another hop may see another end of the request: RFC 9112 section 6.1 (chunks in HTTP/1.0) and
-   * section 6.3.
-   */
-  get #endsConnection(): boolean {
-    return this.framingProblem !== undefined || (this.#request.httpVersionMinor === 0 && this.isChunked);
   }
 
   get trailers(): HeaderList {
@@ -128,7 +109,7 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   #hasContent(status: number): boolean {
-    return this.#request.method !== "HEAD" && status !== 204 && status !== 304;
+    return this.method !== "HEAD" && status !== 204 && status !== 304;
   }
 
   respond(
@@ -226,7 +207,9 @@ export class Http1Downstream implements HttpDownstream {
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
     this.#isLengthSent = hasHeader(headers, "content-length");
     this.#response.sendDate = false;
-    if (this.#endsConnection) this.#response.shouldKeepAlive = false;
+    // Another hop may see another end of the request (RFC 9112 section 6.3), as of chunks in HTTP/1.0 (6.1).
+    if (this.framingProblem !== undefined || (this.isChunked && this.#request.httpVersionMinor === 0))
+      this.#response.shouldKeepAlive = false;
     this.#response.writeHead(status, statusMessage, flatHeaders(headers));
   }
 
