@@ -94,12 +94,8 @@ export class HttpExchange implements Http1Exchange {
   #requestSent(): void {
     this.#isRequestSent = true;
     const { responseHeaderTimeoutMs } = this.#options;
-    const connection = this.#connection;
-    if (responseHeaderTimeoutMs === undefined || this.#downstream.hasResponded) return;
-    connection?.afterWrites(() => {
-      if (this.#connection === connection && !this.#downstream.hasResponded)
-        connection.expectWithin(responseHeaderTimeoutMs);
-    });
+    if (responseHeaderTimeoutMs !== undefined && !this.#downstream.hasResponded)
+      this.#connection?.expectHeadWithin(responseHeaderTimeoutMs);
   }
 
   #watchBody(): void {

@@ -22,7 +22,7 @@ export interface Http1Exchange extends ResponseHandler<Buffer> {
   onRead(): boolean;
   /** The connection can take more writes. */
   onDrain(): void;
-  /** The timeout of `expectWithin` has passed. */
+  /** The timeout of `expectHeadWithin` has passed. */
   onTimeout(): void;
   /** A callback of the connection threw. */
   onFault(error: unknown): void;
@@ -51,12 +51,16 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   readonly #decoder: ResponseDecoder<Buffer>;
   /** When the pool closes the idle connection, by `performance.now()`. */
   expiresAtMs = 0;
+  /** The number of exchanges begun on this connection. */
+  exchanges = 0;
+  /** How long the upstream promised to keep the connection while idle, in milliseconds. */
+  promisedMs: number | undefined;
+  /** True once some of the present response has arrived. */
+  hasHeard = false;
   #exchange: Http1Exchange | undefined;
   #error: Error | undefined;
   #isReusable = false;
-  #hasHeard = false;
-  #exchanges = 0;
-  #promisedMs: number | undefined;
+  #awaitsHead = false;
   #timer: NodeJS.Timeout | undefined;
   #timerMs = 0;
   #isTimerArmed = false;
@@ -68,7 +72,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     this.#keeper = keeper;
     this.#decoder = new ResponseDecoder<Buffer>(this, { textOf: latin1Of });
     containEvents(socket, "exchange", (error) => this.#fault(error));
-    socket.on("data", (chunk: Buffer) => this.#read(chunk));
+    socket.on("data", this.#read);
     socket.on("end", () => this.#ended());
     socket.on("drain", () => this.#exchange?.onDrain());
     socket.on("error", (error) => {
@@ -79,25 +83,11 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     socket.resume();
   }
 
-  /** The number of exchanges begun on this connection. */
-  get exchanges(): number {
-    return this.#exchanges;
-  }
-
-  /** True once some of the present response has arrived. */
-  get hasHeard(): boolean {
-    return this.#hasHeard;
-  }
-
-  /** How long the upstream promised to keep the connection while idle, in milliseconds. */
-  get promisedMs(): number | undefined {
-    return this.#promisedMs;
-  }
-
   begin(exchange: Http1Exchange, method: string): void {
     this.#exchange = exchange;
-    this.#exchanges += 1;
-    this.#hasHeard = false;
+    this.exchanges += 1;
+    this.hasHeard = false;
+    this.#awaitsHead = true;
     this.#isReusable = false;
     this.#decoder.expect(method);
   }
@@ -108,15 +98,6 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     const hasRoom = typeof data === "string" ? socket.write(data, "latin1") : socket.write(data);
     // Usually the kernel has taken everything by now, whatever its size.
     return hasRoom || socket.writableLength === 0;
-  }
-
-  /** Calls back when the kernel has taken everything written; never, if the connection breaks. */
-  afterWrites(done: () => void): void {
-    if (this.#socket.writableLength === 0) done();
-    else
-      this.#socket.write("", (error) => {
-        if (!error) done();
-      });
   }
 
   cork(): void {
@@ -140,10 +121,17 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   }
 
   /**
-   * The response's head must arrive within `timeoutMs`. One timer serves all exchanges, since most are
-   * in time.
+   * When the kernel has taken everything written, the response's head must arrive within `timeoutMs`.
+   * One timer serves all exchanges, since most are in time.
    */
-  expectWithin(timeoutMs: number): void {
+  expectHeadWithin(timeoutMs: number): void {
+    if (this.#socket.writableLength > 0) {
+      const exchange = this.#exchange;
+      this.#socket.write("", (error) => {
+        if (!error && this.#exchange === exchange && this.#awaitsHead) this.expectHeadWithin(timeoutMs);
+      });
+      return;
+    }
     this.#isTimerArmed = true;
     if (this.#timer !== undefined && this.#timerMs === timeoutMs) {
       this.#timer.refresh();
@@ -211,9 +199,10 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   }
 
   onHead(head: ResponseHead, delivery: ResponseDelivery): void {
+    this.#awaitsHead = false;
     this.#isTimerArmed = false;
     this.#isReusable = delivery.keepsAlive;
-    if (delivery.keepsAlive) this.#promisedMs = promiseOf(head.headers);
+    if (delivery.keepsAlive) this.promisedMs = promiseOf(head.headers);
     this.#exchange?.onHead(head, delivery);
   }
 
@@ -225,14 +214,14 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     this.#exchange?.onEnd(trailers);
   }
 
-  #read(chunk: Buffer): void {
+  readonly #read = (chunk: Buffer): void => {
     const exchange = this.#exchange;
     // Bytes arrived without a request.
     if (exchange === undefined) {
       this.destroy();
       return;
     }
-    this.#hasHeard = true;
+    this.hasHeard = true;
     try {
       if (this.#decoder.push(chunk) < chunk.length) this.#isReusable = false;
     } catch (error) {
@@ -241,7 +230,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
       return;
     }
     if (exchange.onRead()) releaseChunk(this.#socket);
-  }
+  };
 
   #ended(): void {
     const exchange = this.#exchange;
