@@ -63,12 +63,12 @@ export function deliveryOf(method: string, head: ResponseHead, leniency: Lenienc
   return { framing, keepsAlive: !isClosing && framing !== "until-close" };
 }
 
+const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/i;
+const KEEP_ALIVE = /(?:^|,)\s*keep-alive\s*(?:,|$)/i;
+
 /** `close` wins over everything, `keep-alive` over HTTP/1.0's default. */
 function closes(connection: string, minorVersion: 0 | 1): boolean {
-  if (connection === "") return minorVersion === 0;
-  const options = connection.toLowerCase().split(",");
-  const has = (wanted: string): boolean => options.some((option) => option.trim() === wanted);
-  return has("close") || (minorVersion === 0 && !has("keep-alive"));
+  return CLOSE.test(connection) || (minorVersion === 0 && !KEEP_ALIVE.test(connection));
 }
 
 function lengthOf(text: string): number {

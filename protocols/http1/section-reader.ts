@@ -23,7 +23,8 @@ export class SectionReader<Chunk extends Uint8Array> {
   /** Bytes of the current line in earlier chunks. */
   #lineBytes = 0;
   #endsWithCr = false;
-  #text: string | undefined;
+  /** The section that `push` completed, with all line endings and the empty line. */
+  text: string | undefined;
 
   constructor(textOf: TextOf<Chunk> = latin1Text) {
     this.#textOf = textOf;
@@ -46,17 +47,12 @@ export class SectionReader<Chunk extends Uint8Array> {
     return this.#earlier === undefined ? "" : textOfAll(this.#earlier);
   }
 
-  /** The section that `push` completed, with all line endings and the empty line. */
-  get text(): string | undefined {
-    return this.#text;
-  }
-
   /**
    * Reads from `at` and returns the index after the bytes it read. Throws ProtocolError
    * "header-block-too-large".
    */
   push(chunk: Chunk, at: number): number {
-    this.#text = undefined;
+    this.text = undefined;
     const limit = Math.min(chunk.length, at + this.#bytesLeft);
     const end = this.#endOfSection(chunk, at, limit);
     if (end === -1 && limit < chunk.length) {
@@ -65,12 +61,12 @@ export class SectionReader<Chunk extends Uint8Array> {
     const behind = end === -1 ? chunk.length : end;
     this.#bytesLeft -= behind - at;
     if (end !== -1 && this.#earlier === undefined) {
-      this.#text = this.#textOf(chunk, at, behind);
+      this.text = this.#textOf(chunk, at, behind);
     } else if (behind > at) {
       this.#earlier ??= new ByteCollector();
       this.#earlier.append(chunk.subarray(at, behind));
       if (end !== -1) {
-        this.#text = textOfAll(this.#earlier);
+        this.text = textOfAll(this.#earlier);
         this.#earlier = undefined;
       }
     }

@@ -38,7 +38,7 @@ class ReadBuffer {
   /** The present chunk's start, and the bytes read into it. */
   #start = 0;
   #bytes = 0;
-  #isChunkHeld = false;
+  #isReleased = false;
   /** The last chunk's size, and whether it filled the memory. */
   #lastBytes = 0;
   #isFilled = false;
@@ -51,10 +51,6 @@ class ReadBuffer {
     this.#bulkBytes = BULK_BYTES[transport];
   }
 
-  get isEmpty(): boolean {
-    return this.#bytes === 0;
-  }
-
   /** Counts a read. Returns true if the chunk is bulk and has room for more. */
   add(bytesRead: number): boolean {
     this.#bytes += bytesRead;
@@ -62,27 +58,24 @@ class ReadBuffer {
     return byteLength > QUIET_BYTES && this.#start + this.#bytes < byteLength;
   }
 
-  /** Passes on the present chunk. It is then held unless it is released meanwhile. */
-  give(pass: (chunk: Uint8Array) => void): void {
-    const [start, end] = [this.#start, this.#start + this.#bytes];
+  /** Passes on the present chunk, if there is one. If `pass` returns true, it is held until it is released. */
+  give(pass: (chunk: Uint8Array) => boolean): void {
+    if (this.#bytes === 0) return;
+    const start = this.#start;
+    const end = start + this.#bytes;
     this.#lastBytes = this.#bytes;
     this.#isFilled = end === this.#memory.byteLength;
-    this.#isChunkHeld = false;
-    pass(this.#memory.subarray(start, end));
-    if (this.#isChunkHeld) this.#heldEnd = end;
+    this.#isReleased = false;
+    const isTaken = pass(this.#memory.subarray(start, end));
+    if (isTaken && !this.#isReleased) this.#heldEnd = end;
     else poisonFreed(this.#memory, start, end);
     this.#start = end;
     this.#bytes = 0;
   }
 
-  /** A listener is getting the present chunk. */
-  hold(): void {
-    this.#isChunkHeld = true;
-  }
-
   /** Frees that chunk when its 'data' event returns. This buffer gives up its earlier memories. */
   release(): void {
-    this.#isChunkHeld = false;
+    this.#isReleased = true;
     this.#kept.length = 0;
   }
 
@@ -173,7 +166,6 @@ export class ReusedReads {
   };
 
   readonly #deliver = (): void => {
-    if (this.#buffer.isEmpty) return;
     try {
       this.#buffer.give(this.#pass);
     } catch (error) {
@@ -183,16 +175,17 @@ export class ReusedReads {
     }
   };
 
-  readonly #pass = (chunk: Uint8Array): void => {
+  /** Returns true if a listener has got the chunk. */
+  readonly #pass = (chunk: Uint8Array): boolean => {
     const socket = this.#socket;
-    if (socket === undefined) return;
+    if (socket === undefined) return false;
     // One TLS read may bring several records. They arrive even without a listener.
     if (socket.listenerCount("data") === 0 || socket.readableLength > 0) {
       socket.push(Buffer.from(chunk));
-      return;
+      return false;
     }
-    this.#buffer.hold();
     socket.emit("data", chunk);
+    return true;
   };
 }
 
