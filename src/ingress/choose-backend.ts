@@ -60,11 +60,9 @@ export function chooseBackend(
   origin: RequestOrigin,
   context: IngressContext,
 ): ChosenBackend {
-  const matched = context
-    .routes()
-    .match(request.host, request.path, (candidate) =>
-      accepts(candidate, { method: request.method, headers }),
-    );
+  const matched = context.routes.table.match(request.host, request.path, (candidate) =>
+    accepts(candidate, { method: request.method, headers }),
+  );
   const route = matched && backendOf(matched);
   const refuse = (refusal: StatusError): ChosenBackend => ({
     type: "answer",

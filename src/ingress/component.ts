@@ -83,7 +83,7 @@ async function buildIngress(started: Started, parts: IngressParts): Promise<Comp
     metrics,
     accessLog,
     ...boundsOf(configuration),
-    routes: () => controller.routes,
+    routes: controller,
     balancer,
     problems,
     streamingGateways,

@@ -23,7 +23,7 @@ import type { ServiceBalancer } from "./service-balancer.ts";
 /** Shared by all requests of the front door. */
 export interface IngressContext extends ForwardingContext {
   /** The current table; the next request may see another one. */
-  routes(): RouteTable<Route>;
+  readonly routes: { readonly table: RouteTable<Route> };
   readonly balancer: ServiceBalancer;
   /** Problems that only requests reveal. */
   readonly problems: RouteProblems;

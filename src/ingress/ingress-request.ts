@@ -47,6 +47,8 @@ const UNRESERVED = /^%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])$/;
 // Printable, but forbidden in a path (RFC 3986 section 3.3); some clients send them unescaped.
 const EXCLUDED = /["<>\\^`{|}]/;
 
+const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
+
 const ESCAPE_OR_EXCLUDED = /%[0-9A-Fa-f]{2}|["<>\\^`{|}]/g;
 
 /** Also escapes `?` and `#`, which would end the path. */
@@ -139,7 +141,7 @@ export function requestPathOf(target: string): RequestPath | undefined {
   const query = queryAt === -1 ? "" : target.slice(queryAt);
   if (!TARGET.test(target)) return undefined;
   if (raw === "") return { path: "/", target: `/${query}` };
-  if (!raw.startsWith("/") || hasBrokenEscape(raw)) return undefined;
+  if (!raw.startsWith("/") || BROKEN_ESCAPE.test(raw)) return undefined;
   const path = raw.includes("%") || EXCLUDED.test(raw) ? normalized(raw) : raw;
   if (!path.includes("/.")) return { path, target };
   const resolved = withoutDotSegments(path);
@@ -190,10 +192,6 @@ function normalized(path: string): string {
 /** A lone surrogate becomes U+FFFD in UTF-8. */
 function percentEncoded(character: string): string {
   return encodeURIComponent(/\p{Surrogate}/u.test(character) ? "\ufffd" : character);
-}
-
-function hasBrokenEscape(path: string): boolean {
-  return path.includes("%") && /%(?![0-9A-Fa-f]{2})/.test(path);
 }
 
 /** RFC 3986 section 5.2.4, but undefined if `..` would climb above the root. */

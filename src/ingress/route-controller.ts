@@ -65,7 +65,7 @@ export class RouteController {
     return controller;
   }
 
-  get routes(): RouteTable<Route> {
+  get table(): RouteTable<Route> {
     return this.#table;
   }
 

@@ -188,14 +188,10 @@ class Lanes {
   readonly #networks = new Map<string, Map<Lane, Begin[]>>();
   /** Each with its network, as the address of a closed socket may be unknown. */
   readonly #connections = new Map<Lane, string>();
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  size = 0;
 
   has(connection: Lane): boolean {
-    return this.#size > 0 && this.#connections.has(connection);
+    return this.size > 0 && this.#connections.has(connection);
   }
 
   add(connection: Lane, begin: Begin): void {
@@ -206,19 +202,19 @@ class Lanes {
     if (waiting === undefined) connections.set(connection, [begin]);
     else waiting.push(begin);
     this.#connections.set(connection, network);
-    this.#size += 1;
+    this.size += 1;
   }
 
   /** What waits of a connection, and no longer does. */
   remove(connection: Lane): Begin[] {
-    const network = this.#size === 0 ? undefined : this.#connections.get(connection);
+    const network = this.size === 0 ? undefined : this.#connections.get(connection);
     if (network === undefined) return [];
     const connections = this.#networks.get(network);
     const waiting = connections?.get(connection) ?? [];
     connections?.delete(connection);
     if (connections?.size === 0) this.#networks.delete(network);
     this.#connections.delete(connection);
-    this.#size -= waiting.length;
+    this.size -= waiting.length;
     return waiting;
   }
 
@@ -228,7 +224,7 @@ class Lanes {
     const [connection, waiting] = firstOf(connections);
     const begin = waiting?.shift();
     if (network === undefined || connections === undefined || connection === undefined) return undefined;
-    this.#size -= 1;
+    this.size -= 1;
     connections.delete(connection);
     if (waiting !== undefined && waiting.length > 0) connections.set(connection, waiting);
     else this.#connections.delete(connection);

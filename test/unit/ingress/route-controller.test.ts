@@ -56,7 +56,7 @@ async function startRoutes() {
     return list.call(store, kind, namespace) as never;
   };
   const serviceAt = (index: number): string | undefined => {
-    const route = controller.routes.match(`host-${index}.example`, "/");
+    const route = controller.table.match(`host-${index}.example`, "/");
     const backend = route && backendOf(route);
     return backend?.type === "service" ? backend.service : undefined;
   };
