@@ -1,12 +1,20 @@
 import type { KeyObject } from "node:crypto";
-import { rename } from "node:fs/promises";
+import { link, open, rename, rm, stat, unlink } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import { FORMAT, formatOf } from "../format/asciicast.ts";
+import {
+  EventLines,
+  FORMAT,
+  formatOf,
+  parseEvent,
+  parseHeader,
+  type RecordedHeader,
+} from "../format/asciicast.ts";
+import { COMMENT, LineChain, seedLine } from "../format/chain.ts";
+import { headLine, keyNameOf } from "../format/signed-head.ts";
 import { filesBelow } from "../reading/find-recordings.ts";
-import { firstLineOf } from "../reading/recording-lines.ts";
+import { firstLineOf, readLines } from "../reading/recording-lines.ts";
 import { type Disk, systemDisk } from "./disk.ts";
-import { finishPart, type PartOutcome } from "./finish-part.ts";
 import { partOf, writerOf } from "./recording-file.ts";
 import { isWriterAlive, removeLeftLeases } from "./writer-lease.ts";
 
@@ -43,4 +51,140 @@ export async function finishLeftParts(
     }
   }
   if (problem !== undefined) throw problem;
+}
+
+/**
+ * What happened to an unfinished recording: it was finished, was empty and removed, or was changed and
+ * set aside.
+ */
+export type PartOutcome = "finished" | "empty" | "set-aside";
+
+/**
+ * Finishes a dead writer's `part` as `file`: removes a partly written line, and signs the rest with the
+ * end `crash`.
+ */
+async function finishPart(part: string, file: string, key: KeyObject): Promise<PartOutcome> {
+  const reading = new PartReading();
+  const rest = await readLines(part, (line) => reading.line(line));
+  const { size, mtimeMs } = await stat(part);
+  if (size === rest.byteLength && reading.isEmpty) {
+    await rm(part);
+    return "empty";
+  }
+  const end = reading.end(Math.floor(mtimeMs), key);
+  if (end === undefined) {
+    await rename(part, `${file}.changed`);
+    return "set-aside";
+  }
+  const handle = await open(part, "r+");
+  try {
+    const position = size - rest.byteLength;
+    await handle.truncate(position);
+    await handle.write(Buffer.from(end, "utf8"), 0, undefined, position);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  await nameFinally(part, file);
+  return "finished";
+}
+
+/** Unlike rename, replaces no file. A writer that died between link and unlink left both names. */
+async function nameFinally(part: string, file: string): Promise<void> {
+  await link(part, file).catch(async (error: NodeJS.ErrnoException) => {
+    const [own, other] = error.code === "EEXIST" ? await Promise.all([stat(part), stat(file)]) : [];
+    if (own === undefined || own.ino !== other?.ino || own.dev !== other.dev) throw error;
+  });
+  await unlink(part);
+}
+
+/** Reads an unfinished recording, and writes the last lines that continue its chain. */
+class PartReading {
+  #headerText: string | undefined;
+  #header: RecordedHeader | undefined;
+  #chain: LineChain | undefined;
+  #isChanged = false;
+  #bytes = 0;
+  #lastOutputBytes = 0;
+  #gaps = 0;
+  #hasEnd = false;
+
+  get isEmpty(): boolean {
+    return this.#headerText === undefined;
+  }
+
+  line(bytes: Buffer): void {
+    const line = bytes.toString("utf8");
+    if (this.#headerText === undefined) {
+      this.#headerText = line;
+      this.#header = parseHeader(line);
+    } else if (this.#chain === undefined) this.#begin(line, this.#headerText);
+    else if (line.startsWith(COMMENT)) this.#comment(line, this.#chain);
+    else {
+      this.#chain.add(line);
+      this.#count(line);
+    }
+  }
+
+  /** The lines to append; "" if only the final name is missing. Undefined if the recording was changed. */
+  end(atMs: number, key: KeyObject): string | undefined {
+    const facts = this.#header?.sluice;
+    const chain = this.#chain;
+    if (this.#isChanged || chain === undefined || facts === undefined) return undefined;
+    if (this.#hasEnd) return "";
+    const mark = new EventLines().line(0, "m", "ended: crash");
+    chain.add(mark);
+    const chunk = chain.close(atMs);
+    const head = {
+      bytes: this.#bytes,
+      chunks: chain.chunks,
+      end: "crash",
+      endedAt: new Date(atMs).toISOString(),
+      gaps: this.#gaps,
+      hash: chain.hash,
+      key: keyNameOf(key),
+      lines: chain.lines,
+      session: facts.session,
+      startedAt: facts.startedAt,
+    };
+    return `${mark}\n${chunk}\n${headLine(head, key)}\n`;
+  }
+
+  #begin(line: string, header: string): void {
+    const seed = commentOf(line).seed;
+    const bytes = Buffer.from(typeof seed === "string" ? seed : "", "base64");
+    this.#isChanged = line !== seedLine(bytes);
+    this.#chain = new LineChain(bytes);
+    this.#chain.begin(header);
+  }
+
+  #comment(line: string, chain: LineChain): void {
+    const { at, head } = commentOf(line);
+    if (head !== undefined) {
+      this.#hasEnd = true;
+      return;
+    }
+    const atMs = Date.parse(String(at));
+    if (!Number.isFinite(atMs) || chain.close(atMs) !== line) this.#isChanged = true;
+  }
+
+  #count(line: string): void {
+    const { code, data } = parseEvent(line) ?? {};
+    if (code === "o") {
+      this.#lastOutputBytes = Buffer.byteLength(data ?? "", "utf8");
+      this.#bytes += this.#lastOutputBytes;
+    } else if (code === "b")
+      this.#bytes += Buffer.from(data ?? "", "base64").byteLength - this.#lastOutputBytes;
+    else if (code === "g" || code === "d") this.#bytes += Number(commentOf(COMMENT + data).bytes);
+    if (code === "g") this.#gaps += 1;
+  }
+}
+
+function commentOf(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const comment: unknown = JSON.parse(line.slice(COMMENT.length));
+    return typeof comment === "object" && comment !== null ? (comment as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }

@@ -4,7 +4,7 @@ import { ownProgram } from "@sluice/client/internal/config/version";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { UploadRound } from "../storage/s3/uploader.ts";
 import { codeOf } from "./disk.ts";
-import type { PartOutcome } from "./finish-part.ts";
+import type { PartOutcome } from "./finish-left-parts.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
 import { type PartKind, Slab } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";

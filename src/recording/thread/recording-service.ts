@@ -6,6 +6,7 @@ import { partOf, RecordingFile } from "./recording-file.ts";
 import { SessionWriter } from "./session-writer.ts";
 import { partsOf, SLAB_BYTES, type SlabPart } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
+import type { Reserve } from "./writer-lease.ts";
 
 /** How often chunks end, files are synced and failed writes are tried again. */
 export const SYNC_MS = 1_000;
@@ -21,13 +22,6 @@ interface OpenRecording {
   /** By the clock of this thread. */
   startedMs: number;
   hasFailed: boolean;
-}
-
-/** Reserved space that is freed on a full disk, so that recordings can still be ended. */
-export interface Reserve {
-  release(): void;
-  /** Reserves the space again if it was released. */
-  renew(): void;
 }
 
 /** Writes the recordings of one process, apart from the thread's port. */

@@ -5,9 +5,8 @@ import type { Uploader } from "../storage/s3/uploader.ts";
 import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { finishLeftParts } from "./finish-left-parts.ts";
 import { RecordingService, SYNC_MS } from "./recording-service.ts";
-import { ReserveFile } from "./reserve-file.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
-import { isFirstWriter, reserveOf, WriterLease } from "./writer-lease.ts";
+import { isFirstWriter, ReserveFile, reserveOf, WriterLease } from "./writer-lease.ts";
 
 /** How often the thread searches for recordings of dead writers and for those that are too old. */
 const SEARCH_MS = 60_000;

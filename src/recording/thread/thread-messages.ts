@@ -1,7 +1,7 @@
 import type { RecordingStore } from "../../config/sections/recording.ts";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { UploadRound } from "../storage/s3/uploader.ts";
-import type { PartOutcome } from "./finish-part.ts";
+import type { PartOutcome } from "./finish-left-parts.ts";
 import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 
 /** The thread's `workerData`. */

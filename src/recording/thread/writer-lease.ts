@@ -1,4 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
 
@@ -6,6 +17,8 @@ import path from "node:path";
 const SILENCE_MS = 5 * 60_000;
 /** How long an old lease is watched for renewals; hosts' clocks differ and jump. Past it its writer is silent. */
 const WATCHED_MS = 30_000;
+/** Enough for the last lines of about a thousand recordings. */
+export const RESERVE_BYTES: number = 1024 * 1024;
 
 /** By the lease's file: its last mtime, and since when it has been the same on the monotonic clock. */
 const seen = new Map<string, { readonly mtimeMs: number; readonly sinceMs: number }>();
@@ -151,3 +164,49 @@ function startOf(pid: number): string {
     return "";
   }
 }
+
+/** Reserved space that is freed on a full disk, so that recordings can still be ended. */
+export interface Reserve {
+  release(): void;
+  /** Reserves the space again if it was released. */
+  renew(): void;
+}
+
+/** A file that reserves space on the disk while there is enough. */
+export class ReserveFile implements Reserve {
+  readonly #file: string;
+  #isTaken = false;
+
+  constructor(file: string) {
+    this.#file = file;
+    this.renew();
+  }
+
+  release(): void {
+    this.#isTaken = false;
+    try {
+      rmSync(this.#file, { force: true });
+    } catch {
+      // If the folder became read-only the space stays reserved, and the next write reports the error.
+    }
+  }
+
+  renew(): void {
+    if (this.#isTaken) return;
+    try {
+      const handle = openSync(this.#file, "w", 0o600);
+      try {
+        // Not zeros, which some file systems store as a hole.
+        for (let written = 0; written < RESERVE_BYTES; )
+          written += writeSync(handle, FILLING, 0, Math.min(FILLING.byteLength, RESERVE_BYTES - written));
+        this.#isTaken = true;
+      } finally {
+        closeSync(handle);
+      }
+    } catch {
+      this.release();
+    }
+  }
+}
+
+const FILLING = Buffer.alloc(64 * 1024, "sluice");

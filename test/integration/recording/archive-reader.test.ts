@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { archiveUseOf } from "../../../src/recording/archive-command.ts";
 import {
   type ArchivedFile,
   ArchiveReader,
   MAX_EXTENSION_BYTES,
   MAX_NAME_CHARACTERS,
 } from "../../../src/recording/format/archive-reader.ts";
+import { archiveUseOf } from "../../../src/recording/recorded-facts.ts";
 import { ArchiveRecord, MAX_FILES } from "../../../src/recording/thread/archive-record.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-archive-"));

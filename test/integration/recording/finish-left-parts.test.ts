@@ -21,9 +21,13 @@ import { verifyRecording } from "../../../src/recording/reading/verify-recording
 import { type Disk, systemDisk } from "../../../src/recording/thread/disk.ts";
 import { finishLeftParts } from "../../../src/recording/thread/finish-left-parts.ts";
 import { partOf, RecordingFile } from "../../../src/recording/thread/recording-file.ts";
-import { ReserveFile } from "../../../src/recording/thread/reserve-file.ts";
 import { SessionWriter } from "../../../src/recording/thread/session-writer.ts";
-import { removeLeftLeases, reserveOf, WriterLease } from "../../../src/recording/thread/writer-lease.ts";
+import {
+  ReserveFile,
+  removeLeftLeases,
+  reserveOf,
+  WriterLease,
+} from "../../../src/recording/thread/writer-lease.ts";
 import { play } from "../../support/recording/played.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
