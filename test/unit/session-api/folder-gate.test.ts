@@ -3,8 +3,12 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FolderGate, MAX_FOLDER_REQUESTS, MAX_FOLDER_WAIT_MS } from "../../../src/session-api/folder-gate.ts";
-import { FolderRecordings } from "../../../src/session-api/folder-recordings.ts";
+import {
+  FolderGate,
+  FolderRecordings,
+  MAX_FOLDER_REQUESTS,
+  MAX_FOLDER_WAIT_MS,
+} from "../../../src/session-api/folder-recordings.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
