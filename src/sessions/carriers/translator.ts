@@ -25,8 +25,7 @@ import type { SessionLifecycle } from "../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../observers/command-result.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { InputResult, StreamingSession } from "../session.ts";
-import { CloseTimeout } from "./close-timeout.ts";
-import { leaveBehindInput } from "./input-grace.ts";
+import { CloseTimeout, leaveBehindInput } from "./end-waits.ts";
 import { InputHold, SpdyInput } from "./input-hold.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 

@@ -6,7 +6,7 @@ import {
   ChannelCommandClient,
   SpdyCommandClient,
 } from "../../../src/sessions/carriers/bridge/command-clients.ts";
-import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/input-grace.ts";
+import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/end-waits.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { channelPeer, plainPipe, settle, spdyPeer, webSocketPipe } from "../../support/session-peers.ts";

@@ -6,7 +6,7 @@ import {
   encodeClose,
   WebSocketFrameDecoder,
 } from "../../../protocols/websocket/index.ts";
-import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/input-grace.ts";
+import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/end-waits.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 

@@ -27,7 +27,7 @@ import { feed } from "../../../net/feed.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { legacyStreams, type SessionStream, type Side } from "../../observers/session-observer.ts";
 import type { StreamingSession } from "../../session.ts";
-import { leaveBehindInput } from "../input-grace.ts";
+import { leaveBehindInput } from "../end-waits.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 
 interface LegacyForwardOptions {

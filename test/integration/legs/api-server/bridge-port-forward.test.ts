@@ -4,7 +4,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { SpdySession, type SpdyStream, type StreamEnd } from "../../../../protocols/spdy/index.ts";
-import { INPUT_GRACE_MS } from "../../../../src/sessions/carriers/input-grace.ts";
+import { INPUT_GRACE_MS } from "../../../../src/sessions/carriers/end-waits.ts";
 import { ChannelClient } from "../../../support/channel-client.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
