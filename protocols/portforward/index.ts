@@ -4,10 +4,12 @@ export {
   encodePortPrefix,
   errorChannelOf,
   forwardErrorText,
+  isShippedTunnelName,
   LEGACY_SUBPROTOCOLS,
   type ParsedPort,
   type ParsedPorts,
   type ParsedStreamHeaders,
+  PORT_FORWARD_PROTOCOL,
   PORT_PREFIX_BYTES,
   type PortForwardStreamHeaders,
   type PortForwardStreamType,
@@ -15,6 +17,9 @@ export {
   parsePortsQuery,
   parseStreamHeaders,
   streamHeaders,
+  type TunnelOffer,
+  tunnelOffers,
+  tunnelSubprotocolOf,
 } from "./stream-headers.ts";
 export {
   DEFAULT_PAIR_TIMEOUT_MS,
@@ -24,10 +29,3 @@ export {
   StreamPairing,
   timeoutText,
 } from "./stream-pairing.ts";
-export {
-  isShippedTunnelName,
-  PORT_FORWARD_PROTOCOL,
-  type TunnelOffer,
-  tunnelOffers,
-  tunnelSubprotocolOf,
-} from "./tunnel-protocols.ts";

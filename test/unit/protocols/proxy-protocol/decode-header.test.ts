@@ -6,8 +6,8 @@ import {
   crc32c,
   decodeBinaryHeader,
   decodeProxyHeader,
+  MAX_PROXY_HEADER_BYTES,
 } from "../../../../protocols/proxy-protocol/decode-header.ts";
-import { MAX_PROXY_HEADER_BYTES } from "../../../../protocols/proxy-protocol/proxy-header.ts";
 import { binaryHeader, tlv, withChecksum } from "../../../support/protocols/proxy-protocol/binary-header.ts";
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");

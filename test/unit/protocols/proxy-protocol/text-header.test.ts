@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { decodeTextHeader, isIPv4, isIPv6 } from "../../../../protocols/proxy-protocol/decode-header.ts";
-import { MAX_PROXY_LINE_BYTES } from "../../../../protocols/proxy-protocol/proxy-header.ts";
+import {
+  decodeTextHeader,
+  isIPv4,
+  isIPv6,
+  MAX_PROXY_LINE_BYTES,
+} from "../../../../protocols/proxy-protocol/decode-header.ts";
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");
 const decoded = (bytes: Uint8Array) => decodeTextHeader(bytes);
