@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { conformancePage } from "../../packages/lab/src/conformance/html-report.ts";
+import { conformancePage } from "../../packages/lab/src/conformance/report-texts.ts";
 import { htmlReport, LoadCollector } from "../../packages/lab/src/load/index.ts";
 import { Recorder } from "../../packages/lab/src/load/recorder.ts";
 import { judge, parseThreshold, SESSION_METRICS } from "../../packages/lab/src/load/thresholds.ts";

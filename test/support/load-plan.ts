@@ -1,4 +1,4 @@
-import { type HttpLoadReport, httpReportOf } from "../../packages/lab/src/load/http-report.ts";
+import { type HttpLoadReport, httpReportOf } from "../../packages/lab/src/load/http-load.ts";
 import type { LoadPlan } from "../../packages/lab/src/load/index.ts";
 import { LatencyCounts } from "../../packages/lab/src/load/latency-counts.ts";
 import type { LoadPart } from "../../packages/lab/src/load/load-plan.ts";

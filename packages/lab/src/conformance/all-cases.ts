@@ -9,7 +9,6 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { CHANNEL } from "@sluice/protocols/remotecommand";
 import { LINE_BYTES, LineSequence } from "../load/index.ts";
 import type { CaseLab } from "./case-lab.ts";
-import { copyCases } from "./cases/copy-cases.ts";
 import { costCases } from "./cases/cost-cases.ts";
 import { errorCases } from "./cases/error-cases.ts";
 import { execCases } from "./cases/exec-cases.ts";
@@ -19,14 +18,14 @@ import { heartbeatCases, idleCases } from "./cases/idle-cases.ts";
 import { legacyCases } from "./cases/legacy-cases.ts";
 import { negotiationCases } from "./cases/negotiation-cases.ts";
 import { portForwardCases } from "./cases/port-forward-cases.ts";
-import { abruptEndCases, sessionCases } from "./cases/session-cases.ts";
+import { abruptEndCases, copyCases, sessionCases } from "./cases/session-cases.ts";
 import { backpressureCases, slowReaderCases } from "./cases/slow-reader-cases.ts";
 import { attachCases, terminalCases } from "./cases/terminal-cases.ts";
 import { CASE_GROUPS, type ConformanceCase, onEach } from "./conformance-case.ts";
 import type { CommandSessionRequest, SessionPlace } from "./endpoint.ts";
+import { COMMAND_TRANSPORTS, OFFERS } from "./endpoint.ts";
 import { expectBytes, expectExit, expectStatus, expectText, SkippedCase, Violation } from "./judge.ts";
 import { RawWebSocket } from "./raw-websocket.ts";
-import { COMMAND_TRANSPORTS, OFFERS } from "./transports.ts";
 
 const ECHO: CommandSessionRequest = {
   kind: "exec",

@@ -13,9 +13,9 @@ import { requestUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-req
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { isRemoteCommandVersion, type RequestedStreams } from "@sluice/protocols/remotecommand";
 import type { Endpoint, SessionPlace, SessionRequest } from "./endpoint.ts";
+import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOffer } from "./endpoint.ts";
 import { CommandSession, type CommandSessionOptions, Violation } from "./judge.ts";
 import type { LabSettings } from "./lab-settings.ts";
-import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOffer } from "./transports.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 

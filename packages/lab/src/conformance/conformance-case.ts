@@ -1,6 +1,5 @@
 import type { CaseLab } from "./case-lab.ts";
-import type { EndpointProfile } from "./endpoint.ts";
-import type { Transport } from "./transports.ts";
+import type { EndpointProfile, Transport } from "./endpoint.ts";
 
 /** The groups of cases, in the order of running and reporting. */
 export const CASE_GROUPS = [

@@ -19,7 +19,6 @@ export {
   runtimeEndpoint,
   type SessionRequest,
 } from "./endpoint.ts";
-export { conformancePage } from "./html-report.ts";
 export { defaultLabSettings, type LabSettings, quickLabSettings } from "./lab-settings.ts";
+export { caseLine, conformancePage, textReport } from "./report-texts.ts";
 export { runConformance } from "./run-cases.ts";
-export { caseLine, textReport } from "./text-report.ts";

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ConnectError, type PortForwardConnection, SessionError } from "@sluice/client";
 import type { CaseLab } from "./case-lab.ts";
 import { PROGRAMS, type Program } from "./conformance-case.ts";
-import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, LEGACY_TRANSPORTS, type Transport } from "./transports.ts";
+import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, LEGACY_TRANSPORTS, type Transport } from "./endpoint.ts";
 
 /** Properties of the endpoint and its container, determined once before the cases. */
 export interface Survey {

@@ -3,8 +3,8 @@
 export { Generator } from "./generator.ts";
 export { type RunOptions, runInProcesses, serveGenerator } from "./generator-processes.ts";
 export { escapeHtml, htmlPage, htmlReport, readPlots } from "./html-report.ts";
+export type { HttpLoadReport } from "./http-load.ts";
 export { type HttpLoadPlan, runHttpLoad } from "./http-load.ts";
-export type { HttpLoadReport } from "./http-report.ts";
 export {
   canEndInput,
   type LoadDirection,

@@ -1,9 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { type Readable, Writable } from "node:stream";
 import { canEndInput, type LoadPlan } from "./load-plan.ts";
-import { MessageSource } from "./message-source.ts";
 import { LoadError, type Recorder } from "./recorder.ts";
-import { LineSequence, SeededStream } from "./seeded-stream.ts";
+import { LineSequence, MessageSource, SeededStream } from "./seeded-stream.ts";
 
 /**
  * Runs one session to its end: sends `input` (if any) and writes the received bytes to `output`.

@@ -1,4 +1,4 @@
-import { addHttpReports, type HttpLoadReport } from "./http-report.ts";
+import { addHttpReports, type HttpLoadReport } from "./http-load.ts";
 import { LATENCY_BUCKETS } from "./latency-counts.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { LoadCollector, type LoadReport, REPORT_FORMAT, type ReportParts } from "./load-report.ts";

@@ -1,5 +1,5 @@
 import { parseQuantity } from "@sluice/client/internal/config/quantity";
-import type { HttpLoadReport } from "./http-report.ts";
+import type { HttpLoadReport } from "./http-load.ts";
 import { LatencyCounts } from "./latency-counts.ts";
 import type { JudgedThreshold, LoadReport, Unit } from "./load-report.ts";
 import type { IntervalLatency, LatencyName } from "./recorder.ts";

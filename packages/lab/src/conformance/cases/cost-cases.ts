@@ -1,7 +1,7 @@
 import { LINE_BYTES, LineSequence } from "../../load/index.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { expectBytes, expectStatus } from "../judge.ts";
-import { COMMAND_TRANSPORTS } from "../transports.ts";
 
 const STARTS = 10;
 const ROUND_TRIPS = 100;

@@ -3,8 +3,8 @@ import { decodeStatus } from "@sluice/protocols/remotecommand";
 import type { CaseLab, UpgradeAnswer } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import type { CommandSessionRequest, EndpointProfile } from "../endpoint.ts";
+import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { Violation } from "../judge.ts";
-import { COMMAND_TRANSPORTS } from "../transports.ts";
 
 /** gorilla keeps at most this much of a refusal; kubectl shows a longer Status raw. */
 const MAX_DECODED_BYTES = 1024;

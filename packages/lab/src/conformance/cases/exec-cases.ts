@@ -1,8 +1,8 @@
 import { LINE_BYTES, LineSequence, SeededStream } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { COMMAND_TRANSPORTS, type CommandTransport } from "../endpoint.ts";
 import { expectBytes, expectStatus, expectText, Violation } from "../judge.ts";
-import { COMMAND_TRANSPORTS, type CommandTransport } from "../transports.ts";
 
 /** WebSockets before v5 cannot end a command's input (kubernetes #89899). */
 const HALF_CLOSING: readonly CommandTransport[] = ["websocket-v5", "spdy"];

@@ -2,10 +2,10 @@ import { CHANNEL, decodeStatus } from "@sluice/protocols/remotecommand";
 import { LINE_BYTES, LineSequence, SeededStream } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
+import { OFFERS } from "../endpoint.ts";
 import { expectBytes, expectStatus, Violation } from "../judge.ts";
 import { RawWebSocket } from "../raw-websocket.ts";
 import { RecordedOutput } from "../recorded-output.ts";
-import { OFFERS } from "../transports.ts";
 
 const OUTPUT_BYTES = LINE_BYTES * 100_000;
 const LARGE_MESSAGE_BYTES = 1024 * 1024;

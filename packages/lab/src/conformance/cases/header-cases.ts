@@ -3,8 +3,8 @@ import { type HeaderLine, headerTokens, headerValues } from "@sluice/client/inte
 import type { CaseLab, UpgradeAnswer } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import type { CommandSessionRequest } from "../endpoint.ts";
+import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { expectStatus, expectText, Violation } from "../judge.ts";
-import { COMMAND_TRANSPORTS } from "../transports.ts";
 
 const LONG_ARGUMENT_BYTES = 12 * 1024;
 const FORWARDED: readonly HeaderLine[] = [

@@ -3,9 +3,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SpdySession } from "@sluice/protocols/spdy";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { type CommandTransport, FORWARD_TRANSPORTS, type ForwardTransport, OFFERS } from "../endpoint.ts";
 import { type CommandSession, Violation } from "../judge.ts";
 import { RawWebSocket } from "../raw-websocket.ts";
-import { type CommandTransport, FORWARD_TRANSPORTS, type ForwardTransport, OFFERS } from "../transports.ts";
 import { endOf, openForwarded, talk } from "./port-forward-cases.ts";
 
 const IDLE_SECONDS = [60, 120, 300] as const;

@@ -3,8 +3,8 @@ import { headerValues } from "@sluice/client/internal/http/header-list";
 import type { CaseLab } from "../case-lab.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import type { EndpointProfile, SessionRequest } from "../endpoint.ts";
+import { OFFERS, type Transport } from "../endpoint.ts";
 import { SkippedCase, Violation } from "../judge.ts";
-import { OFFERS, type Transport } from "../transports.ts";
 
 const EXEC: SessionRequest = {
   kind: "exec",

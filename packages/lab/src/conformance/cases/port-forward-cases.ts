@@ -6,9 +6,9 @@ import type { ForwardedStream, PortForwardConnection } from "@sluice/client";
 import { SeededStream } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { FORWARD_TRANSPORTS } from "../endpoint.ts";
 import { expectBytes, ReadPace, Violation } from "../judge.ts";
 import { RecordedOutput } from "../recorded-output.ts";
-import { FORWARD_TRANSPORTS } from "../transports.ts";
 
 const SEED = 29;
 const MIB = 1024 * 1024;

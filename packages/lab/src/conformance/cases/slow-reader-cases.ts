@@ -2,14 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LINE_BYTES, LineSequence } from "../../load/index.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
 import {
   COMMAND_TRANSPORTS,
   type CommandTransport,
   FORWARD_TRANSPORTS,
   type ForwardTransport,
   LEGACY_TRANSPORTS,
-} from "../transports.ts";
+} from "../endpoint.ts";
+import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
 import { type EchoOptions, echo } from "./port-forward-cases.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { expectStatus, SkippedCase, Violation } from "../judge.ts";
-import { COMMAND_TRANSPORTS } from "../transports.ts";
 
 export const attachCases: readonly ConformanceCase[] = [
   ...onEach(COMMAND_TRANSPORTS, "attach", {
