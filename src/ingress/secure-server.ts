@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { answerPlainHttp } from "@sluice/client/internal/http/downstream/plain-http";
+import { answerPlainHttp } from "@sluice/client/internal/http/downstream/http1-server";
 import { type ClientHello, ClientHelloReader } from "@sluice/protocols/tls";
 import { cipherOptionsOf, type TlsSettings } from "../config/sections/tls-settings.ts";
 import { judgeByFirstBytes } from "../listeners/proxy-protocol.ts";

@@ -13,9 +13,8 @@ import {
 } from "@sluice/protocols/websocket";
 import { MAX_CLOSE_MS } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
-import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { UpgradedSocket } from "./http/upgrade/upgrade-request.ts";
-import { nextMaskKey } from "./net/mask-keys.ts";
+import { nextMaskKey, releaseFrameMemory, takeFrameMemory } from "./net/frame-memory.ts";
 import { releaseChunk } from "./net/reused-reads.ts";
 import type { SessionTimes } from "./session-times.ts";
 import type { SessionErrorCode } from "./sessions/session-error.ts";

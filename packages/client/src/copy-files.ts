@@ -3,10 +3,9 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { type Cluster, type ContainerName, executorFor, referenceIn } from "./cluster.ts";
 import { type CopyContext, type CopyProgress, noProgress } from "./copy/copy-context.ts";
-import { CopyError } from "./copy/copy-error.ts";
+import { CopyError, withRetries } from "./copy/copy-error.ts";
 import { inspect, type RemotePath } from "./copy/remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
-import { withRetries } from "./copy/retry.ts";
 import type { Executor } from "./executors.ts";
 import { type CommandPath, execPath } from "./pod-paths.ts";
 

@@ -2,7 +2,7 @@
 // SPDY
 
 export type { TerminalSize } from "@sluice/protocols/remotecommand";
-export { type Cluster, type ContainerName, openCluster } from "./cluster.ts";
+export { type Cluster, type ContainerName, exec, type LogOptions, openCluster, readLog } from "./cluster.ts";
 export type { CommandEnd } from "./command-end.ts";
 export type { CommandStreams } from "./command-run.ts";
 export { ConfigurationError } from "./config/configuration-error.ts";
@@ -11,7 +11,6 @@ export type { CopyProgress } from "./copy/copy-context.ts";
 export { CopyError, type CopyErrorCode } from "./copy/copy-error.ts";
 export { type CopyOptions, copyFrom, copyTo } from "./copy-files.ts";
 export { dialResumable } from "./dial-resumable.ts";
-export { exec } from "./exec.ts";
 export {
   type Executor,
   type ExecutorOptions,
@@ -23,7 +22,6 @@ export { type Forward, forward } from "./forward.ts";
 export { ForwardedStream } from "./forwarded-stream.ts";
 export { getObject } from "./get-object.ts";
 export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "./http/upstream/connect-error.ts";
-export { kubeconfigTarget } from "./kubeconfig-target.ts";
 export { CredentialsError } from "./kubernetes/credentials-error.ts";
 export { type Kubeconfig, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 export type { KubeconfigOverrides } from "./kubernetes/kubeconfig-overrides.ts";
@@ -38,10 +36,9 @@ export {
   type PortMapping,
   parsePortArgument,
 } from "./port-forwarder.ts";
-export { type LogOptions, readLog } from "./read-log.ts";
 export type { ResumeOptions } from "./session-times.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 export type { InputStream } from "./sessions/input-source.ts";
 export type { OutputStream, PartTaker } from "./sessions/output-sink.ts";
 export { SessionError, type SessionErrorCode } from "./sessions/session-error.ts";
-export { type ConnectTrace, Target, type TargetOptions } from "./target.ts";
+export { type ConnectTrace, kubeconfigTarget, Target, type TargetOptions } from "./target.ts";

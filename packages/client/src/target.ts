@@ -2,6 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { AddressList, canonicalAddress, checkNetwork, isLoopback } from "./config/address-list.ts";
 import { type HeaderList, isHeaderName, isHeaderValue } from "./http/header-list.ts";
 import { connectThroughProxy, type ProxyServer, proxyServerOf } from "./http/proxies/proxy-connection.ts";
+import type { Kubeconfig } from "./kubernetes/kubeconfig.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "./net/dial.ts";
 import { IdleConnection } from "./net/idle-connection.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "./net/tls.ts";
@@ -191,4 +192,19 @@ function excludes(rule: string, host: string, port: string): boolean {
 
 function isInBlock(rule: string, host: string): boolean {
   return checkNetwork(rule) === undefined && new AddressList([rule]).has(host);
+}
+
+/** A kubeconfig's API server, with its proxy and with credentials that renew as they expire. */
+export function kubeconfigTarget(
+  kubeconfig: Kubeconfig,
+  options: Pick<TargetOptions, "headers" | "trace" | "environment"> = {},
+): Target {
+  const { server, proxyUrl } = kubeconfig;
+  return new Target({
+    ...options,
+    url: server,
+    tls: () => kubeconfig.tls,
+    proxy: proxyUrl ?? "environment",
+    headers: async () => [...(await kubeconfig.headers()), ...((await options.headers?.()) ?? [])],
+  });
 }

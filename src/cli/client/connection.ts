@@ -1,8 +1,8 @@
-import { kubeconfigTarget } from "@sluice/client/internal/kubeconfig-target";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { KubeconfigOverrides } from "@sluice/client/internal/kubernetes/kubeconfig-overrides";
 import type { ResumeOptions } from "@sluice/client/internal/session-times";
 import type { ConnectTrace, Target } from "@sluice/client/internal/target";
+import { kubeconfigTarget } from "@sluice/client/internal/target";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { UsageError, type ValuesOf } from "../command.ts";
 import type { connectionFlags } from "../commands/connection-flags.ts";

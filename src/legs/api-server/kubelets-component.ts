@@ -1,9 +1,8 @@
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
-import { addressOfUrl, dial } from "@sluice/client/internal/net/dial";
+import { addressOfUrl, dial, isHost } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
-import { isHost } from "@sluice/client/internal/net/host";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/sections/kubelet.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";

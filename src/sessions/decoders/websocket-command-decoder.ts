@@ -1,4 +1,4 @@
-import { nextMaskKey } from "@sluice/client/internal/net/mask-keys";
+import { nextMaskKey } from "@sluice/client/internal/net/frame-memory";
 import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 import {
   CHANNEL,

@@ -1,4 +1,4 @@
-import { nextMaskKey } from "@sluice/client/internal/net/mask-keys";
+import { nextMaskKey } from "@sluice/client/internal/net/frame-memory";
 import {
   closeCodeFor,
   reasonOf,

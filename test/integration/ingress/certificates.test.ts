@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
+import { PLAIN_HTTP_ANSWER } from "@sluice/client/internal/http/downstream/http1-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PLAIN_HTTP_ANSWER } from "../../../packages/client/src/http/downstream/plain-http.ts";
 import {
   createSelfSignedCertificate,
   type SelfSignedCertificate,

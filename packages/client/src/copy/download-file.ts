@@ -5,13 +5,12 @@ import type { Writable } from "node:stream";
 import { systemErrorText } from "../config/system-error.ts";
 import type { PartTaker } from "../sessions/output-sink.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError } from "./copy-error.ts";
+import { CopyError, withRetries } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
 import { canHash, HASH_FUNCTION, HASH_START, hashIn, RunningHash, remoteHash } from "./hashing.ts";
 import { changedWhileRead, warnOfGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
-import { withRetries } from "./retry.ts";
 
 const RESUME = constants.O_RDWR | constants.O_NOFOLLOW;
 /**

@@ -20,13 +20,12 @@ import {
   shownName,
 } from "./archive-names.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError, isOwn } from "./copy-error.ts";
+import { CopyError, isInterruption, isOwn, withRetries } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { changedNames, changedWhileRead, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { bytesInput, remoteFailure } from "./remote-shell.ts";
-import { isInterruption, withRetries } from "./retry.ts";
 
 /** Bytes that may wait for the disk. */
 const BUFFER_BYTES = 4 * 1024 * 1024;

@@ -5,12 +5,11 @@ import type { Readable } from "node:stream";
 import { systemErrorText } from "../config/system-error.ts";
 import { SessionError } from "../sessions/session-error.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError } from "./copy-error.ts";
+import { CopyError, isInterruption, withRetries } from "./copy-error.ts";
 import { canHash, hashIn, RunningHash, readPieces } from "./hashing.ts";
 import { hasOnlyGrown, warnOfGrowth } from "./remote-growth.ts";
 import { bytesIn, partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
-import { isInterruption, withRetries } from "./retry.ts";
 import { APPEND, FINISH, HOW_FAR, REMOVE, WRITE, WRITE_AND_HASH } from "./upload-scripts.ts";
 
 /**

@@ -14,12 +14,11 @@ import {
 } from "./archive-header.ts";
 import { localPath, shownName } from "./archive-names.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError } from "./copy-error.ts";
+import { CopyError, withRetries } from "./copy-error.ts";
 import { canHash, readPieces, remoteHashes } from "./hashing.ts";
 import { hasOnlyGrown, warnOfGrowth } from "./remote-growth.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
-import { withRetries } from "./retry.ts";
 
 /** Files up to this size are read in one piece. */
 const AT_ONCE_BYTES = 256 * 1024;

@@ -15,9 +15,8 @@ import {
   writeMaskedFrameHeader,
 } from "@sluice/protocols/websocket";
 import { clientFailureOf } from "../net/abort-socket.ts";
-import { headerSlab } from "../net/header-slab.ts";
+import { headerSlab, nextMaskKey } from "../net/frame-memory.ts";
 import { finishAndLinger, type LingerTimes } from "../net/linger.ts";
-import { nextMaskKey } from "../net/mask-keys.ts";
 import type { SessionClock } from "../net/session-clock.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 

@@ -17,9 +17,8 @@ import {
   writeMaskedFrameHeader,
 } from "@sluice/protocols/websocket";
 import { clientFailureOf, destroySocket } from "../net/abort-socket.ts";
-import { headerSlab } from "../net/header-slab.ts";
+import { headerSlab, nextMaskKey } from "../net/frame-memory.ts";
 import { finishAndLinger, type LingerTimes } from "../net/linger.ts";
-import { nextMaskKey } from "../net/mask-keys.ts";
 import type { SessionClock } from "../net/session-clock.ts";
 import { NodeSilence } from "./node-silence.ts";
 import { endOf, faultOf, type SessionEnd } from "./session-end.ts";

@@ -1,6 +1,6 @@
+import { withRetries } from "@sluice/client/internal/copy/copy-error";
 import { expect, it } from "vitest";
 import { RemoteShell } from "../../../../packages/client/src/copy/remote-shell.ts";
-import { withRetries } from "../../../../packages/client/src/copy/retry.ts";
 import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
 
 it("an abort ends the commands of a copy, and lets it clean up", async () => {

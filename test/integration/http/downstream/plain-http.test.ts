@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { PLAIN_HTTP_ANSWER } from "@sluice/client/internal/http/downstream/http1-server";
 import { afterEach, expect, it } from "vitest";
 import { createHttp1Server } from "../../../../packages/client/src/http/downstream/http1-server.ts";
-import { PLAIN_HTTP_ANSWER } from "../../../../packages/client/src/http/downstream/plain-http.ts";
 import { createSelfSignedCertificate } from "../../../../packages/lab/src/fake-node/index.ts";
 import { createSecureServer } from "../../../../src/ingress/secure-server.ts";
 import { eventually } from "../../../support/eventually.ts";

@@ -1,8 +1,13 @@
 import type { Socket } from "node:net";
 import { connect as connectTls, rootCertificates } from "node:tls";
-import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
+import {
+  DEFAULT_DIAL_TIMEOUT_MS,
+  type DialOptions,
+  dial,
+  isHost,
+  type UpstreamEndpoint,
+} from "../../net/dial.ts";
 import { goDialErrorText, joinHostPort } from "../../net/go-dial-error.ts";
-import { isHost } from "../../net/host.ts";
 import { UpstreamTls } from "../../net/tls.ts";
 import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
 import { exchangeHeads } from "../upgrade/upgrade-request.ts";
