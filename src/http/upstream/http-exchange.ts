@@ -27,10 +27,8 @@ export class HttpExchange implements Http1Exchange {
   #isReusedConnection = false;
   #body: UpstreamRequestBody | undefined;
   #unwatchBody: (() => void) | undefined;
-  /** The output of the present read, written at once. */
+  /** The head that the present read has brought. */
   #head: ResponseHead | undefined;
-  #parts: Buffer[] = [];
-  #trailers: FieldLines | undefined;
   #sink: Writable | undefined;
   #isWaitingForDrain = false;
   #isRequestSent = false;
@@ -43,16 +41,15 @@ export class HttpExchange implements Http1Exchange {
     this.#upstream = options.upstream;
   }
 
-  start(): void {
-    const { framingProblem } = this.#downstream;
-    if (framingProblem === undefined) this.#send();
-    else this.#fail(new UpstreamError("invalid-request", framingProblem));
-  }
-
-  #send(): void {
+  /** Sends the request; again, if the attempt before failed without an effect. */
+  send(): void {
     const { endpoint, pool } = this.#upstream;
     const downstream = this.#downstream;
     const options = this.#options;
+    if (downstream.framingProblem !== undefined) {
+      this.#fail(new UpstreamError("invalid-request", downstream.framingProblem));
+      return;
+    }
     let head: string;
     try {
       const headers = requestHeadersOf(downstream, endpoint, options);
@@ -119,28 +116,20 @@ export class HttpExchange implements Http1Exchange {
     else this.#fail(refusal);
   }
 
-  onBody(part: Buffer): void {
-    this.#parts.push(part);
-  }
-
-  onEnd(trailers: FieldLines): void {
-    this.#trailers = trailers;
-  }
-
-  onRead(): boolean {
+  onRead(parts: readonly Buffer[], trailers: FieldLines | undefined): boolean {
     if (this.#hasFailed) return false;
     const head = this.#head;
     this.#head = undefined;
     try {
-      if (head !== undefined) this.#respond(head);
-      else this.#continueResponse();
+      if (head !== undefined) this.#respond(head, parts, trailers);
+      else this.#continueResponse(parts, trailers);
     } catch (error) {
       this.#fail(
         new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error }),
       );
       return false;
     }
-    if (this.#trailers !== undefined) this.#finish();
+    if (trailers !== undefined) this.#finish();
     // Usually the kernel has taken everything by now.
     if (this.#downstream.hasTakenAll) return true;
     const sink = this.#sink;
@@ -166,38 +155,31 @@ export class HttpExchange implements Http1Exchange {
     }
   }
 
-  onBroken(error: Error): void {
+  onBroken(error: Error, parts: readonly Buffer[]): void {
     this.#connection?.destroy();
     if (this.#hasFailed) return;
-    if (this.#downstream.hasResponded) this.#truncated();
+    if (this.#downstream.hasResponded) this.#truncated(parts);
     else this.#upstreamFailed(error);
   }
 
-  #respond(head: ResponseHead): void {
+  #respond(head: ResponseHead, parts: readonly Buffer[], trailers: FieldLines | undefined): void {
     const { status, reason } = head;
-    const [headers, parts] = [this.#responseHeaders(head), this.#takeParts()];
-    if (this.#trailers === undefined) {
+    const headers = this.#responseHeaders(head);
+    if (trailers === undefined) {
       // RFC 9112 section 7.1.2: only a chunked body has trailers.
       const mayHaveTrailers = !hasHeader(headers, "content-length");
       this.#sink = this.#downstream.respond(status, reason, headers, parts, mayHaveTrailers);
       const silenceMs = responseSilenceMs(this.#options, headers);
       if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);
     } else {
-      const trailers = trailersToForward(headerListOf(this.#trailers));
-      this.#downstream.respondWhole(status, reason, headers, parts, trailers);
+      const forwarded = trailersToForward(headerListOf(trailers));
+      this.#downstream.respondWhole(status, reason, headers, parts, forwarded);
     }
   }
 
-  #continueResponse(): void {
-    if (this.#parts.length > 0) this.#downstream.write(this.#takeParts());
-    if (this.#trailers !== undefined)
-      this.#downstream.finish(trailersToForward(headerListOf(this.#trailers)));
-  }
-
-  #takeParts(): Buffer[] {
-    const parts = this.#parts;
-    this.#parts = [];
-    return parts;
+  #continueResponse(parts: readonly Buffer[], trailers: FieldLines | undefined): void {
+    if (parts.length > 0) this.#downstream.write(parts);
+    if (trailers !== undefined) this.#downstream.finish(trailersToForward(headerListOf(trailers)));
   }
 
   #responseHeaders({ status, headers }: ResponseHead): HeaderList {
@@ -236,10 +218,10 @@ export class HttpExchange implements Http1Exchange {
     this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
   }
 
-  #truncated(): void {
+  #truncated(parts: readonly Buffer[]): void {
     this.#hasFailed = true;
     this.#leaveUpstream();
-    if (this.#parts.length > 0) this.#downstream.write(this.#takeParts());
+    if (parts.length > 0) this.#downstream.write(parts);
     this.#downstream.truncate();
   }
 
@@ -247,7 +229,7 @@ export class HttpExchange implements Http1Exchange {
     if (this.#hasFailed) return;
     if (this.#mayRetry()) {
       this.#isRetry = true;
-      this.#send();
+      this.send();
       return;
     }
     const { endpoint } = this.#upstream;
@@ -255,7 +237,7 @@ export class HttpExchange implements Http1Exchange {
     const next = this.#upstreamAfter(failure);
     if (next === undefined) return void this.#fail(failure);
     this.#upstream = next;
-    this.#send();
+    this.send();
   }
 
   /** Retries elsewhere only if no upstream has received the request, so that nothing happens twice. */

@@ -36,5 +36,5 @@ export function startExchange(
   });
   if (isOver) return;
   downstream.contain("exchange", onFailure);
-  contain("exchange", () => exchange.start(), onFailure);
+  contain("exchange", () => exchange.send(), onFailure);
 }

@@ -83,7 +83,7 @@ const EVENTS: readonly (readonly [Version, Client, emitter: string, event: strin
   ]),
 ];
 
-const METHODS = ["start", "onInterim", "onHead", "onBody", "onEnd", "onRead"] as const;
+const METHODS = ["send", "onInterim", "onHead", "onRead"] as const;
 
 async function endedByFault(version: Version, client: Client, isThrown: () => boolean): Promise<string> {
   const [host, clients] = version === "API server" ? ["gateway", legClients] : [HOSTS[version], door.clients];

@@ -14,20 +14,20 @@ import { latin1Of } from "../header-list.ts";
 import { responseErrorOf } from "./exchange-error.ts";
 
 /** A connection's present exchange. */
-export interface Http1Exchange extends ResponseHandler<Buffer> {
+export interface Http1Exchange extends Pick<ResponseHandler<Buffer>, "onInterim" | "onHead"> {
   /**
-   * Called after everything from one read was delivered. Returns true if it was sent or copied, so that
-   * its memory is free.
+   * What one read brought behind the head: parts of the body, and the trailers if the response is
+   * complete. Returns true if it was sent or copied, so that its memory is free.
    */
-  onRead(): boolean;
+  onRead(parts: readonly Buffer[], trailers: FieldLines | undefined): boolean;
   /** The connection can take more writes. */
   onDrain(): void;
   /** The timeout of `expectHeadWithin` has passed. */
   onTimeout(): void;
   /** A callback of the connection threw. */
   onFault(error: unknown): void;
-  /** The connection broke before the response was complete, and is unusable. */
-  onBroken(error: Error): void;
+  /** The connection broke before the response was complete, and is unusable. `parts`: of the last read. */
+  onBroken(error: Error, parts: readonly Buffer[]): void;
 }
 
 /** Keeps idle connections. */
@@ -59,6 +59,9 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   hasHeard = false;
   #exchange: Http1Exchange | undefined;
   #error: Error | undefined;
+  /** What the present read has brought. */
+  #parts: Buffer[] = [];
+  #trailers: FieldLines | undefined;
   #isReusable = false;
   #awaitsHead = false;
   #timer: NodeJS.Timeout | undefined;
@@ -207,11 +210,11 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   }
 
   onBody(part: Buffer): void {
-    this.#exchange?.onBody(part);
+    this.#parts.push(part);
   }
 
   onEnd(trailers: FieldLines): void {
-    this.#exchange?.onEnd(trailers);
+    this.#trailers = trailers;
   }
 
   readonly #read = (chunk: Buffer): void => {
@@ -229,13 +232,17 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
       this.#break(responseErrorOf(error));
       return;
     }
-    if (exchange.onRead()) releaseChunk(this.#socket);
+    const parts = this.#parts;
+    const trailers = this.#trailers;
+    this.#parts = [];
+    this.#trailers = undefined;
+    if (exchange.onRead(parts, trailers)) releaseChunk(this.#socket);
   };
 
   #ended(): void {
     const exchange = this.#exchange;
     this.#isReusable = false;
-    if (exchange !== undefined && this.#decoder.end()) exchange.onRead();
+    if (exchange !== undefined && this.#decoder.end()) exchange.onRead([], []);
     // Missing bytes will not come now.
     this.#break(new UpstreamError("closed-before-response", "EOF"));
   }
@@ -254,7 +261,7 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   #break(error: Error): void {
     const exchange = this.#exchange;
     this.destroy();
-    exchange?.onBroken(error);
+    exchange?.onBroken(error, this.#parts);
   }
 }
 
