@@ -65,8 +65,8 @@ export function parseFieldLines(
     if (lines.length >= 2 * maxLines) throw new ProtocolError("too-many-headers", "too many header lines");
     const colon = endOfName(section, at, end, leniency);
     const valueStart = firstOfValue(section, colon + 1, end);
-    const valueEnd = endOfValue(section, valueStart, end);
-    if (valueEnd === -1) throw malformedLine(section.slice(at, end));
+    if (!isFieldText(section, valueStart, end)) throw malformedLine(section.slice(at, end));
+    const valueEnd = lastOfValue(section, valueStart, end);
     lines.push(section.slice(at, colon), section.slice(valueStart, valueEnd));
     at = lineFeed + 1;
   }
@@ -88,18 +88,18 @@ function firstOfValue(section: string, start: number, end: number): number {
   return at;
 }
 
-/** -1 if the value contains a control character. */
-function endOfValue(section: string, start: number, end: number): number {
-  for (let at = start; at < end; at++) if (!isFieldCharacter(section.charCodeAt(at))) return -1;
-  return lastOfValue(section, start, end);
-}
-
 function isNameAsGo(code: number): boolean {
   return code === 0x20 || ((CHARACTERS[code] ?? 0) & NAME) !== 0;
 }
 
 export function isFieldCharacter(code: number): boolean {
   return ((CHARACTERS[code] ?? 0) & VALUE) !== 0;
+}
+
+/** False if a value or a reason phrase contains a control character. */
+export function isFieldText(section: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (!isFieldCharacter(section.charCodeAt(at))) return false;
+  return true;
 }
 
 function isWhitespace(code: number): boolean {

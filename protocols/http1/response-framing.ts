@@ -1,6 +1,6 @@
 import {
   type FieldLines,
-  isFieldCharacter,
+  isFieldText,
   type Leniency,
   MalformedResponse,
   parseFieldLines,
@@ -18,6 +18,10 @@ export interface ResponseDelivery {
   /** The connection can serve another exchange after this one (RFC 9112 section 9.3). */
   readonly keepsAlive: boolean;
 }
+
+/** Options of Connection: `close` wins over everything, `keep-alive` over HTTP/1.0's default. */
+const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/i;
+const KEEP_ALIVE = /(?:^|,)\s*keep-alive\s*(?:,|$)/i;
 
 // Beyond 2^53 lengths are not exact.
 const MAX_LENGTH_DIGITS = 15;
@@ -55,20 +59,13 @@ export function deliveryOf(method: string, head: ResponseHead, leniency: Lenienc
     throw new MalformedResponse("both Content-Length and Transfer-Encoding");
   }
   // RFC 9112 section 6.1: a peer that sends chunks as HTTP/1.0 gets no second request.
-  const isClosing = closes(connection, minorVersion) || (coding !== undefined && minorVersion === 0);
+  const mayStay = minorVersion === 1 || (KEEP_ALIVE.test(connection) && coding === undefined);
+  const isClosing = !mayStay || CLOSE.test(connection);
   const isInterim = status >= 100 && status < 200;
   const hasBody = method !== "HEAD" && !isInterim && status !== 204 && status !== 304;
   if (!hasBody) return { framing: 0, keepsAlive: !isClosing };
   const framing = coding !== undefined ? "chunked" : (bytes ?? "until-close");
   return { framing, keepsAlive: !isClosing && framing !== "until-close" };
-}
-
-const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/i;
-const KEEP_ALIVE = /(?:^|,)\s*keep-alive\s*(?:,|$)/i;
-
-/** `close` wins over everything, `keep-alive` over HTTP/1.0's default. */
-function closes(connection: string, minorVersion: 0 | 1): boolean {
-  return CLOSE.test(connection) || (minorVersion === 0 && !KEEP_ALIVE.test(connection));
 }
 
 function lengthOf(text: string): number {
@@ -147,8 +144,7 @@ function statusOf(section: string, end: number): number {
     if (!(digit >= 0 && digit <= 9)) return -1;
     status = status * 10 + digit;
   }
-  for (let at = REASON_START; at < end; at++) if (!isFieldCharacter(section.charCodeAt(at))) return -1;
-  return status < 100 ? -1 : status;
+  return status < 100 || !isFieldText(section, REASON_START, end) ? -1 : status;
 }
 
 /**

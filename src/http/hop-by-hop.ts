@@ -37,16 +37,19 @@ export function editWithoutHopByHop(headers: HeaderList): HeaderEdit {
   const edit = new HeaderEdit(headers);
   const options = edit.received("connection");
   edit.drop(HOP_BY_HOP_NAMES);
-  if (options.every((value) => USUAL_OPTIONS.has(value))) return edit;
-  const nominated = listElements(options)
-    .map((name) => name.toLowerCase())
-    .filter((name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name));
-  if (nominated.length > 0) edit.drop(new HeaderNames(nominated));
+  for (const value of options) if (!USUAL_OPTIONS.has(value)) dropNominated(edit, value);
   return edit;
 }
 
 /** The usual values, which name no other header. */
 const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive"]);
+
+function dropNominated(edit: HeaderEdit, connection: string): void {
+  const nominated = listElements([connection])
+    .map((name) => name.toLowerCase())
+    .filter((name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name));
+  if (nominated.length > 0) edit.drop(new HeaderNames(nominated));
+}
 
 /** The same, with `TE: trailers` if the sender accepts trailers. */
 export function requestEdit(headers: HeaderList): HeaderEdit {

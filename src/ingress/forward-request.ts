@@ -125,9 +125,9 @@ function forwardSeated(
       idleTimeoutMs: forwarding.idleTimeoutMs,
       respondError: (error) => forwarding.respondError(error),
       nextUpstream: () => forwarding.next()?.http2,
-    }).then(() => forwarding.ended());
+    }).then(forwarding.ended);
   } else {
-    startExchange(exchange.downstream, forwarding, () => forwarding.ended());
+    startExchange(exchange.downstream, forwarding, forwarding.ended);
   }
 }
 
@@ -216,7 +216,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     write(downstream, ingressAnswer(refusal, downstream.headers));
   }
 
-  ended(): void {
+  readonly ended = (): void => {
     this.#context.requests.end(this.#exchange.downstream);
     this.#leaveSeat();
     const { names } = this.#chosen.route;
@@ -226,7 +226,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     if (this.#context.accessLog === undefined) return;
     const facts = factsOf(this.#exchange, this.#chosen.route, this.#seat.startedMs, this.#trace);
     logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
-  }
+  };
 }
 
 function answer(

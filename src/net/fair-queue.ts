@@ -74,7 +74,7 @@ export class FairQueue {
     flow.held -= 1;
     this.#held -= 1;
     this.#forgetIfIdle(flowName, flow);
-    while (this.#seatNext());
+    while (this.#waiting > 0 && this.#seatNext());
   }
 
   /**
@@ -167,7 +167,7 @@ export class FairQueue {
 
   /** Gives a seat to the next waiting flow. False: none may have one. */
   #seatNext(): boolean {
-    if (this.#waiting === 0 || this.#held >= this.#options.seats) return false;
+    if (this.#held >= this.#options.seats) return false;
     let next: [name: string, flow: Flow] | undefined;
     for (const [name, flow] of this.#flows) {
       if (flow.waiting === 0) continue;

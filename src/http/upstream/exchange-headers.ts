@@ -16,6 +16,9 @@ export const EXPECT = new HeaderNames(["expect"]);
 const TRAILER = new HeaderNames(["trailer"]);
 const LENGTH = new HeaderNames(["content-length"]);
 
+const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+const USUALLY_BODILESS: ReadonlySet<string> = new Set([...SAFE, "DELETE", "CONNECT"]);
+
 // Rejects the same targets as Node's client: with controls, spaces, or characters above one byte.
 const TARGET = /^[\x21-\xff]+$/;
 
@@ -32,8 +35,8 @@ export function requestHeadersOf(
   const edit = options.editHeaders?.(received) ?? received;
   if (!edit.has("host")) edit.add("Host", joinHostPort(endpoint.host, endpoint.port));
   if (request.isChunked) edit.add("Transfer-Encoding", "chunked");
-  // Such methods usually have a body, so an empty one needs a length (RFC 9110 section 8.6).
-  else if (!request.hasBody && !isUsuallyBodiless(request.method) && !edit.has("content-length")) {
+  // Other methods usually have a body, so an empty one needs a length (RFC 9110 section 8.6).
+  else if (!request.hasBody && !USUALLY_BODILESS.has(request.method) && !edit.has("content-length")) {
     edit.add("Content-Length", "0");
   }
   return edit.lines();
@@ -53,11 +56,7 @@ export function responseEdit(status: number, headers: HeaderList, downstream: Ht
 
 /** RFC 9110 section 9.2.2: repeating the request has no further effect, and there is no body to lose. */
 export function isRepeatable({ method, hasBody }: HttpDownstream): boolean {
-  return !hasBody && ["GET", "HEAD", "OPTIONS", "TRACE"].includes(method);
-}
-
-function isUsuallyBodiless(method: string): boolean {
-  return ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "CONNECT"].includes(method);
+  return !hasBody && SAFE.has(method);
 }
 
 /**

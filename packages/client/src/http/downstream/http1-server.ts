@@ -82,19 +82,14 @@ export function createHttp1Server(
     inTurn: (socket, answer) => turns.refuse(socket, answer),
   });
   const mayRepeatHost = options.requireHostHeader === false;
-  const checked =
+  const inTurn =
     (serve: Serve): Serve =>
     (request, response) => {
       const problem = headProblemOf(request, mayRepeatHost);
-      if (problem === undefined) serve(request, response);
-      else refuseHead(response, problem);
+      turns.take(request, response, problem === undefined ? serve : () => refuseHead(response, problem));
     };
-  const serve = checked(onRequest);
-  server.on("request", (request, response) => turns.take(request, response, serve));
-  if (onExpectContinue !== undefined) {
-    const serveExpecting = checked(onExpectContinue);
-    server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
-  }
+  server.on("request", inTurn(onRequest));
+  if (onExpectContinue !== undefined) server.on("checkContinue", inTurn(onExpectContinue));
   /** Ends HTTP on the connection behind its earlier answers; a faulty head is refused. */
   const leave = (request: IncomingMessage, socket: Duplex, takeOver: () => void): void => {
     const problem = headProblemOf(request, mayRepeatHost);
