@@ -5,7 +5,7 @@ import { atOnce } from "../lifecycle/slices.ts";
 import type { Cluster, ClusterChange } from "./cluster.ts";
 import { KindTable } from "./kind-table.ts";
 
-/** A watch that is further behind must list again. */
+/** Changes kept for watches. A watch that is further behind must list again. */
 const DEFAULT_REMEMBERED_CHANGES = 1_000;
 
 const RBAC_KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const;
@@ -22,11 +22,11 @@ export interface ClusterStoreOptions {
    * is thrown after them.
    */
   readonly onListenerError?: (error: unknown, change: ClusterChange) => void;
-  /** Comes from the store's source. */
+  /** Tells how old the state is; the store's source provides it. */
   readonly freshnessOf?: Cluster["freshnessOf"];
 }
 
-/** An object prepared for storing; prepared again if the stored one changes first. */
+/** An object prepared for storing. It is prepared again if the stored object changes first. */
 interface PreparedObject {
   readonly given: KubernetesObject;
   /** The stored object that it was compared with. */
@@ -65,16 +65,16 @@ export class ClusterStore implements Cluster {
   }
 
   /**
-   * Makes `objects` the whole state, with our own versions. Unchanged objects keep their version,
-   * and changed ones their age. Keys must be unique.
+   * Makes `objects` the whole state, with our own versions. Unchanged objects keep their version;
+   * changed ones keep their creation time. Keys must be unique.
    */
   replaceAll(objects: readonly KubernetesObject[], now: Date): void {
     atOnce(this.replacingAll(objects, now));
   }
 
   /**
-   * The same in steps between other work; all changes take effect together in the last step, which
-   * looks at nothing else unless the store changes meanwhile. Returns their number.
+   * Like `replaceAll`, in steps between other work. All changes take effect together in the last
+   * step. Returns the number of changes.
    */
   *replacingAll(objects: readonly KubernetesObject[], now: Date): Generator<void, number> {
     const from = this.#resourceVersion;
@@ -114,7 +114,7 @@ export class ClusterStore implements Cluster {
     return true;
   }
 
-  /** False if there was none. The namespace of a cluster-scoped kind is "". */
+  /** Removes an object. False if there was none. The namespace of a cluster-scoped kind is "". */
   remove(kind: ObjectKind, namespace: string, name: string, now = new Date()): boolean {
     const table = this.#tables.get(kind);
     const object = table?.get(namespace, name);
@@ -193,7 +193,7 @@ export class ClusterStore implements Cluster {
     return changes.length;
   }
 
-  /** The expensive part, comparing and copying, which has no visible effect. */
+  /** Compares and copies, which is the expensive part. Has no visible effect. */
   #prepare(given: KubernetesObject, now: Date): PreparedObject {
     const { namespace = "", name, resourceVersion } = given.metadata;
     const old = this.#tables.get(given.kind)?.get(namespace, name);

@@ -4,7 +4,7 @@ import type { StatusError } from "@sluice/client/internal/api/status";
 import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
 
-/** The kinds that decide a session. */
+/** The kinds of objects that decide a session. */
 export const SESSION_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
 
 export const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
@@ -24,19 +24,19 @@ export interface Cluster {
   listPods(namespace?: string): readonly Pod[];
   listNodes(): readonly Node[];
   listRbacObjects(): readonly RbacObject[];
-  /** Grows with every change; the version for a list read now. */
+  /** Grows with every change. A list read now gets this version. */
   readonly resourceVersion: number;
   /** Absent if the state is always current. */
   readonly freshnessOf?: ((kinds: readonly ObjectKind[]) => Freshness) | undefined;
   /** Calls the listener after every change, in order, until the returned function is called. */
   subscribe(listener: (change: ClusterChange) => void): () => void;
-  /** Changes after that version; undefined if some of them are forgotten. */
+  /** Changes after that version; undefined if some of them are no longer remembered. */
   changesAfter(resourceVersion: number): readonly ClusterChange[] | undefined;
 }
 
 export type ClusterChange = ObjectChange;
 
-/** The age of some kinds' state. */
+/** How old the state of some kinds is. */
 export interface Freshness {
   readonly asOf: Date;
   /** The 503 for requests that need the state, if it is too old. */

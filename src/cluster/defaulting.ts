@@ -7,7 +7,7 @@ import { DEFAULT_NAMESPACE } from "../api/strategy/read-object.ts";
 
 const READY_POD_CONDITIONS = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
 
-/** By the object as it was read: a store compares the same result in no time. */
+/** Completed objects by the object that was read: a store compares an identical object at once. */
 const completed = new WeakMap<KubernetesObject, KubernetesObject>();
 
 /**
@@ -35,8 +35,8 @@ function completedOf(object: KubernetesObject): KubernetesObject {
 }
 
 /**
- * Adds defaults in steps: the files' default class to Ingresses without one, `default`, and
- * namespaces that objects name.
+ * Adds defaults in steps: the files' default class to Ingresses without a class, the namespace
+ * `default`, and namespaces that objects name.
  */
 export function* completing(objects: readonly KubernetesObject[]): Generator<void, KubernetesObject[]> {
   const classes: IngressClass[] = [];

@@ -5,8 +5,8 @@ import { groupOf } from "../api/strategy/strategy.ts";
 const MAX_SHOWN_FIELDS = 20;
 
 /**
- * The kind of an object that the gateway does not use; undefined if the object is to be read, or
- * refused as misspelled.
+ * The object's kind if the gateway does not use it. Undefined if the object should be read, or
+ * rejected as misspelled.
  */
 export function foreignKindOf(value: unknown): string | undefined {
   const { apiVersion, kind } = (value ?? {}) as Record<string, unknown>;
@@ -22,14 +22,14 @@ export function foreignKindOf(value: unknown): string | undefined {
 const KINDS = strategies.map(({ kind }) => kind);
 
 /**
- * Knative has its own Service, other projects an Ingress; `extensions` and `*.k8s.io` belong to
- * Kubernetes.
+ * A group of another project: Knative has its own Service, other projects an Ingress. `extensions`
+ * and `*.k8s.io` belong to Kubernetes.
  */
 function isOfOthers(group: string): boolean {
   return group.includes(".") && !group.endsWith(".k8s.io");
 }
 
-/** Counts skipped objects: one line for each file, however many there are. */
+/** Counts skipped objects, and reports them in one line for each file. */
 export class PassedOver {
   readonly #counts = new Map<string, Map<string, number>>();
 
@@ -52,8 +52,8 @@ const MAX_SHOWN_KINDS = 20;
 const MAX_KIND_CHARACTERS = 80;
 
 /**
- * Fields of valid objects for which only names and types were checked: one line for each kind,
- * however many objects.
+ * Fields of valid objects that were checked only for name and type, reported in one line for each
+ * kind.
  */
 export class UnjudgedFields {
   readonly #fields = new Map<string, Set<string>>();

@@ -16,7 +16,7 @@ export interface LocateOptions {
    * `--kubelet-preferred-address-types`.
    */
   readonly preferredAddressTypes: readonly string[];
-  /** The port for a node that reports none. */
+  /** The port of a node that reports none. */
   readonly defaultKubeletPort: number;
 }
 
@@ -53,7 +53,7 @@ export interface NodeEndpoint {
 
 /**
  * Finds pod, container, node, address and port in kube-apiserver's order. Throws StatusError with
- * kube-apiserver's messages, also for an unknown node: it never counts as an old one.
+ * kube-apiserver's messages. An unknown node is an error, too: it never counts as an old kubelet.
  */
 export function locate(
   cluster: Pick<Cluster, "getPod" | "getNode">,
@@ -128,21 +128,24 @@ export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateO
 }
 
 /**
- * Features in a node's annotation: Sluice has far fewer, but other programs may write it. Past it
- * they are not read.
+ * Features that are read from a node's annotation. Sluice publishes far fewer, but other programs
+ * may write it. Past it features are ignored.
  */
 export const MAX_PUBLISHED_FEATURES = 32;
 
 /**
- * The features in a node's annotation. Kubelets since 1.36 own `status.declaredFeatures` and remove
- * others' additions.
+ * The features in a node's annotation. They are not in `status.declaredFeatures`, because kubelets
+ * since 1.36 own it and remove others' additions.
  */
 export function publishedFeaturesOf({ annotations }: Node["metadata"]): readonly string[] {
   const text = annotations?.[PUBLISHED_FEATURES_ANNOTATION] ?? "";
   return text === "" ? [] : text.split(",", MAX_PUBLISHED_FEATURES);
 }
 
-/** Sorted and without duplicates, as the API requires; unchanged if nothing is added. */
+/**
+ * The union of both lists, sorted and without duplicates, as the API requires; `some` itself if
+ * nothing is added.
+ */
 export function unionOf(some: readonly string[], others: readonly string[]): readonly string[] {
   return others.length === 0 ? some : [...new Set([...some, ...others])].sort();
 }

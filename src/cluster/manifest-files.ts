@@ -4,17 +4,20 @@ import { ConfigurationError, unreadFile } from "@sluice/client/internal/config/c
 import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import type { ManifestFile } from "./manifests.ts";
 
-/** One manifest file. Past it, it is refused before it is read, and the last good state stays. */
+/**
+ * The size of one manifest file. A larger file is refused before it is read, and the last good
+ * state stays.
+ */
 export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
 /**
- * Files of a folder of manifests. Past it the folder is refused before a file is read, and the last
- * good state stays.
+ * Files in a folder of manifests. A folder with more is refused before any file is read, and the
+ * last good state stays.
  */
 export const MAX_MANIFEST_FILES = 1_000;
 
 /**
- * Reads manifest files, and from folders those that kubectl would apply: `*.yaml`, `*.yml`,
- * `*.json`, not the hidden `..<date>` of mounted ConfigMaps. Throws ConfigurationError.
+ * Reads manifest files, and from folders the files that kubectl would apply: `*.yaml`, `*.yml`,
+ * `*.json`, but not the hidden `..<date>` of mounted ConfigMaps. Throws ConfigurationError.
  */
 export async function readManifestFiles(paths: readonly string[]): Promise<ManifestFile[]> {
   const names = [...new Set((await Promise.all(paths.map(filesOf))).flat())];
@@ -25,7 +28,7 @@ export async function readManifestFiles(paths: readonly string[]): Promise<Manif
     );
   }
   const files: ManifestFile[] = [];
-  // One at a time: a thousand open files could exceed the process's limit.
+  // Reads one file at a time: a thousand open files could exceed the process's limit.
   for (const name of names) files.push(await readOne(name));
   return files;
 }
@@ -38,7 +41,8 @@ async function filesOf(givenPath: string): Promise<string[]> {
 
 async function readOne(name: string): Promise<ManifestFile> {
   const text = await textOf(name);
-  // A program that replaces a file in place empties it first, and on a full disk leaves it so.
+  // A program that replaces a file in place empties it first. If the disk is full, the file stays
+  // empty.
   if (text.trim() === "") throw unreadable(name, "the file holds no object", 1);
   return { name, text };
 }

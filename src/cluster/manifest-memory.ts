@@ -1,6 +1,6 @@
 import type { FileReading, ForeignItem, FoundItem, ManifestFile, ReadItem } from "./manifests.ts";
 
-/** What one part of a file was read to. Lines count from the part's first. */
+/** The result of reading one part of a file. Lines are counted from the start of the part. */
 interface KeptPart {
   readonly lineBreaks: number;
   readonly found: readonly FoundItem[];
@@ -10,35 +10,38 @@ interface KeptPart {
 interface KeptFile {
   readonly text: string;
   readonly reading: FileReading;
-  /** By text; those of the reading before, after one with problems. */
+  /** The parts by their text. After a reading with problems, the parts of the reading before it. */
   readonly parts: ReadonlyMap<string, KeptPart>;
 }
 
-/** A file and what is to be read of it. */
+/** A file, and the parts of it that must be read. */
 interface ComparedFile {
   readonly file: ManifestFile;
   readonly parts: readonly string[];
-  /** Texts of parts that were not read before, in order: all of them if the file is to be read as a whole. */
+  /**
+   * Texts of the parts that were not read before, in order; all parts if the whole file must be
+   * read.
+   */
   readonly unread: readonly string[];
 }
 
 export interface Comparison {
   readonly files: readonly ManifestFile[];
   readonly compared: readonly ComparedFile[];
-  /** The files that changed, each with nothing but the documents that were not read before. */
+  /** The changed files, each with only the documents that were not read before. */
   readonly changed: readonly ManifestFile[];
-  /** The items that those documents replace, by digest. */
+  /** The items that these documents replace, by digest. */
   readonly known: ReadonlyMap<string, ReadItem>;
 }
 
 /**
- * What the last reading made of each file, so that a reload parses only documents that changed, and
- * decodes only their objects that changed. Costs the memory of the files' texts.
+ * Remembers the last reading of each file, so that a reload parses only changed documents and
+ * decodes only changed objects. Keeps the files' texts in memory.
  */
 export class ManifestMemory {
   #files: ReadonlyMap<string, KeptFile> = new Map();
 
-  /** In steps between other work. */
+  /** Finds the documents that changed since the last reading, in steps between other work. */
   *comparing(files: readonly ManifestFile[]): Generator<void, Comparison> {
     const compared: ComparedFile[] = [];
     const known = new Map<string, ReadItem>();
@@ -63,8 +66,8 @@ export class ManifestMemory {
   }
 
   /**
-   * The same comparison with those files whole that a reading found problems in: only so are their lines
-   * right. Undefined if there are none.
+   * The same comparison, but with each file whole in which the reading found problems: only then
+   * are the reported lines right. Undefined if no file has problems.
    */
   whole(comparison: Comparison, readings: readonly FileReading[]): Comparison | undefined {
     const { files, compared } = comparison;
@@ -80,7 +83,10 @@ export class ManifestMemory {
     return comparisonOf(files, again, known);
   }
 
-  /** Keeps the readings of changed files, and forgets files that are gone. Returns all, in the files' order. */
+  /**
+   * Keeps the readings of changed files, and forgets files that are gone. Returns the readings of
+   * all files, in the files' order.
+   */
   *keeping(
     { files, compared }: Comparison,
     changed: readonly FileReading[],
@@ -114,13 +120,13 @@ function comparisonOf(
   return { files, compared, changed, known };
 }
 
-/** What YAML and its readers take for the end of a line. */
+/** Characters that end a line in YAML; undefined is the start of the file. */
 const LINE_ENDS: ReadonlySet<string | undefined> = new Set([undefined, "\n", "\r", "\u2028", "\u2029"]);
 const DOCUMENT_START = /(?<=\n)---(?=[ \t\r\n]|$)/g;
 
 /**
- * A directive holds for the documents behind it, so such a file is one part. Few files have any `%`, and a
- * search for one character passes over a large file in no time.
+ * A directive also applies to the documents after it, so a file with one is not split. Few files
+ * contain a `%`, and searching for one character is fast.
  */
 function* hasDirective(text: string): Generator<void, boolean> {
   for (let at = text.indexOf("%"); at !== -1; at = text.indexOf("%", at + 1)) {
@@ -130,7 +136,10 @@ function* hasDirective(text: string): Generator<void, boolean> {
   return false;
 }
 
-/** A file's text, cut before each line that starts a document: whatever stands before, such a line ends it. */
+/**
+ * Cuts a file's text before each line that starts a document. Such a line always ends the document
+ * before it.
+ */
 function* partsOf(text: string): Generator<void, string[]> {
   if (yield* hasDirective(text)) return [text];
   const parts: string[] = [];
@@ -144,7 +153,7 @@ function* partsOf(text: string): Generator<void, string[]> {
   return parts;
 }
 
-/** What a file holds, of the parts that were just read and of those that are kept. */
+/** Joins a file's new parts and its remembered parts. */
 function* joined(
   { file: { name, text }, parts, unread }: ComparedFile,
   reading: FileReading,
@@ -168,7 +177,7 @@ function* joined(
   return { text, reading: { name, found, problems: [], foreign }, parts: kept };
 }
 
-/** Which items of a reading came from which part: an item begins on a line of its document. */
+/** Assigns the items of a reading to parts: an item starts on a line of its document. */
 function* readParts(
   unread: readonly string[],
   { found, foreign }: FileReading,

@@ -14,7 +14,7 @@ import {
 } from "./manifests.ts";
 import { readInThread } from "./read-in-thread.ts";
 
-/** Long enough for an editor or a folder copy to finish, too short to notice. */
+/** Long enough for an editor or a folder copy to finish, and too short for operators to notice. */
 const DEFAULT_RELOAD_DELAY_MS = 200;
 
 /**
@@ -32,7 +32,7 @@ interface ReloadLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** Valid manifests, kept beyond the process that read them. */
+/** Keeps valid manifests longer than the process that read them lives. */
 export interface LastGoodManifests {
   keep(files: readonly ManifestFile[]): void;
   /** Undefined if none were kept. */
@@ -78,7 +78,7 @@ export class ManifestSource {
   static async start(options: ManifestSourceOptions): Promise<ManifestSource> {
     const source = new ManifestSource(options);
     const { paths, watchPaths = watchFolders } = options;
-    // Watches before it reads, so that it misses no edit.
+    // Watches before it reads, so that it misses no change.
     source.#stopWatching = watchPaths(paths, {
       onChange: () => source.#scheduleReload(),
       onError: (error) =>
@@ -99,7 +99,7 @@ export class ManifestSource {
     return this.#reloading;
   }
 
-  /** No reload happens after this resolves. */
+  /** No reload happens after this promise resolves. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopWatching();
@@ -108,8 +108,8 @@ export class ManifestSource {
   }
 
   #scheduleReload(): void {
-    // Starts at the first of several events, so that a busy folder cannot delay the reload for
-    // ever.
+    // The delay starts at the first of several events, so that a busy folder cannot delay the
+    // reload forever.
     if (this.#isStopped || this.#timer !== undefined) return;
     const { reloadDelayMs = DEFAULT_RELOAD_DELAY_MS } = this.#options;
     this.#timer = setTimeout(() => {

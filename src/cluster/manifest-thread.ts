@@ -5,9 +5,9 @@ import { atOnce } from "../lifecycle/slices.ts";
 import { type ReadItem, readingFiles } from "./manifests.ts";
 import type { ThreadAnswer, ThreadInput } from "./read-in-thread.ts";
 
-/** The receiver needs a few milliseconds for these. */
+/** The receiver handles this many items in a few milliseconds. */
 const ITEMS_PER_ANSWER = 100;
-/** Stands for items that the receiver has. */
+/** A placeholder for items that the receiver already has. */
 const ELSEWHERE: ReadItem = { object: { apiVersion: "", kind: "", metadata: { name: "" } }, warnings: [] };
 
 if (parentPort === null) throw new Error("this is a thread's program");
@@ -15,7 +15,7 @@ const port = parentPort;
 const { files, gates, known: digests } = workerData as ThreadInput;
 const answers = read();
 
-// Answers each request once: the receiver would handle many answers in one turn.
+// Sends one answer for each request: otherwise the receiver would handle many answers in one turn.
 port.on("message", () => {
   const { value, done } = answers.next();
   if (done === true) port.close();

@@ -25,35 +25,35 @@ interface Manifests {
   readonly objects: readonly ApiObject[];
   /** `file:line: text`, in the words of an API server's Warning headers. */
   readonly warnings: readonly string[];
-  /** One line for each file with objects of unused kinds. */
+  /** One line for each file that has objects of unused kinds. */
   readonly passedOver: readonly string[];
-  /** Fields whose API-server rules are not implemented here, a line for each kind. */
+  /** Fields whose API-server rules are not implemented here, in one line for each kind. */
   readonly unjudged: readonly string[];
 }
 
-/** Receives the lines of `Manifests.passedOver`. */
+/** Called with each line of `Manifests.passedOver`. */
 export type OnPassedOver = (line: string) => void;
 
-/** What reading made of one item of a file. */
+/** The result of reading one item of a file. */
 export interface ReadItem {
   readonly object: ApiObject;
   readonly warnings: readonly string[];
 }
 
-/** An item and its line, for checks that need all files. */
+/** An item and its line, for checks across all files. */
 export interface FoundItem extends ReadItem {
   readonly line: number;
-  /** Of the item as it is written; "" unless `known` is given. */
+  /** The digest of the item's text as written; "" unless `known` is given. */
   readonly digest: string;
 }
 
-/** An object of a kind that is not used. */
+/** An object of a kind that the gateway does not use. */
 export interface ForeignItem {
   readonly line: number;
   readonly kind: string;
 }
 
-/** What one file holds. */
+/** The content of one file. */
 export interface FileReading {
   readonly name: string;
   readonly found: readonly FoundItem[];
@@ -62,8 +62,8 @@ export interface FileReading {
 }
 
 /**
- * Validates manifests strictly, as an API server with these gates would; objects among the `old`
- * ones are updates. Throws ConfigurationError with the problems of all files, with lines.
+ * Validates manifests strictly, as an API server with these gates would; objects that are also in
+ * `old` count as updates. Throws ConfigurationError with all files' problems and their lines.
  */
 export function readManifests(
   files: readonly ManifestFile[],
@@ -84,7 +84,10 @@ function* readingManifests(
   return { ...(yield* joiningReadings(readings)), unjudged: unjudged.lines };
 }
 
-/** Reads each file by itself, in steps between other work. Objects whose digest is `known` are not decoded. */
+/**
+ * Reads each file by itself, in steps between other work. Does not decode objects whose digest is
+ * `known`.
+ */
 export function* readingFiles(
   files: readonly ManifestFile[],
   context: ReadContext,
@@ -94,7 +97,7 @@ export function* readingFiles(
   return readings;
 }
 
-/** Throws ConfigurationError with the problems of all files. */
+/** Throws ConfigurationError if any file has problems; it lists all of them. */
 function* joiningReadings(readings: readonly FileReading[]): Generator<void, Omit<Manifests, "unjudged">> {
   const problems = readings.flatMap((reading) => reading.problems);
   const firstOf = new Map<string, string>();
@@ -133,7 +136,7 @@ export function parseManifests(
   return atOnce(parsingManifests(files, gates, onPassedOver));
 }
 
-/** The same in steps between other work. */
+/** The same as `readClusterObjects`, in steps between other work. */
 export function* parsingManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates,
@@ -142,7 +145,7 @@ export function* parsingManifests(
   return yield* joiningFiles(yield* readingFiles(files, { gates }), onPassedOver);
 }
 
-/** The cluster objects of files that were read, with defaults. Throws as `readManifests`. */
+/** The cluster objects of files already read, with defaults. Throws as `readManifests`. */
 export function* joiningFiles(
   readings: readonly FileReading[],
   onPassedOver: OnPassedOver,
@@ -164,7 +167,7 @@ interface ReadContext {
   /** The objects that updates replace, by `keyOf`. */
   readonly old?: ReadonlyMap<string, ApiObject>;
   readonly unjudged?: UnjudgedFields;
-  /** Items of earlier readings by these gates, by digest. */
+  /** Items from earlier readings with these gates, by digest. */
   readonly known?: ReadonlyMap<string, ReadItem> | undefined;
 }
 
@@ -219,7 +222,7 @@ function readItem(
   }
 }
 
-/** Tells apart what JSON does not, such as infinities and null. */
+/** Distinguishes values that JSON does not, such as infinities and null. */
 function digestOf(value: unknown): string {
   return createHash("sha256").update(serialize(value)).digest("base64");
 }

@@ -7,14 +7,14 @@ export interface ThreadInput {
   readonly files: readonly ManifestFile[];
   /** `A=true,B=false`. */
   readonly gates: string;
-  /** Digests of items that the receiver has. */
+  /** Digests of items that the receiver already has. */
   readonly known: ReadonlySet<string>;
 }
 
-/** Without an object: the receiver has it. */
+/** An item without its object if the receiver already has it. */
 export type SentItem = Pick<FoundItem, "digest" | "line"> & Partial<ReadItem>;
 
-/** Some items of the present file, or its end, or the end of all. */
+/** Some items of the current file, the end of that file, or the end of all files. */
 export type ThreadAnswer =
   | { readonly items: readonly SentItem[] }
   | { readonly endOfFile: Omit<FileReading, "found"> }
@@ -38,7 +38,7 @@ export function readInThread(
     const readings: FileReading[] = [];
     let found: FoundItem[] = [];
     worker.on("error", reject);
-    // No effect after the end.
+    // Has no effect if the reading has ended.
     worker.on("exit", () => reject(new Error("the thread that read has ended")));
     worker.on("message", (answer: ThreadAnswer) => {
       if ("isOver" in answer) {
@@ -51,7 +51,7 @@ export function readInThread(
         readings.push({ ...answer.endOfFile, found });
         found = [];
       }
-      // Waits for the next turn; otherwise the next answer would be handled in this one.
+      // Requests the next answer in the next turn; otherwise this turn would handle it, too.
       setImmediate(() => worker.postMessage("next"));
     });
     worker.postMessage("next");
