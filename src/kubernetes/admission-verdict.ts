@@ -14,7 +14,10 @@ import { listIn } from "./list-pages.ts";
 import { metadataIn } from "./live-object.ts";
 
 const GROUP = "/apis/admissionregistration.k8s.io";
-/** Newest first. Before Kubernetes 1.36 only the older versions have MutatingAdmissionPolicy. */
+/**
+ * The newest version first. Before Kubernetes 1.36 only older versions have
+ * MutatingAdmissionPolicy.
+ */
 const VERSIONS = ["v1", "v1beta1", "v1alpha1"];
 export const RESOURCES = Object.keys(ADMISSION_RESOURCES) as AdmissionResource[];
 
@@ -45,7 +48,7 @@ export async function judgeOnce(
   return verdictOf(rulesIn(objects), request, cluster);
 }
 
-/** The cluster's rules. An object that cannot be read may judge any session. */
+/** The cluster's rules. An object that cannot be read counts as judging every session. */
 export function rulesIn(objects: AdmissionObjects): readonly ConnectRule[] {
   try {
     return connectRulesOf(objects).map((rule) => ({

@@ -14,13 +14,13 @@ import { UpstreamTls, type UpstreamTlsOptions } from "@sluice/client/internal/ne
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
 /**
- * An answer of the live API, such as a page of 500 large objects. Past it a list asks for half the
- * page; other reads fail.
+ * The size of one answer of the live API, such as a page of 500 large objects. Past it a list asks
+ * for half the page; other reads fail.
  */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /**
- * An answer of the live API to its last byte; watches have none. Past it a list asks for half the
- * page; other reads fail.
+ * The time for an answer of the live API to its last byte, except watches. Past it a list asks for
+ * half the page; other reads fail.
  */
 const ANSWER_TIMEOUT_MS = 60_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -36,15 +36,15 @@ interface ApiClientOptions {
   /** The API server answered 403 to the gateway's own account. */
   readonly onForbidden?: () => void;
   /**
-   * Replaces the direct connection, for example by one through a proxy; gives a socket as `dial`
-   * does.
+   * Replaces the direct connection, for example with one through a proxy. Returns a socket, as
+   * `dial` does.
    */
   readonly connect?: ConstructorParameters<typeof HttpUpstream>[0]["connect"];
 }
 
 export interface ApiRequest {
   readonly method?: string;
-  /** Relative to the server's base path, query included. */
+  /** The path and query, relative to the server's base path. */
   readonly path: string;
   readonly body?: { readonly contentType: string; readonly json: unknown };
   readonly signal?: AbortSignal | undefined;
@@ -77,7 +77,7 @@ export class ApiClient {
   }
 
   /**
-   * Reads and parses the whole answer, an object. Rejects with ApiError, AnswerTooLargeError,
+   * Reads the whole answer and parses it as an object. Rejects with ApiError, AnswerTooLargeError,
    * MalformedAnswerError or an UpstreamError.
    */
   async json(request: ApiRequest): Promise<unknown> {
@@ -115,7 +115,7 @@ export class ApiClient {
     this.#upstream?.http.close();
   }
 
-  /** Renewed credentials may come with another certificate, so ask for the upstream afterwards. */
+  /** Get the upstream after this call: renewed credentials may bring another certificate. */
   async #ownRequest({ method, path, body, signal }: ApiRequest) {
     const headers = await this.#options.kubeconfig.headers();
     if (this.#isClosed) throw new Error("the client is closed");
@@ -129,7 +129,7 @@ export class ApiClient {
   async #requireGood(answer: IncomingMessage): Promise<void> {
     const { statusCode = 0, headers } = answer;
     if (statusCode >= 200 && statusCode < 300) return;
-    // The next request reads tokens and runs plugins again.
+    // Makes the next request read tokens and run plugins again.
     if (statusCode === 401) this.#options.kubeconfig.forget();
     if (statusCode === 403) this.#options.onForbidden?.();
     throw new ApiError(statusCode, await wholeBody(answer, MAX_REFUSAL_BYTES).catch(() => ""), headers);
@@ -141,7 +141,7 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: number;
   readonly status: Status | undefined;
-  /** The server's Retry-After. */
+  /** The wait from the server's Retry-After header. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, body: Uint8Array | string, headers: IncomingHttpHeaders = {}) {
@@ -167,7 +167,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The answer is not JSON, or has not the requested shape. */
+/** The answer is not JSON, or lacks the expected shape. */
 export class MalformedAnswerError extends Error {
   override readonly name = "MalformedAnswerError";
 }

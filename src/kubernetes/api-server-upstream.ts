@@ -11,20 +11,20 @@ import type { ApiClient } from "./api-client.ts";
 
 /** The real API server, and the gateway's identity there. */
 export interface ApiServerUpstream {
-  /** Read it for each request: certificates may rotate. */
+  /** Read this for each request, because certificates may rotate. */
   readonly upstream: HttpUpstream;
   /** The API server's base path: `/k8s/clusters/c1`. */
   readonly pathPrefix?: string;
-  /** The gateway's credentials other than a client certificate, for impersonating requests. */
+  /** The gateway's credentials for impersonating requests, apart from a client certificate. */
   readonly ownCredentials?: { headers(): Promise<HeaderList>; forget(): void } | undefined;
   /**
-   * The gateway connects with a client certificate, so it must impersonate the caller: otherwise
-   * every caller would act with the gateway's own rights.
+   * The gateway connects with a client certificate, so it must impersonate the caller. Otherwise
+   * every caller would have the gateway's own rights.
    */
   readonly impersonates: boolean;
   /**
-   * The account has only constrained impersonation (KEP-5284): service accounts and nodes, each by
-   * its exact name.
+   * The account may only use constrained impersonation (KEP-5284): of service accounts and nodes,
+   * each by its exact name.
    */
   readonly isConstrained?: boolean;
   /** Impersonated requests name the requester in an extra of the user. */
@@ -70,7 +70,7 @@ export function forwardingTo(
       close: () => {},
     };
   }
-  // A connection with our certificate would make every caller the gateway to the API server.
+  // On a connection with our certificate, the API server would take every caller for the gateway.
   const { isTls, ...address } = addressOfUrl(kubeconfig.server);
   const { ca, serverName, insecureSkipVerify } = kubeconfig.tls;
   const tls = isTls ? new UpstreamTls({ ca, serverName, insecureSkipVerify }) : undefined;
@@ -82,7 +82,7 @@ export function forwardingTo(
   return { upstream, pathPrefix, impersonates: false, close: () => upstream.close() };
 }
 
-/** Connects through the kubeconfig's proxy; undefined without one. */
+/** A connection through the kubeconfig's proxy; undefined without one. */
 export function connectorOf({
   proxyUrl,
   tls,

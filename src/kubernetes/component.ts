@@ -42,13 +42,13 @@ export interface BuiltCluster extends Component {
    * Whether admission in the live API may judge a session; undefined if the gateway does not check.
    */
   readonly judgeConnect: ConnectAdmission["judge"] | undefined;
-  /** Writes go here; undefined if they go to the store. */
+  /** Receives the writes of objects; undefined if they go to the store. */
   readonly live:
     | {
         readonly client: ApiClient;
         /** The kubeconfig context's namespace, or the pod's. */
         readonly namespace: string;
-        /** Resolves after the first list of every kind. */
+        /** Resolves after every kind has been listed once. */
         readonly known: Promise<void>;
       }
     | undefined;
@@ -106,7 +106,7 @@ export async function buildCluster(
 /** The cluster state that a command reads. */
 export interface ClusterSnapshot {
   readonly store: ClusterStore;
-  /** Judges as `BuiltCluster.judgeConnect`, by rules read now. */
+  /** Judges as `BuiltCluster.judgeConnect` does, by rules that it reads now. */
   judgeConnect(session: ConnectSession): Promise<AdmissionVerdict | undefined>;
 }
 
@@ -223,7 +223,10 @@ async function buildLive(started: Started, parts: LiveParts): Promise<BuiltClust
   };
 }
 
-/** Follows what in the API may judge a session; undefined if the API is not to judge. */
+/**
+ * Watches the webhooks and policies that may judge a session; undefined if the gateway does not
+ * check.
+ */
 function admissionOf(
   started: Started,
   client: ApiClient,
@@ -256,7 +259,7 @@ function isPublished(feature: string, gates: FeatureGates): boolean {
   return gates.isEnabled("NodeDeclaredFeatures") && !isOff;
 }
 
-/** Watches only kinds that something reads. */
+/** Watches only kinds that the gateway reads. */
 function kindsFor(configuration: GatewayConfiguration): Pick<LiveClusterOptions, "kinds" | "namespaces"> {
   const { authorization, listeners } = configuration;
   const usesRbac =

@@ -20,18 +20,16 @@ import { metadataIn } from "./live-object.ts";
 import { loggedReflector, type ReflectorTuning } from "./logged-reflector.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";
 
-/**
- * How often the gateway looks up which kinds are served: an upgrade of the API server may add some.
- */
+/** How often the gateway looks up the served kinds: an upgrade of the API server may add some. */
 const DISCOVER_AGAIN_MS = 60_000;
-/** The interval until the first answer. */
+/** The interval between lookups until one succeeds. */
 const DISCOVER_FIRST_MS = 1_000;
 
 interface ConnectAdmissionOptions {
   readonly client: Pick<ApiClient, "json" | "open">;
-  /** Selectors match the labels of its namespaces. */
+  /** Policies' namespace selectors match these namespaces' labels. */
   readonly cluster: Pick<Cluster, "getNamespace">;
-  /** Rules that were read longer ago than this do not count. */
+  /** Rules older than this do not count. */
   readonly maxStateAgeMs: number;
   readonly metrics: Pick<ClusterMetrics, "listed" | "event" | "watchEnded" | "observe" | "admissionJudged">;
   readonly logger: Pick<Logger, "info" | "warn">;
@@ -49,7 +47,7 @@ interface Followed {
   readonly path: string;
   readonly objects: Map<string, unknown>;
   readonly reflector: Reflector<NamedObject>;
-  /** The account may not read the kind at present. */
+  /** The gateway's account may currently not read this kind. */
   isForbidden: boolean;
 }
 
@@ -106,7 +104,7 @@ export class ConnectAdmission {
     return `webhooks and policies were last read ${Math.floor(staleMs / 1_000)}s ago`;
   }
 
-  /** Readable kinds without a first list. */
+  /** Readable kinds that have not been listed yet. */
   get unsynced(): readonly string[] {
     if (this.#discovery === "pending") return Object.values(ADMISSION_RESOURCES);
     return [...this.#followed]

@@ -4,12 +4,14 @@ import type { ApiClient, ApiRequest } from "./api-client.ts";
 /** The API's limit for `message`. */
 const MAX_MESSAGE_CHARACTERS = 1_024;
 
-/** client-go's limit for each object: a burst of this many Events, then one per refill. */
+/**
+ * client-go's limit for each object: a burst of this many Events, then one each refill interval.
+ */
 export const MAX_BURST_EVENTS = 25;
 
 export const EVENT_REFILL_MS = 5 * 60_000;
 
-/** Objects with a remembered budget; the least recently used one is dropped. */
+/** Objects whose budget is remembered. Past it the least recently used one is dropped. */
 const MAX_BUDGETED_OBJECTS = 4_096;
 
 /** An Event about a container, for `kubectl describe pod`. */
@@ -31,8 +33,8 @@ interface Written {
 }
 
 /**
- * Writes Events about containers; a repeated one counts up. EventBudget limits each pod. Callers do
- * not wait, and an Event that the API does not store is lost.
+ * Writes Events about containers. Counts up a repeated Event. EventBudget limits the Events of each
+ * pod. Callers do not wait, and an Event that the API does not store is lost.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -51,7 +53,7 @@ export class EventRecorder {
     const key = [uid, containerName, event.type, event.reason, event.message].join("\n");
     const known = this.#written.get(key);
     try {
-      // Set before the first await, so that the next equal Event finds it.
+      // Set before the first await, so that the next equal Event finds this one.
       const name = known && (await known.name);
       if (known !== undefined && name !== undefined) {
         known.count++;

@@ -8,11 +8,11 @@ import { type ApiClient, ApiError } from "./api-client.ts";
 import { liveObject, objectPath } from "./live-object.ts";
 
 /**
- * How long a shutdown may spend on withdrawing features. Past it they stay until the next start
- * decides.
+ * How long a shutdown may spend on withdrawing features. Past it they stay until the gateway starts
+ * again.
  */
 const WITHDRAW_TIMEOUT_MS = 2_000;
-/** Between two writes to one node, in case another program keeps reverting them. */
+/** The pause between two writes to one node, in case another program keeps reverting them. */
 const PUBLISH_INTERVAL_MS = 10_000;
 /** Our name in `managedFields`. */
 const FIELD_MANAGER = "sluice";
@@ -46,7 +46,7 @@ export class FeaturePublisher {
   readonly #unsubscribe: () => void;
   readonly #notBeforeMs = new Map<string, number>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** Nodes that list features of ours. */
+  /** Nodes that list features published by us. */
   readonly #listed = new Set<string>();
   #features: readonly string[];
   #isStopped = false;
@@ -101,7 +101,7 @@ export class FeaturePublisher {
   }
 
   /**
-   * We write the annotation and the list together. If one is there without the other, the list has
+   * We always write the annotation and the list together. If only one is there, the list has
    * another owner.
    */
   #noteConflict(node: Node): void {
@@ -175,8 +175,8 @@ export class FeaturePublisher {
 }
 
 /**
- * Undefined if the lists are right. A published feature missing from the list was removed by the
- * list's owner, and stays out.
+ * The lists to write; undefined if they are right. If a published feature is missing from the list,
+ * the list's owner removed it, and it stays out.
  */
 function listsFor(node: Node, features: readonly string[], owner?: string): Lists | undefined {
   const declared = node.status?.declaredFeatures ?? [];

@@ -21,7 +21,7 @@ interface LeaderElectionOptions {
   readonly random?: () => number;
 }
 
-/** The Lease as a candidate last saw it, and when by its own clock. */
+/** The Lease as a candidate last saw it, and the time by the candidate's own clock. */
 interface Observation {
   readonly lease: Lease;
   readonly text: string;
@@ -29,8 +29,8 @@ interface Observation {
 }
 
 /**
- * Elects one leader among replicas by a Lease that it renews, with client-go's timing. Clocks are
- * never compared: a Lease expires when this process has seen it unchanged for its duration.
+ * Elects one leader among replicas, which renews a Lease with client-go's timing. Never compares
+ * clocks: a Lease expires when this process has seen it unchanged for its duration.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -49,7 +49,8 @@ export class LeaderElection {
   }
 
   /**
-   * Check it before every write: a process that was suspended may have lost the Lease unnoticed.
+   * Check this before every write: a process that was suspended may have lost the Lease without
+   * noticing.
    */
   get isLeading(): boolean {
     return this.#nowMs() - this.#renewedMs < this.#options.renewDeadlineMs;
@@ -83,7 +84,8 @@ export class LeaderElection {
     const askedMs = this.#nowMs();
     try {
       if (await this.#acquireOrRenew()) {
-        // Counts from before the request: other replicas may have seen the renewal that early.
+        // The time is taken before the request: other replicas may have seen the renewal as early
+        // as then.
         this.#renewedMs = askedMs;
       }
       this.#isFailing = false;
@@ -196,7 +198,9 @@ function microTime(): string {
   return new Date().toISOString().replace("Z", "000Z");
 }
 
-/** Keeps unknown fields, so that a write returns them; drops nulls. Throws MalformedAnswerError. */
+/**
+ * Keeps unknown fields, so that a write sends them back. Drops nulls. Throws MalformedAnswerError.
+ */
 function readLease(answer: unknown): Lease {
   if (typeof answer !== "object" || answer === null || !isShaped(answer, leaseShape)) {
     throw new MalformedAnswerError("the API server's answer is no Lease");

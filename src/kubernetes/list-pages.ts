@@ -2,8 +2,8 @@ import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { MalformedAnswerError } from "./api-client.ts";
 
 /**
- * Objects of one list, three times the pods that Kubernetes supports; an empty page counts as one.
- * Past it the list is malformed and tried again later; the objects of the last one stay.
+ * Objects in one list, three times the pods that Kubernetes supports; an empty page counts as one.
+ * Past it the list is malformed: the last list's objects stay, and it is tried again later.
  */
 export const MAX_LISTED_OBJECTS = 500_000;
 
@@ -18,8 +18,8 @@ export function listIn(answer: unknown, name: string): readonly unknown[] {
 }
 
 /**
- * The pages of a collection's list. Returns its version. Throws MalformedAnswerError for what is not
- * a list, and for pages that do not end.
+ * Yields the pages of a collection's list. Returns its version. Throws MalformedAnswerError if an
+ * answer is not a list, or if the pages do not end.
  */
 export async function* listPages(
   get: (continueAt: string | undefined) => Promise<unknown>,
@@ -44,14 +44,14 @@ export async function* listPages(
 }
 
 /**
- * One event of a watch: etcd refuses objects over 1.5 MiB, and JSON may be longer. Past it the
- * watch starts again.
+ * The size of one watch event: etcd refuses objects over 1.5 MiB, and JSON may be longer. Past it
+ * the watch starts again.
  */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
-  /** Unchecked: a bad object must not break the watch of the others. */
+  /** Not checked here: one bad object must not break the watch of the others. */
   readonly object: unknown;
 }
 

@@ -12,17 +12,17 @@ import { NamedSecrets } from "./named-secrets.ts";
 import { ReadThrough } from "./read-through.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";
 
-/** Bad objects that are logged, each once. Past it they are only counted. */
+/** Malformed objects that are logged, each once. Past it they are only counted. */
 export const MAX_LOGGED_BAD_OBJECTS = 1_000;
 
 export interface LiveClusterOptions {
   readonly client: Pick<ApiClient, "json" | "open">;
   readonly store: ClusterStore;
-  /** Kinds that are listed and watched as a whole. With Ingresses, Secrets are watched by name. */
+  /** Kinds that are listed and watched as a whole. Secrets of Ingresses are watched by name. */
   readonly kinds: readonly ObjectKind[];
-  /** Kinds that are read from one namespace only. */
+  /** Kinds that are read from only one namespace. */
   readonly namespaces?: Readonly<Partial<Record<ObjectKind, string>>> | undefined;
-  /** State older than this does not count. */
+  /** State older than this counts as unknown. */
   readonly maxStateAgeMs: number;
   readonly metrics: ClusterMetrics;
   readonly logger: Pick<Logger, "info" | "warn">;
@@ -41,7 +41,7 @@ export class LiveCluster {
   readonly #readThrough: ReadThrough;
   readonly #badObjects = new Set<string>();
   readonly #startedMs = performance.now();
-  /** Resolves after the first list of every kind. */
+  /** Resolves after every kind has been listed once. */
   readonly known: Promise<void>;
   #tellKnown = (): void => {};
   #secrets: NamedSecrets | undefined;
@@ -88,7 +88,7 @@ export class LiveCluster {
     );
   }
 
-  /** Kinds without a first list. */
+  /** Kinds that have not been listed yet. */
   get unsynced(): readonly ObjectKind[] {
     return [...this.#reflectors].filter(([, { isSynced }]) => !isSynced).map(([kind]) => kind);
   }
@@ -135,7 +135,7 @@ export class LiveCluster {
 
   async #readMissing(namespace: string, podName: string): Promise<void> {
     const { store } = this.#options;
-    // An unscheduled pod may have a node by now.
+    // An unscheduled pod may have been scheduled by now.
     if (!store.getPod(namespace, podName)?.spec.nodeName) {
       await this.#readThrough.read("Pod", namespace, podName);
     }
@@ -203,7 +203,7 @@ export class LiveCluster {
     });
   }
 
-  /** Every new watch delivers a bad object again; it is logged once for each problem. */
+  /** Every new watch delivers a malformed object again, but each problem is logged once. */
   #badObject({ kind, namespace, objectName: name, message: problem }: BadObjectError): void {
     const { metrics, logger } = this.#options;
     metrics.badObject(kind);

@@ -16,7 +16,7 @@ const METADATA = [
   "ownerReferences",
 ];
 
-/** Repeats the whole object as text. */
+/** Contains a copy of the whole object as text. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 const POD_SPEC = [
@@ -96,7 +96,7 @@ const COLLECTIONS: Readonly<Record<ObjectKind, { readonly base: string; readonly
   ClusterRoleBinding: { base: "/apis/rbac.authorization.k8s.io/v1", plural: "clusterrolebindings" },
 };
 
-/** An object has not its kind's shape. The message names fields and types, never values. */
+/** An object lacks its kind's shape. The message names fields and types, never values. */
 export class BadObjectError extends Error {
   override readonly name = "BadObjectError";
   readonly kind: ObjectKind;
@@ -143,7 +143,7 @@ function decoded(
   return asDecoded(project(named), strategy.shape);
 }
 
-/** The metadata of an object that may otherwise be malformed. */
+/** The metadata of an object whose other fields may be malformed. */
 export function metadataIn(value: unknown): {
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -159,8 +159,8 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * Expects its kind's shape. Keeps what routing, policy and probes read: a tenth of the memory for
- * 50,000 pods, and no environment variables. The copy shares nothing with the answer.
+ * Expects an object of its kind's shape. Keeps only what routing, policy and probes read: a tenth
+ * of the memory at 50,000 pods, and no environment variables. Copies every value that it keeps.
  */
 function projected(object: KubernetesObject): KubernetesObject {
   const project = projections[object.kind];
@@ -196,7 +196,7 @@ function listsPicked(
   return result;
 }
 
-/** Without a namespace: all namespaces, or a cluster-scoped kind. */
+/** The collection's path. An absent namespace means all namespaces, or a cluster-scoped kind. */
 export function collectionPath(kind: ObjectKind, namespace = ""): string {
   const { base, plural } = COLLECTIONS[kind];
   return namespace === ""
@@ -208,7 +208,7 @@ export function objectPath(kind: ObjectKind, namespace: string, name: string): s
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** The API's resource name: `pods`. */
+/** The kind's resource name in the API, such as `pods`. */
 export function pluralOf(kind: ObjectKind): string {
   return COLLECTIONS[kind].plural;
 }

@@ -29,7 +29,7 @@ interface LoggedReflectorOptions<T> extends Pick<ReflectorOptions<T>, "client" |
 export function loggedReflector<T = KubernetesObject>(options: LoggedReflectorOptions<T>): Reflector<T> {
   const { kind, client, path, sink, read, fieldSelector, metrics, logger, tuning = {} } = options;
   const { backoff, ...times } = tuning;
-  // An unreachable API would log the same line for each kind and try.
+  // While the API is unreachable, every kind would log the same line at every try.
   let isSilenced = false;
   return new Reflector<T>({
     client,

@@ -3,7 +3,7 @@ import { subdomainProblems } from "../api/validation/name-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
 /**
- * Secrets that Ingresses name; each has its own watch. Past it their certificates are not loaded,
+ * Secrets that Ingresses name; each has its own watch. Past it further certificates are not loaded,
  * and a log line says so.
  */
 const MAX_WATCHED_SECRETS = 1_000;
@@ -17,8 +17,8 @@ interface NamedSecretsOptions {
 }
 
 /**
- * Watches only the TLS Secrets that Ingresses and their backends name: a role may allow just these,
- * and no other Secret is in memory.
+ * Watches only the TLS Secrets that Ingresses and their backends name. A role may then allow only
+ * these, and the gateway keeps no other Secret in memory.
  */
 export class NamedSecrets {
   readonly #options: NamedSecretsOptions;
@@ -46,7 +46,7 @@ export class NamedSecrets {
     this.#followed.clear();
   }
 
-  /** One list brings thousands of changes; the names are collected once after them. */
+  /** One list causes thousands of changes; the names are collected once, after all of them. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -79,7 +79,7 @@ function secretsOf({ metadata, spec }: Ingress): [string, readonly [namespace: s
   const { namespace = "" } = metadata;
   const authority = metadata.annotations?.[BACKEND_CA_SECRET_ANNOTATION] ?? "";
   const names = (spec?.tls ?? []).map(({ secretName }) => secretName);
-  // No API server has validated the name, and a field selector would contain it.
+  // No API server has validated this name, and it would become part of a field selector.
   if (subdomainProblems(authority).length === 0) names.push(authority);
   return names.flatMap((name) => (name ? [[`${namespace}/${name}`, [namespace, name]]] : []));
 }

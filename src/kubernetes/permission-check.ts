@@ -2,7 +2,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { RequiredRule } from "./required-rules.ts";
 
-/** Interval between checks while permissions are missing, unknown or in doubt. */
+/** The interval between checks while permissions are missing, unknown or in doubt. */
 const CHECK_AGAIN_MS = 60_000;
 const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
@@ -14,8 +14,8 @@ interface PermissionCheckOptions {
 }
 
 /**
- * Checks by SelfSubjectAccessReviews that the gateway's account has the permissions it needs: until
- * it has all, and again after the API server answered 403.
+ * Checks by SelfSubjectAccessReviews that the gateway's account has all permissions it needs: until
+ * it has them, and again after each 403 from the API server.
  */
 export class PermissionCheck {
   readonly #options: PermissionCheckOptions;
@@ -32,8 +32,8 @@ export class PermissionCheck {
   }
 
   /**
-   * Such as `create tokenreviews.authentication.k8s.io (authentication.tokenReview)`; empty while
-   * nothing is known.
+   * Missing permissions, such as `create tokenreviews.authentication.k8s.io
+   * (authentication.tokenReview)`. Empty while unknown.
    */
   get missing(): readonly string[] {
     return this.#missing;
@@ -69,11 +69,11 @@ export class PermissionCheck {
       this.#missing = missing;
       isDone = missing.length === 0;
     } catch {
-      // The API's readers report an unreachable server.
+      // Other readers of the API already report an unreachable server.
     }
     this.#isChecking = false;
     if (!isDone) this.#checkIn(this.#checkAgainMs);
-    // The permission may have been revoked after this check asked for it.
+    // The permission may have been revoked after this check asked.
     else if (this.#isInDoubt) this.doubt();
   }
 

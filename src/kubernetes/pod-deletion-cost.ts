@@ -11,7 +11,7 @@ export const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deleti
 /** Every write updates the pod, and all of the pod's watchers see it. */
 const POD_DELETION_COST_INTERVAL_MS = 30_000;
 
-/** Undefined: not known now, as some sessions could not be counted. */
+/** The number of sessions; undefined while some of them cannot be counted. */
 type CountSessions = () => number | undefined | Promise<number | undefined>;
 
 interface PodDeletionCostOptions {
@@ -24,8 +24,8 @@ interface PodDeletionCostOptions {
 }
 
 /**
- * Annotates this process's pod with its session count, so that a scale-in removes empty replicas
- * first. Writes when the count reaches another power of two, at most once an interval.
+ * Annotates this process's pod with its session count, so that a scale-in removes idle replicas
+ * first. Writes when the count passes a power of two, at most once an interval.
  */
 export class PodDeletionCost {
   readonly #options: PodDeletionCostOptions;
@@ -33,7 +33,7 @@ export class PodDeletionCost {
   readonly #stopping = new AbortController();
   #writing: Promise<void> = Promise.resolve();
   #isWriting = false;
-  /** Unset at first: a restarted container may find its predecessor's annotation. */
+  /** Unset at first: after a restart, the container's predecessor may have left an annotation. */
   #writtenMagnitude: number | undefined;
   #hasFailed = false;
 
@@ -85,7 +85,7 @@ export class PodDeletionCost {
   }
 }
 
-/** 0 for no sessions; n from 2^(n-1) sessions on. */
+/** 0 for no sessions; n for 2^(n-1) sessions and more. */
 function magnitudeOf(sessions: number): number {
   return sessions === 0 ? 0 : 1 + Math.floor(Math.log2(sessions));
 }

@@ -5,8 +5,9 @@ import { decodedObject, objectPath } from "./live-object.ts";
 const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
 
 /**
- * Writes `started`, `ready` and conditions to a live pod by a strategic merge patch, as a kubelet
- * does. Its uid protects a new pod of its name. Rejects as ApiClient, and with BadObjectError.
+ * Writes `started`, `ready` and conditions to a live pod with a strategic merge patch, as a kubelet
+ * does. The uid protects a new pod with the same name. Rejects as ApiClient, and with
+ * BadObjectError.
  */
 export async function publishPodStatus(
   client: Pick<ApiClient, "json">,

@@ -5,22 +5,22 @@ import { type ApiClient, ApiError } from "./api-client.ts";
 import { objectPath, pluralOf } from "./live-object.ts";
 
 /**
- * Concurrent reads of objects that no watch has delivered. Past it namespaces below their share
- * wait; the others get 429.
+ * Concurrent reads of objects that no watch has delivered. Past it, namespaces below their share
+ * wait; others get 429.
  */
 const MAX_READS_AT_ONCE = 64;
-/** Reads that wait for these. Past it: 429 with Retry-After. */
+/** Reads that wait for a turn. Past it: 429 with Retry-After. */
 const MAX_WAITING_READS = 1_000;
 /** How long the gateway remembers that the API does not know a name. */
 export const MISSING_FOR_MS = 1_000;
-/** Names that the API does not know, remembered for 1 s. Past it they are asked for again. */
+/** Names that are remembered as unknown to the API for 1 s. Past it they are asked for again. */
 export const MAX_REMEMBERED_MISSING = 10_000;
 
 type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";
 
 interface ReadThroughOptions {
   readonly client: Pick<ApiClient, "json">;
-  /** Receives the unchecked object. If it throws, the read has failed. */
+  /** Receives the unchecked object. If this throws, the read has failed. */
   readonly found: (kind: ObjectKind, object: unknown) => void;
   readonly onOutcome: (kind: ObjectKind, outcome: ReadOutcome) => void;
   readonly nowMs?: () => number;
@@ -32,7 +32,7 @@ interface RunningRead {
   readonly kind: ObjectKind;
   readonly namespace: string;
   readonly name: string;
-  /** The newest word of the watch or its list since the read began. */
+  /** What the watch or its list reported last since the read began. */
   overtakenBy: "change" | "deletion" | "list" | undefined;
 }
 
@@ -58,8 +58,8 @@ export class ReadThrough {
   }
 
   /**
-   * True if the object was found and passed to `found`. Rejects with StatusError 429 if too many
-   * reads are under way, 503 if the API server does not answer.
+   * Reads an object. True if it was found and passed to `found`. Rejects with StatusError 429 if
+   * too many reads are under way, 503 if the API server does not answer.
    */
   async read(kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const { onOutcome } = this.#options;
@@ -89,7 +89,7 @@ export class ReadThrough {
     }
   }
 
-  /** Users with access to a namespace share its turns. */
+  /** Users who may access a namespace share its turns. */
   async #inTurn(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const seated = this.#queue.acquire(namespace);
     if (seated === false || (seated !== true && !(await seated))) {
@@ -110,8 +110,8 @@ export class ReadThrough {
     try {
       let object = await read();
       if (overtakenBy() === "list") {
-        // A list without the object may be older or newer than the answer. A second read is newer
-        // than the list.
+        // A list that lacks the object may be older or newer than the answer. A second read is
+        // newer than the list.
         (this.#reads.get(key) as RunningRead).overtakenBy = undefined;
         object = await read();
       }

@@ -7,15 +7,21 @@ import { type ApiClient, ApiError, MalformedAnswerError } from "./api-client.ts"
 import { eventLines, listPages, type WatchEvent } from "./list-pages.ts";
 import { BadObjectError, metadataIn } from "./live-object.ts";
 
-/** As client-go: each watch asks for this long to twice that, so that they do not all end together. */
+/**
+ * As in client-go, each watch asks for between this time and twice that, so that they do not all
+ * end together.
+ */
 const MIN_WATCH_SECONDS = 300;
-/** How much later than asked a server may end a watch. Past it the watch starts again. */
+/** How much later than requested a server may end a watch. Past it the watch starts again. */
 const WATCH_END_GRACE_MS = 30_000;
-/** A silent watch; API servers send a bookmark each minute. Past it the watch starts again. */
+/**
+ * How long a watch may be silent; API servers send a bookmark each minute. Past it the watch starts
+ * again.
+ */
 const WATCH_SILENCE_MS = 90_000;
 /** How long the server may take to open a watch. Past it the watch starts again. */
 const WATCH_OPEN_MS = 30_000;
-/** A watch that lasted this long was good, even without an event. */
+/** A watch that lasted this long counts as good, even without an event. */
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
 export const LIST_PAGE_SIZE = 500;
@@ -53,9 +59,12 @@ interface ReflectorEvents {
   listed(objects: number): void;
   watching(): void;
   event(): void;
-  /** An object has not its kind's shape. It counts as absent; the others stay. */
+  /** An object lacks its kind's shape. It counts as absent; the other objects stay. */
   badObject(error: BadObjectError): void;
-  /** The next list or watch starts after `waitMs`. `problem` holds no secret. `code`: the server's status. */
+  /**
+   * The next list or watch starts after `waitMs`. `problem` contains no secret. `code` is the
+   * server's status.
+   */
   ended(how: WatchEnd, problem: string, waitMs: number, code?: number): void;
 }
 
@@ -74,7 +83,7 @@ export class Reflector<T = KubernetesObject> {
   #isSynced = false;
   #isWatching = false;
   #openedMs: number | undefined;
-  /** The watch has delivered something, so its end counts as a first failure. */
+  /** True once the watch has delivered anything; its end then counts as a first failure. */
   #hasProgress = false;
   #lastEnd: WatchEnd | undefined;
   #lastHeardMs: number;
@@ -90,7 +99,7 @@ export class Reflector<T = KubernetesObject> {
     this.#running ??= this.#run();
   }
 
-  /** Nothing reaches the sink after this resolves. */
+  /** The sink receives nothing after this promise resolves. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -126,17 +135,18 @@ export class Reflector<T = KubernetesObject> {
   async #pause(failure: unknown): Promise<void> {
     const how = endOf(failure);
     const lastedMs = this.#nowMs() - (this.#openedMs ?? this.#nowMs());
-    // Garbage between good events must not cause two lists a second.
+    // Malformed lines between good events must not cause two lists a second.
     const isGood = how !== "malformed" && (this.#hasProgress || lastedMs >= GOOD_WATCH_MS);
     const isAgain = !isGood && this.#lastEnd === how;
     this.#lastEnd = how;
     this.#hasProgress = false;
     if (isGood) this.#backoff.reset();
-    // A resumed watch would meet the same event again; a list skips it.
+    // A resumed watch would fail at the same event again; a list skips it.
     if (how === "gone" || (how === "malformed" && isAgain)) this.#version = undefined;
     if (failure instanceof AnswerTooLargeError) this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
     const refusal = failure instanceof ApiError ? failure : undefined;
-    // As client-go: an expired version is listed again at once, but only the first time in a row.
+    // As in client-go, an expired version is listed again at once, but only the first time in a
+    // row.
     const waitMs =
       how === "gone" && !isAgain ? (refusal?.retryAfterMs ?? 0) : this.#backoff.next(refusal?.retryAfterMs);
     const problem = failure === undefined ? "" : (failure as Error).message;
@@ -200,7 +210,7 @@ export class Reflector<T = KubernetesObject> {
       }
       requireWholeBody(response);
     } catch (error) {
-      // A quiet server may send no bookmarks. That is no failure; the next watch resumes at this
+      // A quiet server may send no bookmarks. That is not a failure; the next watch resumes at this
       // version.
       if (!isSilent) throw error;
     } finally {
@@ -220,7 +230,7 @@ export class Reflector<T = KubernetesObject> {
     this.#stopping.signal.addEventListener("abort", abort, { once: true });
     try {
       const response = await client.open({ path, signal: opening.signal });
-      // From here on an abort breaks off the body instead.
+      // From here on, an abort cuts off the body instead.
       response.once("close", () => this.#stopping.signal.removeEventListener("abort", abort));
       return response;
     } catch (error) {

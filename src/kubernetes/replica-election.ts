@@ -17,7 +17,7 @@ interface ReplicaElectionListener {
 }
 
 interface ReplicaElection {
-  /** Read it before every write. */
+  /** Read this before every write. */
   readonly isLeading: boolean;
   /** Call it once. */
   start(listener: ReplicaElectionListener): void;

@@ -16,7 +16,10 @@ export interface RequiredRule {
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
-  /** False if other credentials or a Role may grant it; a missing permission then shows only in use. */
+  /**
+   * False if other credentials or a Role may grant it. A missing permission then shows only when it
+   * is used.
+   */
   readonly isChecked: boolean;
   /** The namespace that needs it; absent means all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string;
@@ -27,10 +30,16 @@ export interface RequiredRule {
 /** The extra that tells the API server which user sent an impersonated request. */
 export const REQUESTED_BY_KEY = "sluice.dev/requested-by";
 
-/** Kubernetes does not match `userextras/*`. API servers set these keys for certificates and tokens. */
+/**
+ * Kubernetes has no wildcard `userextras/*`. API servers set these keys for certificates and
+ * tokens.
+ */
 const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
 
-/** The rules for the configuration's account, in deploy/examples/rbac.yaml's order; none without an API. */
+/**
+ * The permissions that the configuration needs, in the order of deploy/examples/rbac.yaml; none
+ * without a live API.
+ */
 export function requiredRules(configuration: GatewayConfiguration): RequiredRule[] {
   const { live } = configuration.cluster;
   return [
@@ -123,7 +132,10 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
   ];
 }
 
-/** Pods, nodes and namespaces, if needed: sessions read all three, Ingress only its routes' namespaces. */
+/**
+ * Pods, nodes and namespaces, if needed. Sessions read all three; Ingress reads only its routes'
+ * namespaces.
+ */
 export function watchedSessionKinds(configuration: GatewayConfiguration): readonly ObjectKind[] {
   const { cluster, listeners, podProbes } = configuration;
   const hasSessions = servesApi(listeners);
@@ -151,7 +163,7 @@ function modesOf({
   return [...authorization.modes, ...(listeners.kubelet?.authorization?.modes ?? [])];
 }
 
-/** Token and access reviews, which other credentials may send. */
+/** Token and access reviews; other credentials may send them. */
 function reviewRules({ authentication, authorization, listeners }: GatewayConfiguration): RequiredRule[] {
   const asksTokens =
     authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
@@ -191,7 +203,7 @@ function forwardingRules({
     "upstreamAPIServer",
     "upstreamAPIServer.clientCertificateFile",
   );
-  // That server is not the live API, or the certificate belongs to another account.
+  // Not checked: that server is not the live API, or if the certificate belongs to another account.
   return rules.map(({ sinceMinor: _, ...rest }) => ({ ...rest, isChecked: false }));
 }
 

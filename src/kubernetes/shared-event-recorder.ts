@@ -10,9 +10,9 @@ import {
   type SaidEvent,
 } from "./event-recorder.ts";
 
-/** Events that wait to be written. Past it they are dropped and counted. */
+/** Events that wait to be written. Past it new Events are dropped and counted. */
 export const MAX_PENDING_EVENTS = 1_000;
-/** Writing one Event; a shutdown waits no longer than this. Past it the Event is dropped. */
+/** The time for writing one Event, and for a shutdown to wait. Past it the Event is dropped. */
 const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";
 
@@ -30,8 +30,8 @@ interface SharedEventRecorderOptions {
 }
 
 /**
- * Writes core/v1 Events for several replicas: equal text about one object has the same Event name,
- * and counts up. Writes happen in the background; an Event that the API does not store is lost.
+ * Writes core/v1 Events for several replicas: equal texts about one object get the same Event name,
+ * and its count grows. Writes in the background; an Event that the API does not store is lost.
  */
 export class SharedEventRecorder {
   readonly #options: SharedEventRecorderOptions;
@@ -69,7 +69,7 @@ export class SharedEventRecorder {
     }
   }
 
-  /** Drops waiting Events. */
+  /** Drops Events that still wait. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.settled();
