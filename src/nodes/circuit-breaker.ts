@@ -5,7 +5,7 @@ import type { NodeCircuit } from "../config/sections/node-streaming.ts";
 export type CircuitState = "closed" | "open" | "half-open";
 
 /**
- * Whether a node may be dialled now. A `trial` is the one dial that tests whether a dead node is
+ * Whether the node may be dialled now. A `trial` is the one dial that tests whether a dead node is
  * back.
  */
 type Admission =
@@ -13,7 +13,7 @@ type Admission =
   | { readonly kind: "trial" }
   | { readonly kind: "refused"; readonly reason: string; readonly retryInMs: number };
 
-/** A refused connection costs nothing, so a restarted kubelet is tried again this soon. */
+/** A refused connection costs little, so a restarted kubelet is tried again this soon. */
 const REFUSED_RETRY_MS = 1_000;
 
 /**
@@ -57,8 +57,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * A dial failed; `wasRefused` means at once, by the node itself. A dial from before the opening
-   * does not lengthen the pause.
+   * A dial failed. `wasRefused`: the node itself refused it at once. A dial that began before the
+   * opening does not lengthen the pause.
    */
   failed(nowMs: number, reason: string, wasTrial: boolean, wasRefused = false): void {
     this.#reason = reason;
@@ -73,7 +73,7 @@ export class CircuitBreaker {
     this.#isTrialRunning = false;
   }
 
-  /** A probe, which has its own thresholds, found the node dead. */
+  /** A probe, which has its own thresholds, found that the node is dead. */
   declaredDead(nowMs: number, reason: string): void {
     this.#reason = reason;
     this.#failures = Math.max(this.#failures, this.#settings.failures);

@@ -15,7 +15,7 @@ const SEVERITY: Readonly<Record<CircuitState, number>> = { closed: 0, "half-open
  */
 export interface DescribedNode {
   readonly name: string;
-  /** host:port as dialled; absent if the node has no usable address. */
+  /** The dialled host:port; absent if the node has no usable address. */
   readonly address?: string;
   /** The reason why `address` is absent. */
   readonly problem?: string;
@@ -23,14 +23,14 @@ export interface DescribedNode {
   /** The source of `capability.mode`. */
   readonly modeSource: string;
   readonly capability: NodeCapability;
-  /** Absent if no recent session or probe concerned the node. */
+  /** Absent if no recent session or probe used the node. */
   readonly learned?: LearnedNode;
 }
 
 interface DescribeOptions {
   readonly locate: LocateOptions;
   readonly streaming: NodeStreaming;
-  /** Absent to describe only the configuration and the declarations. */
+  /** If absent, only the configuration and the declarations are described. */
   readonly known?: Pick<KnownNodes, "capabilityOf" | "learnedOf"> | undefined;
 }
 

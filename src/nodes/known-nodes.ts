@@ -18,7 +18,7 @@ import {
 interface KnownNodesOptions {
   readonly streaming: NodeStreaming;
   readonly circuit: NodeCircuit;
-  /** Beyond it, the least recently used node is forgotten. */
+  /** Remembered nodes. Past it the least recently used one is forgotten. */
   readonly maxNodes: number;
   /** A node that no session used for this long is forgotten. */
   readonly forgetAfterMs: number;
@@ -28,16 +28,16 @@ interface KnownNodesOptions {
   readonly logger: Pick<Logger, "info" | "warn">;
 }
 
-/** Identifies a node with its kubelet, runtime and address. */
+/** Identifies a node together with its kubelet, runtime and address. */
 export type NodeIncarnation = Pick<NodeEndpoint, "name" | "incarnation">;
 
 /** Permission for one dial. The caller must report the outcome once; later calls do nothing. */
 export interface DialTicket {
-  /** The node answered anything at all. */
+  /** The node sent any answer. */
   answered(): void;
   /**
-   * The node could not be reached or did not answer. Later clients see `reason`: it must hold no
-   * secret.
+   * The node could not be reached or did not answer. Later clients are shown `reason`, so it must
+   * contain no secret.
    */
   failed(reason: string, wasRefused?: boolean): void;
   /** The outcome is unknown: the client left, or there was no dial. */
@@ -59,7 +59,7 @@ export interface LearnedPath {
   readonly successes: number;
   readonly failures: number;
   readonly lastFailure: PathFailure | undefined;
-  /** 0 if the path may be used. */
+  /** The time until the path may be used again; 0 if it may be used now. */
   readonly retryInMs: number;
 }
 
@@ -69,7 +69,7 @@ export interface LearnedPath {
  */
 export class KnownNodes {
   readonly #options: KnownNodesOptions;
-  /** Least recently used first. */
+  /** The least recently used node first. */
   readonly #nodes = new Map<string, KnownNode>();
 
   constructor(options: KnownNodesOptions) {
@@ -136,7 +136,8 @@ export class KnownNodes {
   }
 
   /**
-   * A probe's result. A dead node is refused without a dial until a probe or a trial reaches it.
+   * Records a probe's result. A dead node is refused without a dial until a probe or a trial
+   * reaches it.
    */
   reportProbe(name: string, isHealthy: boolean, reason: string): void {
     const known = this.#nodes.get(name) ?? this.#add(name, undefined);
@@ -176,7 +177,7 @@ export class KnownNodes {
 
   #touch({ name, incarnation }: NodeIncarnation): KnownNode {
     const found = this.#nodes.get(name);
-    // A probe reports a node without its incarnation.
+    // A probe reports a node's name without its incarnation.
     const isSame = found !== undefined && (found.incarnation ?? incarnation) === incarnation;
     if (!isSame) return this.#add(name, incarnation);
     found.incarnation = incarnation;
@@ -219,7 +220,7 @@ export class KnownNodes {
     const { breaker } = known;
     const wasOpen = breaker.isOpen;
     change();
-    // A late dial of a forgotten node changes no current record.
+    // A late result for a forgotten node changes no current record.
     if (breaker.isOpen === wasOpen || this.#nodes.get(node) !== known) return;
     const { logger, clock } = this.#options;
     const { failures, reason } = breaker;

@@ -10,14 +10,14 @@ import {
 export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
 
 /**
- * The WebSocket paths to a node: v5 of exec and attach, and the tunnel. They fail independently.
+ * The WebSocket paths to a node: v5 for exec and attach, and the tunnel. Each can fail by itself.
  */
 export const WEBSOCKET_PATHS = ["command", "tunnel"] as const;
 export type WebSocketPath = (typeof WEBSOCKET_PATHS)[number];
 
 /** The node's properties that decide its path. */
 export interface NodeCapability {
-  /** The kubelet's own claim, which does not cover its runtime. */
+  /** What the kubelet declares, which does not include its runtime. */
   readonly declaresWebSocket: boolean;
   readonly mode: StreamingMode;
   /** Paths that failed recently and are avoided until their retry is due. */
@@ -45,7 +45,7 @@ const PATH_FAILURES = [
 const ABOUT_THE_UPGRADE =
   /websocket|upgrade|handshake|subprotocol|query parameter "port" is required|error dialing backend|dial tcp|server gave HTTP response|unsupported protocol scheme|malformed HTTP/i;
 
-/** Failures of a command or container; runtimes choose the text, which may contain anything. */
+/** Failures of a command or container. The runtime chooses the text, so it may contain anything. */
 const ABOUT_THE_COMMAND = /error executing command in container|container (?:is|not)|container "/i;
 
 /**
@@ -80,7 +80,7 @@ export function declaresWebSocket({ declaredFeatures }: NodeEndpoint): boolean {
 
 type PathPauses = Pick<NodeStreaming, "retryFailedPathMs" | "maxRetryFailedPathMs">;
 
-/** The record of one path to one node. Times are milliseconds of one monotonic clock. */
+/** The record of one path to one node. Times are milliseconds of a monotonic clock. */
 export class PathMemory {
   readonly #pauses: PathPauses;
   successes = 0;
@@ -117,7 +117,7 @@ export class PathMemory {
     return nowMs < this.#avoidedUntilMs;
   }
 
-  /** 0 if the path may be used. */
+  /** The time until the path may be used again; 0 if it may be used now. */
   retryInMs(nowMs: number): number {
     return Math.max(0, this.#avoidedUntilMs - nowMs);
   }
@@ -132,10 +132,11 @@ export function refusedPath(status: number, text: string): PathFailure | undefin
     case 400:
       return BARE.test(text.trim()) || ABOUT_THE_UPGRADE.test(text) ? "bad-request" : undefined;
     case 403:
-      // Includes kubelets whose RBAC grants `create` on nodes/proxy, for POST, but not `get`.
+      // Also the answer of kubelets whose RBAC grants `create` on nodes/proxy, for POST, but not
+      // `get`.
       return "forbidden";
     case 404:
-      // This text concerns routes and tokens; pods and containers have their own messages.
+      // This text is about routes and tokens; pods and containers have their own messages.
       return BARE.test(text.trim()) ? "not-found" : undefined;
     case 405:
       return text.includes("Debug endpoints are disabled") ? undefined : "method-not-allowed";
