@@ -8,7 +8,7 @@ import { Metrics } from "../observability/metrics.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 interface AgentOptions extends AgentLegOptions {
-  /** Where local clients connect; loopback. */
+  /** Where local clients connect, on loopback. */
   readonly listen: ListenAddress;
   /** Serves health, sessions and metrics; absent: no admin listener. */
   readonly admin?: ListenAddress | undefined;
@@ -22,7 +22,7 @@ export interface RunningAgent {
   /** The path of the written kubeconfig. */
   readonly kubeconfigFile: string | undefined;
   readonly metrics: Metrics;
-  /** Stops listening, and ends each session with an honest status. */
+  /** Stops listening, and ends each session with a truthful status. */
   shutDown(): Promise<void>;
 }
 

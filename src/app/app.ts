@@ -35,7 +35,7 @@ import { buildSessions, startOwnerListener, startRecording } from "./sessions-co
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface RunningGateway {
-  /** The listeners' URLs, with the ports that the system chose. */
+  /** The listeners' URLs, with the ports that the system assigned. */
   readonly apiServerUrl: string | undefined;
   readonly adminUrl: string;
   readonly ingress: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
@@ -43,10 +43,13 @@ export interface RunningGateway {
   readonly kubeletUrl?: string | undefined;
   /** Every listener's URL, by name. */
   readonly listening: ListenerUrls;
-  /** Refuses new upgrades and waits for sessions; after the grace period ends them with an honest status. */
+  /**
+   * Refuses new upgrades and waits for sessions; after the grace period ends them with a truthful
+   * status.
+   */
   shutDown(departure?: Departure): Promise<void>;
   readonly sessions: SessionDirectory;
-  /** What the gateway knows about every node, or about the named one. */
+  /** What the gateway knows about every node, or about one node. */
   nodes(name?: string): readonly DescribedNode[];
   /** Applies policy and the contents of the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
@@ -54,15 +57,15 @@ export interface RunningGateway {
   enterLameDuck(hasSuccessor: boolean): Promise<void>;
   /** Absent in a worker, which gets its configuration from the primary. */
   readonly reloads: ReloadMetrics | undefined;
-  /** For processes that share probes. */
+  /** Lets processes share probes. */
   readonly probes: Pick<RunningProbes, "learn" | "begin" | "listProbes">;
   /** Metrics as JSON, for merging with those of other processes. */
   metrics(): Promise<readonly object[]>;
 }
 
 /**
- * Starts a gateway from a configuration: components start from top to bottom and stop in reverse.
- * Throws ConfigurationError for invalid files, before it opens a port.
+ * Starts a gateway from a configuration. Components start from top to bottom and stop in reverse.
+ * Throws ConfigurationError for invalid files, before any port is opened.
  */
 // oxlint-disable-next-line eslint/max-lines-per-function -- a list of components, in one order.
 export async function startGateway(
@@ -240,7 +243,7 @@ export async function startGateway(
       }),
     );
 
-  /** API servers' endpoints, which no node may use. */
+  /** The API servers' endpoints; no node may have one of these addresses. */
   const ownEndpoints = (): ReservedEndpoint[] => [...open.reserved(), ...cluster.started.listApiEndpoints()];
   const directory = new SessionDirectory({
     replicaId,

@@ -14,8 +14,8 @@ interface BuiltCertificates extends Component {
 }
 
 /**
- * Tracks every certificate of this process; build it before the components that read any. `isFirst`:
- * of several processes, only this one logs expiry.
+ * Tracks every certificate of this process; build it before the components that read any.
+ * `isFirst`: this process alone logs expiry, for all processes.
  */
 export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = true): BuiltCertificates {
   const { operations } = metrics;
@@ -41,7 +41,7 @@ export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = tr
   };
 }
 
-/** Readiness repeats the warnings that were logged at the start. */
+/** Readiness repeats the configuration's warnings, which the log showed at the start. */
 export function noteWarnings(configuration: GatewayConfiguration): Component {
   const note = configurationWarnings(configuration).join("; ");
   return { health: () => (note === "" ? undefined : { note }), stop: () => {} };
@@ -59,8 +59,8 @@ interface CertificateExpiryOptions {
 }
 
 /**
- * Logs certificates 30 days and 1 day before they expire, or a third and a tenth of their lifetimes if
- * those are shorter, and when they have expired; for operators without an alert on the gauges.
+ * Logs certificates 30 days and 1 day before they expire, or at a third and a tenth of shorter
+ * lifetimes, and again once they have expired. For operators without an alert on the metrics.
  */
 export class CertificateExpiry implements Component {
   readonly #logger: CertificateExpiryOptions["logger"];
@@ -75,8 +75,8 @@ export class CertificateExpiry implements Component {
   }
 
   /**
-   * Replaces the certificate with that name. If the new one expires at the same time, its lines are not
-   * repeated.
+   * Replaces the certificate with that name. If the new one expires at the same time, its warnings
+   * are not repeated.
    */
   follow(name: string, expiresAtMs: number, lifetimeMs: number = Number.POSITIVE_INFINITY): void {
     if (this.#followed.get(name)?.expiresAtMs === expiresAtMs) return;
@@ -105,7 +105,9 @@ export class CertificateExpiry implements Component {
     else this.#logger.warn({ certificate: name, expires }, "a certificate expires soon");
   }
 
-  /** Names the certificates that have expired, or will within a day or a tenth of their lifetime. */
+  /**
+   * Names the certificates that have expired, or expire within a day or a tenth of their lifetime.
+   */
   health(): Health {
     const nowMs = this.#nowMs();
     const near = [...this.#followed].filter(

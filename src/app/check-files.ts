@@ -6,7 +6,7 @@ import { parseSessionKeys } from "../peers/component.ts";
 import { parseSigningKey } from "../recording/signing-key.ts";
 
 /**
- * Reads every file that a configuration names, as the start does, and opens nothing. Throws
+ * Reads every file that a configuration names, as the start does, but opens no port. Throws
  * ConfigurationError with every problem.
  */
 export async function checkFiles({

@@ -4,7 +4,7 @@ import type { Logger } from "../observability/logger.ts";
 
 /** How often the process tries to open a descriptor. */
 const DESCRIPTOR_CHECK_MS = 1_000;
-/** At most one log line in this time, however often the limit is reached. */
+/** The limit is logged at most once in this time. */
 export const DESCRIPTOR_LOG_MS = 60_000;
 
 const ADVICE = "raise it (LimitNOFILE= of systemd, ulimit -n), or lower limits.maxConnectionsPerAddress";
@@ -18,8 +18,8 @@ interface DescriptorWatchOptions {
 }
 
 /**
- * Logs when this process has run out of descriptors. Node cannot: libuv closes the connections that it
- * cannot accept, and reports nothing.
+ * Logs when this process has no file descriptors left. Node does not: libuv closes connections that
+ * it cannot accept, without reporting it.
  */
 export function watchDescriptors(options: DescriptorWatchOptions): Component {
   const { logger, tryOpen = openAndClose, checkMs = DESCRIPTOR_CHECK_MS } = options;

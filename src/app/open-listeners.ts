@@ -6,10 +6,10 @@ import { type Listen, type ListenAddress, urlOf } from "../net/listen.ts";
 
 type ConfiguredListeners = Parameters<typeof listenerPorts>[0];
 
-/** The listeners' URLs by name; undefined for one that does not listen. */
+/** The listeners' URLs by name; undefined if a listener is off. */
 export type ListenerUrls = Readonly<Record<string, string | undefined>>;
 
-/** The ports that this process opens, by the configuration's table of listeners. */
+/** The ports that this process opens, from the configuration's list of listeners. */
 export class OpenListeners {
   readonly #ports: ReadonlyMap<string, ListenerPort>;
   readonly #listen: Listen;
@@ -27,7 +27,7 @@ export class OpenListeners {
     return startListener(server, (each) => this.listen(each, name, port));
   }
 
-  /** As the given function, for a component that opens its ports itself. */
+  /** Listens as the given function does, for a component that opens its ports itself. */
   readonly listen: Listen = async (server, name, where) => {
     const at = await this.#listen(server, name, where);
     this.#at.set(name, at);
@@ -38,7 +38,7 @@ export class OpenListeners {
     return urlsOf([...this.#ports.values()], (name) => this.#at.get(name));
   }
 
-  /** Endpoints that no node may use, including the ports that the system chose. */
+  /** Endpoints that no node may have, including the ports that the system assigned. */
   reserved(): ReservedEndpoint[] {
     return [...this.#ports.values()]
       .filter(({ isReserved }) => isReserved)
@@ -47,7 +47,7 @@ export class OpenListeners {
   }
 }
 
-/** The URLs of listeners that another process opened, too. */
+/** The listeners' URLs, including those that another process opened. */
 export function urlsOf(
   ports: readonly ListenerPort[],
   addressOf: (name: string) => ListenAddress | undefined,

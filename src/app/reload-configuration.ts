@@ -28,8 +28,8 @@ interface ReloadOptions {
 }
 
 /**
- * The returned function reads the configuration again (SIGHUP); one call at a time. An invalid file is
- * logged and changes nothing; fields that need a restart are logged by name. Never rejects.
+ * The returned function reads the configuration again (SIGHUP), one call at a time. Logs an invalid
+ * file and then changes nothing; logs by name the fields that need a restart. Never rejects.
  */
 export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions): () => Promise<void> {
   let last = text;
@@ -39,7 +39,7 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
       const configuration = parseConfiguration(wanted, file, flags);
       await checkFiles(configuration);
       const { reloaded } = changedFields(last, wanted);
-      // Compared with the text at the start: a change that was undone needs no restart.
+      // Compared with the text at the start: if a change was undone, it needs no restart.
       const { needRestart } = changedFields(text, wanted);
       logger.configure(configuration.logging);
       await gateway.reload(configuration, wanted);
@@ -57,14 +57,14 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
 
 /** Paths such as `timeouts.idle`, in the tables' order. */
 interface ChangedFields {
-  /** Take effect when the file is read again. */
+  /** Fields that take effect when the file is read again. */
   readonly reloaded: readonly string[];
   readonly needRestart: readonly string[];
 }
 
 /**
- * The fields that differ between two valid configuration files. A written default equals an absent
- * field.
+ * The fields that differ between two valid configuration files. An explicit default equals an
+ * absent field.
  */
 export function changedFields(before: string, after: string): ChangedFields {
   const [old, now] = [before, after].map((text) => parseYamlDocuments(text, "")[0]?.value);

@@ -10,13 +10,13 @@ import type { SessionWatcher } from "../sessions/sessions.ts";
 import type { ReplicaSessions } from "./session-directory.ts";
 
 /**
- * What a gateway of one process and one of several do differently. Each component gets only the
+ * The differences between a gateway of one process and one of several. Each component gets only the
  * members that it needs.
  */
 export interface Runtime {
   /** False in a worker, which gets its configuration from the primary. */
   readonly readsConfiguration: boolean;
-  /** False in all workers but one, which does the work that is needed once for each replica. */
+  /** True in only one of the workers, which does the work that a replica needs done once. */
   readonly isFirst?: boolean | undefined;
   readonly listen: Listen;
   readonly buildQuotas: typeof buildQuotas;
@@ -29,7 +29,7 @@ export interface Runtime {
   readonly replicaId?: string | undefined;
   /** Absent: this process is the replica's only one. */
   readonly replicaSessions?: ReplicaSessions | undefined;
-  /** Is notified of this process's sessions; absent: this process is the only one. */
+  /** Receives this process's sessions; absent: this process is the only one. */
   readonly sessionWatcher?: SessionWatcher | undefined;
   /**
    * Sends probe results to the other processes if one process probes for all; absent: this process

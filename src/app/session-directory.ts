@@ -6,7 +6,7 @@ import { type JoinAnswer, type JoinRequest, SessionJoins } from "../sessions/ses
 import { type OutputAnswer, type OutputRead, SessionOutputs } from "../sessions/session-outputs.ts";
 import { factsIn, type SessionFacts, type Sessions } from "../sessions/sessions.ts";
 
-/** The sessions of all processes of this replica, by way of the primary. */
+/** The sessions of all processes of this replica, reached through the primary. */
 export interface ReplicaSessions {
   list(): Promise<SessionLists>;
   facts(id: string): Promise<SessionFacts | undefined>;
@@ -17,7 +17,10 @@ export interface ReplicaSessions {
 
 /** The sessions of other replicas. */
 interface PeerSessions {
-  /** The given sessions, followed by those of the others; names the processes that did not answer. */
+  /**
+   * The given sessions, followed by the other replicas', and the names of processes that did not
+   * answer.
+   */
   listSessions(own: SessionLists): Promise<SessionLists>;
   endSession(replica: string, request: EndRequest): Promise<EndResult>;
   sessionFacts(replica: string, id: string): Promise<SessionFacts | undefined>;
@@ -27,9 +30,9 @@ interface PeerSessions {
 
 interface DirectoryParts {
   readonly replicaId: string;
-  /** Those of this process. */
+  /** This process's sessions. */
   readonly registries: () => readonly Pick<Sessions, "list" | "find">[];
-  /** The current screens of those. */
+  /** The current screens of these sessions. */
   readonly screens?: Screens | undefined;
   /** Absent: this process is the replica's only one. */
   readonly processes?: ReplicaSessions | undefined;
@@ -39,7 +42,7 @@ interface DirectoryParts {
 
 /**
  * The gateway's sessions for operators and the API: lists them, and finds one by its id, which
- * names its replica. Each method documents its reach.
+ * names its replica. Each method says which processes it covers.
  */
 export class SessionDirectory {
   readonly #parts: DirectoryParts;
@@ -52,7 +55,7 @@ export class SessionDirectory {
     this.#joins = new SessionJoins(parts.registries);
   }
 
-  /** Those of this process. */
+  /** Lists this process's sessions. */
   list(): (ReturnType<Sessions["list"]>[number] & { readonly joiners?: readonly string[] })[] {
     const listed = this.#parts.registries().flatMap((sessions) => sessions.list());
     if (this.#joins.joiners === 0) return listed;
@@ -62,48 +65,48 @@ export class SessionDirectory {
     });
   }
 
-  /** The same, which always is the whole list. */
+  /** Lists this process's sessions; the list is always complete. */
   listHere(): SessionLists {
     return { sessions: this.list(), partial: [] };
   }
 
-  /** Those of this replica. */
+  /** Lists this replica's sessions. */
   async listReplica(): Promise<SessionLists> {
     return (await this.#parts.processes?.list()) ?? this.listHere();
   }
 
-  /** The given sessions, which are this replica's, followed by those of the others. */
+  /** The given sessions, which are this replica's, followed by the other replicas' sessions. */
   async listAll(own: SessionLists): Promise<SessionLists> {
     return (await this.#parts.peers()?.listSessions(own)) ?? own;
   }
 
-  /** Those of all replicas, for the API. */
+  /** Lists all replicas' sessions, for the API. */
   async listEverywhere(): Promise<SessionLists> {
     return this.listAll(await this.listReplica());
   }
 
-  /** Of this process's sessions. */
+  /** The number of viewers of this process's sessions. */
   get viewers(): number {
     return this.#outputs.viewers;
   }
 
-  /** The same. */
+  /** The number of users who have joined this process's sessions. */
   get joiners(): number {
     return this.#joins.joiners;
   }
 
-  /** Of a session of this process. */
+  /** Reads the output of a session of this process. */
   outputHere(read: OutputRead): Promise<OutputAnswer> {
     return this.#outputs.read(read);
   }
 
-  /** Of a session of this replica. Never rejects. */
+  /** Reads the output of a session of this replica. Never rejects. */
   async outputInReplica(read: OutputRead): Promise<OutputAnswer> {
     const answer = await this.outputHere(read);
     return answer === "unknown" ? ((await this.#parts.processes?.output(read)) ?? answer) : answer;
   }
 
-  /** Of a session of any replica. Never rejects. */
+  /** Reads the output of a session of any replica. Never rejects. */
   async output(read: OutputRead): Promise<OutputAnswer> {
     const { peers, replicaId } = this.#parts;
     const replica = replicaOfSession(read.id);
@@ -111,18 +114,18 @@ export class SessionDirectory {
     return (await peers()?.sessionOutput(replica, read)) ?? "unknown";
   }
 
-  /** Into a session of this process. */
+  /** Types into a session of this process. */
   typeHere(request: JoinRequest): JoinAnswer {
     return this.#joins.type(request);
   }
 
-  /** Into a session of this replica. Never rejects. */
+  /** Types into a session of this replica. Never rejects. */
   async typeInReplica(request: JoinRequest): Promise<JoinAnswer> {
     const answer = this.typeHere(request);
     return answer === "unknown" ? ((await this.#parts.processes?.type(request)) ?? answer) : answer;
   }
 
-  /** Into a session of any replica. Never rejects. */
+  /** Types into a session of any replica. Never rejects. */
   async type(request: JoinRequest): Promise<JoinAnswer> {
     const { peers, replicaId } = this.#parts;
     const replica = replicaOfSession(request.id);
@@ -134,14 +137,14 @@ export class SessionDirectory {
     return factsIn(this.#parts.registries(), id);
   }
 
-  /** Of a session of this replica. Never rejects. */
+  /** Facts about a session of this replica. Never rejects. */
   async factsInReplica(id: string): Promise<SessionFacts | undefined> {
     return this.factsHere(id) ?? (await this.#parts.processes?.facts(id));
   }
 
   /**
-   * Of a session of any replica. Undefined if it does not run, or its process gives no answer within
-   * some seconds. Never rejects.
+   * Facts about a session of any replica. Undefined if it does not run, or if its process does not
+   * answer within some seconds. Never rejects.
    */
   async facts(id: string): Promise<SessionFacts | undefined> {
     const { peers, replicaId } = this.#parts;

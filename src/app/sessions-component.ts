@@ -34,7 +34,10 @@ interface SessionsParts {
   readonly authorization: Pick<BuiltAuthorizer, "authorizer">;
   readonly audit: Pick<BuiltAudit, "audit">;
   readonly policy: { readonly inForce: GatewayPolicy };
-  /** This process's API server endpoints, read at each dial: no node may use them. */
+  /**
+   * This process's API server endpoints, read at each dial: no node may have one of these
+   * addresses.
+   */
   readonly ownEndpoints: () => readonly ReservedEndpoint[];
   readonly upstreams: UpstreamTlsFiles;
   readonly replicaId: string;
@@ -114,7 +117,7 @@ export async function buildSessions(
   };
 }
 
-/** Only where they are wanted their modules are loaded. */
+/** Loads the modules only if the configuration needs them. */
 async function loadSeparateForwards({ portForward }: SessionAuthorization) {
   if (portForward.connections === "shared") return undefined;
   const { SeparateForwards } = await import("../sessions/carriers/forwards/separate-forwards.ts");
@@ -126,7 +129,7 @@ interface StartedRecording extends Component {
   readonly recording?: BuiltRecording | undefined;
 }
 
-/** Starts the recorder, if sessions are recorded. Only then its modules are loaded. */
+/** Starts the recorder if sessions are recorded. Its modules are loaded only then. */
 export async function startRecording(
   { recording: settings }: GatewayConfiguration,
   cluster: Pick<BuiltCluster, "store">,

@@ -10,15 +10,15 @@ export const MAX_UNCAUGHT_EXCEPTIONS = 10;
 const UNCAUGHT_WINDOW_MS = 60_000;
 
 /**
- * Internal errors that are logged in a minute. Past it they are only counted; the next line gives
- * their number as `unlogged`.
+ * Internal errors that are logged in a minute. Past it they are only counted, and the next line
+ * reports their number as `unlogged`.
  */
 export const MAX_LOGGED_FAULTS = 60;
 export const LOGGED_FAULTS_WINDOW_MS = 60_000;
 
 /**
- * Counts every fault of this process and logs it with its stack, up to a limit; `unlogged` is the
- * number of faults left out since. Call the returned function to stop. `now` is in milliseconds.
+ * Counts every fault of this process and logs it with its stack, up to a limit. `unlogged` counts
+ * the faults left out since the last line. Call the returned function to stop. `now`: milliseconds.
  */
 export function observeFaults(
   logger: Pick<Logger, "error">,

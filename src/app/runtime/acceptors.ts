@@ -34,7 +34,7 @@ export class Acceptors implements Component {
     return listening;
   }
 
-  /** Undefined if this listener is not listening. */
+  /** The address; undefined if this listener is not listening. */
   addressOf(name: string): ListenAddress | undefined {
     return (this.#servers.get(name)?.server.address() as AddressInfo | null) ?? undefined;
   }

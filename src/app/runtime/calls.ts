@@ -61,7 +61,7 @@ export type PrimaryCalls = {
   readonly replicaSessions: { readonly body: undefined; readonly answer: SessionLists };
   /** Ends a session of any worker. */
   readonly endSession: { readonly body: EndRequest; readonly answer: EndResult };
-  /** What the worker that carries the session knows of it. */
+  /** What the worker that runs the session knows about it. */
   readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
   /** Output of a session of any worker. */
   readonly sessionOutput: { readonly body: OutputRead; readonly answer: OutputAnswer };
@@ -70,7 +70,9 @@ export type PrimaryCalls = {
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
 
-/** How a worker must serve. All workers get the same text, even if the file has changed since. */
+/**
+ * How a worker must serve. All workers get the same text, even if the file has changed meanwhile.
+ */
 export interface WorkerStart {
   readonly configurationText: string;
   readonly configurationFile: string;
@@ -79,7 +81,7 @@ export interface WorkerStart {
   readonly ticketKeys: string;
   /** This replica's id among the gateway's replicas. */
   readonly replicaId: string;
-  /** True in exactly one worker. */
+  /** True for exactly one worker. */
   readonly isFirst: boolean;
   /** The number of workers, including this one. */
   readonly workers: number;
@@ -87,7 +89,7 @@ export interface WorkerStart {
   readonly adminSocket: string;
 }
 
-/** Calls that the primary makes to a worker. `start` rejects with the text of the problem. */
+/** Calls that the primary makes to a worker. `start` rejects with the problem's text. */
 export type WorkerCalls = {
   readonly start: { readonly body: WorkerStart; readonly answer: undefined };
   readonly connection: {
@@ -99,17 +101,17 @@ export type WorkerCalls = {
   /** Results of another worker's probes. */
   readonly learn: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
   /**
-   * Makes this worker probe for all; `isSuccessor`: another one did before. Answered once its probes
-   * have begun.
+   * Makes this worker probe for all. `isSuccessor`: another worker did before. Answered once its
+   * probes have started.
    */
   readonly probe: { readonly body: { readonly isSuccessor: boolean }; readonly answer: undefined };
-  /** Answered at once by any process whose event loop still runs. */
+  /** Any process answers this at once while its event loop runs. */
   readonly beat: { readonly body: undefined; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
-  /** The given sessions of this replica, followed by those of the others. */
+  /** The given sessions of this replica, followed by the other replicas' sessions. */
   readonly allSessions: { readonly body: SessionLists; readonly answer: SessionLists };
-  /** The same of a session of this worker. */
+  /** The facts of a session of this worker. */
   readonly sessionFacts: { readonly body: string; readonly answer: SessionFacts | undefined };
   /** Output of a session of this worker. */
   readonly sessionOutput: { readonly body: OutputRead; readonly answer: OutputAnswer };
@@ -128,7 +130,7 @@ export type WorkerCalls = {
   readonly shutDown: { readonly body: undefined; readonly answer: undefined };
 };
 
-/** Facts from a process, `hops` processes away; undefined if they do not come in time. */
+/** Facts from a process `hops` processes away; undefined if they do not arrive in time. */
 export function factsWithin(
   hops: number,
   asked: Promise<SessionFacts | undefined>,
@@ -136,17 +138,23 @@ export function factsWithin(
   return answerWithin(hops * END_HOP_MS, asked, undefined);
 }
 
-/** What became of input in a process, `hops` processes away; `unreachable` if that is not known in time. */
+/**
+ * The result of typing in a process `hops` processes away; `unreachable` if it does not arrive in
+ * time.
+ */
 export function typedWithin(hops: number, asked: Promise<JoinAnswer>): Promise<JoinAnswer> {
   return answerWithin<JoinAnswer>(hops * END_HOP_MS, asked, "unreachable");
 }
 
-/** Output from a process, `hops` processes away; `unreachable` if it does not come in time. */
+/** Output from a process `hops` processes away; `unreachable` if it does not arrive in time. */
 export function outputWithin(hops: number, asked: Promise<OutputAnswer>): Promise<OutputAnswer> {
   return answerWithin<OutputAnswer>(OUTPUT_WAIT_MS + hops * END_HOP_MS, asked, "unreachable");
 }
 
-/** The answer of a process, `hops` processes before the session's; `unreachable` if it does not come in time. */
+/**
+ * The result from a process `hops` processes before the session's; `unreachable` if it does not
+ * arrive in time.
+ */
 export function endWithin(hops: number, asked: Promise<EndResult>): Promise<EndResult> {
   return answerWithin<EndResult>(MAX_END_MS + hops * END_HOP_MS, asked, "unreachable");
 }
@@ -161,14 +169,14 @@ function answerWithin<T>(ms: number, asked: Promise<T>, otherwise: T): Promise<T
 }
 
 /**
- * `manifests`: the cluster's. `named`: the certificates, keys, authorities, tokens and policies that
- * the configuration names.
+ * `manifests`: the cluster's manifests. `named`: certificates, keys, authorities, tokens and
+ * policies that the configuration names.
  */
 export type KeptKind = "manifests" | "named";
 
 /**
- * The last files that a worker found valid, kept in the primary for workers that start while the files
- * are invalid.
+ * The files that a worker last found valid, kept in the primary for workers that start while the
+ * files are invalid.
  */
 export class KeptFiles {
   #digest: string | undefined;
@@ -179,7 +187,10 @@ export class KeptFiles {
     return this.#files;
   }
 
-  /** True if these files are new. All workers read the same files, so only one has to send them. */
+  /**
+   * True if these files are new. All workers read the same files, so only one of them has to send
+   * them.
+   */
   wants(digest: string): boolean {
     return digest !== this.#digest;
   }
@@ -190,7 +201,10 @@ export class KeptFiles {
   }
 }
 
-/** How a worker reaches the primary's kept files. A rejection means that the primary has died. */
+/**
+ * A worker's access to the files that the primary keeps. A rejection means that the primary has
+ * died.
+ */
 interface KeptFilesCalls {
   wants(digest: string): Promise<boolean>;
   keep(files: readonly NamedText[]): void;

@@ -7,15 +7,15 @@ export interface Recipient {
   readonly isTaking: boolean;
   readonly sessions: number;
   /**
-   * The socket stays open here until the worker confirms it (`ConnectionDispatcher.received`). `onLost`
-   * is called if it cannot be sent.
+   * Sends the connection. The socket stays open here until the worker confirms it
+   * (`ConnectionDispatcher.received`). Calls `onLost` if it cannot be sent.
    */
   take(name: string, id: number, socket: Socket, onLost: () => void): void;
 }
 
 interface ConnectionDispatcherOptions {
   readonly recipients: () => readonly Recipient[];
-  /** Limit on open connections from one address to one listener, over all workers. */
+  /** The limit of open connections from one address to one listener, over all workers. */
   readonly maxConnectionsPerAddress: number;
   /** The network under which a listener counts an address; undefined: it is not counted. */
   readonly networkOf: (address: string, listener: string) => string | undefined;
@@ -39,20 +39,21 @@ interface Handed {
 }
 
 /**
- * Copies of workers' connections, with which the primary resets those of a killed worker. Past it
- * clients see FIN, which SPDY takes for a proper end.
+ * Copies of workers' connections, so that the primary can reset those of a killed worker. Past it
+ * their clients see FIN, which SPDY takes for a proper end.
  */
 export const MAX_KEPT_CONNECTIONS = 4_096;
 
 /**
- * Connections that wait while no worker can take them: a moment's worth. Past it they are closed.
+ * Connections that wait while no worker can take them, about a moment's worth. Past it they are
+ * closed.
  */
 export const MAX_WAITING_CONNECTIONS = 1_024;
 
 /**
  * Gives each connection to the worker with the fewest sessions and connections (docs/workers.md).
- * Round robin would give one of two workers all sessions if clients open one connection for a request,
- * then one for the session.
+ * With round robin, if clients open one connection for a request and then one for the session, one
+ * of two workers would get all sessions.
  */
 export class ConnectionDispatcher {
   readonly #options: ConnectionDispatcherOptions;
@@ -84,7 +85,10 @@ export class ConnectionDispatcher {
     this.#give({ name, socket, network });
   }
 
-  /** The worker has the connection and has not read from it yet: from now on it ends with the worker. */
+  /**
+   * The worker has the connection but has not read from it yet; from now on the connection ends
+   * with the worker.
+   */
   received(id: number): void {
     const handed = this.#handed.get(id);
     const socket = handed?.onItsWay?.socket;
@@ -113,8 +117,9 @@ export class ConnectionDispatcher {
   }
 
   /**
-   * A worker has died with its connections; unconfirmed ones go to other workers. `isCrash`: the worker
-   * did not end its connections, so they are reset; their clients must not take the output for complete.
+   * A worker has died with its connections; unconfirmed ones go to other workers. `isCrash`: the
+   * worker did not end its connections, so they are reset: their clients must not take the output
+   * for complete.
    */
   forget(recipient: Recipient, isCrash = false): void {
     for (const [id, handed] of [...this.#handed]) {
@@ -172,7 +177,8 @@ export class ConnectionDispatcher {
     if (accepted === undefined) return;
     this.#options.logger.warn({ listener: accepted.name }, "a connection could not be handed over");
     if (accepted.network !== undefined) add(this.#countOf, accepted.network, 1);
-    // On a later tick: a worker that just failed to take it may still look alive in this one.
+    // Retries in a later tick: a worker that just failed to take it may still seem alive in this
+    // one.
     setImmediate(() => this.#give(accepted));
   }
 

@@ -13,7 +13,7 @@ const FIRST_DESCRIPTOR = 3;
 /** The variable with which a program passes its state to its successor, as JSON. */
 export const SUCCESSION_VARIABLE = "SLUICE_SUCCESSION";
 
-/** A start with another version fails, and the predecessor keeps serving. */
+/** A start with another version fails, and the predecessor continues to serve. */
 export const SUCCESSION_VERSION = 1;
 
 export interface Succession {
@@ -28,7 +28,7 @@ interface Inheritance {
   readonly lineage: Lineage;
   /** True if a predecessor is running; it ends once this process serves. */
   readonly hasPredecessor: boolean;
-  /** Set if a service manager passed sockets that are meant for another process. */
+  /** The problem, if a service manager passed sockets that are meant for another process. */
   readonly problem?: string | undefined;
 }
 
@@ -108,8 +108,8 @@ export interface SocketFolder extends Component {
 }
 
 /**
- * What a program inherits from its predecessor and passes to its successor: listening sockets, replica
- * id and socket folder.
+ * What a program inherits from its predecessor and passes to its successor: listening sockets,
+ * replica id and socket folder.
  */
 export class Lineage {
   readonly sockets: ListeningSockets;
@@ -137,7 +137,7 @@ export class Lineage {
   async openFolder(): Promise<SocketFolder> {
     const folder = this.#folder ?? (await mkdtemp(path.join(tmpdir(), "sluice-workers-")));
     this.#folder = folder;
-    // An abandoned start exits without calling `stop`.
+    // A start that is abandoned exits without calling `stop`.
     const removeAtExit = (): void => {
       if (!this.#hasSuccessor) rmSync(folder, { recursive: true, force: true });
     };

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 
-/** The calls that one side accepts, by name: the body sent, and the answer returned. */
+/** The calls that one side accepts, by name: the body that is sent, and the answer. */
 type Calls = Readonly<Record<string, { readonly body: unknown; readonly answer: unknown }>>;
 
 /** One side's handlers. `socket` is the socket sent with the call, if any. */
@@ -52,8 +52,8 @@ export class Link<Local extends Calls, Remote extends Calls> {
   }
 
   /**
-   * Sends a call without an answer. The socket stays open here, too. `onLost`: it could not be sent; not
-   * called if the other process dies later.
+   * Sends a call without an answer. The socket stays open here, too. `onLost` is called if the call
+   * could not be sent, but not if the other process dies later.
    */
   notify<Name extends keyof Remote & string>(
     name: Name,
@@ -87,7 +87,7 @@ export class Link<Local extends Calls, Remote extends Calls> {
       if (this.#port.send === undefined) done(false);
       else this.#port.send(envelope, socket, { keepOpen: true }, (error) => done(error === null));
     } catch {
-      // The channel closed within this tick.
+      // The channel closed during this tick.
       done(false);
     }
   }

@@ -24,11 +24,11 @@ export interface RunningWorkers
   extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
   readonly reloads: ReloadMetrics;
   /**
-   * Every worker applies the fields that can change without a restart; workers that start later use the
-   * new configuration, too.
+   * Every worker applies the fields that can change without a restart. Workers that start later use
+   * the new configuration, too.
    */
   reload(configuration: GatewayConfiguration, text: string): Promise<void>;
-  /** As SessionDirectory. */
+  /** Works like `SessionDirectory`. */
   endSession(request: EndRequest): Promise<EndResult>;
 }
 
@@ -128,7 +128,10 @@ function supervisorOf(logger: Logger): Supervisor {
   return new Supervisor(logger, { maxStopMs: MAX_STOP_MS + KILL_AFTER_MS });
 }
 
-/** Named after the process: a killed worker leaves its socket file behind, so its successor needs another. */
+/**
+ * Contains the process id: a killed worker leaves its socket file behind, so its successor needs
+ * another name.
+ */
 function adminSocketOf(folder: SocketFolder, { process: child }: Worker): string {
   return path.join(folder.path, `${child.pid}.sock`);
 }

@@ -7,13 +7,13 @@ export interface Watched {
 /** How often the watchdog sends a beat to the prober. */
 export const PROBER_BEAT_MS = 5_000;
 /**
- * Beats in a row, one in 5 s, that the worker which probes for all may miss. Past it, it counts as
- * hung: another one probes.
+ * Beats in a row, one every 5 s, that the probing worker may miss. Past it, it counts as hung, and
+ * another worker probes.
  */
 export const MAX_SILENT_BEATS = 6;
 
 interface ProberWatchOptions<Prober extends Watched> {
-  /** Called when the prober hangs. The watchdog has stopped watching it by then. */
+  /** Called when the prober hangs. The watchdog no longer watches it. */
   readonly onHung: (prober: Prober) => void;
   readonly beatMs?: number;
   readonly maxSilentBeats?: number;
@@ -31,7 +31,7 @@ export class ProberWatchdog<Prober extends Watched> {
     this.#options = options;
   }
 
-  /** Watches this prober, and no other. */
+  /** Watches this prober instead of any other. */
   watch(prober: Prober): void {
     this.stop();
     const { onHung, beatMs = PROBER_BEAT_MS, maxSilentBeats = MAX_SILENT_BEATS } = this.#options;

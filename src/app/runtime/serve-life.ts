@@ -37,8 +37,8 @@ export class ServeLife {
   }
 
   /**
-   * Rereads the configuration, before it serves once it does. Signals that come during a reload cause
-   * one more: the files may have changed behind its reading.
+   * Rereads the configuration, once the process serves. Signals during a reload cause one more
+   * reload, because the files may have changed after it read them.
    */
   reload(): void {
     this.#isReloadDue = true;
@@ -62,7 +62,7 @@ export class ServeLife {
     this.#isReloading = false;
   }
 
-  /** The service manager and the predecessor know that it serves. */
+  /** The service manager and the predecessor know that this process serves. */
   announce(): void {
     this.#announce();
   }

@@ -10,22 +10,22 @@ export interface Prober {
   probe(isSuccessor: boolean): Promise<unknown>;
 }
 
-/** Hears which worker probes. */
+/** Learns which worker probes. */
 interface ProbingObserver<Worker extends Prober> {
-  /** Another worker probes; undefined: none until one is chosen. */
+  /** Another worker probes; undefined while none is chosen. */
   onProber(worker: Worker | undefined): void;
-  /** The chosen worker could not begin to probe, or died before it had. */
+  /** The chosen worker could not start to probe, or died before it did. */
   onFailed(worker: Worker, error: Error): void;
 }
 
 /**
- * Lets one worker probe for all: the longest-serving one, until it dies. The others get its results,
- * and so do workers that start later.
+ * Lets one worker probe for all: the one that has served longest, until it dies. The others get its
+ * results, also if they start later.
  */
 export class SharedProbing<Worker extends Prober> {
   readonly #workers: () => readonly Worker[];
   readonly #observer: ProbingObserver<Worker>;
-  /** The latest lasting result for each pod and each dead upstream. */
+  /** The latest result to keep for each pod and each dead upstream. */
   readonly #latest = new Map<string, ProbeUpdate>();
   #prober: Worker | undefined;
   #hasProbed = false;

@@ -4,8 +4,8 @@ import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { type Lineage, SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
 
 /**
- * How long the program that replaces this one at SIGUSR2 may take to serve. Past it, it is killed,
- * and this one serves on.
+ * How long the program that replaces this one at SIGUSR2 may take until it serves. Past it, it is
+ * killed, and this one continues to serve.
  */
 const MAX_SUCCESSOR_START_MS = 60_000;
 
@@ -48,15 +48,15 @@ export async function startSuccessor(
 }
 
 /**
- * The path by which the single binary was started: if it is a link, an upgrade changes the file that
- * it points to.
+ * The path by which the single binary was started: if it is a link, an upgrade changes the link's
+ * target.
  */
 function program(): string {
   const { argv0, execPath } = process;
   return isSingleBinary && argv0.includes("/") ? argv0 : execPath;
 }
 
-/** Node has no public name for the descriptor. Throws if the server is not listening. */
+/** Node has no public API for the descriptor. Throws if the server is not listening. */
 function descriptorOf(server: Server): number {
   const { _handle: handle } = server as Server & { readonly _handle?: { readonly fd: number } | null };
   if (handle === undefined || handle === null || handle.fd < 0)

@@ -92,7 +92,7 @@ class PrimaryClient {
   }
 
   /**
-   * Sends valid files to the primary, which keeps them for workers that start while the files are
+   * Sends valid files to the primary. It keeps them for workers that start while the files are
    * invalid.
    */
   lastGood(kind: KeptKind): LastGoodFiles {
@@ -120,13 +120,13 @@ class PrimaryClient {
   #received(name: string, id: number, socket: Socket | undefined): void {
     const server = this.#servers.get(name);
     if (socket === undefined || server === undefined) {
-      // The connection closed on its way here.
+      // The connection closed on its way to this worker.
       socket?.destroy();
       this.#over(id);
       return;
     }
     this.#link.notify("received", id);
-    // As the server itself would set them; node:net sends only the descriptor, without its options.
+    // Sets the options that the server would set; node:net sends only the descriptor.
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
@@ -182,7 +182,7 @@ process.once("disconnect", () => void end());
 
 async function start({ configurationText, configurationFile, flags, ...rest }: WorkerStart): Promise<void> {
   const configuration = parseConfiguration(configurationText, configurationFile, flags);
-  // Sockets from the primary come with Node's default.
+  // Sockets from the primary get Node's default buffer size, so this changes the default.
   setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
   const runtime: Runtime = {
     readsConfiguration: false,
@@ -239,13 +239,14 @@ async function startWithLastGood<T>(startNow: () => Promise<T>, logger: Logger):
 let ending: Promise<void> | undefined;
 
 function end(): Promise<void> {
-  // A starting worker has no clients yet, so it can be killed. An exit would wait for a read that hangs.
+  // A starting worker has no clients yet, so it can be killed. A clean exit would wait for a read
+  // that hangs.
   if (gateway === undefined) {
     process.kill(process.pid, "SIGKILL");
     return Promise.resolve();
   }
   ending ??= gateway.shutDown().finally(() => {
-    // After the answer to the primary has been sent.
+    // Runs after the answer to the primary has been sent.
     setImmediate(() => process.disconnect?.());
   });
   return ending;

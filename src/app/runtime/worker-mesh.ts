@@ -99,7 +99,7 @@ export class WorkerMesh {
     });
   }
 
-  /** Gives a connection that a listener has accepted to a worker. */
+  /** Gives a worker a connection that a listener has accepted. */
   accept(listener: string, socket: Socket): void {
     this.#dispatcher.accept(listener, socket);
   }
@@ -121,7 +121,7 @@ export class WorkerMesh {
     };
   }
 
-  /** Every worker applies this configuration, and so do those that start later. */
+  /** Every worker applies this configuration, also workers that start later. */
   async reload(text: string): Promise<void> {
     this.#reloadedText = text;
     await Promise.all(this.#taking().map((worker) => this.#reloadWorker(worker)));
@@ -151,7 +151,7 @@ export class WorkerMesh {
     return new ConnectionDispatcher({
       recipients: () => this.pool.workers,
       maxConnectionsPerAddress: configuration.limits.maxConnectionsPerAddress,
-      // Only the worker can read the client's address behind a trusted proxy, and counts it.
+      // Only the worker can read, and count, the client's address behind a trusted proxy.
       networkOf: (address, listener) =>
         edge.isTrustedProxy(address) || proxies.get(listener)?.has(address) === true
           ? undefined
@@ -214,7 +214,7 @@ export class WorkerMesh {
   #ready(worker: Worker): void {
     this.#countReady();
     void this.#reloadWorker(worker);
-    // Before the worker gets its first connection.
+    // Sent before the worker gets its first connection.
     this.#probing.ready(worker);
     this.#dispatcher.resume();
   }
@@ -253,11 +253,9 @@ export class WorkerMesh {
     child.kill("SIGKILL");
   }
 
-  /**
-   * Closes the front door; other listeners close when no session runs any more.
-   */
+  /** Closes the front door. Other listeners close when no session runs any more. */
   async #closeListeners(): Promise<void> {
-    // `places` is more current than the session counts that workers report.
+    // `places` is more current than the session counts in workers' reports.
     const areOver = this.#places.taken === 0;
     const first = listenerPorts(this.#parts.configuration.listeners).filter(({ closesFirst }) => closesFirst);
     const isFirst = (listener: string) => first.some(({ name }) => name === listener);
@@ -266,7 +264,7 @@ export class WorkerMesh {
 }
 
 /**
- * For `fork`: a file, or the first argument that starts a worker from the single binary
+ * What `fork` starts: a file, or the first argument that starts a worker from the single binary
  * (src/cli/command-line.ts).
  */
 function workerProgram(): string {

@@ -14,7 +14,7 @@ const FIRST_MS = 100;
 const MAX_MS = 30_000;
 
 /**
- * The wait before a worker's restart: none after a long life, then 100 ms, doubled up to 30 s while
+ * The wait before a worker restarts: none after a long life, then 100 ms, doubled up to 30 s while
  * workers keep dying. A crash loop then costs little CPU and few log lines.
  */
 export class RestartDelay {
@@ -40,7 +40,7 @@ export class Worker implements Recipient, Prober, Watched {
   /** Resolves when the process has exited and all its messages have been read. */
   readonly gone: Promise<void>;
   sessions = 0;
-  /** When the worker began to serve; undefined before that, and after its end. */
+  /** When the worker started to serve; undefined before that, and after its end. */
   readySinceMs: number | undefined;
 
   constructor(index: number, child: ChildProcess, handlersFor: (worker: Worker) => Handlers<PrimaryCalls>) {
@@ -49,7 +49,8 @@ export class Worker implements Recipient, Prober, Watched {
     this.link = new Link<PrimaryCalls, WorkerCalls>(child, handlersFor(this));
     this.gone = new Promise((resolve) => {
       child.once("exit", () => {
-        // Read its last messages first: connections that it confirmed are not given to another worker.
+        // Read its last messages first: a connection that it confirmed must not go to another
+        // worker.
         if (child.connected) child.once("disconnect", () => resolve());
         else resolve();
       });
@@ -93,15 +94,15 @@ interface WorkerPoolOptions {
 }
 
 /**
- * Keeps a fixed number of workers alive. A worker that dies is replaced, the sooner the longer it had
- * lived.
+ * Keeps a fixed number of workers alive, and replaces a worker that dies: sooner if it had lived
+ * longer.
  */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #delays: RestartDelay[];
   readonly #workers = new Map<number, Worker>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** By worker: the problem of its last start, already logged; "" if the start succeeded. */
+  /** For each worker, the problem of its last start, already logged; "" if the start succeeded. */
   readonly #startProblems: string[];
   #isStopping = false;
 
@@ -213,7 +214,7 @@ export class WorkerPool {
   }
 }
 
-/** An invalid file has one line for each problem, and every retry would log them all. */
+/** An invalid file has one line for each problem, and every retry would log all of them. */
 function firstLineOf(text: string): string {
   const [first = "", ...more] = text.split("\n");
   return more.length === 0 ? first : `${first} (and ${more.length} more)`;

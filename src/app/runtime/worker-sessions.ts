@@ -4,14 +4,16 @@ import type { Logger } from "../../observability/logger.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
 import type { PlaceAnswer } from "./calls.ts";
 
-/** How long viewers and joiners may ask a session's worker how it ended. Past it, it is unknown to them. */
+/**
+ * How long viewers and joiners can ask a worker how its session ended. Past it, they get "unknown".
+ */
 export const KEPT_OVER_MS = 5_000;
-/** Sessions over that are remembered for it. Past it the oldest is not. */
+/** Ended sessions that are remembered for viewers. Past it the oldest is forgotten. */
 export const MAX_KEPT_OVER = 10_000;
 
 /** The sessions that each worker runs. If a worker dies, the primary logs their ends. */
 export class WorkerSessions<Worker> {
-  /** By session, the oldest first. */
+  /** Keyed by session, the oldest first. */
   readonly #over = new Map<string, { readonly worker: Worker; readonly overMs: number }>();
   readonly #running = new Map<Worker, Map<string, ListedSession>>();
   readonly #logger: Pick<Logger, "info">;
@@ -42,14 +44,19 @@ export class WorkerSessions<Worker> {
     return undefined;
   }
 
-  /** The worker that runs it, or ran it until just now: viewers have not seen all of its output yet. */
+  /**
+   * The worker that runs the session, or ran it until just now: viewers have not seen all of its
+   * output yet.
+   */
   lastOwnerOf(id: string): Worker | undefined {
     const over = this.#over.get(id);
     const isKept = over !== undefined && performance.now() - over.overMs < KEPT_OVER_MS;
     return this.ownerOf(id) ?? (isKept ? over.worker : undefined);
   }
 
-  /** Logs an end for each session that was running, without byte counts, which only the worker knew. */
+  /**
+   * Logs the end of each session that was running, without byte counts, which only the worker knew.
+   */
   gone(worker: Worker): void {
     const sessions = this.#running.get(worker);
     this.#running.delete(worker);

@@ -19,7 +19,10 @@ interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "logger"
   adminSocketOf(worker: Worker): string;
 }
 
-/** The admin listener's view of all workers as one process. Identical parts are answered by one worker. */
+/**
+ * The admin listener's view of all workers as one process. If all workers would answer the same,
+ * one of them answers.
+ */
 export function buildWorkersAdmin({
   pool,
   metrics,
@@ -35,7 +38,7 @@ export function buildWorkersAdmin({
         worker,
         (await soon(worker.link.request("metrics", undefined))) as readonly MetricSnapshot[],
       );
-    // A worker that does not answer is shown as it last answered.
+    // For a worker that does not answer, its last answer is shown.
     await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
   };
   return createAdminServer({
@@ -78,7 +81,9 @@ export function buildWorkersAdmin({
   });
 }
 
-/** The sessions of all workers; names those that do not answer in time. Never rejects. */
+/**
+ * The sessions of all workers, and the names of workers that do not answer in time. Never rejects.
+ */
 export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Promise<SessionLists> {
   const partial: MissingSessions[] = [];
   const lists = await Promise.all(
@@ -95,11 +100,11 @@ export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Prom
   return { sessions: lists.flat(), partial };
 }
 
-/** How long operators wait for a stuck worker before they see the others. */
+/** How long operators wait for a stuck worker before they see the others' data. */
 const ANSWER_MS = 2_000;
 /**
- * How long a worker may take to list its sessions, less than `timeouts.peerList`. Past it the list
- * names the worker under `partial`.
+ * How long a worker may take to list its sessions, less than `timeouts.peerList`. Past it `partial`
+ * names the worker.
  */
 export const MAX_LIST_MS = 700;
 
