@@ -3,7 +3,10 @@
 
 import type { GatewayConfiguration } from "../config/configuration.ts";
 
-/** Undefined: healthy. A text: the problem. A note: healthy, with something that operators should see. */
+/**
+ * Undefined means healthy, a text is the problem, and a note means healthy with something that
+ * operators should see.
+ */
 export type Health = string | HealthNote | undefined;
 
 interface HealthNote {
@@ -11,8 +14,8 @@ interface HealthNote {
 }
 
 /**
- * A started component. Its builder, in the room's `component.ts`, resolves when the component runs; if
- * the builder rejects, it leaves nothing open.
+ * A started component. Its builder, in the room's `component.ts`, resolves when the component runs.
+ * A builder that rejects leaves nothing open.
  */
 export interface Component {
   /** Whether this process can take new sessions. Must return at once; an exception counts as a failure. */
@@ -29,7 +32,7 @@ export interface Component {
   enterLameDuck?(hasSuccessor: boolean): void | Promise<void>;
   /** Accepts no new work. Resolves when the running work has finished, or after `graceMs`. */
   drain?(graceMs: number): Promise<void>;
-  /** Releases everything that it opened. */
+  /** Releases everything that the component opened. */
   stop(): void | Promise<void>;
 }
 
@@ -46,13 +49,13 @@ export class Started {
     try {
       return await build(started);
     } catch (error) {
-      // The builder's own error is the one to report.
+      // Reports the builder's own error rather than the failure to stop.
       await started.stop().catch(() => {});
       throw error;
     }
   }
 
-  /** Returns `part`, which `stop` will stop. */
+  /** Registers `part` to be stopped, and returns it. */
   add<T>(part: T, stop: (part: T) => unknown): T {
     this.#stops.push(() => stop(part));
     return part;

@@ -1,12 +1,12 @@
 /**
- * Requests are served between slices of this many milliseconds. A turn takes up to three times as long: two
- * pieces of work that meet, a last step, a scavenge.
+ * The length of a slice, in milliseconds; requests are served between slices. A turn may take three
+ * times as long if two jobs meet, at a last step, or during garbage collection.
  */
 const SLICE_MS = 2;
 
 /**
- * Completes a generator's work in slices of a few milliseconds, each in its own turn. What follows
- * the last of several has a turn of its own, too. Rejects with the work's exception.
+ * Completes a generator's work in slices of a few milliseconds, each in its own turn. If there were
+ * several, the caller continues in a turn of its own, too. Rejects with the work's exception.
  */
 export async function inSlices<Result>(work: Generator<void, Result>): Promise<Result> {
   for (let isFirst = true; ; isFirst = false) {
@@ -25,10 +25,10 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** So many are sorted in one step. */
+/** The number of items sorted in one step. */
 const SORTED_AT_ONCE = 256;
 
-/** Sorts a copy in steps. Equal ones keep their order. */
+/** Sorts a copy in steps. The sort is stable. */
 export function* sorting<Item>(
   items: readonly Item[],
   compare: (a: Item, b: Item) => number,
@@ -53,7 +53,7 @@ function* merging<Item>(
   compare: (a: Item, b: Item) => number,
 ): Generator<void, Item[]> {
   const [last, first] = [left.at(-1), right[0]];
-  // Most are in order already, for nothing but a few of them changed.
+  // Most runs are already in order, because only a few items changed.
   if (last === undefined || first === undefined || compare(last, first) <= 0) return left.concat(right);
   const merged: Item[] = [];
   let taken = 0;
@@ -68,7 +68,7 @@ function* merging<Item>(
   return merged.concat(left.slice(taken));
 }
 
-/** Completes the work in one go. */
+/** Completes the work without a pause. */
 export function atOnce<Result>(work: Generator<void, Result>): Result {
   for (;;) {
     const step = work.next();

@@ -4,14 +4,14 @@ import type { Logger } from "../observability/logger.ts";
 import type { Component, Health } from "./component.ts";
 
 /**
- * A component's stop, and its drain beyond the grace period. Past it the supervisor logs its name
- * and continues without it.
+ * The time for a component's stop, and for its drain beyond the grace period. Past it the
+ * supervisor logs the component's name and continues without it.
  */
 export const MAX_STOP_MS = 10_000;
 
 /** How a program shuts down. */
 export interface Departure {
-  /** Milliseconds for which the program still serves everything. */
+  /** How many milliseconds the program still serves everything. */
   readonly delayMs: number;
   /** Another program has taken over the listening sockets and accepts clients that reconnect. */
   readonly hasSuccessor: boolean;
@@ -43,7 +43,7 @@ class Part<Kind extends Component = Component> {
     return this.#started;
   }
 
-  /** The component, or undefined before its start. For callers that may ask at any time. */
+  /** The component, or undefined before its start, for callers that may ask at any time. */
   get ifStarted(): Kind | undefined {
     return this.#started;
   }
