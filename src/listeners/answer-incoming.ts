@@ -22,15 +22,19 @@ import type { RequestSeats } from "./request-seats.ts";
 import { peerCertificatesOf } from "./serving-certificate.ts";
 import type { RequestHead } from "./websocket-stream.ts";
 
-/** The rest is a path of the pod's or Service's own server, which may be spelt in any way. */
+/** The rest is a path of the pod's or Service's own server, which may be spelled in any way. */
 const OWN_SERVER = /^\/api\/v1\/namespaces\/[^/]+\/(?:pods|services)\/[^/]+\/proxy(?=\/)/;
-/** RFC 3986 section 2.3: escaped letters, digits, `-`, `.`, `_` and `~`, which mean the same unescaped. */
+/**
+ * RFC 3986 section 2.3: letters, digits, `-`, `.`, `_` and `~` mean the same whether escaped or
+ * not.
+ */
 const ESCAPED_UNRESERVED = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i;
 const ESCAPED_SEPARATOR = /%(?:2f|5c)/i;
 
 /**
  * Throws StatusError 400 for a path that two readers could understand differently. kube-apiserver
- * decodes once and keeps dot segments; URL parsers remove them, and read `\` as `/` and `#` as an end.
+ * decodes once and keeps dot segments; URL parsers remove them, and read `\` as `/` and `#` as an
+ * end.
  */
 export function requireOneSpelling(target: string): void {
   // Absolute-form targets are for forward proxies, and `//host/path` could be read as one.
@@ -200,7 +204,7 @@ function requireAllowedOrigin(
   throw refusal;
 }
 
-/** Over HTTP/2 only: the next hop over HTTP/1.1 would read `admin ` as `admin`. */
+/** Applies to HTTP/2 only: the next hop over HTTP/1.1 would read `admin ` as `admin`. */
 function isSpacedImpersonation([name, value]: HeaderLine): boolean {
   return /^impersonate-/i.test(name) && trimWhitespace(value) !== value;
 }

@@ -10,8 +10,8 @@ import { http2ResponseHeaders } from "../http/http2-headers.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
 
 /**
- * The Status of a refused upgrade: gorilla's dialler reads no more and shows a cut one raw. Past it
- * the message is shortened.
+ * Bytes of a refused upgrade's Status: gorilla's dialler reads no more and shows a cut one raw.
+ * Past it the message is shortened.
  */
 const MAX_UPGRADE_STATUS_BYTES = 1_024;
 

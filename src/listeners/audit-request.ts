@@ -9,11 +9,11 @@ import { switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../sessions/streaming-request.ts";
 
-/** How audit reads a listener's requests. */
+/** How audit interprets a listener's requests. */
 export interface AuditedRoutes {
-  /** The attributes with which an authorizer would be asked about this request. */
+  /** The attributes by which an authorizer would judge this request. */
   attributesOf(user: UserInfo, incoming: IncomingStreaming): Attributes;
-  /** True if the answer's head and its end are separate audit events. */
+  /** True if the start and the end of the answer are separate audit events. */
   isLongRunning(url: URL): boolean;
 }
 
@@ -46,7 +46,7 @@ export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
   else socket.once("close", () => trail.complete(answer));
 }
 
-/** nginx's code for a client that left before its answer. */
+/** nginx's status for a client that left before its answer. */
 export const CLIENT_LEFT = { status: "Failure", message: "the client left", code: 499 } as const;
 
 const OPTIONS_KINDS = {

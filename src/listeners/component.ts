@@ -4,7 +4,7 @@ import type { Component } from "../lifecycle/component.ts";
 import type { ListenAddress } from "../net/listen.ts";
 
 interface RunningListener extends Component {
-  /** The address, with the port that the system chose. */
+  /** The address, with the port that the system assigned. */
   readonly at: ListenAddress;
 }
 

@@ -26,8 +26,8 @@ export interface ListenerContext
 export type ServingContext = GatewayContext & ListenerContext;
 
 /**
- * Hops of X-Forwarded-For that are read from its end, more than real requests have. Past it earlier
- * hops are not trusted.
+ * Hops of X-Forwarded-For that are read, starting from its end; real requests have fewer. Past it
+ * earlier hops are not trusted.
  */
 const MAX_FORWARDED_HOPS = 32;
 
@@ -52,15 +52,15 @@ export class EdgeRules {
   }
 
   /**
-   * The request's addresses, the client's first. Read from the end: each trusted hop names the one
-   * before it; claims of an untrusted hop are ignored.
+   * The request's addresses, the client's first. Reads from the end: each trusted hop names the hop
+   * before it, and an untrusted hop's claims are ignored.
    */
   sourceAddressesOf(headers: HeaderList, remoteAddress: string): string[] {
     const told = listElements(headerValues(headers, "x-forwarded-for")).slice(-MAX_FORWARDED_HOPS);
     const addresses = [canonicalAddress(remoteAddress)];
     while (this.isTrustedProxy(addresses[0] ?? "")) {
       const before = canonicalAddress(told.pop() ?? "");
-      // A client may write anything, so stop at text that is not an address.
+      // The client may have written anything, so reading stops at text that is not an address.
       if (isIP(before) === 0) break;
       addresses.unshift(before);
     }

@@ -3,7 +3,7 @@ import type { Timeouts } from "../config/sections/timeouts.ts";
 import { requestUrlOf } from "../http/request-url.ts";
 import type { BodyTimeouts, ForwardOptions } from "../http/upstream/forward-options.ts";
 
-/** Timeouts for an exchange with an API server, and for the bytes that each side owes. */
+/** Timeouts for an exchange with an API server, and for the bytes that each side has to send. */
 export function exchangeTimesOf(
   target: string,
   timeouts: Timeouts,
@@ -15,8 +15,8 @@ export function exchangeTimesOf(
 }
 
 /**
- * The same without a total limit: for watches, followed logs, and everything from a kubelet (profiles
- * may take any time).
+ * The same timeouts without a total limit: for watches, followed logs, and everything from a
+ * kubelet, whose profiles may take any time.
  */
 export function unlimitedTimesOf({
   requestBodyMs,
@@ -43,7 +43,7 @@ export function isLongRunning(url: string): boolean {
   );
 }
 
-/** Most queries name neither, nor escape a letter. */
+/** Most queries contain neither word, nor an escaped letter. */
 const MAY_LAST = /watch|follow|%[4-7]/;
 
 function hasLastingQuery(target: string): boolean {
@@ -70,8 +70,8 @@ const SILENT_SUBRESOURCE =
   /^\/api\/v1\/(?:namespaces\/[^/?]+\/(?:pods|services)|nodes)\/[^/?]+\/(?:proxy|log)(?:[/?]|$)/;
 
 /**
- * Requests without a timeout at kube-apiserver: the above, and the subresources `proxy` and `log`,
- * whose heads may wait for a pod.
+ * Requests that kube-apiserver serves without a timeout: those above, and the subresources `proxy`
+ * and `log`, whose heads may wait for a pod.
  */
 function hasNoTimeout(url: string): boolean {
   return isLongRunning(url) || SILENT_SUBRESOURCE.test(url);

@@ -36,29 +36,34 @@ export interface Http2Handlers {
 type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
 
 /**
- * An HTTP/2 connection without a stream, as in kube-apiserver. Past it: GOAWAY, and the connection
- * is closed.
+ * How long an HTTP/2 connection may have no stream, as in kube-apiserver. Past it the server sends
+ * GOAWAY and closes the connection.
  */
 const HTTP2_IDLE_MS = 90_000;
-/** A closing HTTP/2 connection without a stream. Past it the connection is broken off. */
+/** How long a closing HTTP/2 connection may have no stream. Past it the connection is destroyed. */
 const LAST_CLOSE_MS = 5_000;
 
 interface Http2Options {
-  /** A connection without open streams is closed after this long. Absent: HTTP2_IDLE_MS. */
+  /** How long a connection may have no open stream before it is closed. Absent: HTTP2_IDLE_MS. */
   readonly idleMs?: number;
-  /** A closing connection breaks if its client takes none of the queued bytes for this long. */
+  /**
+   * How long a closing connection's client may take none of the queued bytes. Past it the
+   * connection is destroyed.
+   */
   readonly takingMs: number;
-  /** Shared with the listener's other requests. Absent: turns of these connections' own. */
+  /**
+   * Shared with the listener's other requests. Absent: these connections have turns of their own.
+   */
   readonly turns?: RequestTurns;
 }
 
 /**
  * Unread bytes of an HTTP/2 connection: room for a few streams at full speed while others stall.
- * Past it the client has no window.
+ * Past it the client may send no more.
  */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
-/** Invalid frames of an HTTP/2 connection. Past it the connection is closed. */
+/** Invalid frames of one HTTP/2 connection. Past it the connection is closed. */
 const MAX_INVALID_FRAMES = 10;
 /**
  * Streams that an HTTP/2 client opens beyond limits.maxHttp2Streams. Past it the connection is
@@ -67,16 +72,16 @@ const MAX_INVALID_FRAMES = 10;
 const MAX_REJECTED_STREAMS = 100;
 
 /**
- * Streams that a client resets unanswered, per second: nghttp2's own limit lets a rapid reset last
- * a minute. Past it: ENHANCE_YOUR_CALM.
+ * Streams per second that a client resets before their answers; nghttp2's own limit would allow a
+ * minute of rapid resets. Past it: ENHANCE_YOUR_CALM.
  */
 export const MAX_RESETS_A_SECOND = 500;
 
 const MIB = 1024 * 1024;
 
 /**
- * A usual limit for heads. Every stream may buffer this much at once, and a few of a connection the
- * longest head allowed.
+ * A usual limit for heads. Every stream may buffer this much at once, and a few streams of a
+ * connection the longest allowed head.
  */
 const USUAL_HEAD_BYTES = 64 * 1024;
 const LONGEST_HEADS_AT_ONCE = 16;
@@ -129,11 +134,11 @@ export class Http2Connections {
         enableConnectProtocol: true,
         maxConcurrentStreams: limits.maxHttp2Streams,
         maxHeaderListSize: limits.maxRequestHeaderBytes,
-        // Unread bytes that one stream's client may send: as on an HTTP/1.1 connection.
+        // Unread bytes that one stream's client may send, as on an HTTP/1.1 connection.
         initialWindowSize: limits.socketBufferBytes,
       },
-      // Bytes are the real limit, since each pair counts at least 32. Beyond this node:http2 resets the
-      // stream; beyond `maxRequestHeaders` we answer.
+      // The limit that matters is bytes, since each pair counts at least 32. Past it node:http2
+      // resets the stream; past `maxRequestHeaders` we answer.
       maxHeaderListPairs: limits.maxRequestHeaderBytes,
       maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
       maxSessionMemory: this.#sessionMemoryMib,
@@ -141,7 +146,8 @@ export class Http2Connections {
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
       ...KEEPS_OUTER_SPACE,
     });
-    // The peer broke off or violated the protocol: the session is over, and 'close' follows.
+    // The peer broke the connection or violated the protocol: the session is over, and 'close'
+    // follows.
     this.#server.on("sessionError", () => {});
     const onStream = (
       stream: ServerHttp2Stream,
@@ -165,7 +171,7 @@ export class Http2Connections {
         if (status !== undefined) this.#turns.answered(lane, Number(status));
       });
       this.#turns.take(lane, () => {
-        // Reset while it waited for its turn.
+        // The client reset the stream while it waited for its turn.
         if (stream.closed || stream.destroyed) return;
         contain(
           "listener",
@@ -254,7 +260,10 @@ export class Http2Connections {
     });
   }
 
-  /** The connection among its listener's turns. A closed session's own socket has no address: it throws. */
+  /**
+   * The connection's lane in its listener's turns. Reading the address of a closed session's socket
+   * would throw.
+   */
   #laneOf(session: Http2Session): Lane {
     const lane = this.#lanes.get(session) ?? { remoteAddress: session.socket.remoteAddress };
     this.#lanes.set(session, lane);
@@ -269,7 +278,7 @@ export class Http2Connections {
     resets.count += 1;
     this.#resets.set(session, resets);
     if (resets.count <= MAX_RESETS_A_SECOND) return;
-    // Not within the stream's own event.
+    // Not done within the stream's own event.
     setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 }

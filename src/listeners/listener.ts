@@ -44,8 +44,8 @@ export interface Listener {
   /** Answers a plain request from `socket`. Never rejects. */
   answerRequest(downstream: HttpDownstream, socket: Duplex): Promise<void>;
   /**
-   * Answers an upgrade request on an HTTP/2 stream or on its connection, of which `early` bytes have
-   * been read. Resolves with the status sent, if any was. Never rejects.
+   * Answers an upgrade request on an HTTP/2 stream, or on its connection after `early`, the bytes
+   * already read. Resolves with the status, if one was sent. Never rejects.
    */
   answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<number | undefined>;
   /** Connections accept no requests beyond their present ones. */
@@ -63,7 +63,7 @@ export function createListener(
   options: ListenerOptions,
 ): Listener {
   const { limits, timeouts } = gateway;
-  // The seats and their queue limit these already.
+  // The seats and their queue already limit these.
   const plainRequests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const unusedConnections = new UnusedConnections();
   const turns = new RequestTurns((address) => gateway.edge.isTrustedProxy(address));
@@ -92,7 +92,7 @@ export function createListener(
     { tls },
   );
   unusedConnections.watch(server);
-  // A TLS server reads the unread bytes by itself.
+  // A TLS server reads the unread bytes itself.
   if (tls === undefined && options.proxyProtocol !== undefined)
     server.on("connection", (socket: Socket) => socket.resume());
   const { access } = gateway.metrics;

@@ -2,14 +2,14 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import { contain } from "@sluice/client/internal/observability/faults";
 import { isLongRunning } from "./exchange-times.ts";
 
-/** A member of at most one InFlight at a time. Its index is -1 while it is in none. */
+/** A member of at most one InFlight at a time; its index is -1 while it is in none. */
 export interface InFlightMember {
   inFlightIndex: number;
 }
 
 // V8 replaces a Set's table every few dozen additions, and each table refers to the next. One in the
 // old space keeps later members, and everything they refer to, from being collected young.
-/** A set for members that come and go with each request. */
+/** A set of items that come and go with each request. */
 export class InFlight<Member extends InFlightMember> implements Iterable<Member> {
   readonly #members: Member[] = [];
 
@@ -40,7 +40,10 @@ export class InFlight<Member extends InFlightMember> implements Iterable<Member>
   }
 }
 
-/** How many times in `streamIdleMs` stalled clients are looked for. A client may stay that much longer. */
+/**
+ * How often stalled clients are looked for within `streamIdleMs`. A client may stay that much
+ * longer.
+ */
 const LOOKS_PER_IDLE_TIME = 4;
 
 /**
@@ -67,7 +70,9 @@ export class PlainRequests {
     return this.#inFlight.size;
   }
 
-  /** Call for each request before answering. False: there are too many, so refuse it. */
+  /**
+   * Call this for each request before answering it. False if there are too many; then refuse it.
+   */
   add(downstream: HttpDownstream): boolean {
     if (isLongRunning(downstream.target)) {
       this.closeIfDraining(downstream);
@@ -101,7 +106,7 @@ export class PlainRequests {
   }
 
   /**
-   * One timer for all exchanges, and no work on their byte path. A client's time counts while bytes are
+   * One timer for all exchanges, and no work when bytes pass. A client's time runs while bytes are
    * queued for it.
    */
   #startLooking(): void {

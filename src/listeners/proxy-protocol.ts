@@ -6,7 +6,10 @@ import { ByteCollector } from "@sluice/protocols/bytes";
 import { beginsProxyHeader, decodeProxyHeader, type ProxyHeader } from "@sluice/protocols/proxy-protocol";
 import type { Logger } from "../observability/logger.ts";
 
-/** Why a connection was refused for its first bytes. Labels of `sluice_connections_refused_total`. */
+/**
+ * Why a connection was refused because of its first bytes. Labels of
+ * `sluice_connections_refused_total`.
+ */
 export type ProxyHeaderRefusal =
   | "proxy-header-untrusted"
   | "proxy-header-missing"
@@ -19,7 +22,7 @@ interface AdmittingOptions {
    * are not parsed.
    */
   readonly from: readonly string[] | undefined;
-  /** Limit for the header, or for the first bytes of a connection without one. */
+  /** The time for the header to arrive, or for the first bytes of a connection without one. */
   readonly timeoutMs: number;
   /** Counts a connection by its client's address; false: the connection has been closed. */
   admit(socket: Socket): boolean;
@@ -28,8 +31,8 @@ interface AdmittingOptions {
 }
 
 /**
- * Between log lines about refused PROXY protocol headers, for each port and reason. Past it the
- * next one is logged.
+ * The pause between log lines about refused PROXY protocol headers, for each port and reason. Past
+ * it the next refusal is logged.
  */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
@@ -59,7 +62,7 @@ export function admitConnections(server: Server, options: AdmittingOptions): voi
   server.on("connection", (socket: Socket) => {
     const address = canonicalAddress(socket.remoteAddress ?? "");
     const isProxy = proxies.has(address);
-    // A proxy's connections count for its clients.
+    // A proxy's connections count against its clients.
     if (!isProxy && !admit(socket)) return;
     judgeByFirstBytes<Judged>(socket, {
       timeoutMs,
@@ -123,7 +126,7 @@ export function proxiesByListener(
 }
 
 interface FirstBytesJudge<Answer> {
-  /** A connection that is undecided for this long is closed. */
+  /** How long a connection may stay undecided before it is closed. */
   readonly timeoutMs: number;
   /** Decides from all bytes so far; `newest` is the latest part. Undefined: more bytes are needed. */
   judge(seen: Buffer, newest: Buffer): Answer | undefined;

@@ -6,23 +6,23 @@ import { decodeReview, PROTOBUF_TYPE, ProtobufError } from "../api/protobuf/deco
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 
 /**
- * The body of a SelfSubject review: a few hundred bytes; kube-apiserver accepts 3 MiB. Past it:
- * 413.
+ * The size of a SelfSubject review, normally a few hundred bytes; kube-apiserver accepts 3 MiB.
+ * Past it: 413.
  */
 const MAX_REVIEW_BYTES: number = 64 * 1024;
 
 const JSON_TYPE = "application/json";
 
 /**
- * Reads a client's review, as JSON or Kubernetes' protobuf, with limits on bytes and, by `timeoutMs`,
- * on time. Throws StatusError 400, 408, 413 and 415.
+ * Reads a client's review, as JSON or Kubernetes' protobuf, limited in bytes and, by `timeoutMs`,
+ * in time. Throws StatusError 400, 408, 413 and 415.
  */
 export async function readReview(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
   const type = mediaTypeOf(downstream, [JSON_TYPE, PROTOBUF_TYPE]);
   return requireShallow(decoded(type, await readBody(downstream, timeoutMs)));
 }
 
-/** The same for options as JSON; undefined for an empty body. */
+/** Reads options as JSON in the same way; undefined for an empty body. */
 export async function readJson(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
   const body = await readBody(downstream, timeoutMs);
   if (body.byteLength === 0) return undefined;
@@ -35,7 +35,7 @@ function mediaTypeOf({ headers }: HttpDownstream, types: readonly string[]): str
   return type.trim();
 }
 
-/** Parts of it are serialized again, into the answer and into audit events. */
+/** Parts of the review are serialized again, into the answer and into audit events. */
 function requireShallow(value: unknown): unknown {
   if (isDeeperThan(value, MAX_OBJECT_DEPTH))
     throw undecodable(`the body is nested deeper than ${MAX_OBJECT_DEPTH} levels`);

@@ -22,9 +22,9 @@ type SeatLimits = Pick<
  * Priority and Fairness. Past it: 429.
  */
 export const SEAT_WAIT_MS = 15_000;
-/** Concurrent health checks without a body; they take no seat. Past it: 429 with Retry-After. */
+/** Concurrent health checks without a body; they need no seat. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS = 100;
-/** Health checks of one address among these. Past it: 429 with Retry-After. */
+/** Concurrent health checks from one address. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS_PER_ADDRESS = 20;
 
 /** kube-apiserver's value. */
@@ -38,9 +38,9 @@ const HEALTH_CHECK = /^\/(?:healthz|livez|readyz)(?:[/?]|$)/;
 export class RequestSeats {
   readonly #arriving: FairQueue;
   readonly #users: FairQueue;
-  /** By address, for requests that the API server authenticates. */
+  /** Seats by address, for requests that the API server authenticates. */
   readonly #unknown: FairQueue;
-  /** By address, for long-running requests that authenticate. */
+  /** Seats by address, for long-running requests that are authenticating. */
   readonly #arrivingLong: FairQueue;
   readonly #longRunning: DisplacingSeats;
   readonly #slowBodies: SlowBodies;
@@ -55,7 +55,8 @@ export class RequestSeats {
   constructor(limits: SeatLimits) {
     const { maxConcurrentRequests: seats, maxConcurrentRequestsPerUser: seatsPerFlow } = limits;
     const requests = { seats, seatsPerFlow, maxWaiting: seats, maxWaitMs: SEAT_WAIT_MS };
-    // Held briefly, so an address that has its share waits for its next seat, in turn by connection.
+    // This seat is held only briefly, so an address that has its share waits for its next one; its
+    // connections take turns.
     this.#arriving = new FairQueue(requests);
     this.#unknown = new FairQueue(requests);
     this.#users = new FairQueue({ ...requests, onlyModestFlowsWait: true });
@@ -99,7 +100,7 @@ export class RequestSeats {
     };
   }
 
-  /** Made-up credentials cost nothing, so an unknown caller displaces no other. */
+  /** Made-up credentials cost nothing, so an unauthenticated caller must not displace others. */
   #seatLong(name: string, isUnknown: boolean, downstream: HttpDownstream): (newName: string) => void {
     const holder = { displace: () => downstream.abort() };
     let release = this.#longRunning.acquire(name, holder, !isUnknown);
@@ -117,7 +118,7 @@ export class RequestSeats {
   }
 
   /**
-   * A seat while the body arrives. Before the body begins, and once it is slow, the request waits
+   * A seat while the body arrives. Until the body begins, and if it becomes slow, the request waits
    * without a seat.
    */
   async #seatWithBody(

@@ -14,7 +14,7 @@ import type { Logger } from "../observability/logger.ts";
 import { type ServingTls, secureContextOf } from "./serving-tls.ts";
 
 /**
- * Certificates of a client's chain that are read, more than any chain has. Past it the rest is
+ * Certificates read from a client's chain, more than any real chain has. Past it the rest is
  * ignored.
  */
 const MAX_CHAIN_CERTIFICATES = 10;
@@ -47,8 +47,8 @@ export async function readServingTls(
 }
 
 /**
- * Applies new TLS files to the server and checks its open connections against them; for
- * `watchServingTls`. Not yet listening.
+ * Applies new TLS files to the server, and checks its open connections against them, for
+ * `watchServingTls`. The server is not listening yet.
  */
 export function replaceTlsOf(server: Server): (tls: ServingTls) => void {
   if (!(server instanceof HttpsServer)) return () => {};
@@ -74,7 +74,7 @@ interface WatchedTls {
 
 interface WatchedTlsOptions {
   readonly files: ListenerTls;
-  /** The listener's present TLS. */
+  /** The listener's current TLS settings. */
   readonly current: Pick<ServingTls, "cert" | "key" | "clientAuthorities">;
   readonly authorities: readonly WatchedAuthority[];
   readonly logger: Logger;

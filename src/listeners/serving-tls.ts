@@ -64,7 +64,7 @@ export function serveByAlpn(server: Server, acceptHttp2: (socket: TLSSocket) => 
   });
 }
 
-/** Closes connections that are not accepted before any of their bytes are parsed as a request. */
+/** Closes connections that were not admitted, before any of their bytes are parsed as a request. */
 export function serveAccepted(server: Server, accepts: (socket: TLSSocket) => boolean): void {
   serveThrough(server, (socket, serve) => {
     if (accepts(socket)) serve();

@@ -29,7 +29,8 @@ export async function drainGateway(
   clock.hurry();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
-  // Through another replica or a successor a client can still return, so it keeps its whole window.
+  // The client can still return through another replica or a successor, so the session keeps its
+  // whole window.
   const endsAway = peers === undefined && resumable?.returnsElsewhere !== true;
   const timer = setInterval(() => endsAway && resumable?.expireDetached(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
@@ -40,12 +41,13 @@ export async function drainGateway(
   }
   const leftMs = (): number => Math.max(0, timeouts.shutdownGracePeriodMs - (clock.now() - startedMs));
   await finishRequests(listener, leftMs(), logger);
-  // Finished sessions may buffer their last bytes for a client that returns; `timer` ends those, too.
+  // Finished sessions may keep their last bytes for a client that returns; `timer` ends those
+  // sessions, too.
   await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs()));
   clearInterval(timer);
 }
 
-/** A listener that stops accepting and waits for its present work. */
+/** A listener that stops accepting and waits for its current work. */
 type FinishingListener = Pick<Listener, "plainRequests" | "unusedConnections" | "stopAccepting" | "flushed">;
 
 /**

@@ -2,17 +2,17 @@ import type { Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 /**
- * How long a drain waits for the first request of an accepted connection, as Go's http.Server. Past
+ * How long a drain waits for an accepted connection's first request, as in Go's http.Server. Past
  * it the connection is closed.
  */
 export const FIRST_REQUEST_MS = 5_000;
 
 /**
- * A listener's connections without a request so far. A shutdown waits for new ones, because their
- * clients cannot know about it.
+ * A listener's connections that have not sent a request yet. A shutdown waits for new ones, because
+ * their clients cannot know about it.
  */
 export class UnusedConnections {
-  /** Acceptance times, oldest first. */
+  /** Acceptance times, in ascending order. */
   readonly #acceptedMs = new Map<Connection, number>();
   #onNone = (): void => {};
 
@@ -26,16 +26,16 @@ export class UnusedConnections {
   }
 
   /**
-   * Its first request has arrived, or it speaks HTTP/2, which has GOAWAY. `socket` may be the TLS socket
-   * over the accepted one.
+   * Its first request has arrived, or it speaks HTTP/2, which has GOAWAY. `socket` may be the TLS
+   * socket over the accepted socket.
    */
   used(socket: Duplex): void {
     this.#forget(connectionOf(socket as Socket));
   }
 
   /**
-   * Resolves when no new connection is without a request, or after `timeoutMs`. Call once nothing is
-   * accepted any more.
+   * Resolves when every new connection has sent a request, or after `timeoutMs`. Call this once no
+   * more connections are accepted.
    */
   async whenUsed(timeoutMs: number): Promise<void> {
     const nowMs = performance.now();
