@@ -1,11 +1,11 @@
 import type { ProbeSocket } from "./probe-socket.ts";
 
 /**
- * How long a probe waits for its server to close first: after GOAWAY Go's net/http takes a second.
+ * How long a probe waits for its server to close first: after GOAWAY, Go's net/http takes a second.
  * Past it the connection is reset.
  */
 const MAX_LINGER_MS = 1_500;
-/** Connections of one thread that wait so. Past it the oldest is reset. */
+/** Connections of one thread that wait for their servers to close. Past it the oldest is reset. */
 export const MAX_LINGERING = 1_024;
 
 /** The latest reset time of each connection (ms of `performance.now()`), in ascending order. */
@@ -13,8 +13,8 @@ const lingering = new Map<ProbeSocket, number>();
 let isSweepDue = false;
 
 /**
- * Closes a connection after the server does, so that the server keeps TIME_WAIT. Resets a server
- * that has not closed within `MAX_LINGER_MS` (decision 9).
+ * Closes a connection after the server has closed it, so that the server keeps TIME_WAIT. Resets
+ * the connection if the server has not closed it within `MAX_LINGER_MS` (decision 9).
  */
 export function closeAfterServer(socket: ProbeSocket): void {
   const finish = (): void => {

@@ -27,8 +27,8 @@ interface ElectedPodProbes {
 }
 
 /**
- * Probes pods in one of several replicas, the one that owns a Lease. Pods keep the last prober's
- * results until the next one has its own: no pod becomes unready because a replica died.
+ * Probes pods in one of several replicas, the one that holds a Lease. Pods keep the last prober's
+ * results until the next prober has its own: no pod becomes unready because a replica died.
  */
 function electPodProbes({ settings, live, logger, replicaId, probe }: ElectedPodProbes): BuiltPodProbes {
   const election = electReplica(live, settings, logger, TEXTS, replicaId);
@@ -38,7 +38,7 @@ function electPodProbes({ settings, live, logger, replicaId, probe }: ElectedPod
     void probes?.stop();
     probes = undefined;
   };
-  // There is nothing to probe until the pods are listed.
+  // Until the pods are listed, there is nothing to probe.
   void live.known.then(() => {
     if (isStopped) return;
     election.start({
@@ -73,7 +73,7 @@ export interface ProbeParts extends PodProbeParts, UpstreamProbeParts {
 export interface BuiltProbes {
   /** Whether a streaming gateway with this name is healthy. */
   isGatewayHealthy(name: string): boolean;
-  /** The probes of our nodes' pods, for `/debug/probes`. */
+  /** The probes of our nodes' pods, as `/debug/probes` shows them. */
   listProbes(): readonly ProbeState[];
   stop(): void | Promise<void>;
 }
@@ -106,7 +106,8 @@ async function buildIn(
   const podProbes = hasNodes
     ? started.add(probePodsOnce(configuration, parts, wheel, runProbe), (it) => it.stop())
     : undefined;
-  // Probes dial directly, so they would judge a node by another route than its sessions take.
+  // Probes dial directly, so they would judge a node by another route than the one that its
+  // sessions take.
   if (nodes !== undefined && parts.kubelet.connect === undefined)
     started.add(probeNodes(nodes, parts, wheel, runProbe), (stop) => stop());
   return {

@@ -8,7 +8,7 @@ interface CommandOutcome {
 
 /**
  * Runs a command in the probed container. Rejects with CommandTimeoutError at the time limit, and
- * with another error if the runtime could not run the command or lost it.
+ * with another error if the runtime could not run the command or lost track of it.
  */
 export type RunCommand = (
   command: readonly string[],
@@ -28,8 +28,8 @@ interface ExecOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /**
-   * The kubelet's gate ExecProbeTimeout, on by default. When it is off, a time-out says nothing
-   * about the container.
+   * The kubelet's gate ExecProbeTimeout, on by default. If it is off, a timeout says nothing about
+   * the container.
    */
   readonly failsOnTimeout?: boolean | undefined;
 }

@@ -5,7 +5,7 @@ import { Http2Link } from "./http2/http2-link.ts";
 import { openSocket, ProbeDeadline } from "./probe-deadline.ts";
 import { DeadlineError, ExchangeError, type ProbeResult } from "./probe-result.ts";
 
-/** Applies to each of up to four connections. */
+/** The time limit of each of up to four connections. */
 const ATTEMPT_TIMEOUT_MS = 1_000;
 
 /** A probe that did not succeed, and its diagnosis so far. */

@@ -22,8 +22,8 @@ interface ProbedNode {
 
 export interface PodProbeParts {
   /**
-   * Probes its pods if `podProbes` names it. The runtime reports its containers, runs exec probes
-   * and restarts.
+   * Probes its pods if `podProbes` names this node. The runtime reports its containers, runs exec
+   * probes and restarts them.
    */
   readonly node?: ProbedNode | undefined;
   readonly store: ClusterStore;
@@ -37,8 +37,8 @@ export interface PodProbeParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   /**
-   * Another process probed before: its results, in the pods' statuses, count until there are new
-   * verdicts.
+   * Another process probed before. Its results, in the pods' statuses, count until there are new
+   * ones.
    */
   readonly isSuccessor?: boolean;
 }

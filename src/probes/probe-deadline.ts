@@ -19,7 +19,7 @@ export class ProbeDeadline {
   constructor(timeoutMs: number, cancellation?: Cancellation) {
     this.#endMs = performance.now() + timeoutMs;
     this.#cancellation = cancellation;
-    // If this process was late, answers may wait unread in the kernel: timers run before sockets
+    // If this process was late, answers may already wait in the kernel: timers run before sockets
     // are read, immediates after.
     this.#timer = setTimeout(
       () => setImmediate(() => this.#finish("deadline")),

@@ -15,9 +15,9 @@ export interface ProbeResult {
   readonly wire: WireFacts;
 }
 
-/** Observations on the wire, for diagnosis. Never part of a result. */
+/** What the probe observed on the wire, for diagnosis. Never part of a result. */
 export interface WireFacts {
-  /** The protocol that the server really spoke, once known. */
+  /** The protocol that the server really spoke, once it is known. */
   protocol?: "tcp" | "http/1.1" | "h2c" | "h2";
   /** The last response's HTTP status. */
   status?: number;
@@ -38,7 +38,7 @@ export interface WireFacts {
 
 /**
  * The part of a probe's body, or of a command's output, that is kept, as in the kubelet. Past it
- * the rest is not read; the verdict stands.
+ * the rest is not read, and the verdict stands.
  */
 export const MAX_OUTPUT_BYTES = 10 * 1024;
 
@@ -54,7 +54,7 @@ export function failure(message: string, wire: WireFacts): ProbeResult {
   return { result: "Failure", message, wire };
 }
 
-/** The round says nothing about the container. `result` is only displayed. */
+/** The round says nothing about the container. `result` is only for display. */
 export function errored(
   error: string,
   wire: WireFacts = {},
@@ -75,7 +75,7 @@ export class ExchangeError extends Error {
   }
 }
 
-/** The time limit passed first. */
+/** The time limit ended first. */
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }

@@ -13,7 +13,7 @@ export interface SocketTarget {
   readonly alpn?: readonly string[] | undefined;
 }
 
-/** Receives a socket's events: first its opener, then its protocol. */
+/** Receives a socket's events: at first its opener, then its protocol. */
 export interface SocketHearer {
   /** Connected; with TLS, after the handshake. */
   onOpen(): void;
@@ -25,13 +25,13 @@ export interface SocketHearer {
 }
 
 const CONNECT_OPTIONS = {
-  /** Gives a slow but healthy address enough time before an unreachable one is tried. */
+  /** Gives a slow but healthy address enough time before the next address is tried. */
   autoSelectFamilyAttemptTimeout: 1_000,
 };
 
 /**
  * All plain sockets read into this buffer. Each read is processed, and copied if needed, before the
- * next one. Node would allocate 64 KiB for each answer of some hundred bytes.
+ * next one. Node would allocate 64 KiB for each small answer.
  */
 const readMemory = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -45,13 +45,13 @@ const NOBODY: SocketHearer = { onOpen: ignore, onData: ignore, onEnd: ignore, on
  * delegate to the current listener: replacing them costs as much as the probe's own I/O.
  */
 export class ProbeSocket {
-  /** Carries the bytes; TLS replaces it. */
+  /** Carries the bytes; with TLS, the TLS socket replaces it. */
   #socket: Socket;
   readonly #tcp: Socket;
   readonly #address: string;
   readonly #hasFixedAddress: boolean;
   #hearer: SocketHearer;
-  /** `LOCAL->REMOTE`, once known. */
+  /** `LOCAL->REMOTE`, once it is known. */
   #route: string | undefined;
 
   /** Starts to connect. `port` must be valid. */
@@ -65,7 +65,7 @@ export class ProbeSocket {
     this.#listenTo(this.#tcp);
   }
 
-  /** Sets the receiver of all further events. */
+  /** Sets the receiver of all later events. */
   hear(hearer: SocketHearer): void {
     this.#hearer = hearer;
   }
@@ -97,7 +97,7 @@ export class ProbeSocket {
     return brokenText(error, this.#route, this.#address);
   }
 
-  /** The socket no longer keeps the process alive. */
+  /** Lets the process end although the socket is open. */
   unref(): void {
     this.#socket.unref();
   }
@@ -108,7 +108,7 @@ export class ProbeSocket {
     this.#socket.destroy();
   }
 
-  /** Closes by RST if all bytes were sent, so that this side keeps no TIME_WAIT. */
+  /** Resets the connection if all bytes were sent, so that this side keeps no TIME_WAIT. */
   reset(): void {
     if (this.unsentBytes === 0) this.#tcp.resetAndDestroy();
     this.destroy();
@@ -151,7 +151,7 @@ export class ProbeSocket {
   #connectTls(host: string, port: number, alpn: readonly string[]): Socket {
     const socket = connect({ host, port, ...CONNECT_OPTIONS }).setNoDelay();
     return socket.on("connect", () => {
-      // A handshake may fail too, and its error names both ends.
+      // A handshake may fail as well, and its error names both ends.
       this.#noteRoute();
       this.#socket = this.#secure(host, alpn);
     });
@@ -174,22 +174,22 @@ export class ProbeSocket {
 
   #noteRoute(): void {
     const { localAddress = "", localPort = 0, remoteAddress, remotePort = 0 } = this.#socket;
-    // The peer may have reset the connection; then it has no address any more.
+    // The peer may have reset the connection; then its address is no longer available.
     const remote = remoteAddress === undefined ? this.#address : joinHostPort(remoteAddress, remotePort);
     this.#route ??= `${joinHostPort(localAddress, localPort)}->${remote}`;
   }
 }
 
 /**
- * Reads into `readMemory`. Reports a break while it still knows its own address: noting each
- * socket's address would cost two system calls.
+ * Reads into `readMemory`. Reports a break while the socket still knows its own address: noting
+ * every socket's address would cost two system calls.
  */
 class PlainSocket extends Socket {
   onBreak: () => void = ignore;
 
   constructor(onData: (chunk: Buffer) => void) {
     const options: SocketConstructorOpts & ConnectOpts & { readonly noDelay: boolean } = {
-      // `connect` ignores it.
+      // `connect` ignores this option.
       noDelay: true,
       onread: {
         buffer: readMemory,

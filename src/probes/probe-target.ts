@@ -6,7 +6,7 @@ import type { RunCommand } from "./exec-probe.ts";
 export interface ProbeTarget {
   /** The pod's IP, for handlers that do not name a host. */
   readonly host: string;
-  /** Resolves ports that are given by name. */
+  /** Resolves ports that probes give by name. */
   readonly containerPorts: readonly ContainerPort[];
   /** Runs commands in the container; absent: exec probes end in an error. */
   readonly runCommand?: RunCommand | undefined;
@@ -25,8 +25,8 @@ export interface ProbeOptions {
 }
 
 /**
- * Kubernetes' gates, read at every run. If one is off, its field is ignored, as by a kubelet that
- * does not know it.
+ * Kubernetes' gates, read at every run. If a gate is off, its field is ignored, as by a kubelet
+ * that does not know it.
  */
 export interface ProbeGates {
   readonly H2CContainerProbe: boolean;

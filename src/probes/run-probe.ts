@@ -14,7 +14,7 @@ import {
 } from "./probe-result.ts";
 import { expandCommand, type ProbeOptions, type ProbeTarget, resolveContainerPort } from "./probe-target.ts";
 
-/** `runProbe`, or a function that runs it elsewhere. */
+/** `runProbe`, or a function that runs it in another place. */
 export type RunProbe = (
   handler: ProbeHandler,
   target: ProbeTarget,

@@ -25,8 +25,8 @@ export async function startProbes(
   parts: ProbeParts,
   share: ((findings: readonly ProbeUpdate[]) => void) | undefined,
 ): Promise<RunningProbes> {
-  // With several processes, the one that probes continues while it drains: no other process knows
-  // yet that it will end.
+  // With several processes, the one that probes continues while it drains, because no other process
+  // knows yet that it will end.
   if (share !== undefined) return buildSharedProbes(configuration, parts, share);
   const probes = await buildProbes(configuration, parts);
   let stopped: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export function buildSharedProbes(
         wasHealthy: (kind, name) => !learned.isDead(kind, name),
       });
       started.add(own, (it) => it.stop());
-      // A live cluster notifies every process itself.
+      // A live cluster notifies every process by itself.
       if (publishStatus === undefined) {
         const ours = new Set(configuration.podProbes.nodeNames);
         const isOurs = ({ spec }: Pod): boolean => ours.has(spec.nodeName ?? "");
@@ -95,7 +95,7 @@ class RemoteProbeResults {
   constructor(store: ClusterStore, nodes: Pick<KnownNodes, "reportProbe">) {
     this.#store = store;
     this.#nodes = nodes;
-    // Manifests that are read again overwrite the statuses.
+    // Reading the manifests again overwrites the statuses.
     this.#unsubscribe = store.subscribe(({ object }) => {
       if (object.kind !== "Pod") return;
       const { namespace = "", name } = object.metadata;
@@ -130,7 +130,7 @@ class RemoteProbeResults {
     return [...this.#pods.values()];
   }
 
-  /** Writes nothing more, and keeps the results. */
+  /** Writes no more results, but keeps them. */
   stop(): void {
     this.#unsubscribe();
   }
@@ -171,7 +171,7 @@ function sharePodStatuses(
     if (findings.length > 0) share(findings);
   };
   const heard = (pod: Omit<PodFinding, "status">): void => {
-    // By then the probes have written their results of the change to the store.
+    // By then the probes have written the change's results to the store.
     if (changed.size === 0) setImmediate(tell);
     changed.set(keyOfFinding({ ...pod, status: undefined }), pod);
   };

@@ -25,7 +25,7 @@ export interface UpstreamProbeParts {
   readonly share?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
 }
 
-/** Probes every node of the cluster, also new ones; verdicts go to the circuit breaker. */
+/** Probes every node of the cluster, including new ones. Verdicts go to the circuit breaker. */
 export function probeNodes(
   probe: UpstreamProbe,
   { store, nodes, kubelet, logger, wasHealthy, share }: UpstreamProbeParts,
@@ -55,7 +55,7 @@ export function probeNodes(
               const endpoint = await kubelet.endpointOf(nodeEndpointOf(node, kubelet));
               return await run(runProbe, probe, endpoint, timeoutMs, signal);
             } catch (error) {
-              // A name or address that must not be dialled says nothing about the node.
+              // A name or address that must not be dialled says nothing about its node.
               return errored(error instanceof Error ? error.message : String(error));
             }
           },

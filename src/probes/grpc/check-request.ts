@@ -12,7 +12,7 @@ import { encodeCheckRequest } from "./health-messages.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
 
-/** A call of grpc.health.v1.Health/Check. Keeps the bytes that are the same each time. */
+/** A call of grpc.health.v1.Health/Check. Caches the bytes that are the same each time. */
 export class CheckRequest {
   /** The message in its gRPC frame. */
   readonly message: Uint8Array;
@@ -42,8 +42,8 @@ export class CheckRequest {
   }
 
   /**
-   * All first bytes of a connection; undefined if the message exceeds a frame. Cached per remaining
-   * millisecond, which is the same for nearly all calls of a probe.
+   * All of a connection's first bytes; undefined if the message exceeds a frame. Cached for each
+   * remaining millisecond, which is the same for nearly all calls of a probe.
    */
   start(remainingMs: number): Uint8Array | undefined {
     if (this.message.length > DEFAULT_MAX_FRAME_BYTES) return undefined;
@@ -79,7 +79,7 @@ interface PreparedRequest {
   readonly request: CheckRequest;
 }
 
-/** Keyed by action, which belongs to one pod and never changes. */
+/** Keyed by action: an action belongs to one pod and never changes. */
 const prepared = new WeakMap<GRPCAction, PreparedRequest>();
 
 export function checkRequestOf(

@@ -56,8 +56,8 @@ export async function probeGrpc(
     wire.lastAttempt = reason;
   };
   try {
-    // Retries until the deadline, like grpc-go's blocking dial, which cannot tell apart a refused
-    // connection, a wrong protocol and a missing certificate.
+    // Retries until the deadline, as grpc-go's blocking dial does: it cannot tell a refused
+    // connection, a wrong protocol and a missing certificate apart.
     for (let backoffMs = FIRST_BACKOFF_MS; ; backoffMs *= BACKOFF_FACTOR) {
       const startMs = performance.now();
       const socket = await connect(

@@ -18,16 +18,16 @@ const DRAINING_TEXT = "the connection is draining";
 /** The server has not shown that it speaks HTTP/2, so the caller may retry. */
 export const NOT_CONNECTED = "not connected";
 
-/** Hears whether the server speaks HTTP/2, and why not. */
+/** Learns whether the server speaks HTTP/2, and if not, why. */
 interface ConnectionHearer {
   onConnected(): void;
   onUnconnected(reason: string): void;
 }
 
 /**
- * One unary grpc.health.v1.Health/Check on a new connection, which is then closed. Connected means that SETTINGS
- * arrived. grpc-go sends the call after them, we send it with the preface (RFC 9113 section 3.4). Rejects with
- * DeadlineError only.
+ * Makes one unary grpc.health.v1.Health/Check call on a new connection, and closes it. Connected
+ * means that SETTINGS arrived. grpc-go sends the call after them, we send it with the preface (RFC
+ * 9113 section 3.4). Rejects with DeadlineError only.
  */
 export function checkHealth(
   socket: ProbeSocket,
@@ -83,7 +83,7 @@ class HealthCall implements Http2LinkHandler {
   }
 
   onSettings(): void {
-    // The server may announce that it accepts no streams yet; the call was sent before that.
+    // The server may announce that it does not accept streams yet, after the call was sent.
     const isClosed = this.#link.maxConcurrentStreams === 0;
     if (this.#isConnected) {
       if (this.#calls === 0 && !isClosed) this.#call();

@@ -42,7 +42,7 @@ const codeOfReset: ReadonlyMap<number, number> = new Map<number, number>([
 ]);
 
 /**
- * A gRPC health answer, as in grpc-go; a normal one has two bytes. Past it: Failure,
+ * Bytes of a gRPC health answer, as in grpc-go; a normal one has two. Past it: Failure,
  * ResourceExhausted.
  */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -57,7 +57,7 @@ export type CheckOutcome =
 const NO_TRAILERS = { code: INTERNAL, message: "server closed the stream without sending trailers" };
 const NO_STATUS = { code: UNKNOWN, message: "" };
 
-/** Collects the answer to one unary call, in any order and shape. */
+/** Collects the answer to one unary call, whose parts may arrive in any order and shape. */
 export class UnaryAnswer {
   readonly #answer = new ByteCollector();
   #status: GrpcStatus | undefined;
@@ -66,7 +66,7 @@ export class UnaryAnswer {
   onHead(head: ResponseHead): CheckOutcome | undefined {
     const foreign = statusOfForeignAnswer(head);
     if (foreign !== undefined) return { status: foreign };
-    // A trailers-only answer carries its status here.
+    // A trailers-only answer has its status here.
     this.#status = statusIn(head.fields);
     return undefined;
   }
@@ -83,7 +83,7 @@ export class UnaryAnswer {
     this.#status ??= statusIn(fields);
   }
 
-  /** The stream ended; `isByData`: without trailers. */
+  /** The stream ended. `isByData`: it had no trailers. */
   outcome(isByData: boolean): CheckOutcome {
     const status = this.#status ?? (isByData ? NO_TRAILERS : NO_STATUS);
     return status.code === OK ? this.#decode() : { status };
@@ -185,7 +185,7 @@ export function statusOfReset(rstCode: number): GrpcStatus {
   };
 }
 
-/** grpc-message is percent-encoded UTF-8; text that does not decode stays as it is. */
+/** grpc-message is percent-encoded UTF-8; text that cannot be decoded stays unchanged. */
 function percentDecoded(message: string): string {
   if (message === "") return message;
   const bytes = message.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>

@@ -89,7 +89,7 @@ export function exchangeHttp2(
   });
 }
 
-/** The server closes without having processed the request. */
+/** The server closed without having processed the request. */
 function unanswered(code: number): ExchangeError {
   if (code !== ERROR_CODE.NO_ERROR) {
     return new ExchangeError(`http2: Transport received GOAWAY from server ErrCode:${errorCodeName(code)}`);

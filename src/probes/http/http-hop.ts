@@ -18,7 +18,10 @@ export interface HttpHop {
   readonly request: HttpRequest;
 }
 
-/** Undefined headers are invalid; like Go, the error is reported only when the request is due. */
+/**
+ * Undefined if the headers are invalid. As in Go, the error is reported only when the request would
+ * be sent.
+ */
 export interface FirstHop {
   readonly url: ProbeUrl;
   readonly hop: HttpHop | undefined;
@@ -31,7 +34,7 @@ interface PreparedHop extends FirstHop {
   readonly userAgent: string;
 }
 
-/** Caches requests by action, which belongs to one pod and never changes. */
+/** Caches requests by action: an action belongs to one pod and never changes. */
 const prepared = new WeakMap<HTTPGetAction, PreparedHop>();
 
 /** Throws Error in the kubelet's words for an invalid port or path. */
@@ -84,8 +87,8 @@ export interface ProbeUrl {
 }
 
 /**
- * The URL of an httpGet action. The path is parsed as a URL, so it may contain a query; one that
- * does not parse is used literally. A scheme or host in it is ignored in favour of the action's.
+ * The URL of an httpGet action. The path is parsed as a URL, so it may contain a query; if it does
+ * not parse, it is used literally. A scheme or host in it is ignored in favour of the action's.
  */
 export function probeUrl(scheme: string, host: string, port: number, path: string): ProbeUrl {
   const { user, opaque, pathname, query, fragment } = parseGoUrl(path) ?? {
@@ -116,7 +119,7 @@ interface GoUrl {
   readonly fragment: string | undefined;
 }
 
-/** The parts of Go's url.Parse that a probe's path can exercise; undefined if Go's fails. */
+/** The parts of Go's url.Parse that a probe's path can exercise; undefined if Go's parser fails. */
 function parseGoUrl(text: string): GoUrl | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
   if (/[\x00-\x1f\x7f]/.test(text)) return undefined;

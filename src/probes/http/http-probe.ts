@@ -19,7 +19,7 @@ import { exchangeHttp1, type HttpReply } from "./http1-response.ts";
 
 interface Redirect {
   readonly url: ProbeUrl;
-  /** A location without a scheme keeps the given Host header. */
+  /** A location without a scheme keeps the configured Host header. */
   readonly isRelative: boolean;
 }
 
@@ -158,8 +158,8 @@ function redirectOf(location: string, from: ProbeUrl): Redirect {
 }
 
 /**
- * Like Go's HTTP/2 client, retries requests that were certainly not processed: at once, then slower
- * and slower.
+ * Like Go's HTTP/2 client, retries requests that were certainly not processed: at once first, then
+ * at growing intervals.
  */
 async function exchangeAgain(hop: HttpHop, options: HttpProbeOptions, wire: WireFacts): Promise<HttpReply> {
   for (let waitMs = 0; ; waitMs = waitMs === 0 ? RETRY_MS : waitMs * 2) {

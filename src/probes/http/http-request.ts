@@ -24,7 +24,7 @@ const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/;
 /** Go's client writes these itself or drops them. */
 const NOT_SENT = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
 
-/** One GET. Its bytes are built once. */
+/** One GET request, whose bytes are built once. */
 export class HttpRequest {
   readonly #scheme: string;
   readonly #authority: string;
@@ -51,7 +51,7 @@ export class HttpRequest {
   }
 
   /**
-   * All first bytes of the request's own connection. Throws Error in Go's words for a request that
+   * All bytes that open the request's own connection. Throws Error in Go's words for a request that
    * Go's HTTP/2 client refuses to send.
    */
   get http2Start(): Uint8Array {
@@ -71,7 +71,7 @@ export class HttpRequest {
     ];
     for (const [name, value] of this.#headers) {
       const key = name.toLowerCase();
-      // The encoder takes one character a byte, so text becomes UTF-8 here.
+      // The encoder writes each character as one byte, so text becomes UTF-8 here.
       if (!NOT_IN_HTTP2.has(key)) fields.push([key, Buffer.from(value).toString("latin1")]);
     }
     return fields;
@@ -95,7 +95,7 @@ export class HttpRequest {
 type HeaderLines = readonly (readonly [name: string, value: string])[];
 
 export interface ProbeHeaders {
-  /** Canonical names, repeated ones in order; without Host and Connection. */
+  /** Canonical header names, repeated ones in order; without Host and Connection. */
   readonly lines: HeaderLines;
   /** The Host header's value; undefined means the dialled address. */
   readonly host: string | undefined;
@@ -128,7 +128,7 @@ export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): P
   };
 }
 
-/** `x-header-NAME` -> `X-Header-Name`; a name that is not a token stays as it is. */
+/** `x-header-NAME` -> `X-Header-Name`; a name that is not a token stays unchanged. */
 function canonicalName(name: string): string {
   if (!TOKEN.test(name)) return name;
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());

@@ -17,8 +17,8 @@ import type { ProbeSocket } from "../probe-socket.ts";
 import type { HttpRequest } from "./http-request.ts";
 
 /**
- * The heads of a probed server's answer, interim ones included; Go does not limit their number.
- * Past it: Failure.
+ * Heads in a probed server's answer, interim ones included; Go does not limit their number. Past
+ * it: Failure.
  */
 const MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 
@@ -45,7 +45,7 @@ export class Http1Response implements ResponseHandler<Buffer> {
   });
   #head: ResponseHead | undefined;
   #hasBytes = false;
-  /** No more bytes are needed. */
+  /** The caller can stop reading. */
   #isComplete = false;
   #isWhole = false;
 
@@ -135,16 +135,16 @@ export interface HttpReply {
   readonly status: number;
   readonly location: string | undefined;
   readonly body: string;
-  /** The body ended before that part was complete. */
+  /** The body ended before this part was complete. */
   readonly bodyError?: string;
 }
 
-/** Keeps the beginning of a body and does not read the rest. */
+/** Keeps the beginning of a body and discards the rest. */
 export class BodyStart {
   readonly #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** True once it needs no more. Copies the part, which may be overwritten. */
+  /** True once it needs no more bytes. Copies the part, which may be overwritten. */
   push(part: Uint8Array): boolean {
     const wanted = part.subarray(0, MAX_OUTPUT_BYTES - this.#bytes);
     if (wanted.length > 0) this.#parts.push(Buffer.from(wanted));

@@ -41,7 +41,7 @@ export class Http2Link {
   #unsent: Uint8Array[] = [CLIENT_PREFACE_BYTES];
   #isOver = false;
 
-  /** Sends nothing before `flush`. The link owns the socket from now on. */
+  /** Sends nothing before `flush`. From now on the link owns the socket. */
   constructor(socket: ProbeSocket, handler: Http2LinkHandler) {
     this.#socket = socket;
     this.#handler = handler;
@@ -62,7 +62,7 @@ export class Http2Link {
     return this.#connection.nextStreamId;
   }
 
-  /** Queues frames for stream `nextStreamId`. `flush` sends them, or the end of the current read. */
+  /** Queues frames for stream `nextStreamId`. `flush` or the end of the current read sends them. */
   request(headers: Uint8Array, body?: Uint8Array): void {
     this.#connection.request(headers, body);
   }
@@ -74,7 +74,7 @@ export class Http2Link {
     this.flush();
   }
 
-  /** Reports no more events of the last request. */
+  /** Stops reporting events of the last request. */
   forget(): void {
     this.#connection.forget();
   }
@@ -89,7 +89,7 @@ export class Http2Link {
     if (this.#socket.unsentBytes > MAX_UNSENT_BYTES) this.#break("http2: too many control frames", false);
   }
 
-  /** Closes after a complete answer, and asks the server to close first (RFC 9113 section 6.8). */
+  /** Closes after a complete answer, and lets the server close first (RFC 9113 section 6.8). */
   leave(): void {
     if (this.#isOver) return;
     this.#unsent.push(GOAWAY_BYTES);

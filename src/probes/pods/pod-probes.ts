@@ -20,11 +20,11 @@ interface PodSource {
 
 export interface PodProbesOptions {
   readonly pods: PodSource;
-  /** Whether the pod is on a node that we front. */
+  /** Whether the pod is on a node that this gateway fronts. */
   readonly isOurs: (pod: Pod) => boolean;
-  /** Publishes a pod's status. Called for changes only; a failed call is repeated with the next change. */
+  /** Publishes a pod's status. Called only for changes; if it fails, the next change repeats it. */
   readonly publish: (pod: Pod, status: PodStatus) => void | Promise<void>;
-  /** Ends a container so that it restarts; absent if the runtime is not ours. */
+  /** Ends a container so that it restarts; absent if another program owns the runtime. */
   readonly restart?: ((request: RestartRequest) => Promise<void>) | undefined;
   /** Runs commands in a container; undefined: no commands can run. */
   readonly runCommand?: ((containerId: string) => RunCommand) | undefined;
@@ -40,7 +40,7 @@ export interface PodProbesOptions {
 
 /**
  * Probes the containers of the configured pods and publishes `started` and `ready`. The runtime's
- * report (`reportStatus`) wins; without one the pod's own status counts.
+ * report (`reportStatus`) takes precedence; without one the pod's own status counts.
  */
 export class PodProbes {
   readonly #options: PodProbesOptions;

@@ -8,7 +8,7 @@ export interface RestartRequest {
   readonly pod: Pod;
   readonly containerName: string;
   readonly containerId: string;
-  /** Seconds between the request to end and the kill. */
+  /** The seconds between the request to end and the kill. */
   readonly gracePeriodSeconds: number;
   readonly event: ProbeEvent;
 }

@@ -1,4 +1,5 @@
-// One thread that probes: it receives probes and returns results, both in batches. The main thread counts.
+// One thread that probes: it receives probes and returns results, both in batches. The main thread
+// applies the thresholds.
 import { parentPort } from "node:worker_threads";
 import { containAsync, onFault } from "@sluice/client/internal/observability/faults";
 import { CancellableRun } from "../probe-deadline.ts";
@@ -28,7 +29,7 @@ let done: ThreadResult[] = [];
 
 onFault((where, error) => {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  // Another error may have properties that cannot be cloned.
+  // Other errors may have properties that cannot be cloned.
   port.postMessage({ where, error: Object.assign(new Error(message), { stack }) } satisfies ThreadFault);
 });
 

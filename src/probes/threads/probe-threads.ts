@@ -15,11 +15,11 @@ import {
 } from "./serialized-probe.ts";
 
 export interface ProbeThreadsOptions {
-  /** The most threads. They start as the probe rate rises, and stay. 0: none. */
+  /** The maximum number of threads. They start as the probe rate rises, and stay. 0: none. */
   readonly maxThreads: number;
   /** A thread ended by itself, or could not start. It is not replaced. */
   readonly onProblem: (error: unknown) => void;
-  /** Probes a second; see `PROBES_PER_THREAD`. */
+  /** The probe rate in probes per second; see `PROBES_PER_THREAD`. */
   readonly probesPerThread?: number;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
@@ -30,8 +30,8 @@ export interface ProbeThreadsOptions {
 const RATE_WINDOW_MS = 1_000;
 
 /**
- * Runs probes on this thread while they are few, and on others when they are many. Exec probes
- * always run here, because the runtime's client is here. Without threads all run here.
+ * Runs probes on this thread while they are few, and on other threads when they are many. Exec
+ * probes always run here, because the runtime's client is here. Without threads, all probes do.
  */
 export class ProbeThreads {
   readonly #options: ProbeThreadsOptions;
@@ -58,7 +58,7 @@ export class ProbeThreads {
     return this.#threads.length;
   }
 
-  /** Running probes end in an error. */
+  /** Ends running probes with an error. */
   stop(): void {
     this.#mayStart = 0;
     for (const thread of this.#threads.splice(0)) thread.stop();
@@ -203,8 +203,8 @@ class PendingRun implements Cancellable {
 }
 
 /**
- * Probes a second. Below this, a thread with other work runs probes itself; above, it hands its
- * share to others. An otherwise idle thread manages some 6,000 over HTTP.
+ * Probes a second. Below this a busy thread runs probes itself; above it, it hands its share to
+ * other threads. An otherwise idle thread manages some 6,000 over HTTP.
  */
 const PROBES_PER_THREAD = 2_000;
 

@@ -11,12 +11,12 @@ interface SerializedProbe {
 }
 
 /**
- * The last text for each handler. A handler belongs to one container, whose probe stays the same
+ * The last text for each handler. A handler belongs to one container, and its probe stays the same
  * until the pod gets another address.
  */
 const said = new WeakMap<ProbeHandler, { readonly probe: SerializedProbe; readonly text: string }>();
 
-/** Serializes a probe, and caches the text. Handlers, ports and gates never change. */
+/** Serializes a probe, and caches the text. Its handler, ports and gates never change. */
 export function described(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): string {
   const known = said.get(handler);
   if (known !== undefined && isSame(known.probe, target, options)) return known.text;
@@ -46,7 +46,7 @@ function isSame(before: SerializedProbe, target: ProbeTarget, options: ProbeOpti
 
 /**
  * Probes that a thread caches with their prepared requests, some 3 KB each. Past it all are
- * forgotten and cached again as they come.
+ * forgotten, and cached again when they are next used.
  */
 const MAX_KNOWN_PROBES = 20_000;
 
@@ -75,21 +75,23 @@ export class KnownProbes {
 }
 
 /**
- * One probe for a thread. `probe` is the text from `described`: texts are cheaper to send than
- * objects, and can be cached by value.
+ * One probe for a thread. `probe` is the text from `described`: a text is cheaper to send than an
+ * object, and can be cached by value.
  */
 export type ThreadRun = readonly [id: number, probe: string];
 
-/** To a thread: probes to run, and cancelled runs. */
+/** A message to a thread: probes to run, and cancelled runs. */
 export interface ThreadRequest {
   readonly runs: readonly ThreadRun[];
   readonly cancelled: readonly number[];
 }
 
-/** From a thread: results by id. Unsuccessful ones include the wire facts, for diagnosis. */
+/**
+ * A message from a thread: results by id. Unsuccessful ones include the wire facts, for diagnosis.
+ */
 export type ThreadAnswer = readonly ThreadResult[];
 
-/** From a thread: a fault, which the main thread counts and logs. */
+/** A message from a thread: a fault, which the main thread counts and logs. */
 export interface ThreadFault {
   readonly where: FaultPlace;
   readonly error: Error;

@@ -1,6 +1,6 @@
 /**
- * Starts waiting probes a few at a time, yielding to the event loop. An overloaded thread then runs
- * probes late instead of letting all of them time out.
+ * Starts waiting probes a few at a time, yielding to the event loop in between. An overloaded
+ * thread then runs probes late instead of letting all of them time out.
  */
 export class StartQueue<Run> {
   readonly #start: (run: Run) => void;

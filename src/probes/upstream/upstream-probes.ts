@@ -19,13 +19,16 @@ interface UpstreamProbesOptions {
    * recovers. `reason` is the kubelet's text.
    */
   readonly report: (name: string, isHealthy: boolean, reason: string) => void;
-  /** False if an earlier prober found it dead; absent: not probed before. */
+  /** False if an earlier prober found it dead; absent if it was not probed before. */
   readonly wasHealthy?: ((name: string) => boolean) | undefined;
   /** Returns a number in [0, 1), to spread targets over a period. */
   readonly random?: () => number;
 }
 
-/** Checks nodes or gateways with thresholds like containers'. A target is healthy until shown otherwise. */
+/**
+ * Checks nodes or gateways with thresholds as for containers. A target is healthy until checks show
+ * otherwise.
+ */
 export class UpstreamProbes {
   readonly #options: UpstreamProbesOptions;
   readonly #watched = new Map<string, WatchedTarget>();
@@ -49,7 +52,7 @@ export class UpstreamProbes {
     }
   }
 
-  /** False only for upstreams that were found dead. */
+  /** False only for upstreams that checks found dead. */
   isHealthy(name: string): boolean {
     return this.#watched.get(name)?.isHealthy ?? true;
   }
@@ -109,7 +112,7 @@ class WatchedTarget {
     this.#run = isSuccess === this.#wasSuccess ? this.#run + 1 : 1;
     this.#wasSuccess = isSuccess;
     if (this.#run < (isSuccess ? timing.successThreshold : timing.failureThreshold)) return;
-    // Repeated successes are not reported: dial failures count separately.
+    // Repeated successes are not reported, because dial failures are counted separately.
     const isNews = isSuccess !== this.isHealthy;
     this.isHealthy = isSuccess;
     if (isNews || !isSuccess) report(this.target.name, isSuccess, reason);

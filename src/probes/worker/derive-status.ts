@@ -35,7 +35,7 @@ export function withVerdicts(pod: Pod, verdicts: ContainerVerdicts): PodStatus {
 
 /**
  * Derives the pod conditions `ContainersReady` and `Ready` in the kubelet's words. Readiness gates
- * must be True, too. A condition whose status does not change keeps its time.
+ * must be True as well. A condition whose status does not change keeps its time.
  */
 export function withReadyConditions({ spec }: Pod, status: PodStatus, now: Date): PodStatus {
   const unready = spec.containers

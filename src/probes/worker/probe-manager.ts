@@ -24,7 +24,7 @@ type AttemptProbe = (
 
 interface ProbeManagerOptions {
   readonly wheel: TimerWheel;
-  /** The pod with its current status, by uid. */
+  /** The pod with its current status, found by uid. */
   readonly readPod: (uid: string) => Pod | undefined;
   readonly attempt: AttemptProbe;
   readonly series: (labels: ProbeLabels) => ProbeSeries;
@@ -53,7 +53,10 @@ export class ProbeManager implements ContainerVerdicts {
     this.#startedMs = options.wheel.now();
   }
 
-  /** Starts a worker for each probe of the pod that lacks one. Call it again when containers were added. */
+  /**
+   * Starts a worker for each of the pod's probes that lacks one. Call it again when containers were
+   * added.
+   */
   addPod(pod: Pod): void {
     const uid = pod.metadata.uid ?? "";
     for (const container of probedContainers(pod)) {
@@ -65,7 +68,7 @@ export class ProbeManager implements ContainerVerdicts {
 
   /**
    * Uses an earlier prober's results, from the containers' statuses, until there are new ones. Call
-   * after `addPod`.
+   * this after `addPod`.
    */
   believeStatus({ metadata, status = {} }: Pod): void {
     const { uid = "" } = metadata;
@@ -85,7 +88,7 @@ export class ProbeManager implements ContainerVerdicts {
     for (const worker of [...(this.#workers.get(uid)?.values() ?? [])]) worker.stop();
   }
 
-  /** Stops the workers of every pod that is no longer wanted. */
+  /** Stops the workers of every pod that should no longer be probed. */
   cleanUp(wantedUids: ReadonlySet<string>): void {
     for (const uid of [...this.#workers.keys()]) if (!wantedUids.has(uid)) this.removePod(uid);
   }
@@ -194,7 +197,7 @@ export class ProbeManager implements ContainerVerdicts {
     });
     workers.set(key, worker);
     this.#workers.set(uid, workers);
-    // After a restart of this process all pods appear at once; spread their probes all the same.
+    // After this process restarts, all pods appear at once; their probes are spread all the same.
     const periodMs = timing.periodSeconds * 1_000;
     const isFresh = wheel.now() - this.#startedMs < periodMs;
     worker.start(isFresh ? random() * periodMs : 0);

@@ -42,7 +42,7 @@ export interface ProbeState {
   readonly pod: string;
   readonly container: string;
   readonly probe: "Liveness" | "Readiness" | "Startup";
-  /** The verdict about the container; absent: none yet. */
+  /** The verdict about the container; absent while there is none. */
   readonly result?: string | undefined;
   /** The outcome of the last counted round, and the number of equal outcomes in a row. */
   readonly lastRound?: string | undefined;
@@ -58,7 +58,7 @@ export type ProbeKind = (typeof PROBE_KINDS)[number];
 /** The verdict about a container after thresholds. */
 export type BelievedResult = "Success" | "Failure" | "Unknown";
 
-/** Before the first round counts: alive, not ready, not known to have started. */
+/** Before the first round counts: alive, not ready, and not known to have started. */
 export const INITIAL_RESULTS: Readonly<Record<ProbeKind, BelievedResult>> = {
   Liveness: "Success",
   Readiness: "Failure",
@@ -85,7 +85,7 @@ export interface ProbeTiming {
   readonly failureThreshold: number;
 }
 
-/** Applies core/v1's defaults; 0 means the default if 0 makes no sense. */
+/** Applies core/v1's defaults. 0 means the default in fields that cannot be 0. */
 export function timingOf(probe: Probe): ProbeTiming {
   return {
     initialDelaySeconds: probe.initialDelaySeconds ?? 0,

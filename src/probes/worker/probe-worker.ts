@@ -16,7 +16,7 @@ interface ProbeWorkerOptions {
   readonly timing: ProbeTiming;
   readonly wheel: TimerWheel;
   readonly results: ProbeResults;
-  /** The pod's current state; undefined: not known yet. */
+  /** The pod's current state; undefined if it is not known yet. */
   readonly readPod: () => Pod | undefined;
   /** Whether the container has passed its startup probe. */
   readonly isStarted: (status: ContainerStatus) => boolean;
@@ -24,13 +24,13 @@ interface ProbeWorkerOptions {
   readonly runRound: (containerId: string) => Promise<RoundResult>;
   /** The worker ended or was stopped. */
   readonly onStopped: () => void;
-  /** An unexpected exception in a tick; the worker continues. */
+  /** Receives an unexpected exception in a tick; the worker continues. */
   readonly onCrash: (error: unknown) => void;
   /** Milliseconds since the epoch, to compare with `startedAt`. */
   readonly wallClockMs: () => number;
 }
 
-/** The first step of a tick. */
+/** Returns the first step of a tick. */
 type TickDecision = "wait" | "stop" | "probe";
 
 /**
@@ -63,7 +63,7 @@ export class ProbeWorker {
     else this.#options.wheel.set(this.#entry, this.#nextTickMs);
   }
 
-  /** Probes now, out of turn, and restarts the period here. */
+  /** Probes now, out of turn, and restarts the period at this time. */
   trigger(): void {
     if (this.#isStopped) return;
     this.#isTriggered = true;
@@ -94,7 +94,7 @@ export class ProbeWorker {
     return this.#isOnHold;
   }
 
-  /** Number of equal outcomes in a row; 0 after a threshold that put the worker on hold. */
+  /** The number of equal outcomes in a row; 0 after a threshold put the worker on hold. */
   get resultRun(): number {
     return this.#resultRun;
   }
@@ -186,7 +186,7 @@ export class ProbeWorker {
     if (this.#resultRun < threshold) return;
     this.#believe(result);
     if (kind === "Startup" || (kind === "Liveness" && result === "Failure")) {
-      // Until there is a new container, further probes would tell nothing.
+      // Until there is a new container, further probes would show nothing.
       this.#isOnHold = true;
       this.#resultRun = 0;
     }
@@ -198,7 +198,7 @@ export class ProbeWorker {
   }
 }
 
-/** The status of a container, init containers included: sidecars are probed too. */
+/** The status of a container, or of an init container: sidecars are probed too. */
 function statusOf({ status }: Pod, containerName: string): ContainerStatus | undefined {
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   return statuses.find(({ name }) => name === containerName);

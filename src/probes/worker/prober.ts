@@ -3,7 +3,7 @@ import type { ProbeKind } from "./probe-results.ts";
 
 /**
  * Maps patterns in probe messages to words for the log. The messages quote bodies, outputs, paths
- * and host names, which must not reach a log.
+ * and host names, which must not appear in a log.
  */
 const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/connection refused/, "connection refused"],
@@ -26,7 +26,7 @@ export function failureReasonOf(
   isCommand: boolean,
 ): string | undefined {
   if (result === "Success" && error === undefined) return undefined;
-  // A command's output can contain anything and decides nothing.
+  // A command's output can contain anything, and says nothing about the reason.
   if (isCommand) {
     if (error !== undefined) return "the command could not be run";
     return /timed out/.test(message) ? "the command timed out" : "the command's exit code is not 0";
@@ -52,8 +52,8 @@ export interface ProbeEvent {
   readonly type: "Warning" | "Normal";
   readonly reason: string;
   /**
-   * The kubelet's text. It may quote the probe's request or the container's output: for Events,
-   * never for logs.
+   * The kubelet's text. It may quote the probe's request or the container's output, so it goes to
+   * Events, never to logs.
    */
   readonly message: string;
   /** The message without quotations. */
@@ -62,7 +62,7 @@ export interface ProbeEvent {
   readonly cause?: string | undefined;
 }
 
-/** Attempts without a pause; only errors are retried, never failures. */
+/** The number of attempts without a pause. Only errors are retried, never failures. */
 export const MAX_PROBE_ATTEMPTS = 3;
 
 /** One round: up to three attempts, and the kubelet's Event in its words. */

@@ -9,14 +9,14 @@ export interface WheelEntry {
   slot: number;
 }
 
-/** The most an entry can be late: a hundredth of the shortest probe period. */
+/** How late an entry can be: a hundredth of the shortest probe period. */
 export const WHEEL_TICK_MS = 10;
 const SLOTS = 1_024;
 const IDLE = -1;
 
 /**
- * Thousands of deadlines on one timer, in slots of 10 ms; distant entries go round again. The timer
- * runs only while there are entries and never keeps the process alive.
+ * Keeps thousands of deadlines on one timer, in slots of 10 ms; distant entries go round again. The
+ * timer runs only while there are entries, and never keeps the process alive.
  */
 export class TimerWheel implements Ticking {
   readonly #clock: SessionClock;
@@ -29,7 +29,7 @@ export class TimerWheel implements Ticking {
     this.#clock = clock;
   }
 
-  /** Milliseconds, monotonic. */
+  /** Milliseconds of a monotonic clock. */
   now(): number {
     return this.#clock.now();
   }
@@ -71,7 +71,7 @@ export class TimerWheel implements Ticking {
     // A stopped clock returns infinity; no probe runs then.
     if (nowMs === Number.POSITIVE_INFINITY) return;
     const lastTick = Math.floor(nowMs / WHEEL_TICK_MS);
-    // After a long sleep, visits each slot once, not once for every missed turn.
+    // After a long sleep, visits each slot once, and not once for every missed turn.
     let tick = Math.max(this.#doneTick + 1, lastTick - SLOTS + 1);
     const due: WheelEntry[] = [];
     for (; tick <= lastTick; tick++) {
@@ -80,7 +80,7 @@ export class TimerWheel implements Ticking {
     this.#doneTick = Math.max(this.#doneTick, lastTick);
     due.sort((one, other) => one.dueMs - other.dueMs);
     for (const entry of due) {
-      // An earlier entry may have cancelled or postponed this one.
+      // An earlier entry may have cancelled or postponed this entry.
       if (entry.slot === IDLE || entry.dueMs > nowMs) continue;
       this.clear(entry);
       contain("probe", entry.run, ignore);
