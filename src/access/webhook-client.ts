@@ -34,12 +34,13 @@ interface WebhookClientOptions {
 }
 
 /**
- * Concurrent connections to one webhook, and so concurrent reviews. Past it requests wait for one.
+ * Concurrent connections to one webhook, and so concurrent reviews. Past it requests wait for a
+ * connection.
  */
 const MAX_WEBHOOK_CONNECTIONS = 64;
 
 /**
- * A client that POSTs JSON to one service, with its current files. Throws ConfigurationError if a
+ * A client that POSTs JSON to one service and reads its files anew. Throws ConfigurationError if a
  * kubeconfig or one of its files is unreadable or invalid.
  */
 export async function webhookClient(
@@ -88,7 +89,7 @@ function jsonBody(body: unknown) {
   return { contentType: "application/json", bytes };
 }
 
-/** The server for reviews or events, from the current files. */
+/** The server for reviews or events, according to the current files. */
 interface ServerTarget {
   readonly address: { readonly host: string; readonly port: number };
   /** Absent means plain HTTP. */
@@ -167,8 +168,8 @@ interface LoggedReviews {
 }
 
 /**
- * Logs each failed review. A refusal of the account itself is logged once, and its end: otherwise
- * every request would repeat the line.
+ * Logs each failed review. A refusal of the account itself is logged only when it begins and ends:
+ * otherwise every request would repeat the line.
  */
 export function loggedReviews(
   ask: (review: unknown) => Promise<JsonAnswer>,

@@ -11,8 +11,8 @@ const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const
 export type AuditLevel = (typeof AUDIT_LEVELS)[number];
 
 /**
- * An answer in an audit event; events wait in memory. Past it, it is left out, and an annotation
- * says so.
+ * Bytes of an answer in an audit event; events wait in memory. Past it the answer is left out, and
+ * an annotation says so.
  */
 export const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
@@ -48,7 +48,7 @@ export interface AuditedRequest {
   readonly requestUri: string;
   readonly sourceAddresses: readonly string[];
   readonly userAgent: string;
-  /** A streaming session or a watch, which also records its start. */
+  /** A streaming session or a watch; its start is recorded, too. */
   readonly isLongRunning: boolean;
 }
 
@@ -70,16 +70,16 @@ export function impersonationRecord({ user, constraint }: Impersonated): object 
 }
 
 /**
- * A URI in an audit event; level Request records a longer command line among the options. Past it,
- * it is cut, with `...TRUNCATED`.
+ * Bytes of a URI in an audit event; level Request records a longer command line among the options.
+ * Past it the URI is cut, with `...TRUNCATED`.
  */
 const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
 /**
- * A User-Agent (as in kube-apiserver), name, message or annotation in an audit event. Past it, it
- * is cut, with `...TRUNCATED`.
+ * A User-Agent (as in kube-apiserver), name, message or annotation in an audit event. Past it the
+ * text is cut, with `...TRUNCATED`.
  */
 const MAX_AUDITED_TEXT_CHARACTERS = 1024;
-/** kube-apiserver's mark. */
+/** kube-apiserver's mark for a cut text. */
 const TRUNCATED = "...TRUNCATED";
 
 export function cutText(text: string, maxCharacters: number = MAX_AUDITED_TEXT_CHARACTERS): string {
@@ -109,7 +109,7 @@ export function responseRecord({ status, message, reason, details, code }: Parti
 const SECRET_PARAMETERS = /([?&](?:access_token|id_token|token|password|authorization)=)[^&#]*/gi;
 
 /**
- * Cuts the URI, and redacts secrets that other clients than Kubernetes' put into URLs. Keeps the
+ * Cuts the URI, and redacts secrets that clients other than Kubernetes' put into URLs. Keeps the
  * command line, because audit needs it.
  */
 export function auditedUri(uri: string): string {

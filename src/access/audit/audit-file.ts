@@ -3,7 +3,7 @@ import path from "node:path";
 
 interface AuditFileOptions {
   readonly path: string;
-  /** The file is rotated before it would exceed this. */
+  /** The file is rotated before it would exceed this size. */
   readonly maxBytes: number;
   /** Rotated files are deleted after this many days; 0 means never. */
   readonly maxAgeDays: number;
@@ -12,12 +12,13 @@ interface AuditFileOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** The events name users and their actions. */
+/** Only the owner may read the file: events name users and their actions. */
 const OWNER_ONLY = 0o600;
 
 /**
  * Writes events as JSON lines, rotated as `name-<time>.ext` like kube-apiserver's log backend. Only
- * the owner may read the file, even one that existed before. Removes a line that a full disk cut.
+ * the owner may read the file, even if it existed before. Removes a line that was cut by a full
+ * disk.
  */
 export class AuditFile {
   readonly #options: AuditFileOptions;
@@ -64,7 +65,7 @@ export class AuditFile {
     const handle = await open(this.#options.path, "a", OWNER_ONLY);
     try {
       const found = await handle.stat();
-      // The mode in open applies only to new files. A device or pipe keeps its own.
+      // The mode given to open applies only to new files. A device or pipe keeps its own.
       if (found.isFile() && (found.mode & 0o777) !== OWNER_ONLY) await handle.chmod(OWNER_ONLY);
       this.#bytes = found.size;
     } catch (error) {

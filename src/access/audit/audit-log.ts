@@ -6,7 +6,7 @@ import type { Attributes } from "../authz/authorizer.ts";
 import type { AuditEvent, AuditLevel } from "./audit-event.ts";
 import type { EventQueue } from "./event-queue.ts";
 
-/** The policy without a file: metadata of every request. */
+/** The policy if no file is configured: metadata of every request. */
 export const METADATA_OF_EVERYTHING: AuditPolicyDocument = {
   rules: [
     {
@@ -104,14 +104,14 @@ export class AuditLog {
     throw WIRE_ERRORS["audit-unavailable"].streaming();
   }
 
-  /** Why all requests are refused at present; storing is retried until it succeeds. */
+  /** Why all requests are currently refused; storing is retried until it succeeds. */
   get refusal(): string | undefined {
     const { backends, onFailure } = this.#options;
     const isFailing = backends.some(({ queue }) => queue.failure !== undefined && queue.waiting > 0);
     return onFailure === "refuse" && isFailing ? AUDIT_REFUSES : undefined;
   }
 
-  /** For later stages: the request has begun and cannot be refused. */
+  /** Records later stages: the request has begun and cannot be refused. */
   record(event: AuditEvent): void {
     const line = writeEvent(event);
     for (const { queue } of this.#options.backends) queue.push(line);

@@ -25,7 +25,7 @@ const RESPONSE_LEFT_OUT = "sluice.dev/response-object-left-out";
 
 /**
  * Records one request's events from its arrival to its end. Never receives payload, nor any header
- * but User-Agent.
+ * except User-Agent.
  */
 export class AuditTrail {
   readonly #log: AuditLog;
@@ -94,7 +94,7 @@ export class AuditTrail {
     if (this.#request.isLongRunning) this.#record("ResponseStarted");
   }
 
-  /** A session that has begun goes on: records its annotations so far. */
+  /** The session continues; records its annotations so far. */
   goesOn(): void {
     if (this.#response !== undefined && !this.#isComplete) this.#record("ResponseStarted");
   }
@@ -103,7 +103,7 @@ export class AuditTrail {
   complete(response: Partial<Status>): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    // Health and version need no user, and the API server records forwarded requests.
+    // Health and version need no user. The API server records forwarded requests.
     if (this.#decision === undefined && (response.code ?? 0) < 400) return;
     if (this.#response === undefined) this.started(response);
     if (response.kind === "Status") this.#responseObject ??= response;

@@ -12,8 +12,8 @@ import { type AuditBackend, AuditLog, METADATA_OF_EVERYTHING } from "./audit-log
 import { DeliveryThrottle, EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
 /**
- * Events that wait for an unwritable audit log; each takes about 1 KiB. Past it audit.onFailure
- * decides: 503, or lost and counted.
+ * Events that wait for an unwritable audit log, about 1 KiB each. Past it audit.onFailure decides:
+ * 503, or the event is lost and counted.
  */
 const MAX_QUEUED_FOR_FILE = 10_000;
 /**
@@ -22,8 +22,8 @@ const MAX_QUEUED_FOR_FILE = 10_000;
  */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 /**
- * Characters of one delivery (--audit-webhook-truncate-max-batch-size). Past it the rest goes with
- * the next; a longer event goes alone.
+ * Characters of one delivery (--audit-webhook-truncate-max-batch-size). Past it further events go
+ * with the next delivery; a longer event goes alone.
  */
 const MAX_BATCH_CHARACTERS = 10 * 1024 * 1024;
 const MAX_FILE_BATCH = 1_000;
@@ -134,7 +134,7 @@ function writeToStandardOutput(lines: readonly string[]): Promise<void> {
   );
 }
 
-/** Statuses that repeating the same events would not change. */
+/** Statuses for which sending the same events again would change nothing. */
 const EVENTS_AT_FAULT: readonly number[] = [400, 413, 422];
 
 async function webhookDelivery(webhook: AuditWebhook, upstreams: UpstreamTlsFiles): Promise<AuditDelivery> {

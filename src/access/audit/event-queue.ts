@@ -13,17 +13,17 @@ export interface EventQueueOptions {
   deliver(lines: readonly string[]): Promise<void>;
   /** Limit for queued events, including those in delivery; further ones are dropped. */
   readonly maxQueuedEvents: number;
-  /** The same limit in characters. */
+  /** The same limit, in characters. */
   readonly maxQueuedCharacters: number;
   readonly maxBatchEvents: number;
   /** A longer event is sent alone. */
   readonly maxBatchCharacters: number;
-  /** How long the first event waits for others. */
+  /** How long the first event waits for more events. */
   readonly maxWaitMs: number;
   /** The delay after a failure; doubles up to the longest. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
-  /** Absent: sends batches without delay. */
+  /** Limits how often batches are sent; absent: no limit. */
   readonly throttle?: DeliveryThrottle | undefined;
   onStored?(count: number): void;
   onLost?(count: number): void;
@@ -103,7 +103,7 @@ export class EventQueue {
     if (lost > 0) this.#options.onLost?.(lost);
   }
 
-  /** A caller waits only for events that were queued before its call. */
+  /** A caller waits only for events that were queued before it called. */
   #resolveWaiting(): void {
     const ready = this.#waiting.filter(({ upTo }) => upTo <= this.#delivered);
     this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#delivered);
@@ -173,7 +173,7 @@ export class EventQueue {
     this.#delivered += count;
   }
 
-  /** Drops the first event if the backend refused it alone: it would block the others for ever. */
+  /** Drops the first event if the backend refused it alone: it would block the others forever. */
   #lose(error: EventsRefused): void {
     this.#remove(1);
     this.#failure = error;
@@ -187,7 +187,7 @@ export class EventQueue {
 
 interface DeliveryThrottleOptions {
   readonly perSecond: number;
-  /** Deliveries that may follow each other at once after a pause. */
+  /** Deliveries that may follow each other without a delay after a pause. */
   readonly burst: number;
 }
 

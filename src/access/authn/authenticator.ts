@@ -20,7 +20,7 @@ export interface PeerCertificates {
 export interface CredentialsRequest {
   readonly headers: readonly (readonly [string, string])[];
   readonly peer?: PeerCertificates | undefined;
-  /** Absent: all such requests share one turn. */
+  /** Absent: all requests without a source share one turn. */
   readonly source?: RequestSource | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Authenticator {
 
 /**
  * Why a credential was refused; a closed list, because it is a metric label. `identity-malformed`:
- * a name with outer white space, a control character or a lone surrogate.
+ * a name that begins or ends with white space, or has a control character or a lone surrogate.
  */
 const CREDENTIAL_FAULTS = [
   "certificate-unverified",
@@ -115,8 +115,8 @@ type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | C
 
 interface AuthenticatorChainOptions {
   /**
-   * Tried in order; kube-apiserver's is front proxy, client certificate, bearer token, subprotocol
-   * token.
+   * Tried in this order; kube-apiserver's order is front proxy, client certificate, bearer token,
+   * subprotocol token.
    */
   readonly authenticators: readonly RequestAuthenticator[];
   readonly isAnonymousAllowed: boolean;
@@ -168,7 +168,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * Whether an upstream would see another user: header values lose white space at their ends, and
- * UTF-8 has no lone surrogates. `system:masters ` arrives as `system:masters`.
+ * UTF-8 has no lone surrogates. `system:masters ` would arrive as `system:masters`.
  */
 function changesOnTheWay({ name, uid, groups, extra }: UserInfo): boolean {
   return (
@@ -177,7 +177,7 @@ function changesOnTheWay({ name, uid, groups, extra }: UserInfo): boolean {
   );
 }
 
-/** The same for one text. */
+/** The same check for one text. */
 export function isChangedText(text: string): boolean {
   return SPACE_AT_AN_END.test(text) || CONTROL.test(text) || LONE_SURROGATE.test(text);
 }

@@ -11,7 +11,7 @@ import {
   type TokenAuthenticator,
 } from "./authenticator.ts";
 
-/** `Authorization: Bearer`. */
+/** The header `Authorization: Bearer`. */
 export class BearerTokens implements RequestAuthenticator {
   readonly #tokens: TokenAuthenticator;
 
@@ -50,7 +50,9 @@ function knownOr(attempt: Attempt): Attempt {
   return attempt.type === "none" ? invalidCredential("token-unknown") : attempt;
 }
 
-/** Tries every token authenticator in order; refuses an overlong token without asking any. */
+/**
+ * Tries every token authenticator in order. Refuses an overlong token without asking any of them.
+ */
 export class TokenChain implements TokenAuthenticator {
   readonly #authenticators: readonly TokenAuthenticator[];
   readonly #maxTokenBytes: number;
@@ -73,8 +75,8 @@ export class TokenChain implements TokenAuthenticator {
 }
 
 /**
- * The token in `Authorization: Bearer <token>`; as in kube-apiserver, the scheme in any case and
- * only the first line.
+ * The token in `Authorization: Bearer <token>`. As in kube-apiserver, the scheme may be in any
+ * case, and only the first line counts.
  */
 export function bearerTokenOf(request: CredentialsRequest): string | undefined {
   const header = request.headers.find(([name]) => name.toLowerCase() === "authorization")?.[1].trim() ?? "";
@@ -83,8 +85,8 @@ export function bearerTokenOf(request: CredentialsRequest): string | undefined {
 }
 
 /**
- * The token that a browser offers as a subprotocol, since it cannot set headers on a WebSocket. A
- * malformed one does not count.
+ * The token that a browser offers as a subprotocol, because it cannot set headers on a WebSocket. A
+ * malformed token does not count.
  */
 export function subprotocolTokenOf(request: CredentialsRequest): string | undefined {
   const lines = request.headers.flat();

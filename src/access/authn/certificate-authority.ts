@@ -46,8 +46,8 @@ export class CertificateAuthority {
   }
 
   /**
-   * Whether verified signatures lead from the certificate to one of these authorities; names alone
-   * prove nothing. Since Node.js 24 servers do not see clients' intermediates.
+   * Whether verified signatures lead from the certificate to one of these authorities; matching
+   * names alone prove nothing. Since Node.js 24 servers do not see clients' intermediates.
    */
   hasIssued({ leaf, intermediates, isVerified }: PeerCertificates, now: Date = new Date()): boolean {
     if (!isVerified || !isValidAt(leaf, now)) return false;
@@ -121,8 +121,8 @@ const DER_SEQUENCE = 0x30;
 const DER_SET = 0x31;
 
 /**
- * The sequence of values in `bytes`. Throws Error for anything but DER (X.690): high tags,
- * indefinite or overlong lengths.
+ * The sequence of values in `bytes`. Throws Error if it is not DER (X.690): high tags, indefinite
+ * or overlong lengths.
  */
 function readDer(bytes: Uint8Array): DerValue[] {
   const values: DerValue[] = [];
@@ -154,7 +154,7 @@ function readLength(bytes: Uint8Array, at: number): { length: number; start: num
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Types with one byte a character, and their allowed characters. */
+/** Types with one byte per character, and the characters they allow. */
 const PATTERN_OF_TAG: Readonly<Record<number, RegExp>> = {
   // NumericString; PrintableString plus `*` and `&`, which real certificates contain; T61String as
   // Latin-1; IA5String.
@@ -169,7 +169,7 @@ const UTF8_STRING = 12;
 const BMP_STRING = 30;
 
 /**
- * Decodes a string type as Go's crypto/x509 does. Throws Error for another type, and for invalid
+ * Decodes a string type as Go's crypto/x509 does. Throws Error for other types, and for invalid
  * bytes.
  */
 export function decodeDerText({ tag, contents }: DerValue): string {

@@ -156,7 +156,8 @@ async function issuerTrust(
   const { file } = authority;
   const take = (ca: string): void => {
     createSecureContext({ ca });
-    // Before they are used: it throws for a file without certificates, which leaves the ones in force.
+    // Called before they are used: it throws for a file without certificates, which leaves the old
+    // ones in force.
     noted.set(issuerUrl, ca);
     trust.ca = ca;
   };
@@ -169,7 +170,7 @@ async function issuerTrust(
   return trust;
 }
 
-/** Reports one bundle for all issuers: the one that needs replacing first. */
+/** Reports one bundle for all issuers: the one that must be replaced first. */
 class NotedAuthorities {
   readonly #upstreams: Pick<UpstreamTlsFiles, "note">;
   readonly #bundles = new Map<string, { readonly ca: string; readonly expiresAtMs: number }>();
@@ -184,7 +185,7 @@ class NotedAuthorities {
     if (this.#isComplete) this.report();
   }
 
-  /** Call once when each issuer's authorities have been set. */
+  /** Call this once, when each issuer's authorities have been set. */
   report(): void {
     this.#isComplete = true;
     const [first] = [...this.#bundles.values()].toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);

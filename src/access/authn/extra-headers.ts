@@ -2,8 +2,8 @@ import { aggregateText, invalidValue } from "../../api/field-errors.ts";
 import { subdomainProblems } from "../../api/validation/name-rules.ts";
 
 /**
- * Keys of a user's extra in headers, more than any identity provider sends. Past it further keys
- * are ignored.
+ * Keys of a user's extra in headers; no identity provider sends as many. Past it further keys are
+ * ignored.
  */
 const MAX_EXTRA_KEYS = 100;
 
@@ -28,13 +28,13 @@ export function extraOf(
       else if (extra.size < MAX_EXTRA_KEYS) extra.set(key, [text]);
     }
   }
-  // fromEntries makes even `__proto__` an ordinary key.
+  // fromEntries makes every name, even `__proto__`, an ordinary key.
   return Object.fromEntries(extra);
 }
 
 /**
- * Header names cannot contain every character of a key. Malformed escapes stay unchanged, as in
- * kube-apiserver.
+ * Header names cannot contain every character of a key, so keys are escaped. Malformed escapes stay
+ * unchanged, as in kube-apiserver.
  */
 function unescapeKey(key: string): string {
   try {

@@ -30,8 +30,8 @@ export function withoutIdentity(headers: HeaderList): HeaderLine[] {
 }
 
 /**
- * Tests for a front proxy's identity headers, by the usual names and by those that ours is configured
- * to use.
+ * Tests for a front proxy's identity headers, by the usual names and by the names that this gateway
+ * is configured to use.
  */
 export function frontProxyNames({
   identityHeaders = { names: [], prefixes: [] },

@@ -64,8 +64,8 @@ function isAssociatedNode(wanted: UserInfo, caller: UserInfo): boolean {
 }
 
 /**
- * The node itself was already checked, so kube-apiserver authorizes all nodes, without the values
- * of the caller's extra.
+ * The node itself was already checked. So kube-apiserver authorizes all nodes, and leaves out the
+ * values of the caller's extra.
  */
 function ofAnyAssociatedNode(attributes: Attributes): Attributes {
   const { user, verb, name } = attributes;
@@ -79,7 +79,7 @@ function ofAnyAssociatedNode(attributes: Attributes): Attributes {
 
 const AUTHENTICATION_GROUP = "authentication.k8s.io";
 /**
- * For this many groups or values, all of them are authorized at once first
+ * If there are at least this many groups or values, all of them are first authorized at once
  * (manyAuthorizationChecksInLoop).
  */
 const MANY = 4;
@@ -151,7 +151,7 @@ export function serviceAccountOf(user: string): ServiceAccountName | undefined {
   return { namespace, name };
 }
 
-/** The node in `system:node:<name>`. */
+/** The node's name in `system:node:<name>`. */
 function nodeOf(user: string): string | undefined {
   if (!user.startsWith(NODE_PREFIX)) return undefined;
   const name = user.slice(NODE_PREFIX.length);

@@ -16,14 +16,14 @@ import {
 
 const EXTRA_PREFIX = "Impersonate-Extra-";
 /**
- * Names and values to impersonate in one request; each takes one or two authorizer requests. Past
+ * Names and values to impersonate in one request; each costs one or two authorizer requests. Past
  * it: 431.
  */
 const MAX_WANTED = 500;
 
 /**
- * The user that Impersonate-* headers name; undefined without any. Throws StatusError 400 for parts
- * without a name, in the words of kube-apiserver 1.37, and 431 for too many.
+ * The user that Impersonate-* headers name; undefined if there are none. Throws StatusError 400 for
+ * parts without a name, in the words of kube-apiserver 1.37, and 431 for too many.
  */
 function wantedUserOf(headers: readonly (readonly [string, string])[]): UserInfo | undefined {
   const valuesOf = (wanted: string) =>
@@ -122,15 +122,15 @@ export class Impersonation {
   }
 }
 
-/** A failing authorizer allows nothing; kube-apiserver answers 403, too. */
+/** An authorizer that fails allows nothing; kube-apiserver answers 403, too. */
 function refusalOf(error: unknown, { name }: UserInfo): StatusError {
   if (error instanceof StatusError) return error;
   return WIRE_ERRORS["impersonation-unchecked"].streaming({ name });
 }
 
 /**
- * Given groups count as given. Without any, a service account gets its own groups; in a constrained
- * mode a node does, too.
+ * Groups that the request names are used as they are. Without any, a service account gets its own
+ * groups; in a constrained mode a node does, too.
  */
 function impersonated(wanted: UserInfo, { verb, isConstrained }: ImpersonationMode): Impersonated {
   const hasOwn = wanted.groups.length === 0 && (isConstrained || serviceAccountOf(wanted.name) !== undefined);

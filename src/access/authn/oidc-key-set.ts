@@ -6,14 +6,14 @@ import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
  * Rejects without an answer.
  */
 export type GetJson = (url: string) => Promise<{ readonly status: number; readonly body: unknown }>;
-/** jose's: finds the key for a token's header. */
+/** jose's function that finds the key for a token's header. */
 export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 
 /** Keys are fetched again at this age; if that fails, the known keys stay. */
 export const KEY_SET_MAX_AGE_MS = 600_000;
 /**
- * Fetches of an issuer's keys for unverifiable tokens at once, then one each second. Past it the known
- * keys judge the token.
+ * Fetches of an issuer's keys for unverifiable tokens in a burst, and then one each second. Past it
+ * the known keys judge the token.
  */
 export const KEY_SET_FETCHES = 10;
 export const KEY_SET_FETCH_EVERY_MS = 1_000;
@@ -82,7 +82,7 @@ export class OidcKeySet {
     return (await this.#fetchedAgain()) ?? keys;
   }
 
-  /** Undefined if the fetch failed, or the rate limit forbids it. */
+  /** Undefined if the fetch failed, or if the rate limit forbids it. */
   async #fetchedAgain(): Promise<KnownKeys | undefined> {
     if (this.#fetching === undefined && !this.#mayFetch()) return undefined;
     return await this.#fetch().catch(() => undefined);

@@ -43,7 +43,7 @@ function requireUniqueNames(text: string): void {
   }
 }
 
-/** How far an issuer's clock may be ahead in `nbf`. */
+/** How far an issuer's clock may be ahead, for `nbf`. */
 const NOT_BEFORE_SKEW_SECONDS = 300;
 
 /** Unpadded base64url (RFC 7515 section 2). */
@@ -95,12 +95,12 @@ export class OidcTokens implements TokenAuthenticator {
 }
 
 /**
- * Throws for tokens that kube-apiserver cannot read. jose checks the header, but for two faults.
+ * Throws for tokens that kube-apiserver cannot read. jose checks the header, except for two faults.
  */
 function claimsOf(token: string): Claims {
   const [, header = "", payload = ""] = JWT.exec(token) ?? [];
   const { b64 = true, kid, nonce } = parseStrictObject(Buffer.from(header, "base64url"));
-  // Only relevant if `crit` names it; the payload would not be base64url.
+  // Matters only if `crit` names it; the payload would then not be base64url.
   if (b64 !== true) throw new Error("another form of the payload");
   if (![kid, nonce].every(isTextOrAbsent)) throw new Error("the header's kid or nonce is not a string");
   const claims = parseStrictObject(Buffer.from(payload, "base64url"));
@@ -112,10 +112,13 @@ function claimsOf(token: string): Claims {
 const READ_CLAIMS = new Set("iss sub aud exp iat nbf nonce at_hash _claim_names _claim_sources".split(" "));
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Throws where Go's decoder fails, and for names that it takes for others: `EXP` and `exp` are one there. */
+/**
+ * Throws if Go's decoder would fail, and for names that Go treats as equal: `EXP` and `exp` are the
+ * same there.
+ */
 function requireReadableClaims(claims: Claims): void {
   for (const name of Object.keys(claims)) {
-    // Through capitals, as Go folds: the long s is an s.
+    // Converts to capitals first, as Go does: the long s is an s.
     const folded = name.toUpperCase().toLowerCase();
     if (folded !== name && READ_CLAIMS.has(folded)) throw new Error("a claim's name in other letters");
   }
@@ -173,7 +176,7 @@ function faultOfClaims(
   return isEarly ? "token-not-yet-valid" : undefined;
 }
 
-/** Beyond 2^53 it is not a time: JSON reads 1e999 as Infinity, which would never expire. */
+/** A number beyond 2^53 is not a time: JSON reads 1e999 as Infinity, which would never expire. */
 function isTime(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 }

@@ -21,8 +21,8 @@ type AskTokenReview = (review: unknown) => Promise<{ readonly status: number; re
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Concurrent TokenReviews of different tokens. Past it they wait: addresses take turns, and so do
- * an address's connections.
+ * Concurrent TokenReviews of different tokens. Past it reviews wait: addresses take turns, and so
+ * do an address's connections.
  */
 export const MAX_REVIEWS_IN_FLIGHT = 32;
 /** TokenReviews that wait. Past it the newest of the longest queue gets 429 with Retry-After. */
@@ -51,7 +51,7 @@ export class TokenReviews implements TokenAuthenticator {
   readonly #options: TokenReviewOptions;
   readonly #digests = new TokenDigests();
   readonly #known: DecisionCache<Attempt>;
-  /** Apart from the known ones, which a stranger's wrong tokens would evict. */
+  /** Separate from the known tokens, which a stranger's wrong tokens would evict. */
   readonly #unknown: DecisionCache<Attempt>;
   readonly #inFlight = new Map<string, Promise<Attempt>>();
   readonly #queue = new FairQueue({ seats: MAX_REVIEWS_IN_FLIGHT, maxWaiting: MAX_WAITING_REVIEWS });
@@ -78,8 +78,8 @@ export class TokenReviews implements TokenAuthenticator {
   }
 
   /**
-   * Ends at the token's expiry. API servers accept it a little longer, so they are asked then, but
-   * not for each request.
+   * The cached answer ends at the token's expiry. API servers accept it a little longer, so they
+   * are asked then, but not for each request.
    */
   #ttlOf(token: string): number {
     const { cacheTtlMs, failureCacheTtlMs, epochMs } = this.#options;
@@ -126,13 +126,13 @@ export class TokenReviews implements TokenAuthenticator {
   }
 }
 
-/** Kubernetes takes a service account's token for so long past its `exp`, as clocks differ. */
+/** Kubernetes accepts a service account's token this long past its `exp`, because clocks differ. */
 export const TOKEN_LEEWAY_MS = 60_000;
 
 const endOf = (expiryMs: number | undefined): number | undefined =>
   expiryMs === undefined ? undefined : expiryMs + TOKEN_LEEWAY_MS;
 
-/** The unverified claim `exp` of a JWT; undefined without one that is a time. */
+/** The unverified claim `exp` of a JWT; undefined if it is missing or not a time. */
 function expiryMsOf(token: string): number | undefined {
   try {
     const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
@@ -142,7 +142,7 @@ function expiryMsOf(token: string): number | undefined {
   }
 }
 
-/** The user; undefined if the token is invalid. Throws Error for an unclear answer. */
+/** The user; undefined if the token is invalid. Throws Error if the answer is unclear. */
 function userOfReview(
   { status: code, body }: { status: number; body: unknown },
   audiences: readonly string[],
@@ -155,7 +155,8 @@ function userOfReview(
   if (typeof user?.username !== "string" || user.username === "") {
     throw new Error("the TokenReview names no user");
   }
-  // An API server without audience support omits them, and then they are unchecked.
+  // An API server without audience support omits the audiences, which means that it did not check
+  // them.
   const isForUs = audiences.length === 0 || strings(status.audiences).some((one) => audiences.includes(one));
   if (!isForUs) return undefined;
   return {

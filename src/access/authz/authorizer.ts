@@ -20,7 +20,7 @@ export interface Attributes {
 
 export interface Decision {
   readonly decision: "allow" | "deny" | "no-opinion";
-  /** Shown to the user and in audit; may be empty. */
+  /** Shown to the user and in the audit log; may be empty. */
   readonly reason: string;
   /**
    * Why the decision is incomplete, in words for the user. Never allows anything; reviews return it

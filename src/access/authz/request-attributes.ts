@@ -59,7 +59,7 @@ export function requestAttributes(user: UserInfo, { method, path: rawPath, query
   };
 }
 
-/** To authorizers, a Namespace lies in itself. */
+/** For authorizers, a Namespace is in the namespace of its own name. */
 function inNamespace(parts: readonly string[]): { namespace: string; parts: readonly string[] } {
   const [first, namespace = "", third] = parts;
   if (first !== "namespaces") return { namespace: "", parts };

@@ -50,7 +50,7 @@ export class SessionQuotas {
     };
   }
 
-  /** Counted users and namespaces; those without sessions are removed. */
+  /** The counted users and namespaces; those without sessions are removed. */
   get size(): number {
     return this.#ofUser.size + this.#ofNamespace.size;
   }
@@ -77,7 +77,7 @@ function add(counts: Map<string, number>, key: string, difference: number): void
   else counts.set(key, count);
 }
 
-/** The decision about a session; the last two apply while the store is unavailable. */
+/** The decision about a session. The last two apply while the store is unavailable. */
 type QuotaDecision = "granted" | "refused" | "allowed" | "denied";
 
 interface SharedQuotasOptions {
@@ -86,7 +86,8 @@ interface SharedQuotasOptions {
 }
 
 /**
- * Counts all replicas' sessions in the quota store; while that is unavailable, only this replica's.
+ * Counts all replicas' sessions in the quota store. While the store is unavailable, counts only
+ * this replica's.
  */
 export class SharedQuotas {
   #limits: SessionPolicy["limits"];
@@ -118,7 +119,7 @@ export class SharedQuotas {
   async take(user: string, namespace: string): Promise<() => void> {
     const lease = this.#leases.newLease(user, namespace);
     const giveBack = await this.#place(lease);
-    // A lease that the store has not granted is written by the next renewal.
+    // The next renewal writes a lease that the store has not granted.
     this.#leases.hold(lease);
     return () => {
       giveBack();
@@ -163,7 +164,7 @@ export class SharedQuotas {
   }
 }
 
-/** Counts sessions, in this process or together with others. */
+/** Counts sessions, in this process or together with other processes. */
 export interface Quotas {
   /**
    * Reserves a session, or fails with StatusError 429, or 503 if the count is unavailable. The

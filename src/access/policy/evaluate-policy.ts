@@ -7,14 +7,14 @@ import type {
 } from "../../config/sections/policy.ts";
 
 /**
- * A client gives its reason in this header, or in the query's `sluiceReason` if it cannot set
- * headers.
+ * The header in which a client gives its reason; a client that cannot set headers uses the query's
+ * `sluiceReason`.
  */
 export const REASON_HEADER = "sluice-reason";
 
 export const REASON_QUERY = "sluiceReason";
 
-/** A given reason, on one line. Past it: 400. */
+/** Characters of a given reason, on one line. Past it: 400. */
 const MAX_REASON_CHARACTERS = 500;
 
 /** A requested session's properties for the policy. */
@@ -35,7 +35,7 @@ export interface WantedSession {
   readonly reason: string;
 }
 
-/** The policy's verdict and its rule; without a matching rule the session is allowed. */
+/** The policy's verdict and its rule; if no rule matches, the session is allowed. */
 type Verdict =
   | { readonly type: "allowed"; readonly rule: PolicyRule | undefined }
   /** Each port is checked when the client names it; this is the first rule about ports. */
@@ -62,7 +62,7 @@ export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSessi
   return { type: "allowed", rule: undefined };
 }
 
-/** Checks everything but the ports. Pure. */
+/** Checks all conditions except the ports. Pure. */
 export function matchesSession(
   match: Omit<PolicyMatch, "ports">,
   wanted: Omit<WantedSession, "ports" | "reason">,

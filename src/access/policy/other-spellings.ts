@@ -1,12 +1,12 @@
 import type { PolicyRule } from "../../config/sections/policy.ts";
 import { baseNameOf, evaluatePolicy, type WantedSession } from "./evaluate-policy.ts";
 
-/** Each can start the others, and most images have one of them. */
+/** Each of these programs can start the others, and most images contain one of them. */
 const SHELLS = ["sh", "bash", "ash", "dash", "zsh"];
 
 /** A rule that denies a command, and equivalent command lines that the policy allows. */
 interface WalkedRound {
-  /** The index in `policy.rules`. */
+  /** The rule's index in `policy.rules`. */
   readonly index: number;
   readonly rule: PolicyRule;
   readonly command: readonly string[];
@@ -37,7 +37,7 @@ export function walkedRoundRules(rules: readonly PolicyRule[]): readonly WalkedR
       return commands.flatMap((command) => {
         const wanted = sessionOf(rule, command);
         const verdict = evaluatePolicy(rules, wanted);
-        // An earlier rule decides, and is checked itself.
+        // An earlier rule decides about it, and is checked itself.
         if (verdict.type !== "refused" || verdict.rule !== rule) return [];
         const passing = passingSpellings(rules, wanted);
         return passing.length === 0 ? [] : [{ index, rule, command, passing }];
@@ -62,7 +62,7 @@ function spellingsOf(command: readonly string[]): readonly (readonly string[])[]
   return all.filter((spelling) => spelling.join("\0") !== command.join("\0"));
 }
 
-/** A session that matches the rule, apart from its command. */
+/** A session that matches all of the rule except its command. */
 function sessionOf({ match }: PolicyRule, command: readonly string[]): WantedSession {
   const [user = "somebody"] = match.users;
   const [namespace = "default"] = match.namespaces;

@@ -47,8 +47,9 @@ interface Waiting {
 }
 
 /**
- * This replica's leases in the quota store, one call at a time: changes meanwhile join the next
- * call. While the store is unavailable nothing waits; afterwards held leases are written first.
+ * This replica's leases in the quota store, one call at a time; changes that arrive meanwhile join
+ * the next call. Nothing waits while the store is unavailable; held leases are written first
+ * afterwards.
  */
 export class QuotaLeases {
   readonly #options: QuotaLeasesOptions;

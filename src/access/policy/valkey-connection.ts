@@ -21,13 +21,13 @@ export type ConnectQuotaStore = (onClosed: () => void) => Promise<QuotaConnectio
 
 const DEFAULT_PORT = 6379;
 /**
- * One unfinished answer of the quota store. Past it the connection is closed and the store counts
- * as unreachable.
+ * Bytes of one unfinished answer from the quota store. Past it the connection is closed and the
+ * store counts as unreachable.
  */
 export const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
 
 /**
- * Dialling the quota store: name lookup, TCP and TLS. Past it the store stays unreachable; a
+ * Dialling the quota store: name lookup, TCP and TLS. Past it the store counts as unreachable; a
  * starting replica waits no longer.
  */
 const CONNECT_MS = 1_000;
@@ -39,7 +39,7 @@ export async function valkeyConnector(settings: QuotaStoreSettings): Promise<Con
   const host = hostname.replace(/^\[|\]$/g, "");
   const where = { host, port: port === "" ? DEFAULT_PORT : Number(port), db: Number(pathname.slice(1)) };
   return async (onClosed) => {
-    // Reads passwords and certificates for each connection, because they rotate.
+    // Reads passwords and certificates for each connection, because they are rotated.
     const { username, passwordFile } = settings;
     const password = passwordFile && (await readNamedFile(passwordFile)).trim();
     const tls =
@@ -125,8 +125,8 @@ function connectionOver(client: Redis, timeoutMs: number, reading: BoundedReadin
 function within<T>(timeoutMs: number, response: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // A process that was suspended first reads what arrived meanwhile; the library's own timer
-      // does not.
+      // A process that was suspended first reads the answers that arrived meanwhile; the library's
+      // own timer does not.
       setImmediate(() => reject(new Error(`no response within ${timeoutMs} ms`)));
     }, timeoutMs);
     response.then(resolve, reject).finally(() => clearTimeout(timer));

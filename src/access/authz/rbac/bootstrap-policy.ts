@@ -71,8 +71,9 @@ const adminRules = [
 ];
 
 /**
- * kube-apiserver's roles for people, without the group `extensions`. Each adds the next lower
- * role's rules and ClusterRoles labelled `rbac.authorization.k8s.io/aggregate-to-<role>: "true"`.
+ * kube-apiserver's roles for people, without the group `extensions`. Each adds the rules of the
+ * next lower role and of ClusterRoles labelled `rbac.authorization.k8s.io/aggregate-to-<role>:
+ * "true"`.
  */
 const userFacingRoles: readonly ClusterRole[] = [
   aggregated("admin", []),

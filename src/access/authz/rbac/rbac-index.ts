@@ -27,7 +27,7 @@ interface IndexedBinding {
   readonly subject: Subject;
 }
 
-/** `all` are the candidates for an aggregated role. */
+/** `all`: the ClusterRoles from which an aggregated role selects. */
 type RulesOfClusterRole = (role: ClusterRole, all: readonly ClusterRole[]) => readonly PolicyRule[];
 
 type BindingsOfIdentity = Map<string, IndexedBinding[]>;
@@ -45,7 +45,7 @@ export class RbacIndex {
   readonly #resolved = new Map<string, RoleRules>();
   readonly #rulesOfClusterRole: RulesOfClusterRole;
 
-  /** Keeps the objects' order; names must be unique. */
+  /** Keeps the objects' order. Names must be unique. */
   constructor(objects: Iterable<RbacObject>, rulesOfClusterRole: RulesOfClusterRole) {
     this.#rulesOfClusterRole = rulesOfClusterRole;
     let order = 0;
@@ -133,7 +133,7 @@ function addBinding(
   });
 }
 
-/** In the objects' order; each binding once, by the first of its subjects that matches. */
+/** The bindings in the objects' order, each once, by the first of its subjects that matches. */
 function applied(bindings: BindingsOfIdentity, identities: readonly string[]): IndexedBinding[] {
   const found = identities.flatMap((identity) => bindings.get(identity) ?? []);
   found.sort((a, b) => a.order - b.order || a.subjectOrder - b.subjectOrder);

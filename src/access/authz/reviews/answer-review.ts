@@ -5,7 +5,7 @@ import type { ReviewResource } from "../../../api/read-only-server/resources.ts"
 import type { UserInfo } from "../../user-info.ts";
 import type { Attributes, Authorizer } from "../authorizer.ts";
 
-/** A posted review: a map of the right kind and version, otherwise unchecked. */
+/** A posted review: an object of the right kind and version, otherwise unchecked. */
 type PostedReview = Readonly<Record<string, unknown>>;
 
 /**
@@ -61,7 +61,9 @@ function userInfoOf({ name, uid, groups, extra }: UserInfo) {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `spec` and `status` of an answered SelfSubjectAccessReview. Throws StatusError 400 and 422. */
+/**
+ * The `spec` and `status` of an answered SelfSubjectAccessReview. Throws StatusError 400 and 422.
+ */
 async function answerAccessReview(review: Fields, user: UserInfo, authorizer: Authorizer) {
   const spec = fieldsOf(review.spec, "spec") ?? {};
   const resource = fieldsOf(spec.resourceAttributes, "spec.resourceAttributes");

@@ -4,12 +4,14 @@ interface Kept<T> {
   readonly holder: string;
 }
 
-/** The part of a full cache that one holder may fill. Past it the holder's own entries are dropped. */
+/**
+ * The part of a full cache that one holder may fill. Past it the holder's own entries are dropped.
+ */
 const HOLDER_SHARE = 1 / 4;
 
 /**
- * Caches decisions, each for its own time. A full cache drops the entry that was least recently used,
- * of the writer alone if the writer holds more than a quarter of it.
+ * Caches decisions, each for its own time. A full cache drops the least recently used entry, or the
+ * writer's own if the writer holds more than a quarter of the cache.
  */
 export class DecisionCache<T> {
   readonly #maxEntries: number;
@@ -45,7 +47,7 @@ export class DecisionCache<T> {
     if (oldest !== undefined) this.#drop(oldest);
   }
 
-  /** Returns the holder's keys. */
+  /** Returns the keys of this holder. */
   #keep(key: string, kept: Kept<T>): ReadonlySet<string> {
     this.#kept.set(key, kept);
     const own = this.#keysOf.get(kept.holder) ?? new Set();

@@ -115,7 +115,7 @@ export class WebhookAuthorizer implements Authorizer {
     return this.#inFlight.size;
   }
 
-  /** Rejects with StatusError 429 if too many wait: an unasked request is not denied. */
+  /** Rejects with StatusError 429 if too many wait: a request that was not judged is not denied. */
   async authorize(attributes: Attributes): Promise<Decision> {
     const key = keyOf(attributes);
     const cached = this.#cache.get(key);
@@ -171,7 +171,7 @@ function keyOf(attributes: Attributes): string {
   return JSON.stringify([user.name, user.uid, user.groups, user.extra, verb, asked]);
 }
 
-/** Counts only the parts that a caller chooses, not its identity. */
+/** Counts only the parts that a caller chooses, and not its identity. */
 function isCacheable(attributes: Attributes): boolean {
   const { namespace, verb, apiGroup, apiVersion, resource, subresource, name, path } = attributes;
   const chosen = attributes.isResourceRequest
