@@ -24,10 +24,10 @@ export interface KubeconfigPlace {
 }
 
 const MARK = "# Written by sluice agent, process ";
-/** A mark and a process id. Nothing more of an existing file is read. */
+/** A mark and a process id; of an existing file, only this much is read. */
 const MARK_BYTES = 64;
 
-/** The file exists, and no former agent wrote it. */
+/** The file exists, and it is not an earlier agent's. */
 export class KubeconfigTakenError extends Error {
   override readonly name = "KubeconfigTakenError";
 }
@@ -57,7 +57,7 @@ export class AgentKubeconfig {
     }
   }
 
-  /** Keeps a file that another process has put there meanwhile. */
+  /** Keeps a file that another process has written there meanwhile. */
   async remove(): Promise<void> {
     if ((await writerOf(this.file)) === process.pid) await rm(this.file, { force: true });
     await this.#removeFolder();
@@ -129,7 +129,7 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * Never follows a link or overwrites a file: another user could have prepared either, to read or
+ * Never follows a link or overwrites a file: another user could have planted either, to read or
  * redirect the credentials.
  */
 async function writeNew(file: string, text: string): Promise<void> {

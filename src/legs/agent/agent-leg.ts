@@ -70,7 +70,7 @@ function admit(
   };
 }
 
-/** If no answer arrived, the StatusError's cause is the reason. */
+/** If no answer arrived, the StatusError's cause says why. */
 async function dial(
   { request, target, plan }: AgentAdmission,
   signal: AbortSignal,
@@ -122,7 +122,7 @@ function reasonOf(refusal: Refusal): string {
   return `${status} ${statusMessage}: ${words}`;
 }
 
-/** What the refusal shows about the path; undefined if it concerns the request. */
+/** What the refusal shows about the path; undefined if it is about the request. */
 function causeOf(refusal: Refusal): PathFailure | undefined {
   if (refusal.answer === undefined) return "wrong-answer";
   if (statusOfBody(refusal.text)?.reason === "Forbidden") return undefined;

@@ -46,7 +46,9 @@ export class AgentUpstream {
   readonly #dialTimeoutMs: number;
   #http: HttpUpstream | undefined;
 
-  /** Throws like `Target`. `environment`: the source of proxy variables, by default process.env. */
+  /**
+   * Throws as `Target` does. `environment`: the source of proxy variables, by default process.env.
+   */
   constructor(
     kubeconfig: Kubeconfig,
     options: {
@@ -138,7 +140,7 @@ export function inUsersName(
 }
 
 /**
- * A gateway consumes these headers, but the agent must forward them: its API server may be a
+ * A gateway consumes these headers. The agent must forward them, because its API server may be a
  * gateway that requires a reason.
  */
 export function reasonLines(headers: HeaderList): HeaderLine[] {

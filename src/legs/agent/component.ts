@@ -28,15 +28,15 @@ export interface AgentLegOptions {
   /** The API server and its user's credentials. */
   readonly kubeconfig: Kubeconfig;
   readonly tls: Pick<ServingTls, "cert" | "key">;
-  /** Every request must carry it. */
+  /** The token that every request must carry. */
   readonly token: string;
   readonly timeouts?: Partial<Timeouts> | undefined;
-  /** Times the knowledge about the API server; by default the session clock. */
+  /** The clock for what is known about the API server; by default the session clock. */
   readonly memoryClock?: { now(): number } | undefined;
   readonly logger: Logger;
   /** Notified of every request to the API server. */
   readonly trace?: ConnectTrace | undefined;
-  /** Tells the user why sessions take their paths. */
+  /** Receives the reasons for the paths that sessions take, for the user. */
   note(text: string): void;
 }
 

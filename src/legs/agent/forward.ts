@@ -16,7 +16,10 @@ import type { PendingClient } from "../../sessions/pending-client.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { type AgentContext, inUsersName } from "./agent-upstream.ts";
 
-/** Forwards a request that is not an upgrade. Bodies, watches and followed logs stream both ways. */
+/**
+ * Forwards a request that is not an upgrade. Bodies, watches and followed logs stream in both
+ * directions.
+ */
 export async function forwardRequest(
   { method, target }: IncomingStreaming,
   downstream: HttpDownstream,
@@ -36,7 +39,7 @@ export async function forwardRequest(
     },
     editResponseHeaders: (edit, status) => {
       upstream.trace.response?.(status, STATUS_CODES[status] ?? "", edit.lines(), clock.now() - startedMs);
-      // The client sees the 401; its next request uses freshly read credentials.
+      // The client gets this 401; its next request uses credentials that are read again.
       if (status === 401) upstream.forgetCredentials();
     },
     respondError: (error) => writeStatus(downstream, unreachedError(error).status),

@@ -3,8 +3,8 @@ import { bearerTokenOf, TokenDigests } from "../../access/authn/bearer-tokens.ts
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
- * Accepted credentials. Past it the least recently used shares its address's seats until it is
- * accepted again.
+ * Credentials that are remembered as accepted. Past it the least recently used shares its address's
+ * seats until it is accepted again.
  */
 export const MAX_ACCEPTED_CREDENTIALS = 10_000;
 
@@ -14,7 +14,10 @@ interface Caller {
   /** The name whose seats the requests use. */
   readonly name: string;
   readonly isAccepted: boolean;
-  /** Call it with the API server's answer. Returns the name whose seats later requests use, if it changes. */
+  /**
+   * Call this with the API server's answer. Returns the name whose seats later requests use, if it
+   * changes.
+   */
   answered(status: number, headers: AnswerHeaders): string | undefined;
 }
 
@@ -55,13 +58,13 @@ export class AcceptedCredentials {
   }
 }
 
-/** Set by API Priority and Fairness, behind authentication, in answers of any status. */
+/** API Priority and Fairness sets this header, behind authentication, in answers of any status. */
 const CLASSIFIED = "x-kubernetes-pf-flowschema-uid";
 const API_PATH = /^\/apis?(?:[/?]|$)/;
 
 /**
- * Whether the answer shows that the API server accepted the caller: a success of its API, or an answer
- * that names the caller's flow. A proxy before it may answer 403 or 404 to anything.
+ * Whether the answer shows that the API server accepted the caller: a success of its API, or an
+ * answer that names the caller's flow. A proxy in front may answer 403 or 404 to anything.
  */
 function isAuthenticated(target: string, status: number, headers: AnswerHeaders): boolean {
   if (status === 401) return false;

@@ -27,7 +27,7 @@ const PROXY = /^\/api\/v1\/(?:namespaces\/([^/]+)\/(pods|services)|nodes)\/([^/]
 /** The decisions about a session through a proxy subresource. */
 export interface AdmittedProxied {
   readonly user: RequestUser;
-  /** `pod`: or a Service; "" with only `node` if the URL does not name the pod. */
+  /** `pod`: a pod or a Service; "" with only `node` if the URL does not name the pod. */
   readonly target: Pick<ListedSession, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;
   readonly standing: SessionStanding<RequestUser>;
@@ -118,8 +118,8 @@ function standingOf(
 }
 
 /**
- * A session through the node needs no permission for its pod, so the pod's own permission is checked
- * as well; undefined for every other session.
+ * The pod's own permission, which is also checked, because a session through the node needs none
+ * for its pod. Undefined for every other session.
  */
 function podAttributesOf(target: ProxiedTarget, attributes: Attributes): Attributes | undefined {
   if ("unseen" in target || attributes.resource !== "nodes" || !("pod" in target.to)) return undefined;
@@ -137,8 +137,8 @@ interface KnownPod {
 }
 
 /**
- * Every pod that the session may reach. Throws StatusError 404 for an unknown pod, whose labels
- * could be anything.
+ * Every pod that the session may reach. Throws StatusError 404 for an unknown pod, since it could
+ * have any labels.
  */
 async function podsOf({ namespace, to }: ProxiedSession, gateway: ClusterContext): Promise<KnownPod[]> {
   if ("pod" in to) {
@@ -152,7 +152,7 @@ async function podsOf({ namespace, to }: ProxiedSession, gateway: ClusterContext
   const selected = labels.filter((each) =>
     Object.entries(selector ?? {}).every(([key, value]) => each[key] === value),
   );
-  // A Service without a selector may lead anywhere, also to pods without labels.
+  // A Service without a selector may lead anywhere, even to pods without labels.
   const candidates = selector === undefined || selected.length === 0 ? [...labels, {}] : selected;
   return candidates.map((each) => ({ name: to.service, labels: each }));
 }
@@ -166,7 +166,7 @@ interface ProxiedSession {
   readonly command: readonly string[];
   readonly tty: boolean;
   readonly stdin: boolean;
-  /** Undefined if the URL does not contain them. */
+  /** Undefined if the URL does not contain it. */
   readonly ports: readonly number[] | undefined;
 }
 
@@ -188,7 +188,7 @@ function proxiedTargetOf(url: URL, isUpgrade: boolean): ProxiedTarget | undefine
   const [namespace, id] = [decodeURIComponent(inNamespace), decodeURIComponent(encodedId)];
   if (kind === undefined) {
     const target = nodeTarget(id, tail, searchParams, isUpgrade);
-    // Policy could not read a command that is not UTF-8, although its bytes would be forwarded.
+    // Policy could not read a command that is not UTF-8, yet its bytes would be forwarded.
     const isUnreadable = target !== undefined && !("unseen" in target) && nonUtf8Parameter(url) !== undefined;
     if (isUnreadable) throw WIRE_ERRORS["query-not-utf8"].forwarding();
     return target;
@@ -224,7 +224,7 @@ function nodeTarget(
   return kubeletSession(path, query);
 }
 
-/** Parses the kubelet's options; the older WebSocket port-forward uses `port`. */
+/** Parses the kubelet's options; the older WebSocket port-forward calls its ports `port`. */
 function kubeletSession(
   { action, namespace, pod, container }: KubeletPath,
   query: URLSearchParams,

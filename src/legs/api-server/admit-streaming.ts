@@ -75,7 +75,10 @@ export async function admitStreaming(
   return { user, request, node: node.name, container, isEphemeral, target, plan, policy, standing, trace };
 }
 
-/** A function of its own, so that a session keeps no more of its request than the checks need. */
+/**
+ * A function of its own, so that a session keeps only those parts of its request that the checks
+ * need.
+ */
 function standingOf(
   path: StreamingPath,
   incoming: IncomingStreaming,
@@ -188,7 +191,7 @@ export async function identify(incoming: IncomingStreaming, gateway: AccessConte
     notes.requestedBy = caller.name;
   }
   trail?.impersonating(impersonated);
-  // The session lives by the credentials that came with it.
+  // The session ends with the credentials that came with it.
   return { ...user, requestedBy: caller.name, requester: caller, expiresAtMs: caller.expiresAtMs };
 }
 

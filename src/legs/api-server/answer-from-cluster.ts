@@ -21,7 +21,9 @@ import { identify } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 
-/** Kubernetes' role system:public-info-viewer lets everyone read these, authenticated or not. */
+/**
+ * Kubernetes' role system:public-info-viewer lets everyone read these paths, authenticated or not.
+ */
 const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /** Without an API server, the gateway answers the read-only requests that kubectl makes before it streams. */

@@ -32,7 +32,10 @@ import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
 
 const STATUS = { kind: "Status", apiVersion: "v1" };
 
-/** Answers the API group of sessions, and adds it to the discovery of all groups. Others get the rest. */
+/**
+ * Answers the API group of sessions, and adds it to the discovery of all groups. Other handlers get
+ * the other requests.
+ */
 export function withSessionsApi(
   others: OtherRequests,
   api: SessionsApi,
@@ -67,7 +70,10 @@ export function withSessionsApi(
   };
 }
 
-/** Throws StatusError. The header alone says nothing: the front proxy's certificate has to come with it. */
+/**
+ * Throws StatusError. The header alone proves nothing: the front proxy's certificate must come with
+ * it.
+ */
 async function answerIfAggregator(
   incoming: IncomingStreaming,
   gateway: GatewayContext,
@@ -121,7 +127,7 @@ async function answerSessions(
   return await api.answer(asked);
 }
 
-/** The user, if allowed to do what the request says. Throws StatusError. */
+/** The user, if it may do what the request asks. Throws StatusError. */
 async function admit(incoming: IncomingStreaming, gateway: GatewayContext) {
   const user = await identify(incoming, gateway);
   const { method, url, trail } = incoming;
@@ -136,8 +142,9 @@ function ignored(downstream: HttpDownstream): undefined {
 }
 
 /**
- * Joins a running session over WebSocket. The joiner needs `get` and `create` of streamingsessions/attach,
- * and what opening that session alone needs. Throws StatusError and HandshakeRefusal.
+ * Joins a running session over WebSocket. The joiner needs `get` and `create` of
+ * streamingsessions/attach, and the rights that opening the session itself needs. Throws
+ * StatusError and HandshakeRefusal.
  */
 async function joinSession(
   incoming: IncomingStreaming,
@@ -194,7 +201,10 @@ async function joinSession(
 
 type RequireRight = (user: RequestUser, authorizer: Pick<Authorizer, "authorize">) => Promise<void>;
 
-/** The rights of a join, for its start and while it lasts. Each throws StatusError. */
+/**
+ * The rights that a joiner needs, at the start and during the join. Each function throws
+ * StatusError.
+ */
 function rightsOf({ method, url }: IncomingStreaming, { gates }: Pick<GatewayContext, "gates">) {
   const line = { method, path: url.pathname, query: url.searchParams };
   const isGateOn = gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
@@ -203,7 +213,7 @@ function rightsOf({ method, url }: IncomingStreaming, { gates }: Pick<GatewayCon
     await requirePermission(authorizer, attributes);
     await requireCreatePermission(authorizer, attributes, isGateOn);
   };
-  /** Without the right to open such a session, a user gets none through another's. */
+  /** A user without the right to open such a session must not get one through another user's. */
   const session = async (
     { metadata, spec }: StreamingSession,
     user: RequestUser,
@@ -226,7 +236,7 @@ function requireSessionPolicy(
   const { namespace = "" } = metadata;
   const rules = policy?.rules ?? [];
   const pod = cluster.getPod(namespace, spec.pod);
-  // Its labels could be any.
+  // The pod could have any labels.
   if (pod === undefined && rules.length > 0) throw WIRE_ERRORS["pod-unknown"].streaming({ name: spec.pod });
   const wanted = {
     user: user.name,

@@ -41,7 +41,7 @@ export async function dialNode(
     settle(ticket, error);
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
     const found = unansweredPath(error);
-    // A node may have just closed an idle connection: that says nothing about the path.
+    // A node may have just closed an idle connection, which says nothing about the path.
     const failure = isSpare && found === "no-answer" ? undefined : found;
     if (failure !== undefined && planAfter(plan, request.subresource) !== undefined) {
       gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), failure);
@@ -51,8 +51,8 @@ export async function dialNode(
 }
 
 /**
- * If the node is a Sluice that agrees, and there is room, the session survives lost connections to
- * it (protocols/resume).
+ * If the node is a Sluice that agrees, and there is room, the session survives the loss of its
+ * connections to the node (protocols/resume).
  */
 async function requestFromNode(
   node: string,
@@ -98,7 +98,7 @@ function unansweredPath({ code, message }: UpstreamError): PathFailure | undefin
     case "response-timeout":
       return "no-answer";
     case "closed-before-response":
-      // A server reports a refused certificate only here, and refuses it on every path.
+      // A server reports a refused client certificate only here, and refuses it on every path.
       return message.startsWith("remote error: tls") ? undefined : "no-answer";
     case "invalid-status":
     case "malformed-response":

@@ -2,7 +2,10 @@ import { isRecord } from "@sluice/client/internal/api/status-body";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
-/** A request that adds an ephemeral container: some KiB. Past it the audit event names no container. */
+/**
+ * Bytes of a request that adds an ephemeral container, normally some KiB. Past it the audit event
+ * names no container.
+ */
 export const MAX_READ_PATCH_BYTES: number = 256 * 1024;
 
 const PATH = /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/ephemeralcontainers$/;
@@ -25,7 +28,7 @@ export function noteEphemeralContainers(
     const text = bytes > MAX_READ_PATCH_BYTES ? "" : Buffer.concat(parts).toString("utf8");
     trail.annotate(ANNOTATION, describeContainers(text) ?? "not read");
   };
-  // A listener for data starts the body, so it is added with the forwarder's.
+  // A listener for data starts the body, so it is added together with the forwarder's.
   const onListener = (event: string | symbol): void => {
     if (event !== "data") return;
     body.off("newListener", onListener);
@@ -34,7 +37,10 @@ export function noteEphemeralContainers(
   body.on("newListener", onListener);
 }
 
-/** Name, image and target of each, as JSON; undefined if the text is not JSON or names no container. */
+/**
+ * Name, image and target of each container, as JSON; undefined if the text is not JSON or names no
+ * container.
+ */
 export function describeContainers(text: string): string | undefined {
   let request: unknown;
   try {
@@ -49,7 +55,7 @@ export function describeContainers(text: string): string | undefined {
   );
 }
 
-/** Of a pod, a merge patch of one, or a JSON patch. */
+/** Reads a pod, a merge patch of one, or a JSON patch. */
 function containersIn(request: unknown): readonly unknown[] {
   if (Array.isArray(request)) {
     return request.flatMap((operation) => {

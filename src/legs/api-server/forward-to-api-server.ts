@@ -42,7 +42,7 @@ const KNOWN_POD_ANSWER_MS = 10_000;
 
 const POD_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/;
 
-/** Whether this reads one pod that Sluice follows; kubectl does so before each session. */
+/** Whether this request reads one pod that Sluice watches; kubectl does so before each session. */
 function readsKnownPod({ method, url }: IncomingStreaming, { cluster }: ClusterContext): boolean {
   const [, namespace, name] = POD_PATH.exec(url.pathname) ?? [];
   if (method !== "GET" || cluster.freshnessOf === undefined || url.searchParams.has("watch")) return false;
@@ -50,9 +50,9 @@ function readsKnownPod({ method, url }: IncomingStreaming, { cluster }: ClusterC
 }
 
 /**
- * While the API server gives no answer, answers with the pod's last known state, marked by a
- * Warning (RFC 7234 section 5.5). The user needs permission to read it, and the state must be no
- * older than `cluster.maxStateAge`; all others get `failure`.
+ * If the API server gives no answer, answers with the pod's last known state, marked by a Warning
+ * (RFC 7234 section 5.5). The user needs permission to read it, and the state must not be older
+ * than `cluster.maxStateAge`; otherwise the answer is `failure`.
  */
 async function answerKnownPod(
   incoming: IncomingStreaming,
@@ -122,7 +122,7 @@ class ApiServerForwarder implements OtherRequests {
       ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
       editHeaders,
       editResponseHeaders: (edit, status) => {
-        // Our own token may have been replaced; the caller gets the API server's answer.
+        // Our own token may have been replaced; meanwhile the caller gets the API server's answer.
         if (status === 401 && impersonates) ownCredentials?.forget();
         const accepted = caller?.answered(status, edit);
         if (accepted !== undefined) passOn?.(accepted);
@@ -182,7 +182,7 @@ class ApiServerForwarder implements OtherRequests {
       record?.refused(failure.code);
       throw failure;
     } finally {
-      // A refusal is an answer, too, and releases the session's seats.
+      // A refusal is an answer as well, and releases the session's seats.
       if (!isCarried) giveBack();
     }
   }
@@ -204,8 +204,8 @@ class ApiServerForwarder implements OtherRequests {
       gateway.logger.info({ method, path: url.pathname, user: name, requestedBy }, "request forwarded");
     }
     return (edit) => {
-      // These headers need a front proxy's certificate, which is not forwarded: without it they are
-      // a caller's claim (decision 0034).
+      // These headers need a front proxy's certificate, which is not forwarded. Without it they are
+      // only a caller's claim (decision 0034).
       edit.dropIf(frontProxyNames(gateway.authenticator));
       addTrace(edit, incoming.trace);
       edit.set("Host", this.#authority);

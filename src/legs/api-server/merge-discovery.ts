@@ -4,11 +4,17 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import { withSessionsGroup } from "../../session-api/discovery.ts";
 
-/** An API server's list of all groups: 200 KiB with many resources. Past it, it is passed on unchanged. */
+/**
+ * Bytes of an API server's list of all groups; 200 KiB with many resources. Past it the list is
+ * passed on unchanged.
+ */
 export const MAX_DISCOVERY_BYTES: number = 8 * 1024 * 1024;
 
 const JSON_CLAUSE = /^\s*(?:application\/(?:json|\*)|\*\/\*)\s*(?:;|$)/i;
-/** An unmerged answer's tag must not be taken for the merged one's, and packed JSON cannot be merged. */
+/**
+ * The tag of an unmerged answer must not match the merged one's, and compressed JSON cannot be
+ * merged.
+ */
 const UNSENT = /^(?:accept|accept-encoding|if-none-match)$/i;
 
 /** The clauses of an Accept header that mean JSON; undefined if it has none. */
@@ -19,9 +25,9 @@ export function jsonClausesOf(accept: string): string | undefined {
 }
 
 interface Merging {
-  /** The request's headers, by which the answer comes as plain JSON. */
+  /** The request's headers, which ask for plain JSON. */
   readonly headers: HeaderList;
-  /** The client, whose answer gets the sessions' group. */
+  /** The client, whose answer also contains the group of sessions. */
   readonly merging: HttpDownstream;
 }
 
@@ -53,16 +59,16 @@ export function withGroupAdded(downstream: HttpDownstream, accept: string): Merg
   return { headers, merging };
 }
 
-/** The answer, held until it is whole. */
+/** The answer, held until it is complete. */
 class HeldAnswer {
   hasBegun = false;
-  /** True once the client has what came so far, and gets the rest by itself. */
+  /** True once the client has everything that arrived, and receives the rest directly. */
   isPassedOn = false;
   readonly #downstream: HttpDownstream;
   readonly #parts: Buffer[] = [];
   #bytes = 0;
   #head: [status: number, statusMessage: string, headers: HeaderList] = [200, "OK", []];
-  /** The client's, once it gets the answer by itself. */
+  /** The client's sink, once the client receives the answer directly. */
   #sink: Writable | undefined;
 
   constructor(downstream: HttpDownstream) {
@@ -89,7 +95,7 @@ class HeldAnswer {
   readonly #drain: Pick<Writable, "once" | "writableNeedDrain"> = heldSink(() => this.#sink);
 
   readonly write = (parts: readonly Uint8Array[]): void => {
-    // The parts' memory is lent for the call.
+    // The caller may reuse the parts' memory, so they are copied.
     for (const part of parts) this.#parts.push(Buffer.from(part));
     for (const { byteLength } of parts) this.#bytes += byteLength;
     if (this.#bytes <= MAX_DISCOVERY_BYTES) return;
@@ -120,7 +126,7 @@ class HeldAnswer {
   };
 }
 
-/** The part of a Writable that an exchange uses: nothing waits before there is one. */
+/** The part of a Writable that an exchange uses. Until the client has a sink, nothing waits. */
 function heldSink(sink: () => Writable | undefined): Pick<Writable, "once" | "writableNeedDrain"> {
   return {
     get writableNeedDrain() {

@@ -111,7 +111,7 @@ async function relayLog(
   const status = answer.statusCode ?? 0;
   if (status !== 200) {
     const { maxRefusalBodyBytes } = limits;
-    // A kubelet that falls silent within its refusal: the part that came is passed on.
+    // If a kubelet falls silent in the middle of its refusal, the part that arrived is passed on.
     const timer = setTimeout(() => answer.destroy(), timeouts.upgradeResponseMs);
     downstream.onClose(() => answer.destroy());
     throw refusalOf(status, await textOf(answer, maxRefusalBodyBytes).finally(() => clearTimeout(timer)));
@@ -176,7 +176,7 @@ async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string
       if (bytes >= maxBytes) break;
     }
   } catch {
-    // A body that is cut off does not matter: the status line is known.
+    // If the body is cut off, the status line is still known.
   }
   return Buffer.concat(parts).toString("utf8", 0, maxBytes);
 }

@@ -52,8 +52,8 @@ export async function admitCaller(
 }
 
 /**
- * The caller's standing while its session runs. Its credentials are a machine's, which replaces
- * them: their expiry ends no session.
+ * The caller's rights while its session runs. Its credentials belong to a machine that renews them,
+ * so their expiry ends no session.
  */
 export function callerStanding(
   user: UserInfo,
@@ -81,13 +81,13 @@ export interface NodeContext {
   readonly requiresCreateForUpgrades: boolean;
   readonly counters: KubeletCounters;
   /**
-   * The node's kubelet, which answers requests that Sluice does not; undefined: the runtime answers
+   * The node's kubelet, which answers requests that Sluice does not. Undefined: the runtime answers
    * what it can.
    */
   readonly upstream: KubeletUpstream | undefined;
 }
 
-/** The permissions of which any one allows a request to the kubelet. */
+/** The permissions of which any one is enough for a request to the kubelet. */
 export function kubeletAttributes(
   user: UserInfo,
   nodeName: string,

@@ -184,8 +184,8 @@ export function requireUtf8(url: URL): void {
 const NO_STREAMS: RequestedStreams = { stdin: false, stdout: false, stderr: false, tty: false };
 
 /**
- * Only "1" is true. A terminal merges stderr into stdout, and the runtime would refuse both, so
- * stderr is dropped.
+ * Only "1" is true. A terminal merges stderr into stdout, and the runtime refuses a request for
+ * both, so stderr is dropped.
  */
 function streamsOf(query: URLSearchParams): RequestedStreams {
   const tty = query.get("tty") === "1";

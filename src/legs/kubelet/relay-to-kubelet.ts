@@ -18,7 +18,7 @@ import { writeTextRefusal } from "./text-refusal.ts";
 
 /**
  * Relays an authorized request with Sluice's own credentials instead of the caller's. Bodies stream
- * both ways.
+ * in both directions.
  */
 export async function relayRequest(
   incoming: IncomingStreaming,

@@ -15,13 +15,13 @@ export async function findTail(file: FileHandle, lines: number): Promise<number>
   const { size } = await file.stat();
   let wholeLines = 0;
   let isOpenAtEnd = true;
-  /** The first bytes after the block: a line's head may begin in the block and end in them. */
+  /** The first bytes after the block: a line's head may begin in the block and end in these. */
   let behind: Buffer = Buffer.alloc(0);
   for (let blockEnd = size; blockEnd > 0; ) {
     const blockStart = Math.max(0, blockEnd - BLOCK_BYTES);
     const block = await readFully(file, blockStart, blockEnd - blockStart);
     const bytes = Buffer.concat([block, behind]);
-    // A line may begin right after the block; the previous block could not tell.
+    // A line may begin right after the block, which the block itself does not show.
     let lineEnd = blockEnd === size ? block.length : block.length + 1;
     while (lineEnd > 0) {
       const start = bytes.lastIndexOf(NEWLINE, lineEnd - 2) + 1;
