@@ -7,11 +7,11 @@ import { RuntimeError } from "./runtime-error.ts";
 export interface CriChannelOptions {
   /** `unix:///run/containerd/containerd.sock`. */
   readonly endpoint: string;
-  /** Longer answers are refused unread. */
+  /** Bytes of an answer. A longer one is refused unread. */
   readonly maxMessageBytes: number;
 }
 
-/** How soon a restarted runtime is reached again. gRPC's own back-off grows to two minutes. */
+/** How soon a restarted runtime is tried again. gRPC's own back-off grows to two minutes. */
 const RECONNECT_MS = { first: 100, longest: 1_000 };
 
 const UNAVAILABLE = 14;

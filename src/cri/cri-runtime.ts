@@ -64,7 +64,7 @@ export interface RuntimeContainerStatus {
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
-  /** Absolute path; empty if nothing is logged. */
+  /** An absolute path; empty if the container writes no log. */
   readonly logPath: string;
 }
 
@@ -98,16 +98,16 @@ interface ExecResult {
 }
 
 interface CriRuntimeOptions extends CriChannelOptions {
-  /** For every call that does not itself wait for a container. */
+  /** The time limit of every call that does not wait for a container. */
   readonly callTimeoutMs: number;
 }
 
 /**
- * How much longer than its own time limit a command or a stop may take before the call is given up,
- * as in the kubelet.
+ * How much longer than its own time limit a command or a stop may take before the call is
+ * cancelled, as in the kubelet.
  */
 const SLACK_MS = 2_000;
-/** For a command without its own time limit. */
+/** The time limit of a command that has none. */
 const LONGEST_CALL_MS = 24 * 60 * 60 * 1_000;
 
 /**
@@ -137,7 +137,7 @@ export class CriRuntime {
     return await this.#call("Version", { version: "v1" });
   }
 
-  /** The sandboxes with all of these labels; without labels, all sandboxes. */
+  /** The sandboxes that have all of these labels; without labels, all sandboxes. */
   async listPodSandboxes(labels: Readonly<Record<string, string>> = {}): Promise<readonly PodSandbox[]> {
     const { items } = await this.#call<{ items?: PodSandbox[] }>("ListPodSandbox", {
       filter: { labelSelector: labels },
@@ -152,7 +152,7 @@ export class CriRuntime {
     return withMaps(present("PodSandboxStatus", status));
   }
 
-  /** The containers of one sandbox, or of all. */
+  /** The containers of one sandbox, or of all sandboxes. */
   async listContainers(podSandboxId = ""): Promise<readonly RuntimeContainer[]> {
     const { containers } = await this.#call<{ containers?: RuntimeContainer[] }>("ListContainers", {
       filter: { podSandboxId },

@@ -22,7 +22,7 @@ export const POD_LABELS = {
 interface PodName {
   readonly namespace: string;
   readonly pod: string;
-  /** Absent: any pod that has the name now. */
+  /** Absent: any pod that currently has the name. */
   readonly uid?: string | undefined;
 }
 
