@@ -28,10 +28,10 @@ export interface Affinity {
   readonly name: string;
   /** Absent means the rule's path (`cookiePathOf`). */
   readonly path: string | undefined;
-  /** Attributes that are equal for all clients. */
+  /** Attributes that are the same for all clients. */
   readonly attributes: string;
   readonly expiresSeconds: number | undefined;
-  /** Absent means: only for clients over HTTPS. */
+  /** Absent: only for clients over HTTPS. */
   readonly isSecure: boolean | undefined;
   /**
    * If a session's endpoint cannot be reached, the session moves to the endpoint that answered
@@ -46,8 +46,8 @@ const SECONDS = /^-?\d{1,10}$/;
 const PATH = /^\/[\w~.!&'()*+,=:@%/-]*$/;
 
 /**
- * A wrong annotation is a problem, and its default applies. Without `affinity: cookie` there is no
- * affinity.
+ * A malformed annotation is reported as a problem, and its default applies. Without `affinity:
+ * cookie` there is no affinity.
  */
 export function affinityOf(
   annotations: Readonly<Record<string, string>>,
@@ -90,7 +90,7 @@ export function affinityOf(
   };
 }
 
-/** The Set-Cookie line for a value. */
+/** The Set-Cookie line for this value. */
 export function cookieLine(
   { name, path, attributes, expiresSeconds, isSecure }: Affinity,
   value: string,
@@ -104,8 +104,8 @@ export function cookieLine(
 }
 
 /**
- * A rule's path in a cookie, escaped as browsers compare it. A semicolon would end the attribute, so
- * the folder above it stands in.
+ * A rule's path in a cookie, escaped in the way that browsers compare it. A semicolon would end the
+ * attribute, so the path is shortened to the folder above it.
  */
 export function cookiePathOf(rulePath: string): string {
   const path = rulePathOf(rulePath);

@@ -20,8 +20,9 @@ export function speaksTls(appProtocol: string | undefined): boolean {
 }
 
 /**
- * With a CA Secret, TLS verifies authority and `serverName`; without, nothing (decision 0027).
- * Reuses `before` and its TLS sessions for the same Secret. Undefined if the Secret is unusable.
+ * With a CA Secret, TLS verifies authority and `serverName`; without one, nothing (decision 0027).
+ * Reuses `before` and its TLS sessions if the Secret is the same. Undefined if the Secret is
+ * unusable.
  */
 export function backendIdentityOf(
   trust: BackendTrust | undefined,

@@ -14,13 +14,16 @@ import { HostOwners } from "./ingress-classes.ts";
 import { wildcardOf } from "./ingress-request.ts";
 import type { RouteOrigin } from "./route.ts";
 
-/** A Secret that cannot be served as written: a Warning Event on the Ingress that names it. */
+/**
+ * A Secret that cannot be served as it is written; reported as a Warning Event on the Ingress that
+ * names it.
+ */
 interface CertificateProblem {
   readonly origin: RouteOrigin;
   readonly message: string;
 }
 
-/** A certificate chain and its private key, PEM, which OpenSSL has accepted together. */
+/** A certificate chain and its private key as PEM; OpenSSL has accepted them together. */
 export interface CertificateAndKey {
   readonly cert: string;
   readonly key: string;
@@ -53,15 +56,15 @@ interface NamedCertificates {
 
 /**
  * Chooses certificates by server name: for an Ingress's host, then for its wildcard, then for a
- * name in a certificate. The server name only selects TLS; routing uses Host.
+ * name in a certificate. The server name only selects TLS; Host decides about routing.
  */
 export class CertificateTable {
   readonly #byHost = new Map<string, NamedCertificates>();
   readonly #byName = new Map<string, NamedCertificates>();
 
   /**
-   * Call in order of precedence: the first namespace to name a host owns it. Others cannot add a
-   * certificate with another key type, which would get them some of the owner's clients.
+   * Call this in order of precedence: the first namespace to name a host owns it. Others cannot add
+   * a certificate with another key type, which would get them some of the owner's clients.
    */
   add(
     hosts: readonly string[],
@@ -75,7 +78,7 @@ export class CertificateTable {
 
   /** Empty if there is none. */
   certificatesFor(serverName: string): readonly CertificateAndKey[] {
-    // Some clients send the host as typed; a trailing dot does not count, as in Host.
+    // Some clients send the host as it was typed. A trailing dot is ignored, as in Host.
     const name = serverName.toLowerCase().replace(/\.$/, "");
     const wildcard = wildcardOf(name) ?? "";
     const found =
@@ -98,7 +101,7 @@ interface CompiledCertificates {
   readonly secrets: readonly SecretCertificate[];
 }
 
-/** Yields after each Ingress and after each certificate read: OpenSSL takes 0.2 ms for one. */
+/** Yields after each Ingress and after each certificate: OpenSSL takes 0.2 ms to read one. */
 export function* compilingCertificates(
   ingresses: readonly Ingress[],
   secretOf: (namespace: string, name: string) => Secret | undefined,
@@ -161,7 +164,8 @@ function readCertificate({ type, data = {} }: Secret): ReadCertificate | string 
   if (key === undefined) return "has no tls.key";
   try {
     const [certificate] = keyPairOf(cert, key) as [X509Certificate];
-    // OpenSSL may refuse what belongs together. Closed now: collected later, thousands would be freed in one turn.
+    // OpenSSL may reject a certificate and its key together. Contexts are closed now: if left to
+    // the garbage collector, thousands would be freed in one turn.
     createSecureContext({ cert, key }).context.close();
     const names = certificate.subjectAltName ?? "";
     return {

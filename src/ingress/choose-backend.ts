@@ -153,7 +153,7 @@ function streamingBackend(
 
 const SERVER_NAME = "sluice";
 
-/** An answer from the gateway itself: a line of text, or a Status for clients that ask for JSON. */
+/** An answer of the gateway itself: a line of text, or a Status for clients that ask for JSON. */
 export interface IngressAnswer {
   readonly status: number;
   readonly headers: HeaderList;

@@ -14,7 +14,7 @@ import { type PathType, RouteTable } from "./route-table.ts";
 /** The only supported resource backend: this gateway's own streaming leg. */
 const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
 
-/** A rule that cannot be served as written: a Warning Event on its Ingress. */
+/** A rule that cannot be served as it is written; reported as a Warning Event on its Ingress. */
 export interface RouteProblem {
   readonly origin: RouteOrigin;
   readonly reason:
@@ -59,7 +59,7 @@ export function* findingServed(
 
 /**
  * Compiles routes in slices: the caller may serve requests between calls of `next`. Returns when
- * done.
+ * all are compiled.
  */
 export function* compileRoutes(
   ingresses: readonly Ingress[],
@@ -76,7 +76,7 @@ export function* compileRoutes(
   return { table, ingresses, problems };
 }
 
-/** The rules' hosts that belong to other namespaces; reports each as a problem. */
+/** The rules' hosts that belong to other namespaces. Reports each as a problem. */
 function foreignHosts(
   ingress: Ingress,
   owners: HostOwners,
@@ -141,7 +141,7 @@ function addIngress(
   table.addDefault({ hosts, route: served });
 }
 
-/** An Ingress's path takes every request of it, for its one backend. */
+/** The route for one path of an Ingress. It takes every request, and has one backend. */
 function routeTo(
   ingress: Ingress,
   backend: Parameters<typeof routeBackendOf>[0],
@@ -179,7 +179,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What an Ingress's backend is here, or why nothing can be served, for an Event. */
+/** The destination that an Ingress's backend names, or, for an Event, why nothing can be served. */
 export function routeBackendOf(
   backend: IngressBackend,
   path: string,

@@ -34,10 +34,10 @@ import { buildIngressWriter } from "./writer-component.ts";
  */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
-/** Differs between single-process and worker mode. */
+/** Differs between one process and several workers. */
 interface IngressRuntime {
   readonly listen: Listen;
-  /** Encrypts TLS tickets; absent means that this process makes its own keys. */
+  /** Encrypts TLS tickets; absent: this process makes its own keys. */
   readonly ticketKeys?: Buffer | undefined;
 }
 
@@ -181,7 +181,7 @@ async function startRoutes(
   return { controller, problems };
 }
 
-/** How many requests are forwarded at a time, and with how much patience. */
+/** How many requests are forwarded at once, and how long each may take. */
 function boundsOf({
   limits,
   timeouts,

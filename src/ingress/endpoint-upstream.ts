@@ -4,8 +4,8 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { Http2Upstream } from "../http/upstream/http2-upstream.ts";
 
 /**
- * Between log lines about failed TLS with one endpoint, which every request dials. Past it the next
- * failure is logged.
+ * The pause between log lines about failed TLS with one endpoint, which every request dials. Past
+ * it the next failure is logged.
  */
 const TLS_FAILURE_INTERVAL_MS = 60_000;
 
@@ -33,7 +33,7 @@ export class EndpointUpstream {
   }
 
   /**
-   * Call it with the error of a dial to this endpoint. Ignores everything but failed handshakes.
+   * Call this with the error of a dial to this endpoint. Ignores all errors but failed handshakes.
    */
   dialFailed(error: unknown): void {
     if (!(error instanceof UpstreamError && error.code === "dial-failed" && error.hasConnected)) return;
@@ -43,7 +43,7 @@ export class EndpointUpstream {
     this.#onTlsFailure?.(error.message);
   }
 
-  /** Closes idle connections now, and busy ones after their exchanges. */
+  /** Closes idle connections at once, and busy ones after their exchanges. */
   close(): void {
     this.http1.close();
     this.#http2?.close();

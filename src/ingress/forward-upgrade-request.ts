@@ -42,7 +42,7 @@ export interface IncomingUpgrade extends RequestOrigin {
 
 /**
  * Forwards a request to switch protocols over HTTP/1.1, also for a WebSocket on an HTTP/2 stream.
- * Leaves the bytes unchanged. Resolves with the status sent, if any was. Never rejects.
+ * Leaves the bytes unchanged. Resolves with the status, if one was sent. Never rejects.
  */
 export async function forwardUpgradeRequest(
   { request, client: socket, early, protocol, ...origin }: IncomingUpgrade,
@@ -72,7 +72,7 @@ export async function forwardUpgradeRequest(
   route = chosen.route?.names;
   if (chosen.type === "answer") return refuse(chosen.answer);
   if (chosen.type === "local") {
-    // The session log says how the session ended.
+    // The session's own log line says how it ended.
     if (context.accessLog !== undefined)
       socket.once("close", () => log({ route, status: 0, responseBytes: 0 }));
     const handedOver = { ...request, target: chosen.target };

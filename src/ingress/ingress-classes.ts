@@ -4,7 +4,7 @@ const LEGACY_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 
 export interface ClassOptions {
   readonly controllerName: string;
-  /** Another accepted value of the legacy annotation. */
+  /** Another value that the legacy annotation may have. */
   readonly legacyClassName: string | undefined;
   /** Serves Ingresses without a class if there is no default class. */
   readonly servesWithoutClass: boolean;
@@ -104,7 +104,7 @@ export class HostOwners {
   }
 }
 
-/** In lower case; undefined means any host. */
+/** In lower case; undefined: any host. */
 export function hostOf({ host }: { readonly host?: string }): string | undefined {
   return host?.toLowerCase() || undefined;
 }

@@ -20,19 +20,19 @@ import type { RouteProblems } from "./route-problems.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { ServiceBalancer } from "./service-balancer.ts";
 
-/** Shared by all requests of the front door. */
+/** What all requests of the front door share. */
 export interface IngressContext extends ForwardingContext {
   /** The current table; the next request may see another one. */
   readonly routes: { readonly table: RouteTable<Route> };
   readonly balancer: ServiceBalancer;
-  /** Problems that only requests reveal. */
+  /** Problems that only become visible in requests. */
   readonly problems: RouteProblems;
   /** Gateways that a `StreamingGateway` backend may name. */
   readonly streamingGateways: ReadonlyMap<string, StreamingGateway>;
   /** False if the gateway's health checks fail. */
   isGatewayHealthy(name: string): boolean;
   readonly edge: EdgeRules;
-  /** Requests in progress, without those of a gateway's own API leg. */
+  /** Requests in progress, except those of a gateway's own API leg. */
   readonly requests: PlainRequests;
   /** Client addresses share the places for requests in progress. */
   readonly seats: FairQueue;
@@ -56,15 +56,16 @@ export type StreamingGateway =
 
 export interface LocalGateway {
   readonly type: "local";
-  /** Requests reach it with the listener's own targets. */
+  /** Requests reach it with the targets that the listener received. */
   readonly listener: Pick<Listener, "answerRequest" | "answerUpgrade">;
 }
 
 /**
- * Lines that wait while the file or pipe does not accept them. Past it they are lost and counted.
+ * Lines that wait until the file or pipe accepts them. Past it further lines are dropped and
+ * counted.
  */
 export const MAX_QUEUED_LINES = 10_000;
-/** The characters of these lines. Past it lines are lost and counted. */
+/** The characters of these lines. Past it further lines are dropped and counted. */
 const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
 const MAX_BATCH_LINES = 1_000;
 const MAX_BATCH_CHARACTERS = 1024 * 1024;
@@ -74,20 +75,20 @@ const MAX_RETRY_MS = 30_000;
 const STOP_MS = 1_000;
 
 /**
- * A host, path or user agent in the access log, whose length clients choose. Past it, it is cut.
+ * A host, path or user agent in the access log; clients choose its length. Past it the text is cut.
  */
 const MAX_TEXT_CHARACTERS = 1_024;
 
 /** One finished exchange of the front door. */
 export interface ExchangeEnd extends RequestOrigin {
-  /** By performance.now(). */
+  /** The time by performance.now(). */
   readonly startedMs: number;
   readonly protocol: "http/1.1" | "h2";
   readonly method: string;
   readonly target: string;
   readonly headers: HeaderList;
   readonly route: RouteNames | undefined;
-  /** The last endpoint that the request was sent to. */
+  /** The endpoint that the request was last sent to. */
   readonly endpoint?: string | undefined;
   /** 0 if the client left before an answer. */
   readonly status: number;
@@ -99,7 +100,7 @@ export interface ExchangeEnd extends RequestOrigin {
 }
 
 interface AccessLogOptions {
-  /** Undefined means standard output. */
+  /** Undefined: standard output. */
   readonly path: string | undefined;
   readonly edge: EdgeRules;
   readonly metrics: Pick<IngressMetrics, "accessLogged">;
@@ -107,7 +108,7 @@ interface AccessLogOptions {
 }
 
 /**
- * Writes a JSON line for each exchange (docs/logs.md). Processes may share the file; a reload
+ * Writes a JSON line for each exchange (docs/logs.md). Processes may share the file. A reload
  * reopens it, for log rotation. Requests never wait: past the bound, lines are dropped and counted.
  */
 export class AccessLog {
@@ -156,7 +157,9 @@ export class AccessLog {
     await this.reopen();
   }
 
-  /** Leaves out the query, which may hold tokens and commands, and every header but User-Agent. */
+  /**
+   * Leaves out the query, which may contain tokens and commands, and every header but User-Agent.
+   */
   #lineOf({ startedMs, isTls, remoteAddress, target, headers, route, status, ...end }: ExchangeEnd): object {
     const { method, protocol, endpoint, responseBytes, requestBytes, trace } = end;
     const path = /^[^?#]*/.exec(target)?.[0].replace(/^https?:\/\/[^/]*/i, "");

@@ -44,14 +44,15 @@ const IPV6_LITERAL = /^\[[0-9a-f:.]{2,45}\]$/;
 
 const UNRESERVED = /^%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])$/;
 
-// Printable, but forbidden in a path (RFC 3986 section 3.3); some clients send them unescaped.
+// Printable characters that a path must not contain (RFC 3986 section 3.3), but that some clients
+// send unescaped.
 const EXCLUDED = /["<>\\^`{|}]/;
 
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 
 const ESCAPE_OR_EXCLUDED = /%[0-9A-Fa-f]{2}|["<>\\^`{|}]/g;
 
-/** Also escapes `?` and `#`, which would end the path. */
+/** Escapes `?` and `#`, too, because they would end the path. */
 const NOT_IN_PATH = /%(?![0-9A-Fa-f]{2})|[^\x21\x24-\x7e]|[<>?\\^`{|}]/gu;
 
 // A request target has no controls, spaces, `#` or non-ASCII characters (RFC 9112 section 3.2).
@@ -89,7 +90,7 @@ export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigi
   return { isTls: socket.encrypted === true, remoteAddress: socket.remoteAddress ?? "" };
 }
 
-/** The client address that shares are counted by. */
+/** The client address against which shares are counted. */
 export function sourceOf(
   { remoteAddress }: RequestOrigin,
   headers: HeaderList,
@@ -113,7 +114,7 @@ export function hostForMatching(authority: string): string | undefined {
 
 /**
  * The `*.suffix` rule that may match a host: the star stands for exactly one label (KEP-1453).
- * Undefined for a single label.
+ * Undefined if the host has a single label.
  */
 export function wildcardOf(host: string): string | undefined {
   const dot = host.indexOf(".");
@@ -133,7 +134,8 @@ interface RequestPath {
 
 /**
  * Reads an origin-form target's path; undefined for a bad request. The backend gets the path that
- * was matched: `%2F` and `%5C` stay encoded, encoded dots count as dots, dot segments are removed.
+ * was matched: `%2F` and `%5C` stay encoded, encoded dots count as dots, and dot segments are
+ * removed.
  */
 export function requestPathOf(target: string): RequestPath | undefined {
   const queryAt = target.indexOf("?");
@@ -150,22 +152,23 @@ export function requestPathOf(target: string): RequestPath | undefined {
 }
 
 /**
- * A rule's path in the form of `RequestPath.path`, so that it matches a request for the same text.
+ * A rule's path, normalized like `RequestPath.path`, so that it matches a request for the same
+ * text.
  */
 export function rulePathOf(path: string): string {
   const escaped = path.replace(NOT_IN_PATH, percentEncoded);
   return escaped.includes("%") ? normalized(escaped) : escaped;
 }
 
-/** Removes the first `count` segments of the target's path; always leaves a path. */
+/** Removes the target's first `count` segments. The rest always has a path. */
 export function withoutSegments(target: string, count: number): string {
   const left = remainderOf(target, count);
   return left.startsWith("/") ? left : `/${left}`;
 }
 
 /**
- * The rest after the first `count` segments: from the next slash on, or only the query. Counts
- * segments, because a client may spell them differently than the rule.
+ * The part after the first `count` segments: from the next slash on, or only the query. Counts
+ * segments, because a client may spell them differently from the rule.
  */
 export function remainderOf(target: string, count: number): string {
   const queryAt = target.indexOf("?");
@@ -179,7 +182,8 @@ export function remainderOf(target: string, count: number): string {
 }
 
 /**
- * Decodes unreserved characters, puts other escapes in capitals, and escapes forbidden characters.
+ * Decodes unreserved characters, writes other escapes in capitals, and escapes forbidden
+ * characters.
  */
 function normalized(path: string): string {
   return path.replace(ESCAPE_OR_EXCLUDED, (found) => {
@@ -189,7 +193,7 @@ function normalized(path: string): string {
   });
 }
 
-/** A lone surrogate becomes U+FFFD in UTF-8. */
+/** In UTF-8 a lone surrogate becomes U+FFFD. */
 function percentEncoded(character: string): string {
   return encodeURIComponent(/\p{Surrogate}/u.test(character) ? "\ufffd" : character);
 }
@@ -210,7 +214,10 @@ function withoutDotSegments(path: string): string | undefined {
   return `/${kept.join("/")}`;
 }
 
-/** Adds X-Forwarded-* headers; trusts those of trusted proxies only. Host stays as the client wrote it. */
+/**
+ * Adds X-Forwarded-* headers; trusts those of trusted proxies only. Host stays as the client wrote
+ * it.
+ */
 export function addForwardedHeaders(
   edit: HeaderEdit,
   { authority }: IngressRequest,

@@ -31,7 +31,7 @@ const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
   readonly plain: Server;
-  /** HTTP/1.1 and HTTP/2, negotiated by ALPN. */
+  /** HTTP/1.1 or HTTP/2, negotiated by ALPN. */
   readonly secure: Server;
   /** Replaces the default certificate for new handshakes. */
   setDefaultTls(defaultTls: CertificateAndKey): void;
@@ -168,7 +168,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
         socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
       onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, context),
     },
-    // Sluice itself refuses a missing Host: Node's answer has no body.
+    // Sluice itself refuses a missing Host, because Node's answer has no body.
     { requireHostHeader: false },
   );
   // Starts Node's connection timeouts: the server gets its connections from us and never listens.
@@ -191,7 +191,7 @@ function logUnknownMethod(request: UnknownMethod, socket: Socket, context: Ingre
   });
 }
 
-/** Resolves with the status sent, if any was. */
+/** Resolves with the status, if one was sent. */
 async function answerUpgrade(upgrade: IncomingUpgrade, context: IngressContext): Promise<number | undefined> {
   containEvents(upgrade.client, "listener", () => abortSocket(upgrade.client));
   return await forwardUpgradeRequest(upgrade, context);
@@ -264,7 +264,7 @@ function isIgnored({ rawHeaders, headers }: IncomingMessage): boolean {
 
 /**
  * Ignores `Upgrade: h2c`, which RFC 9113 removed, by parsing the request again without it. Node's
- * server has released the connection by then, so it gets it as a new one.
+ * server has released the connection by then, so it gets the connection as a new one.
  */
 function ignoreUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, server: HttpServer): void {
   const dropped = ["upgrade", "http2-settings"];

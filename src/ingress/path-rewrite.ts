@@ -4,7 +4,7 @@ import { remainderOf, requestPathOf } from "./ingress-request.ts";
 const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
 const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";
 export const NGINX_REWRITE_ANNOTATION = "nginx.ingress.kubernetes.io/rewrite-target";
-/** Tells backends the rewritten prefix, so that their links work. */
+/** Tells backends the prefix that was rewritten, so that their links work. */
 export const NGINX_FORWARDED_PREFIX_ANNOTATION = "nginx.ingress.kubernetes.io/x-forwarded-prefix";
 export const NGINX_REGEX_ANNOTATION = "nginx.ingress.kubernetes.io/use-regex";
 
@@ -14,7 +14,7 @@ type RewritingForm =
   | { readonly type: "prefix"; readonly replacement: string }
   /** ingress-nginx: `target` is the text before `$group`; `group` is undefined if there is none. */
   | { readonly type: "nginx"; readonly target: string; readonly group: number | undefined }
-  /** ingress-nginx's `use-regex` alone: paths are patterns and stay as sent. */
+  /** ingress-nginx's `use-regex` alone: paths are patterns, and requests keep theirs. */
   | { readonly type: "patterns" };
 
 /** Rewrites one rule's paths for its backend. */
@@ -54,7 +54,7 @@ const LITERAL = /^(?:\/[\w~.-]+)*$/;
 const PATH = /^\/[\w~.!&'()*+,;=:@%/-]*$/;
 const NGINX_TARGET = /^([^$]*)(?:\$(\d))?$/;
 
-/** A wrong annotation is a problem, and paths stay unchanged. */
+/** A malformed annotation is reported as a problem, and paths stay unchanged. */
 export function rewritingOf(
   annotations: Readonly<Record<string, string>>,
   problems: string[],
@@ -112,7 +112,7 @@ function isTarget(path: string): boolean {
   return PATH.test(path) && requestPathOf(path)?.target === path;
 }
 
-/** Expects the rule's path as written. */
+/** Expects the rule's path as it is written. */
 export function rulePathWith(
   rewriting: Rewriting | undefined,
   path: string,
@@ -177,7 +177,7 @@ function patternOf(path: string): Pattern | undefined {
   return undefined;
 }
 
-/** Path and query for the backend; undefined if the rule does not match the path after all. */
+/** Path and query for the backend; undefined if the rule turns out not to match the path. */
 export function rewrittenTarget(
   { segments, replacement, rest }: PathRewrite,
   target: string,

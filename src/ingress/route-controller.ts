@@ -13,7 +13,9 @@ import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 
-/** Batches simultaneous changes (an apply, a relist); too short to notice. */
+/**
+ * The wait that batches simultaneous changes (an apply, a relist); too short for users to notice.
+ */
 const RELOAD_DELAY_MS = 20;
 
 /** The routes in force, for publishers. */
@@ -33,7 +35,9 @@ interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
   readonly hostOwnership: HostOwnership;
-  /** What to do after routes of these Ingresses took effect on every listener, in steps. */
+  /**
+   * Work that follows once the routes of these Ingresses are in force on every listener, in steps.
+   */
   onActive(active: ActiveRoutes): Generator<void, void>;
 }
 
@@ -113,7 +117,7 @@ export class RouteController {
     await inSlices(this.#options.onActive(active));
   }
 
-  /** Nothing of it is in force before all of it is. */
+  /** Nothing of the new table is in force before all of it is compiled. */
   *#compilation(): Generator<void, Compiled> {
     const { cluster, classes, hostOwnership } = this.#options;
     const owned = new IngressClasses(cluster.list("IngressClass"), classes);

@@ -16,8 +16,8 @@ export interface RouteOptions {
   /** How long a client may pause while it sends a declared body, in milliseconds. */
   readonly bodyTimeoutMs: number;
   /**
-   * Ends a tunnel (an upgraded connection) that was silent for this long, in milliseconds; 0 means
-   * never.
+   * How long a tunnel (an upgraded connection) may be silent before it is ended, in milliseconds; 0
+   * means forever.
    */
   readonly tunnelIdleTimeoutMs: number;
   /** Redirects plain HTTP to https with 308. */
@@ -49,17 +49,18 @@ const BACKEND_SERVER_NAME_ANNOTATION = "sluice.dev/backend-server-name";
 
 const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
 /**
- * Silence within a request's body of declared length at the ingress listener, if no annotation says
- * otherwise. Past it: 408.
+ * Silence within a request's body of declared length at the ingress listener, if no annotation sets
+ * another limit. Past it: 408.
  */
 const DEFAULT_BODY_TIMEOUT_MS = 60_000;
 /**
- * The shortest accepted value, since people leave shells open over lunch; nginx's 60 s cut them.
+ * The shortest accepted value, because people leave shells open over lunch; nginx's 60 s would cut
+ * them.
  */
 const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
 /**
  * Silence of an upgraded connection through the ingress listener, unless an annotation sets 1 h or
- * more. Past it, it ends.
+ * more. Past it the connection is ended.
  */
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
 const MAX_SECONDS = 7 * 24 * 3600;
@@ -74,7 +75,7 @@ export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
 
 interface ReadOptions {
   readonly options: RouteOptions;
-  /** Problems for Events; the default applies instead. */
+  /** Problems to report as Events; the default applies instead. */
   readonly problems: readonly string[];
 }
 
@@ -112,7 +113,8 @@ export function routeOptionsOf({ metadata }: Pick<Ingress, "metadata">): ReadOpt
 }
 
 /**
- * An invalid CA name counts as a missing CA: its backends are refused, never reached unverified.
+ * A malformed CA name counts as a missing CA: its backends are refused, and never reached
+ * unverified.
  */
 function backendTrustOf(
   annotations: Readonly<Record<string, string>>,

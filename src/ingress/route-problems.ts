@@ -6,13 +6,13 @@ import type { EndpointPicker } from "./service-balancer.ts";
 /** The appProtocol of pods that speak HTTP/2 with prior knowledge (KEP-3726). */
 export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
-/** Problems of routes that requests found, at once. Past it they are not reported. */
+/** Problems of routes that requests found, at one time. Past it further ones are not reported. */
 export const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 
 interface RouteProblem extends IngressProblem {
   readonly appProtocol?: string | undefined;
-  /** An endpoint's answer shows it, not only a request. */
+  /** True if an endpoint's answer showed the problem, and not only a request. */
   readonly isAnswered?: boolean;
 }
 
@@ -58,7 +58,7 @@ export class RouteProblems {
       const message = refusedText(route, refused);
       this.#begin(addresses, { origin: route.origin, reason: "EndpointAddressRefused", message });
     }
-    // Other requests prove nothing about it; only a changed Service ends it.
+    // Other requests prove nothing about this problem; only a changed Service ends it.
     const protocol = keyOf(route, "protocol");
     if (this.#present.get(protocol)?.appProtocol !== appProtocol) this.#end(protocol);
     const why = "gRPC needs HTTP/2, which it does not name";
@@ -80,7 +80,7 @@ export class RouteProblems {
     else if (spoken === "TLS") found("an endpoint speaks TLS", "https");
   }
 
-  /** An answer replaces what a request suggested. Nothing else does: findings may alternate by request. */
+  /** An answer's finding replaces a request's. No other does: findings may alternate by request. */
   #setProtocol(route: ServiceRoute, { appProtocol, why, wanted, isAnswered }: ProtocolFinding): void {
     const { origin } = route;
     const key = keyOf(route, "protocol");
@@ -127,7 +127,7 @@ export interface IngressProblem {
   readonly origin: RouteOrigin;
   readonly reason: string;
   readonly message: string;
-  /** Only logged: the origin's owner must not see it. */
+  /** Only logged, because the origin's owner must not see it. */
   readonly owner?: string;
 }
 
@@ -161,7 +161,7 @@ export class ProblemReporter {
     this.tellRest();
   }
 
-  /** Reports the problems that were left to another replica. */
+  /** Reports the problems that this replica left to another one. */
   tellRest(): void {
     const { tell, mayTell } = this.#options;
     if (!mayTell()) return;

@@ -7,7 +7,7 @@ interface PlacedRoute<Route> {
   readonly path: string;
   readonly pathType: PathType;
   readonly route: Route;
-  /** It may refuse requests of its host and path, which the next candidate gets. */
+  /** The candidate may refuse requests for its host and path; they go to the next candidate. */
   readonly isConditional?: boolean;
 }
 
@@ -34,17 +34,20 @@ export class RouteTable<Route> {
   #fallback: Route | undefined;
   #hasWildcards = false;
 
-  /** A host with a rule uses only its own rules, even if none of them has a usable backend. */
+  /** A host with a rule uses only its own rules, even if no rule has a usable backend. */
   addHost(host: string | undefined): void {
     this.#routesOf(host);
   }
 
-  /** Call in order of precedence. False if an earlier route takes all requests of this host, type and path. */
+  /**
+   * Call this in order of precedence. False if an earlier route takes all requests of this host,
+   * type and path.
+   */
   add({ host, path, pathType, route, isConditional = false }: PlacedRoute<Route>): boolean {
     return this.#routesOf(host).paths.add(pathType, path, route, isConditional);
   }
 
-  /** Call in order of precedence: a host's first default stays. */
+  /** Call this in order of precedence: a host's first default stays. */
   addDefault({ hosts, route }: DefaultRoute<Route>): void {
     for (const host of hosts) this.#routesOf(host).fallback ??= route;
     this.#fallback ??= route;
@@ -91,14 +94,16 @@ interface Element<Route> {
 
 /**
  * One host's paths (KEP-1453). Exact beats Prefix, the longest Prefix wins, the first of equal
- * rules stays. If no candidate of a path accepts the request, the next shorter one is asked. A
+ * rules stays. If no candidate of a path accepts the request, the next shorter path's are asked. A
  * lookup's steps depend on the path's elements, not on the number of rules.
  */
 class PathTree<Route> {
   readonly #exact = new Map<string, Candidate<Route>>();
   readonly #root: Element<Route> = { candidates: undefined, children: undefined };
 
-  /** Call in order of precedence. False if an earlier rule takes all of the route's requests. */
+  /**
+   * Call this in order of precedence. False if an earlier rule takes all of the route's requests.
+   */
   add(pathType: PathType, path: string, route: Route, isConditional: boolean): boolean {
     if (pathType === "Exact") {
       const candidates = withCandidate(this.#exact.get(path), {
@@ -159,13 +164,13 @@ function elementsOf(path: string): string[] {
 }
 
 /**
- * The candidates of one place in a table, as a list in order of precedence: the longer path of `/foo` and
- * `/foo/`, then the one that was added first.
+ * The candidates of one place in a table, in order of precedence: the longer path of `/foo` and
+ * `/foo/` first, then in the order in which they were added.
  */
 interface Candidate<Value> {
   readonly value: Value;
   readonly pathLength: number;
-  /** It may refuse a request, which the next one gets. */
+  /** The candidate may refuse a request, which then goes to the next one. */
   readonly isConditional: boolean;
   readonly next: Candidate<Value> | undefined;
 }

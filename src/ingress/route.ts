@@ -4,22 +4,22 @@ import type { RouteNames } from "../observability/ingress-metrics.ts";
 import type { PathRewrite } from "./path-rewrite.ts";
 import type { RouteOptions } from "./route-options.ts";
 
-/** The object that asks for a route, of any API: its Events and log lines are about it. */
+/** The object that asks for a route, in any API; Events and log lines about the route name it. */
 export type RouteOrigin = Pick<ApiObject, "apiVersion" | "kind" | "metadata">;
 
-/** A candidate for the requests of one host and path. A compiler of each API makes them. */
+/** A candidate for the requests of one host and path. A compiler for each API creates them. */
 export interface Route {
-  /** Absent: host and path are enough. */
+  /** Absent: host and path are enough to match. */
   readonly match?: RequestMatch | undefined;
   readonly filters: RouteFilters;
-  /** One of them gets the request, by weight. At least one has a weight above 0. */
+  /** One of these gets the request, by weight. At least one has a weight above 0. */
   readonly backends: readonly WeightedBackend[];
 }
 
-/** What a request must have besides its host and path: all of it. */
+/** What a request must have besides its host and path; all conditions must match. */
 export interface RequestMatch {
   readonly method?: string | undefined;
-  /** Names in any case, with the whole value of the header's first line. */
+  /** Header names in any case, with the complete value of the header's first line. */
   readonly headers?: readonly HeaderLine[] | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface ServiceRoute {
   readonly cookiePath: string;
 }
 
-/** The API-server leg under a host and a path prefix, which it strips. */
+/** The API-server leg, reached under a host and a path prefix that is stripped. */
 export interface StreamingRoute {
   readonly type: "streaming";
   readonly origin: RouteOrigin;

@@ -17,7 +17,7 @@ export interface SecureServerOptions {
   readonly certificatesFor: (serverName: string) => readonly CertificateAndKey[];
   /** Milliseconds for the ClientHello, and again for the rest of the handshake. */
   readonly handshakeMs: number;
-  /** Encrypts TLS tickets; absent means own keys. */
+  /** Encrypts TLS tickets; absent: this process makes its own keys. */
   readonly ticketKeys?: Buffer | undefined;
   /** Absent means the defaults. */
   readonly settings?: TlsSettings | undefined;
@@ -32,8 +32,8 @@ interface SecureServer {
 }
 
 /**
- * A ClientHello up to its server name: a few hundred bytes, 2,000 with post-quantum keys. Past it,
- * it gets the default certificate.
+ * Bytes of a ClientHello up to its server name: a few hundred, 2,000 with post-quantum keys. Past
+ * it, the client gets the default certificate.
  */
 const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 const TICKET_KEY_BYTES = 48;
@@ -44,8 +44,8 @@ const TICKET_KEY_BYTES = 48;
 const ALPN_PROTOCOLS = ["h2", "http/1.1", "http/1.0"];
 
 /**
- * Chooses certificates before the handshake: each list has its own TLS server. `SNICallback` up to
- * Node 24 only adds to the default certificates, and OpenSSL may prefer those.
+ * Chooses certificates before the handshake: each list has its own TLS server. Up to Node 24,
+ * `SNICallback` only adds to the default certificates, and OpenSSL may prefer those.
  */
 export function createSecureServer(options: SecureServerOptions): SecureServer {
   const { handshakeMs, certificatesFor, onSecure } = options;
@@ -115,6 +115,6 @@ class ServersByCertificates {
 
 interface ServerNode {
   server?: TlsServer;
-  /** Longer lists that begin with this one. */
+  /** Longer lists that begin with this list. */
   readonly longer: WeakMap<CertificateAndKey, ServerNode>;
 }

@@ -16,7 +16,7 @@ export interface EndpointPicker {
   readonly refused: readonly string[];
   /** Candidates for session affinity. */
   readonly sticky: readonly StickyEndpoint[];
-  /** The next endpoint, each once; undefined after the last. */
+  /** The next endpoint; returns each one once, then undefined. */
   next(): EndpointUpstream | undefined;
 }
 
@@ -33,7 +33,7 @@ interface TlsFailure {
   readonly service: string;
   /** host:port. */
   readonly endpoint: string;
-  /** In the words of Go's crypto/tls. */
+  /** The problem, in the words of Go's crypto/tls. */
   readonly cause: string;
 }
 
@@ -52,9 +52,9 @@ interface Balanced {
   sticky: readonly StickyEndpoint[] | undefined;
   /** The pods of `upstreams`, in the same order. */
   readonly podUids: readonly (string | undefined)[];
-  /** Absent means plain TCP. */
+  /** Absent: plain TCP. */
   readonly identity: BackendIdentity | undefined;
-  /** Incremented by every request. */
+  /** Incremented by each request. */
   turn: number;
 }
 
@@ -65,8 +65,8 @@ interface Balanced {
 export class ServiceBalancer {
   readonly #options: BalancerOptions;
   /**
-   * By namespace/service, then by port, or port and trust: different trust settings share no
-   * connection.
+   * Keyed by namespace/service, then by port, or by port and trust: different trust settings share
+   * no connection.
    */
   readonly #asked = new Map<string, Map<number | string, ServicePort>>();
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
@@ -106,7 +106,7 @@ export class ServiceBalancer {
     if (object.kind === "Secret")
       this.#authorityChanged(object.metadata.namespace ?? "default", object.metadata.name);
     if (object.kind !== "EndpointSlice") return;
-    // A slice is replaced in one step; removing it first would close its connections.
+    // A slice is replaced in one step. If it were removed first, its connections would be closed.
     if (previous?.kind === "EndpointSlice" && serviceOf(previous) !== serviceOf(object)) {
       this.#dropSlice(previous);
     }

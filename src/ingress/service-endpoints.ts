@@ -28,7 +28,7 @@ export function endpointsOf(
   wanted: number | string,
 ): ServiceEndpoints | EndpointProblem {
   if (service === undefined) return "no-service";
-  // An external name may resolve to any address, even the metadata service's.
+  // An external name may resolve to any address, even to that of the metadata service.
   if (service.spec?.type === "ExternalName") return "external-name";
   const port = service.spec?.ports?.find(
     ({ name, port: number, protocol }) =>
@@ -59,7 +59,7 @@ function addressesOf(
   const found = new Map<string, EndpointAddress>();
   for (const { addressType, endpoints = [], ports = [] } of slices) {
     const port = ports.find(({ name, protocol }) => (name ?? "") === portName && isTcp(protocol))?.port;
-    // FQDN slices contain host names, with ExternalName's risk.
+    // FQDN slices contain host names, which have the same risk as ExternalName.
     if (port === undefined || addressType === "FQDN") continue;
     for (const { addresses, conditions = {}, targetRef } of endpoints) {
       if (!isWanted(conditions)) continue;

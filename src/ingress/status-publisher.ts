@@ -6,8 +6,8 @@ import { atOnce } from "../lifecycle/slices.ts";
 const STATUS_RETRY_MS = 5_000;
 
 /**
- * Writes an Ingress's status; no addresses means an empty one. The publisher logs rejections and
- * retries.
+ * Writes an Ingress's status; no addresses mean an empty status. The publisher logs and retries
+ * rejected writes.
  */
 type WriteIngressStatus = (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
 
@@ -32,7 +32,7 @@ export class StatusPublisher {
   readonly #addresses: readonly IngressAddress[];
   readonly #unsubscribe: () => void;
   #served: ReadonlySet<string> = new Set();
-  /** No longer served, but perhaps still with the address. */
+  /** Ingresses that are no longer served, but may still have the address. */
   readonly #revoked = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -112,15 +112,16 @@ export class StatusPublisher {
   }
 
   #takeBack(key: string): void {
-    // Leaves statuses alone that others wrote meanwhile.
+    // Leaves statuses alone that another program wrote meanwhile.
     this.#queue(key, (current) =>
       !this.#served.has(key) && this.#isPublished(current) && this.#addresses.length > 0 ? [] : undefined,
     );
   }
 
   /**
-   * Writes one at a time, so that thousands of Ingresses do not flood the API server. `decide` runs
-   * just before the write, and now: most Ingresses need none, and wait for no turn.
+   * Writes one status at a time, so that thousands of Ingresses do not flood the API server.
+   * `decide` runs now and again just before the write: most Ingresses need no write, and wait for
+   * no turn.
    */
   #queue(key: string, decide: (current: Ingress) => readonly IngressAddress[] | undefined): void {
     const { cluster, write, mayWrite = () => true, onFailure } = this.#options;
@@ -128,7 +129,7 @@ export class StatusPublisher {
     const [namespace = "", name = ""] = key.split("/");
     const ingressOf = (): Ingress | undefined => cluster.get("Ingress", namespace, name);
     const present = ingressOf();
-    // A write that is under way changes what there is to decide.
+    // A write to this Ingress that is under way may change the decision, so it is made later.
     if (key !== this.#written && (present === undefined || decide(present) === undefined)) return;
     this.#writing = this.#writing.then(async () => {
       if (this.#isStopped) return;

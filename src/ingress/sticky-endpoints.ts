@@ -3,7 +3,7 @@ import { type HeaderList, headerValues } from "@sluice/client/internal/http/head
 import type { Affinity } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 
-/** An endpoint that sessions find again in every process and replica. */
+/** An endpoint that every process and replica identifies alike, so that sessions find it again. */
 export interface StickyEndpoint {
   readonly upstream: EndpointUpstream;
   /** The address's hash, for `balanced`; it never leaves the process. */
@@ -26,7 +26,7 @@ interface StickyChoice {
 
 const VALUE_BYTES = 16;
 const VALUE = /^[0-9a-f]{32}$/;
-/** Tries of random values until one selects the wanted endpoint. */
+/** Random values to try for each endpoint. */
 const TRIES_PER_ENDPOINT = 16;
 /**
  * Random cookies tried until one selects the endpoint, 16 for each endpoint. Past it no cookie is
@@ -97,7 +97,7 @@ function valueLeadingTo(
   if (wanted === undefined) return undefined;
   if (leadsTo(wanted, endpoints, first)) return first;
   const tries = Math.min(TRIES_PER_ENDPOINT * endpoints.length, MAX_TRIES);
-  // In one call: 16 bytes take longer to ask for than to judge.
+  // Requested in one call, because asking for 16 bytes takes longer than judging them.
   const drawn = randomBytes(VALUE_BYTES * tries).toString("hex");
   for (let at = 0; at < drawn.length; at += 2 * VALUE_BYTES) {
     const value = drawn.slice(at, at + 2 * VALUE_BYTES);
@@ -106,7 +106,7 @@ function valueLeadingTo(
   return undefined;
 }
 
-/** Most values end at one of the first endpoints, so a search does not take the square of them. */
+/** Most values end at one of the first endpoints, so a search does not take quadratic time. */
 function leadsTo(wanted: StickyEndpoint, endpoints: readonly StickyEndpoint[], value: string): boolean {
   const hash = hashOf(value);
   const score = mixed(hash ^ wanted.hash);
@@ -130,7 +130,7 @@ function randomValue(): string {
   return randomBytes(VALUE_BYTES).toString("hex");
 }
 
-/** FNV-1a with mixed bits, because neighbouring addresses differ in few bits. */
+/** FNV-1a with mixed bits, because neighbouring addresses differ in only a few bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++)

@@ -14,9 +14,9 @@ interface IngressWriter {
   readonly mayWrite: () => boolean;
   readonly writeStatus: (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
   readonly tellProblem: (problem: IngressProblem) => void;
-  /** Call it once. Runs the function whenever `mayWrite` becomes true. */
+  /** Call this once. Runs the function whenever `mayWrite` becomes true. */
   start(onMayWrite: () => void): void;
-  /** Call it after the last status write. */
+  /** Call this after the last status write. */
   stop(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ const TEXTS = {
   lost: "another gateway may write the statuses and Events of Ingresses",
 } as const;
 
-/** Limit for one status write; a shutdown waits no longer than this. */
+/** The time for one status write; a shutdown waits no longer than this. */
 const STATUS_TIMEOUT_MS = 10_000;
 
 async function patchStatus(
