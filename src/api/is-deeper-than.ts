@@ -1,11 +1,11 @@
 /**
- * Levels of a posted review, and of an object in an audit event; Kubernetes' types have a dozen.
- * Past it: 400, or left out.
+ * Levels of nesting in a posted review, and in an object of an audit event; Kubernetes' types have
+ * a dozen. Past it: 400, or the object is left out.
  */
 export const MAX_OBJECT_DEPTH = 64;
 
 /**
- * Whether maps and lists are nested deeper than `levels`. Looks no deeper, so the stack cannot
+ * Whether maps and lists are nested deeper than `levels`. Looks no deeper, so that the stack cannot
  * overflow.
  */
 export function isDeeperThan(value: unknown, levels: number): boolean {

@@ -21,7 +21,8 @@ const SHAPES: Readonly<
 };
 
 /**
- * Undefined for any other path, and for a segment that would change its meaning when joined again.
+ * Undefined for any other path, and if a segment would change its meaning when the path is joined
+ * again.
  */
 export function matchKubeletPath(pathname: string): KubeletPath | undefined {
   const segments = pathname.replace(/\/$/, "").split("/").slice(1);

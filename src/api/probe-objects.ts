@@ -15,7 +15,9 @@ export interface Probe extends ProbeHandler {
   readonly successThreshold?: number;
   /** Consecutive failures [3]. */
   readonly failureThreshold?: number;
-  /** Seconds; overrides the pod's value if a liveness or startup probe ends the container. */
+  /**
+   * Seconds; overrides the pod's grace period if a liveness or startup probe ends the container.
+   */
   readonly terminationGracePeriodSeconds?: number;
 }
 

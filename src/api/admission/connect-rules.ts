@@ -32,8 +32,8 @@ export interface ConnectRule {
   /** `ValidatingAdmissionPolicy "no-exec"` */
   readonly source: string;
   /**
-   * Whether the API server may call it. CEL (match conditions, validations, parameters) is not
-   * evaluated and counts as a match.
+   * Whether the API server may call it. CEL expressions (match conditions, validations, parameters)
+   * are not evaluated, and count as a match.
    */
   matches(request: ConnectRequest): boolean;
 }
@@ -110,7 +110,7 @@ function policyRules(
 }
 
 /**
- * Skips rules that match none of our requests: most clusters have many webhooks and none for
+ * Skips rules that match none of our requests: most clusters have many webhooks, but none for
  * CONNECT.
  */
 function mayMatchConnect({ objectSelector, resourceRules }: MatchResources): boolean {

@@ -12,8 +12,8 @@ import {
 type SeveralDefaults = "newest" | "refused";
 
 /**
- * The admission plugin DefaultIngressClass: gives a new Ingress without a class the default one.
- * Throws a 403 `StatusError` if there are several defaults and those are refused.
+ * The admission plugin DefaultIngressClass: gives a new Ingress without a class the default class.
+ * Throws a 403 `StatusError` if there are several defaults and the option refuses that.
  */
 export function withDefaultIngressClass(
   ingress: Ingress,

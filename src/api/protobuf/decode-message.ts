@@ -5,7 +5,7 @@ const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 
 const typeMeta: MessageSchema = { 1: { name: "apiVersion" }, 2: { name: "kind" } };
 
-/** The used fields of k8s.io/api/authorization/v1/generated.proto. */
+/** The fields of k8s.io/api/authorization/v1/generated.proto that Sluice uses. */
 const resourceAttributes: MessageSchema = {
   1: { name: "namespace" },
   2: { name: "verb" },

@@ -123,7 +123,7 @@ function answer(
   return answerResource(resourcePath, { source, query, accept, now: options.now });
 }
 
-/** As in kube-apiserver, whose router ignores it; kr8s asks so. */
+/** kube-apiserver's router ignores it, too; kr8s sends such requests. */
 const SLASH_AT_END = /(?<=^\/(?:version|api|api\/v1|apis))\/$/;
 
 const fixedAnswers: Readonly<Record<string, (accept: string, options: ReadOnlyApiOptions) => ApiAnswer>> = {
@@ -188,7 +188,7 @@ function isStreaming(path: string): boolean {
   return isBelowPod && more.length === 0 && /^(?:exec|attach|portforward)$/.test(subresource ?? "");
 }
 
-/** The version in `/version`. */
+/** The contents of `/version`. */
 interface ServerVersion {
   /**
    * Semantic version with its `v`, such as `v1.36.0+sluice-0.1.0`; kubectl compares its own major

@@ -19,7 +19,7 @@ interface WatchRequest {
   readonly query: URLSearchParams;
   readonly isWatched: ObjectMatcher;
   present(object: ApiObject): unknown;
-  /** The present matching objects. */
+  /** The matching objects at present. */
   listMatching(): readonly ApiObject[];
   readonly follow?: FollowUser | undefined;
 }
@@ -77,7 +77,7 @@ function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
   return value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** Says that the client has seen everything up to a version. A Table has no row for it. */
+/** Tells the client that it has seen everything up to a version. A Table has no row for it. */
 function bookmarkOf(resource: Resource, version: number, annotations?: Record<string, string>): unknown {
   const metadata = { resourceVersion: String(version), ...(annotations && { annotations }) };
   return {
@@ -87,7 +87,7 @@ function bookmarkOf(resource: Resource, version: number, annotations?: Record<st
 }
 
 const META_GROUP = "meta.k8s.io";
-/** kubectl before 1.16 knows only v1beta1; later ones offer it second. */
+/** kubectl before 1.16 knows only v1beta1; later versions offer it second. */
 export const tableForms: readonly Representation[] = ["v1", "v1beta1"].map((version) => ({
   as: "Table",
   group: META_GROUP,

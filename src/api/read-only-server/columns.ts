@@ -82,7 +82,7 @@ export interface Printer {
   cells(object: ApiObject, now: Date): readonly string[];
 }
 
-/** The printer of a kind that the cluster store holds, as kube-apiserver's. */
+/** The printer of a kind that the cluster store holds, with kube-apiserver's columns. */
 export function printerOf(kind: ServedObject["kind"]): Printer {
   return {
     columns: columnsOfKind[kind],

@@ -8,8 +8,8 @@ type Labels = Readonly<Record<string, string>>;
 type LabelMatcher = (labels: Labels) => boolean;
 
 /**
- * Follows apimachinery's lexer: no-break spaces belong to words, which then are refused; a NUL ends
- * a token, and at a token's start it ends the selector.
+ * Follows apimachinery's lexer: a no-break space belongs to a word, which is then refused. A NUL
+ * ends a token, and at a token's start it ends the selector.
  */
 const TOKEN = /[ \t\r\n]*(?<token>==|!=|[=!,()<>]|[^\0 \t\r\n=!,()<>]+)\0?/y;
 const SYMBOL = /^[=!,()<>]/;

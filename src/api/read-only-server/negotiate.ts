@@ -1,6 +1,6 @@
 import { notAcceptable } from "@sluice/client/internal/api/status";
 
-/** An answer's form besides plain JSON, as clients name it in Accept. */
+/** A form of the answer other than plain JSON, as clients name it in Accept. */
 export interface Representation {
   readonly as: string;
   readonly group: string;

@@ -157,7 +157,7 @@ export const reviewResources: readonly ReviewResource[] = [
   },
 ];
 
-/** `v1`, `networking.k8s.io/v1`. */
+/** `v1`, or `networking.k8s.io/v1`. */
 export function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {
   return group === "" ? version : `${group}/${version}`;
 }

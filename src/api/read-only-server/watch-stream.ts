@@ -3,10 +3,13 @@ import type { ApiObject } from "../api-object.ts";
 import { jsonLine, type ObjectSource, type SourceChange } from "./api-answer.ts";
 import type { ObjectMatcher } from "./label-selector.ts";
 
-/** How long a watch that allows bookmarks goes without one, as from kube-apiserver. Past it one is sent. */
+/**
+ * How long a watch with bookmarks may go without one, as in kube-apiserver. Past it a bookmark is
+ * sent.
+ */
 export const BOOKMARK_PERIOD_MS = 60_000;
 
-/** What a watch needs of objects. */
+/** What a watch must know about objects. */
 export type WatchSource = Pick<ObjectSource, "changesAfter" | "resourceVersion" | "subscribe">;
 
 interface WatchOptions {

@@ -20,7 +20,9 @@ export interface ObjectProblem {
   readonly message: string;
 }
 
-/** Decoded, not validated: right shape, held version, defaults filled in. */
+/**
+ * An object that is decoded but not validated: right shape, storage version, defaults filled in.
+ */
 type Decoding =
   | {
       readonly isDecoded: true;

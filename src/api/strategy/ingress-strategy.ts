@@ -27,7 +27,7 @@ import { keepingStatus, type Strategy, withFirstGeneration, withNextGeneration }
 
 const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
 
-/** With each of these the matched path and the backend's could differ. */
+/** With any of these, the matched path and the backend's path could differ. */
 const FORBIDDEN_SEQUENCES = ["//", "/./", "/../", "%2f", "%2F"];
 
 const FORBIDDEN_ENDINGS = ["/..", "/."];

@@ -12,8 +12,8 @@ import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem
 import { groupOf, type Strategy } from "./strategy.ts";
 
 /**
- * Unknown fields of one object that are reported, as in apimachinery's strict decoding. Past it
- * they are left out.
+ * Unknown fields that are reported for one object, as in apimachinery's strict decoding. Past it
+ * the others are left out.
  */
 const MAX_UNKNOWN_FIELDS = 100;
 
@@ -80,13 +80,13 @@ export function readObject(
 
 function created(given: ApiObject, strategy: Strategy, gates: FeatureGates) {
   const { status } = given;
-  // A create would clear the status, but a file describes the present state.
+  // A create would clear the status, but a manifest describes the current state.
   const { status: _, ...rest } = strategy.prepareForCreate(given, gates);
   const object: ApiObject = status === undefined ? rest : { ...rest, status };
   return { object, errors: strategy.validateCreate(object, gates) };
 }
 
-/** As `kubectl apply`: replaces the stored version. */
+/** Like `kubectl apply`, replaces the stored version. */
 function updated(given: ApiObject, old: ApiObject, strategy: Strategy, gates: FeatureGates) {
   const { resourceVersion } = old.metadata;
   const metadata = resourceVersion === undefined ? given.metadata : { ...given.metadata, resourceVersion };
@@ -142,7 +142,7 @@ export function withServerFields(next: ApiObject, old: ApiObject): ApiObject {
 
 interface UnknownField {
   readonly path: FieldPath;
-  /** In the API server's words, with the most similar known name. */
+  /** Uses the API server's words, and names the most similar known field. */
   readonly message: string;
 }
 

@@ -35,7 +35,7 @@ export function groupOf({ apiVersion }: Pick<Strategy, "apiVersion">): string {
   return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
-/** Converts another version of a kind to the held one. */
+/** Converts another version of a kind to the stored version. */
 export interface VersionConversion {
   readonly shape: Shape;
   /** Applies that version's own defaults, then converts. Expects a value of `shape`. */

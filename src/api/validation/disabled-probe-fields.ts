@@ -22,8 +22,8 @@ export function probeFieldOptions(gates: FeatureGates, old: PodSpec | undefined)
 }
 
 /**
- * Clears forbidden fields in every container; keeps the rest of each probe. Defaulting has removed
- * nulls from lists.
+ * Clears forbidden fields in every container, and keeps the rest of each probe. Defaulting has
+ * already removed nulls from lists.
  */
 export function dropDisabledProbeFields(
   next: PodSpec,

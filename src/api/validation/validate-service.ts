@@ -106,8 +106,8 @@ function endpointErrors(given: Endpoint, addressType: string, path: FieldPath): 
 }
 
 /**
- * As in the API server, the error names the entry if it is not an address, and the list if it has
- * the other family.
+ * As in the API server, the error names the entry if it is not an address, and the list if its
+ * address is of the other family.
  */
 function addressErrors(address: string, type: string, path: FieldPath, index: number): FieldError[] {
   const at = [...path, index];

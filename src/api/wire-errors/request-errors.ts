@@ -13,7 +13,10 @@ import type { WireError } from "./wire-error.ts";
 
 const unavailable = (text: string) => () => genericError(503, text);
 
-/** Answers of an Ingress alone. Visitors see no name of the operator's and no address. */
+/**
+ * Answers that only an Ingress gives. Visitors must see no name that the operator chose, and no
+ * address.
+ */
 export const ROUTE_ERRORS = {
   "host-twice": {
     cause: "The request has several Host headers",
@@ -66,7 +69,7 @@ export const ROUTE_ERRORS = {
   },
 } as const satisfies Record<string, WireError>;
 
-/** Requests that no route or session sees, or that their first checks refuse. */
+/** Requests that no route or session ever sees, or that the first checks refuse. */
 export const REQUEST_ERRORS = {
   "gateway-failed": {
     cause: "The gateway fails",

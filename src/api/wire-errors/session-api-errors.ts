@@ -16,7 +16,7 @@ type Named = {
   readonly name: string;
 };
 
-/** The API group of sessions, in the words of kube-apiserver where it has any. */
+/** The API group of sessions, in kube-apiserver's words if it has any. */
 export const SESSION_API_ERRORS = {
   "object-unknown": {
     cause: "A session that does not run, read or ended by its name",

@@ -17,7 +17,7 @@ type Named = {
   readonly name: string;
 };
 
-/** Streaming requests, pods' logs and sessions, in the words of kube-apiserver where it has any. */
+/** Streaming requests, pods' logs and sessions, in kube-apiserver's words if it has any. */
 export const SESSION_ERRORS = {
   "no-upgrade": {
     cause: "A streaming request does not ask for an upgrade",

@@ -12,7 +12,7 @@ type Quoted = {
   readonly pod: string;
 };
 
-/** Answers of the kubelet's listener alone, in the kubelet's words. */
+/** Answers that only the kubelet's listener gives, in the kubelet's words. */
 export const KUBELET_ERRORS = {
   "no-stream": {
     cause: "A session asks for no stream",
@@ -81,7 +81,7 @@ type Failed = {
   readonly error: string;
 };
 type FailedAt = Failed & {
-  /** "the API server", "the kubelet". */
+  /** The upstream's name in messages: "the API server", "the kubelet". */
   readonly upstream: string;
 };
 
@@ -92,7 +92,7 @@ const ingress = () => genericError(502, "the backend gave no valid answer");
 const cannotBeForwarded = () => genericError(400, "the request cannot be forwarded");
 const bodyIsLate = () => genericError(408, "the request's body did not come in time");
 
-/** An exchange with an upstream failed, by the code of UpstreamError. */
+/** A failed exchange with an upstream, by the code of UpstreamError. */
 export const UPSTREAM_ERRORS = {
   "dial-failed": {
     cause: "The upstream cannot be reached",

@@ -4,8 +4,8 @@ import { SESSION_ERRORS } from "./session-errors.ts";
 import { KUBELET_ERRORS, UPSTREAM_ERRORS } from "./upstream-errors.ts";
 
 /**
- * Every error that the gateway answers itself, by cause and place: docs/errors.md is written from it. Clients
- * match these texts. The read-only API words its validation itself.
+ * Every error that the gateway itself answers, by cause and place; docs/errors.md is generated from
+ * it. Clients match these texts. The read-only API words its validation itself.
  */
 export const WIRE_ERRORS = {
   ...REQUEST_ERRORS,
