@@ -28,7 +28,10 @@ export function validityOfPem(pem: string, content: "chain" | "authorities"): Ce
   );
 }
 
-/** How long before expiry a certificate is worth a warning: 30 days, or a third of a shorter lifetime. */
+/**
+ * How long before expiry a certificate deserves a warning: 30 days, or a third of a shorter
+ * lifetime.
+ */
 export function soonMs({ lifetimeMs }: Pick<CertificateValidity, "lifetimeMs">): number {
   return Math.min(30 * DAY_MS, lifetimeMs / 3);
 }

@@ -8,7 +8,9 @@ import { servesApi } from "./sections/listeners.ts";
 
 type Judged = Pick<GatewayConfiguration, "authentication" | "cluster" | "kubelet" | "listeners">;
 
-/** Valid settings that may be mistakes; the start, check-config and readiness log them. */
+/**
+ * Valid settings that may be mistakes. The log at the start, check-config and readiness show them.
+ */
 export function configurationWarnings(
   { authentication, cluster, kubelet, listeners }: Judged,
   nodeVersion = process.versions.node,
@@ -28,13 +30,13 @@ export function configurationWarnings(
     warnings.push(inClear("kubelet", node.address));
   if (cluster.live && apiServer?.tls && apiServer.http2 && dropsSpacedHeaders(nodeVersion)) {
     warnings.push(
-      `Node.js ${nodeVersion} drops HTTP/2 headers whose value begins or ends with white space: who impersonates "jane " acts as itself; use Node.js 22.17 or 24.2 or newer, or listeners.apiServer.http2: false`,
+      `Node.js ${nodeVersion} drops HTTP/2 headers whose value begins or ends with white space: a caller that impersonates "jane " acts as itself; use Node.js 22.17 or 24.2 or newer, or listeners.apiServer.http2: false`,
     );
   }
   return warnings;
 }
 
-/** What Node.js could be told not to do since 22.17 and 24.2. */
+/** Node.js can be told to keep such headers only since 22.17 and 24.2. */
 export function dropsSpacedHeaders(nodeVersion: string): boolean {
   const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
   if (major === 22) return minor < 17;
@@ -42,7 +44,7 @@ export function dropsSpacedHeaders(nodeVersion: string): boolean {
 }
 
 /**
- * Certificates that have expired, or will within 30 days or the last third of a shorter lifetime.
+ * Certificates that have expired, or expire within 30 days or the last third of a shorter lifetime.
  * Unreadable files are reported elsewhere.
  */
 export async function expiryWarnings(files: readonly NamedFile[], nowMs = Date.now()): Promise<string[]> {

@@ -32,7 +32,7 @@ import { tracing } from "./sections/tracing.ts";
 import { upstreamApiServer } from "./sections/upstream-api-server.ts";
 import { podProbes, upstreamProbes } from "./sections/upstream-probes.ts";
 
-/** Serving processes. Past it the configuration is refused. */
+/** The number of serving processes. Past it the configuration is refused. */
 const MAX_WORKERS = 256;
 
 const workers = count("Number of serving processes; `auto` starts one per available core.", {

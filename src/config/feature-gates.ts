@@ -7,7 +7,7 @@ interface FeatureGateSpec {
   readonly isOnByDefault: boolean;
   /** Gates that must be on if this one is. */
   readonly needs: readonly string[];
-  /** The gate may be named, but not changed. */
+  /** The gate may be named, but not set to another value. */
   readonly isLocked?: true;
 }
 

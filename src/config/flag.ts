@@ -1,4 +1,4 @@
-/** The shell's completion for a value. */
+/** How a shell completes a value. */
 export type Completion =
   | "file"
   | "folder"
@@ -20,12 +20,12 @@ export interface Flag<Value = unknown> {
   readonly value?: string;
   /** Describes the flag: a phrase without the default and without a full stop. */
   readonly help: string;
-  /** In command-line form. */
+  /** The default, in command-line form. */
   readonly default?: string;
   readonly isRequired?: true;
-  /** Said where a required flag is missing: why, and where to find its value. */
+  /** The error for a missing required flag: why it is needed, and where to find its value. */
   readonly advice?: string;
-  /** Every use adds a value; if absent, the last one counts. */
+  /** Every use adds a value. If absent, the last use counts. */
   readonly isRepeatable?: true;
   /** Omitted from help. */
   readonly isHidden?: true;

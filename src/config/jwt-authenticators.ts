@@ -19,10 +19,13 @@ export const SIGNING_ALGORITHMS = [
   "PS512",
 ] as const;
 
-/** Issuers of tokens, as in kube-apiserver. Past it the configuration is refused. */
+/** The number of token issuers, as in kube-apiserver. Past it the configuration is refused. */
 export const MAX_JWT_AUTHENTICATORS = 64;
 const CLOCK_SKEW_MS = 10_000;
-/** A prefix or required value of an issuer's claims. Past it the configuration is refused. */
+/**
+ * Characters of a prefix or required value of an issuer's claims. Past it the configuration is
+ * refused.
+ */
 const MAX_TEXT_CHARACTERS = 1_024;
 const NO_CEL = "CEL expressions are not evaluated here; name a claim";
 
@@ -47,7 +50,7 @@ export interface JwtIssuer {
   readonly clockSkewMs: number;
 }
 
-/** May be empty; other strings of a configuration may not. */
+/** May be empty, unlike the configuration's other strings. */
 function text(sentence: string): Field<string | undefined, "*"> {
   return declare(sentence, {
     type: "string",
@@ -169,7 +172,7 @@ export const jwtAuthenticator = shaped(fields, (values, at): JwtIssuer => {
   };
 });
 
-/** Checks rules that span the entries of `jwt`. */
+/** Checks rules that concern several entries of `jwt`. */
 export function checkIssuers(issuers: readonly JwtIssuer[], at: Section): void {
   if (issuers.length > MAX_JWT_AUTHENTICATORS)
     at.problem("jwt", `must have at most ${MAX_JWT_AUTHENTICATORS} items`);

@@ -17,10 +17,10 @@ import { checkIssuers, type JwtIssuer, jwtAuthenticator, refused } from "./jwt-a
 import { readText } from "./load-configuration.ts";
 import { optionalSection, sections } from "./section-fields.ts";
 
-/** Contents that are parsed above this room. */
+/** Parsers for files whose content is parsed by rooms above this one. */
 type ContentOfRooms = "kubeconfig" | "static tokens" | "session keys" | "signing key";
 
-/** What the rooms read of a text; throws as their start does. */
+/** Parses the text as its room does; throws as the room does at the start. */
 export type RoomParsers = Readonly<Record<ContentOfRooms, (text: string, file: string) => unknown>>;
 
 /**

@@ -15,9 +15,9 @@ const NANOSECONDS_OF: ReadonlyMap<string, bigint> = new Map([
 ]);
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
-/** time.Duration's limit, about 292 years; the lowest value is one further from zero. */
+/** time.Duration's limit, about 292 years. The lowest value is one further from zero. */
 const MAX_NANOSECONDS = 2n ** 63n - 1n;
-/** More digits exceed every duration or, after the point, are below a nanosecond. */
+/** A number with more digits exceeds every duration or, after the point, is below a nanosecond. */
 const MAX_DIGITS = 19;
 
 /**
@@ -53,7 +53,7 @@ export function parseDuration(text: string): number {
   return sign === "-" && milliseconds !== 0 ? -milliseconds : milliseconds;
 }
 
-/** Exact: binary fractions would turn 1.001 s into 1000 ms. Drops fractions of a nanosecond. */
+/** Exact: with binary fractions 1.001 s would become 1000 ms. Drops fractions of a nanosecond. */
 function nanosecondsOf(number: string, unit: bigint): bigint {
   const [whole = "", fraction = ""] = number.split(".");
   const digits = whole.replace(/^0+/, "");
@@ -115,7 +115,9 @@ const DURATION: Unit = {
 const QUANTITY_PATTERN = "^[0-9]+(\\.[0-9]+)?([eE][0-9]{1,2}|Ki|Mi|Gi|Ti|k|M|G|T)?$";
 const DURATION_PATTERN = "^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
 
-/** A whole number, as a number or quantity: 1000, "10k". `or` is an additional accepted word. */
+/**
+ * A whole number, as a number or a quantity: 1000, "10k". `or` is another word that is accepted.
+ */
 export function count<const O extends NumberOptions<number | string> & { readonly or?: string }>(
   sentence: string,
   options: O,

@@ -31,7 +31,7 @@ interface WatchMeans {
  */
 export const watchFolders: WatchPaths = (paths, events) => watchPathsBy({}, paths, events);
 
-/** The same with injected means, for tests. */
+/** The same, with injected dependencies for tests. */
 export function watchPathsBy(
   { watch: watchFolder = watch, lookEveryMs = LOOK_EVERY_MS }: WatchMeans,
   paths: readonly string[],

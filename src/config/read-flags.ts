@@ -10,7 +10,7 @@ export interface FlagOfField extends DescribedFlag {
   readonly section: string;
 }
 
-/** The flags of the table's fields and those below, in order. */
+/** The flags of the table's fields and of the sections below it, in order. */
 export function flagsOf(table: Table, section = ""): readonly FlagOfField[] {
   const own = Object.entries<Field>(table.fields).flatMap(([name, { flag, sentence, table: below }]) => [
     ...(flag === undefined ? [] : [{ ...flag, sentence, section }]),

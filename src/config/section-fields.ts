@@ -9,7 +9,10 @@ import {
   TEXT,
 } from "@sluice/client/internal/config/fields";
 
-/** A section that always exists: an absent one has all defaults, and those in `options.default`. */
+/**
+ * A section that always exists. If the file has none, it has all defaults, and those in
+ * `options.default`.
+ */
 export function section<Value>(
   sentence: string,
   fields: Table<Value>,
@@ -101,7 +104,7 @@ function fieldSchema({ sentence, schema, isRequired, default: usual }: Field): J
   };
 }
 
-/** null is a field without a value and counts as absent. */
+/** null is a field without a value, so it counts as absent. */
 function orNull(schema: JsonSchema): JsonSchema {
   if (Array.isArray(schema.enum)) return { ...schema, enum: [...schema.enum, null] };
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: "null" }] };
@@ -146,7 +149,7 @@ function listOf(text: string): string[] {
   return text === "" ? [] : text.split(",").map((item) => item.trim());
 }
 
-/** Files or folders; their users read them. */
+/** Files or folders; the code that uses them reads them. */
 export function files(sentence: string): Field<readonly string[], "*"> {
   return declare(sentence, {
     default: [],

@@ -57,8 +57,8 @@ const throttle = table({
 });
 
 /**
- * kube-apiserver's defaults with shorter waits: shells should not go unrecorded for 30 s, or for 10
- * s after an outage.
+ * kube-apiserver's defaults with shorter waits: shells must not go unrecorded for 30 s, or for 10 s
+ * after an outage.
  */
 const webhook = table(
   {

@@ -136,7 +136,7 @@ const tokenReview = table(
   },
 );
 
-/** Authenticators in the order of their use; absent ones accept no caller. */
+/** The authenticators in the order in which they are tried; an absent one accepts no caller. */
 const fields = table({
   clientCAFile: file(
     "Authorities of client certificates: the common name is the user, organizations are groups.",
@@ -204,7 +204,7 @@ export function takesTokens({
 /** The `oidc` section's issuer, as kube-apiserver reads its --oidc flags. */
 export function issuerOfOidc(oidc: OidcAuthentication): JwtIssuer {
   const { caFile, usernamePrefix, usernameClaim, issuerUrl } = oidc;
-  // Two issuers may use one name for two people, so the issuer is the default prefix.
+  // Two issuers may use the same name for two people, so the default prefix is the issuer.
   const usual = usernameClaim === "email" ? "" : `${issuerUrl}#`;
   return {
     ...oidc,
@@ -215,7 +215,7 @@ export function issuerOfOidc(oidc: OidcAuthentication): JwtIssuer {
   };
 }
 
-/** Mutually exclusive, as kube-apiserver's --authentication-config and --oidc flags. */
+/** These exclude each other, like kube-apiserver's --authentication-config and --oidc flags. */
 function checkExclusive({ configurationFile, jwt, oidc }: ValueOf<typeof fields>, at: Section): void {
   checkIssuers(jwt, at);
   const others = [...(jwt.length > 0 ? ["jwt"] : []), ...(oidc === undefined ? [] : ["oidc"])];

@@ -76,7 +76,7 @@ const portForward = table({
   ),
 });
 
-/** How long a running session stays its user's right, and what is kept of it. */
+/** How long a running session keeps its user's rights, and what is kept of the session. */
 export const sessionAuthorization = table({
   reauthorizeInterval: duration(
     "How often each running session is authorized again; a refusal ends it, an authorizer that cannot decide does not. `0s`: never.",
@@ -109,7 +109,7 @@ function checkModes({ modes }: Authorization, section: Section): void {
     const message = "authorization-mode Webhook's authorization config is not given";
     section.problem(isFlag ? "mode" : "webhook", message);
   }
-  // Modes from a flag may leave the file's webhook unused.
+  // Modes set by a flag may leave the file's webhook unused.
   const isUnused = section.has("webhook") && !modes.includes("Webhook");
   if (isUnused && (!isFlag || section.flagWithin("webhook") !== undefined)) {
     section.problem("webhook", "cannot be specified without mode Webhook");
@@ -147,7 +147,7 @@ export function requireAuthorization(
   if (!own.has("mode")) own.problem("mode", MODE_REQUIRED);
 }
 
-/** Whether a request may have a user; `system:anonymous` counts. */
+/** Whether a request can have a user at all; `system:anonymous` counts. */
 function knowsCallers(authentication: Authentication): boolean {
   return authentication.anonymous.enabled || identifiesCallers(authentication);
 }

@@ -89,7 +89,7 @@ function checkNodeName(value: string): string | undefined {
   return `must be the name of a Node: a lower-case DNS name, got ${JSON.stringify(value.slice(0, 80))}`;
 }
 
-/** A request relayed to this listener itself would loop until a limit ends it. */
+/** A request that is relayed to this listener itself would loop until a limit ends it. */
 function checkUpstreamIsAnother({ address, port, upstream }: ValueOf<typeof fields>, section: Section): void {
   if (upstream === undefined || !URL.canParse(upstream.url)) return;
   const { hostname, port: upstreamPort } = new URL(upstream.url);

@@ -86,7 +86,7 @@ export const kubelet = shaped(checked(fields, checkKubelet), (values) => ({
 }));
 
 /**
- * As kube-apiserver, does not verify kubelets without an authority: their certificates are
+ * Like kube-apiserver, does not verify kubelets without an authority: their certificates are
  * self-signed by default.
  */
 function skipsVerification(values: ValueOf<typeof fields>): boolean {
@@ -106,7 +106,7 @@ function checkProxyUrl(value: string): string | undefined {
   const shape = "must be http://host:port, https://host:port or unix:///path";
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined) return shape;
-  // People share configuration files; credentials belong into a secret file.
+  // People share configuration files, so credentials belong in a secret file.
   if (url.username !== "" || url.password !== "") return "must not hold credentials; use credentialsFile";
   if (url.protocol === "unix:") {
     return url.hostname === "" && url.pathname.length > 1 && url.search + url.hash === "" ? undefined : shape;

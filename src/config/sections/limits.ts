@@ -49,8 +49,8 @@ const spdyLimits = table({
 });
 
 /**
- * Every limit of a size or count; `npm run docs` copies them to docs/limits.md. The ranges' lower
- * ends keep every kubectl working; their upper ends keep a typing mistake from causing an outage.
+ * Every limit on a size or count; `npm run docs` copies them to docs/limits.md. The ranges' lower
+ * ends keep every kubectl working; their upper ends keep a typo from causing an outage.
  */
 const fields = table({
   maxConcurrentSessions: count(
@@ -181,7 +181,7 @@ export type Limits = ValueOf<typeof fields>;
 export const limits = checked(fields, (values, section) => {
   const least = values.socketBufferBytes + STALL_HEADROOM_BYTES;
   if (values.stalledPeerBufferBytes < least) {
-    // With a lower value, payload alone would end the session of a merely slow reader.
+    // With a lower value, payload alone would end the session of a reader that is only slow.
     const message = `must be at least ${formatQuantity(least)}: socketBufferBytes and 128Ki`;
     section.problem("stalledPeerBufferBytes", message);
   }

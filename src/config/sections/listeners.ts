@@ -115,23 +115,23 @@ type Listeners = ValueOf<typeof fields>;
 export const DEFAULT_LISTENERS = { apiServer: {} };
 
 interface ListenerRow<Section extends keyof Listeners> {
-  /** For logs, inherited sockets, URLs and the primary. */
+  /** The listener's name in logs, inherited sockets, URLs and the primary. */
   readonly name: string;
   readonly section: Section;
-  /** The field of its port. */
+  /** The configuration field of its port. */
   readonly field: string;
   readonly portOf: (listener: NonNullable<Listeners[Section]>) => number;
   readonly isTls: (listener: NonNullable<Listeners[Section]>) => boolean;
-  /** No node may have its address, or the gateway would dial itself. */
+  /** No node may have this listener's address, or the gateway would dial itself. */
   readonly isReserved?: boolean;
   /**
-   * A drain stops accepting here at once. Elsewhere a draining process accepts while sessions run, to tell
-   * clients that sessions go elsewhere.
+   * A drain stops accepting here at once. Other listeners accept while sessions run, to tell
+   * clients that sessions go to another process.
    */
   readonly closesFirst?: boolean;
 }
 
-/** Every port that the gateway may open. A new listener is a row. */
+/** Every port that the gateway may open. A new listener is a new row. */
 const ROWS = [
   row({ name: "apiServer", section: "apiServer", field: "port", portOf, isTls, isReserved: true }),
   row({ name: "admin", section: "admin", field: "port", portOf, isTls: () => false, isReserved: true }),

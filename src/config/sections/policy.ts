@@ -130,7 +130,7 @@ function checkRule(values: PolicyRule, section: Section): void {
     section.problem("action", "deny leaves no session that maxDuration or idleTimeout could end");
   }
   if (values.match.ports.length > 0 && hasTime) {
-    // kubectl forwards several ports in one session, and names each when it is used.
+    // kubectl forwards several ports in one session, and names each one when it is used.
     section.problem("match", "ports belong to connections; maxDuration and idleTimeout belong to sessions");
   }
   if (values.action === "allow" && values.message !== undefined) {

@@ -79,7 +79,7 @@ const storeFields = table({
   objectLock: optionalSection("Locks each recording. The bucket has Object Lock. Absent: no lock.", lock),
 });
 
-/** Where finished recordings are uploaded to. */
+/** The store to which finished recordings are uploaded. */
 export type RecordingStore = ValueOf<typeof storeFields>;
 
 const recordingStore = checked(storeFields, (store, section) => {

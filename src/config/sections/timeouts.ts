@@ -63,7 +63,7 @@ export const timeouts = table({
     "An upstream's response to an upgrade, from the request's last byte to the end of the response's head; a refused log's body has as long again. Past it: 500.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
-  // kube-apiserver itself ends it after 60 s (--request-timeout).
+  // kube-apiserver itself ends the request after 60 s (--request-timeout).
   apiServerRequest: duration(
     "A request to an API server, to the last byte of its response; watches, logs and proxied requests are exempt. Past it: 504, 408 if the client's body is missing, or the response is cut.",
     { default: "90s", ...UPSTREAM_WAIT },

@@ -126,9 +126,9 @@ export function portOf(text: string): number {
   throw new RangeError(`must be a port between 0 (any free one) and 65535, got ${JSON.stringify(text)}`);
 }
 
-/** The problem with a host to listen on, or undefined. */
+/** The problem with a host to listen on; undefined if there is none. */
 export function checkHost(value: string): string | undefined {
-  // A name that ends in digits is a mistyped IPv4 address, which no resolver finds.
+  // A name that ends in digits is a mistyped IPv4 address, and no resolver finds it.
   const isName = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i.test(
     value,
   );
