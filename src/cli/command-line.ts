@@ -14,9 +14,9 @@ import { EXIT_BROKEN_PIPE, UsageError } from "./command.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 
-/** Servers: they continue when the reader of their output is gone. */
+/** Servers: they continue even if their output is no longer read. */
 const SERVING: readonly string[] = ["demo", "serve", "agent", "fake-node"];
-/** Commands whose sessions report a broken pipe and end the remote command. */
+/** Commands whose sessions report a broken pipe, and end the remote command. */
 const OWN_SESSIONS: readonly string[] = ["exec", "attach"];
 
 /** The name the user typed: kubectl runs its plugin under its own name. */
@@ -75,7 +75,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 /** Runs one command, or prints its help. Throws UsageError, and any error of the command. */
 export async function runCommand(name: string, args: readonly string[]): Promise<number> {
   const { group, load, loadProgram } = commandNamed(name);
-  // Comes before the command's modules: the cache skips modules that are already loaded.
+  // Must come before the command's modules: the cache skips modules that are already loaded.
   if (group === "Client") enableCompileCache();
   const { command } = await load();
   endWithReader(name);
@@ -86,7 +86,7 @@ export async function runCommand(name: string, args: readonly string[]): Promise
   return 0;
 }
 
-/** Every way to call the command, as help prints them. */
+/** Every way to call the command, as help prints it. */
 async function usageOf(name: string): Promise<string> {
   const { command } = await commandNamed(name).load();
   return `Usage:\n${command.usage.map((line) => `  ${PROGRAM} ${name} ${line}\n`).join("")}`;
@@ -125,7 +125,7 @@ function isForTheUser(error: unknown): error is Error {
 }
 
 /**
- * For a port in use or an unwritable folder the message suffices. Any other error is a defect and
+ * For a port in use or an unwritable folder, the message is enough. Any other error is a bug and
  * shows its stack.
  */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
@@ -135,8 +135,8 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 let running: string | undefined;
 
 /**
- * Ends like a program killed by SIGPIPE: silently, with the shell's status for it. Drops stderr
- * output. `name`: the command's.
+ * Ends as a program that SIGPIPE killed: silently, with the shell's status for it. Drops stderr
+ * output. `name`: the command's name.
  */
 function endWithReader(name: string): void {
   const isSetUp = running !== undefined;

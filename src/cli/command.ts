@@ -11,7 +11,7 @@ export interface Command<Flags extends FlagTable = FlagTable> {
   readonly description: string;
   readonly operands?: readonly Operand[];
   readonly flags: Flags;
-  /** The words after `--` are a command line of their own. */
+  /** The words after `--` are a command line for another program. */
   readonly takesCommand?: true;
   readonly examples: readonly Example[];
   /** Set if it has exit codes besides 0 (ok), 1 (failed) and 2 (usage or configuration). */

@@ -2,7 +2,7 @@ import { parseQuantity } from "@sluice/client/internal/config/quantity";
 import { parseDuration } from "../config/number-fields.ts";
 import { UsageError } from "./command.ts";
 
-/** Node's longest timer. */
+/** The longest time that a Node timer accepts. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A whole number, or a Kubernetes quantity such as `32Ki`, in a range. */
@@ -22,7 +22,7 @@ export function countFrom(min: number, digits = 6): (text: string) => number {
   };
 }
 
-/** One part of several: `I/N`, counted from 0. */
+/** One of several parts: `I/N`, counted from 0. */
 export function loadPart(text: string): { readonly index: number; readonly of: number } {
   const [, index, of] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? [];
   if (of !== undefined && Number(index) < Number(of)) return { index: Number(index), of: Number(of) };
@@ -112,7 +112,7 @@ function parsed(parse: (text: string) => number, text: string): number | undefin
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The names of the flags that were given; one with a default always is. */
+/** The names of the flags that were given; a flag with a default always counts as given. */
 export function givenOf<V extends Values>(
   values: V,
   names: readonly (keyof V & string)[],
@@ -123,7 +123,7 @@ export function givenOf<V extends Values>(
   });
 }
 
-/** Refuses flags without effect, because the user meant something by them. Throws UsageError. */
+/** Refuses flags that would have no effect, because the user expected one. Throws UsageError. */
 export function refuseIgnored<V extends Values>(
   values: V,
   about: string,

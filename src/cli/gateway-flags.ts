@@ -43,7 +43,7 @@ export function useGatewayFlags(): void {
   execve?.call(process, process.execPath, [process.execPath, ...args]);
 }
 
-/** What Node was given stays, such as `--incremental-marking` or another size. */
+/** A flag that Node already has stays, such as `--incremental-marking` or another size. */
 function missingFlags(): string[] {
   const { NODE_OPTIONS: options = "" } = process.env;
   const given = new Set([...process.execArgv, ...options.split(/\s+/)].map(settingOf));

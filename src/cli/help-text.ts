@@ -4,8 +4,8 @@ import { COMMAND_GROUPS, type ListedCommand } from "./command-list.ts";
 import { HELP_FLAG } from "./parse-flags.ts";
 
 /**
- * Bounds on help's width, whatever the terminal's: shorter lines break tables, longer ones are hard
- * to read.
+ * The limits of help's width, whatever the terminal's width: shorter lines break tables, longer
+ * ones are hard to read.
  */
 const [MIN_WIDTH, MAX_WIDTH] = [80, 100];
 /** If the left column is wider, the text moves below it. */

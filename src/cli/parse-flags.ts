@@ -3,7 +3,7 @@ import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { Flag, FlagTable } from "../config/flag.ts";
 import { type Command, type Invocation, type Operand, UsageError } from "./command.ts";
 
-/** Every command accepts it. */
+/** The flag that every command accepts. */
 export const HELP_FLAG = { help: { short: "h", help: "show this help" } } as const satisfies FlagTable;
 
 /** Anything with a usage is a command and accepts only the operands that it describes. */

@@ -3,7 +3,7 @@ import { constants } from "node:os";
 /** npm forwards signals that the terminal sent to the whole group, so one Ctrl-C may arrive twice. */
 const SAME_CTRL_C_MS = 500;
 
-/** The first of several signals. Listens until `release`. */
+/** Waits for the first of several signals. Listens until `release`. */
 export class TerminationSignal {
   readonly came: Promise<NodeJS.Signals>;
   readonly #signals: readonly NodeJS.Signals[];
@@ -18,7 +18,9 @@ export class TerminationSignal {
     for (const name of signals) process.on(name, this.#onSignal);
   }
 
-  /** After a signal, a repeated Ctrl-C or SIGHUP still does not kill the process that is about to exit. */
+  /**
+   * After a signal, a repeated Ctrl-C or SIGHUP does not kill the process, which is about to exit.
+   */
   release(): void {
     if (this.#hasCome) setTimeout(() => this.#off(this.#signals), SAME_CTRL_C_MS).unref();
     else this.#off(this.#signals);
@@ -37,7 +39,7 @@ export class TerminationSignal {
   }
 }
 
-/** Runs `use` with the first SIGTERM, SIGINT or SIGHUP to come, and stops listening behind it. */
+/** Runs `use` with the first SIGTERM, SIGINT or SIGHUP, and stops listening afterwards. */
 export async function withTerminationSignal<T>(
   use: (terminated: Promise<NodeJS.Signals>) => Promise<T>,
 ): Promise<T> {

@@ -16,7 +16,9 @@ import { requireLoopback } from "../loopback.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 import { overridesOf, type Verbosity, verbosityOf } from "./connection.ts";
 
-/** Offers a local address to clients of any version until SIGTERM, Ctrl-C or the terminal's end. */
+/**
+ * Offers clients of any version a local address until SIGTERM, Ctrl-C or the end of the terminal.
+ */
 export async function run({ values }: Invocation<typeof agentFlags>): Promise<number> {
   requireLoopback(values.address, "any client with the agent's token has the rights of your kubeconfig");
   const place = { file: values["write-kubeconfig"], folder: values.dir };

@@ -10,7 +10,7 @@ export const text: Shape = (value) => typeof value === "string";
 export const number: Shape = (value) => typeof value === "number";
 export const flag: Shape = (value) => typeof value === "boolean";
 
-/** Go writes null for what is empty; `getShaped` takes it out. */
+/** Go writes null for an empty value; `getShaped` removes it. */
 export const optional =
   (shape: Shape): Shape =>
   (value) =>
@@ -31,14 +31,14 @@ export const mapOf =
   (value) =>
     isObject(value) && Object.values(value).every(shape);
 
-/** An object with these fields; it may have more. */
+/** An object that has these fields, and may have more. */
 export const object =
   (fields: Readonly<Record<string, Shape>>): Shape =>
   (value) =>
     isObject(value) && Object.entries(fields).every(([name, shape]) => shape(value[name]));
 
 /**
- * Reads an object as `getObject` does, and takes out its nulls. Throws UpstreamError if the answer
+ * Reads an object as `getObject` does, and removes its nulls. Throws UpstreamError if the answer
  * has another shape.
  */
 export async function getShaped<T>(

@@ -19,7 +19,7 @@ export async function run({ values, operands }: Invocation<typeof attachFlags>):
     purpose: "attach",
   });
   if (typeof found === "number") return found;
-  // A node refuses a terminal if the main process has none.
+  // A node refuses a terminal if the main process does not have one.
   if (values.tty && !found.hasTerminal && !values.quiet) {
     process.stderr.write(`error: Unable to use a TTY - container ${found.container} did not allocate one\n`);
   }

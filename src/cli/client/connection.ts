@@ -9,7 +9,7 @@ import type { connectionFlags } from "../commands/connection-flags.ts";
 
 const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie|set-cookie|sec-websocket-key)$/i;
 
-/** Secrets in the header Sluice-Resume. */
+/** The header Sluice-Resume contains secrets. */
 const RESUME_SECRETS = /\b(key|proof)=[\w-]+/g;
 
 export type ConnectionValues = ValuesOf<typeof connectionFlags>;
@@ -34,7 +34,10 @@ export async function openConnection(values: ConnectionValues): Promise<ClientCo
   return { target, namespace, verbosity, requestTimeoutMs: values["request-timeout"] };
 }
 
-/** kubectl's flags; an empty one counts as absent. Throws UsageError for impersonation without a user. */
+/**
+ * kubectl's flags. An empty flag counts as absent. Throws UsageError for impersonation without a
+ * user.
+ */
 export function overridesOf(
   values: Omit<ConnectionValues, "kubeconfig" | "request-timeout" | "v">,
 ): KubeconfigOverrides {

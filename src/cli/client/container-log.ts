@@ -7,15 +7,15 @@ import { logPath } from "@sluice/client/internal/pod-paths";
 import type { ClientConnection } from "./connection.ts";
 
 /**
- * The place in a log up to which lines were printed. It is read again from the newest line's second
- * (Kubernetes passes on whole seconds), and repeats the lines of that second in order.
+ * The place in a log up to which lines were printed. A log is read again from the newest line's
+ * second (Kubernetes accepts only whole seconds), and that second's lines are repeated in order.
  */
 export class LogPosition {
   #newest: LogTime | undefined;
   #linesOfSecond = 0;
   #toSkip = 0;
 
-  /** The next line's time: false if the line was printed before the log was read again. */
+  /** Records the next line's time. False if the line was printed before the log was read again. */
   isNew(time: LogTime): boolean {
     const newest = this.#newest;
     if (this.#toSkip > 0 && newest !== undefined && !isBefore(newest, time)) {
@@ -29,7 +29,7 @@ export class LogPosition {
     return true;
   }
 
-  /** The time to read again from, as `sinceTime`; undefined: from where it began. */
+  /** The time to read again from, as `sinceTime`; undefined: from the original start. */
   readAgain(): string | undefined {
     if (this.#newest === undefined) return undefined;
     this.#toSkip = this.#linesOfSecond;
@@ -37,7 +37,7 @@ export class LogPosition {
   }
 }
 
-/** A log that broke off is asked for again for this long. */
+/** How long a log that broke off is requested again. */
 const READ_AGAIN_MS = 30_000;
 const RETRY_DELAY_MS = 250;
 
@@ -47,7 +47,7 @@ export interface LogSource {
   readonly container: string;
 }
 
-/** What the user asked for, in the API's words. */
+/** The user's request, in the API's words. */
 export interface LogRequest {
   readonly follow: boolean;
   readonly previous: boolean;
@@ -68,8 +68,8 @@ interface PrintOptions {
 }
 
 /**
- * Prints one container's log, and reads it again from the last line's time if the connection breaks
- * off; not with `limitBytes`, and not if a line has no time. Throws ConnectError.
+ * Prints one container's log. If the connection breaks, reads it again from the last line's time,
+ * unless there is `limitBytes` or a line has no time. Throws ConnectError.
  */
 export async function printContainerLog(
   connection: ClientConnection,
@@ -87,7 +87,7 @@ export async function printContainerLog(
       if (!log.canReadAgain || !mayPass(error) || options.signal.aborted) throw asConnectError(error);
       if (log.hasProgressed) brokeOffMs = undefined;
       brokeOffMs ??= performance.now();
-      // Its first request fails at once, as any other.
+      // If the first request fails, the command fails at once, like any other.
       if (!log.hasBegun || performance.now() - brokeOffMs > READ_AGAIN_MS) throw asConnectError(error);
       connection.verbosity.note(`reading the log again: ${(error as Error).message}`);
       await delay(RETRY_DELAY_MS, undefined, { signal: options.signal }).catch(() => {});
@@ -101,13 +101,13 @@ class ReadLog {
   readonly #request: LogRequest;
   readonly #options: PrintOptions;
   readonly #position = new LogPosition();
-  /** Whether the server answered once. */
+  /** Whether the server has answered. */
   hasBegun = false;
   /** Whether the last reading printed a line. */
   hasProgressed = false;
   #hasTimes: boolean;
   #lines = new LogLines();
-  /** The present line was printed before the log was read again. */
+  /** The current line was printed before the log was read again. */
   #isRepeated = false;
 
   constructor(connection: ClientConnection, source: LogSource, request: LogRequest, options: PrintOptions) {
@@ -164,14 +164,17 @@ function pathOf(source: LogSource, request: LogRequest, since: string | undefine
   const { sinceSeconds, sinceTime, tailLines, timestamps, ...rest } = request;
   return logPath(source, {
     ...rest,
-    // What began counts from its own start; only the lines behind it are wanted then.
+    // The original start no longer counts; only the lines after the last printed one are wanted.
     ...(since === undefined && { sinceSeconds, tailLines }),
     sinceTime: since ?? sinceTime,
     timestamps: timestamps || request.limitBytes === undefined,
   });
 }
 
-/** The connection broke off, or the server is not there for a moment; nothing refused this user. */
+/**
+ * True if the connection broke, or the server is briefly away; false if the server refused this
+ * user.
+ */
 function mayPass(error: unknown): boolean {
   if (error instanceof UpstreamError) return true;
   if (!(error instanceof ConnectError)) return false;
@@ -190,27 +193,27 @@ const LF = 0x0a;
 const SPACE = 0x20;
 /** RFC 3339 with nine digits and a zone has 35. */
 const MAX_TIME_BYTES = 40;
-/** A line of a log. Past it the line is printed in parts. */
+/** Bytes of one line of a log. Past it the line is printed in parts. */
 export const MAX_LOG_LINE_BYTES: number = 1024 * 1024;
 
 interface LogLine {
-  /** Undefined if the line does not begin with one, and for the further parts of a long line. */
+  /** Undefined if the line does not begin with a time, and for the later parts of a long line. */
   readonly time: LogTime | undefined;
-  /** A further part of the line before it. */
+  /** True for a later part of the previous line. */
   readonly isContinued: boolean;
-  /** With its time and its line feed, which the last line may lack. */
+  /** The line with its time and its line feed, which the last line may lack. */
   readonly stamped: Buffer;
   /** Without the time. */
   readonly text: Buffer;
 }
 
-/** Splits a log that was asked for with `timestamps=true` into its lines. */
+/** Splits a log that was requested with `timestamps=true` into its lines. */
 export class LogLines {
   #parts: Buffer[] = [];
   #bytes = 0;
   #isInside = false;
 
-  /** Whether the last part ended within its line. */
+  /** Whether the last part ended in the middle of its line. */
   get isInside(): boolean {
     return this.#isInside;
   }
@@ -225,13 +228,16 @@ export class LogLines {
     const rest = chunk.subarray(from);
     if (this.#bytes + rest.byteLength > MAX_LOG_LINE_BYTES) yield this.#lineWith(rest);
     else {
-      // The chunk's memory is the connection's.
+      // The chunk's memory belongs to the connection, so it is copied.
       this.#parts.push(Buffer.from(rest));
       this.#bytes += rest.byteLength;
     }
   }
 
-  /** The last line, if it has no line feed. After a cut it is not whole: leave it. */
+  /**
+   * The last line, if it has no line feed. If the log was cut off, the line is incomplete: do not
+   * call this.
+   */
   *end(): Generator<LogLine, void> {
     if (this.#bytes > 0) yield this.#lineWith(Buffer.alloc(0));
   }

@@ -14,12 +14,13 @@ import { commandExecutor, findContainer } from "./run-command.ts";
 type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
 
 /**
- * Copies a file or a folder to or from a container. Loads only the needed modules, because a small
- * copy is mostly start-up. A failed copy leaves nothing that looks complete.
+ * Copies a file or a folder to or from a container. Loads only the modules that it needs, because a
+ * small copy is mostly start-up. A failed copy leaves no file that looks complete.
  */
 export async function run({ values, operands }: Invocation<typeof cpFlags>): Promise<number> {
   if (operands.length !== 2) throw new UsageError("source and destination are required");
-  // Node decodes arguments as UTF-8 and loses other bytes, so the path would name another file.
+  // Node decodes arguments as UTF-8 and loses other bytes, so the path would then name another
+  // file.
   if (operands.some((operand) => operand.includes("\uFFFD")))
     throw new UsageError("a path is not UTF-8; name a folder above it, whose files may have any name");
   const [source, destination] = operands.map(parseCopyEnd) as [CopyEnd, CopyEnd];
@@ -100,7 +101,7 @@ function parseCopyEnd(text: string): CopyEnd {
     : { type: "remote", namespace: first, pod: second, path };
 }
 
-/** A bar on stderr, if that is a terminal. `totalBytes` 0: unknown. */
+/** A progress bar on stderr, if that is a terminal. `totalBytes` 0: unknown. */
 async function startProgress(name: string, totalBytes: number): Promise<CopyProgress> {
   if (!process.stderr.isTTY) return noProgress();
   const { default: cliProgress } = await import("cli-progress");

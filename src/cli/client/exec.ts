@@ -46,8 +46,9 @@ interface Manifest {
 }
 
 /**
- * The first object of a manifest as TYPE/NAME; `-` reads standard input. Throws UsageError for a file
- * without an object, and in kubectl's words for an object of another namespace than `namespace`.
+ * The first object of a manifest as TYPE/NAME; `-` reads standard input. Throws UsageError for a
+ * file without an object, and in kubectl's words if the object is in another namespace than
+ * `namespace`.
  */
 async function resourceInFile(file: string, namespace: string): Promise<string> {
   const { kind, metadata } = (await firstObject(file)) ?? {};

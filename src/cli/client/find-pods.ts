@@ -20,7 +20,7 @@ const PODS = { what: "a list of pods", shape: podListShape };
 const A_SERVICE = { what: "a service", shape: serviceShape };
 const A_WORKLOAD = { what: "an object with a selector", shape: workloadShape };
 
-/** How often pods are asked for until one is there. */
+/** How often the server is asked for pods until there is one. */
 const POLL_MS = 500;
 
 /** The API path of each workload, by every name that kubectl accepts for it. */
@@ -42,7 +42,7 @@ function containerPort(pod: PodObject, name: string): number | undefined {
   return ports.find((port) => port.name === name)?.containerPort;
 }
 
-/** Resolves a TYPE/NAME to the pods that may serve it, and to their port. */
+/** Resolves a TYPE/NAME to the pods that may serve it, and to the port of these pods. */
 export class PodSource {
   readonly #target: Target;
   readonly #timeoutMs: number;
@@ -89,7 +89,7 @@ export class PodSource {
     throw new Error(`Pod '${pod.metadata.name}' does not have a named port '${targetPort}'`);
   }
 
-  /** The number of a named port: a service's own, or that of the first pod that has it. */
+  /** The number of a named port: the service's own, or that of the first pod that has the port. */
   async portNamed(name: string): Promise<number> {
     if (this.#isService) {
       const { spec } = await this.#service();
@@ -151,7 +151,10 @@ export async function podsWith(
   return items ?? [];
 }
 
-/** Asks until there is a pod, for `timeoutMs` at most; then throws Error in kubectl's words. */
+/**
+ * Asks the server until there is a pod, for at most `timeoutMs`; then throws Error in kubectl's
+ * words.
+ */
 export async function podsWithin(source: PodSource, timeoutMs: number): Promise<readonly PodObject[]> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {

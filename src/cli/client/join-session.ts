@@ -11,8 +11,9 @@ import { type SessionsValues, sessionPath } from "./session-requests.ts";
 import { DetachFilter, enterRawMode, writeWithoutWaiting } from "./terminal.ts";
 
 /**
- * Types into another user's session and shows its output. 0: left, or the session is over. 1: the
- * join ended before it. 130: SIGINT without a terminal; at a terminal Ctrl-C is typed.
+ * Types into another user's session and shows its output. Exit codes: 0 if the user left or the
+ * session ended, 1 if the join ended first, 130 after SIGINT without a terminal (a terminal types
+ * Ctrl-C).
  */
 export async function joinSession(
   connection: ClientConnection,
@@ -55,7 +56,7 @@ export async function joinSession(
   } finally {
     process.off("SIGINT", onInterrupt);
     restore();
-    // What the session has set stays with its owner.
+    // Terminal modes that the session has set stay with its owner.
     if (process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
     process.stdin.destroy();
   }
@@ -70,7 +71,7 @@ function said(exitCode: number, line: string): number {
   return exitCode;
 }
 
-/** Another person's output, without what could harm this terminal. */
+/** Another person's output, without sequences that could harm this terminal. */
 function filtered(): Transform {
   const filter = new TerminalFilter();
   const decoder = new TextDecoder();

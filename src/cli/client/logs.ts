@@ -8,13 +8,13 @@ import { containerOf, PodSource, podsWith, podsWithin, usablePods } from "./find
 import type { PodObject } from "./pod-objects.ts";
 import { reportError } from "./report-error.ts";
 
-/** kubectl's number of lines where labels select the pods. */
+/** kubectl's number of lines if labels select the pods. */
 const TAIL_OF_SELECTED = 10;
 
 type LogsInvocation = Invocation<typeof logsFlags>;
 type LogsValues = LogsInvocation["values"];
 
-/** Prints logs, one after the other, or side by side where they are followed. */
+/** Prints logs one after the other, or side by side if they are followed. */
 export async function run(invocation: LogsInvocation): Promise<number> {
   const values = { ...invocation.values, container: containerNamed(invocation) };
   const connection = await openConnection(values);
@@ -141,7 +141,7 @@ function prefixOf({ pod, container }: LogSource, values: LogsValues): Buffer | u
   return values.prefix || values["all-pods"] ? Buffer.from(`[pod/${pod}/${container}] `) : undefined;
 }
 
-/** Logs that are followed side by side wait for the same drain. */
+/** Logs that are followed side by side share one wait for stdout to drain. */
 let drained: Promise<void> | undefined;
 
 function writeToStdout(parts: readonly Buffer[]): Promise<void> | undefined {

@@ -9,7 +9,7 @@ export interface PodObject {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;
   };
-  /** An aggregated API may omit it. */
+  /** Aggregated APIs may omit it. */
   readonly spec?: {
     readonly containers?: readonly ContainerObject[];
     readonly initContainers?: readonly ContainerObject[];

@@ -16,8 +16,8 @@ import type { PodObject } from "./pod-objects.ts";
 const RECONNECT_WINDOW_MS = 30_000;
 const RETRY_DELAY_MS = 250;
 /**
- * How long a server that may have stopped reading has to accept a stream. Past it the stream opens
- * on a further session.
+ * How long a server that may have stopped reading has to accept a stream. Past it the stream is
+ * opened in another session.
  */
 const ACCEPT_WAIT_MS = 3_000;
 /** A service's pods are listed again after this time. */
@@ -95,7 +95,7 @@ export class PodSessions {
   }
 
   /**
-   * If the server may have stopped reading, waits for it to accept the stream. If it does not,
+   * If the server may have stopped reading, waits until it accepts the stream. If it does not,
    * dials another connection; earlier streams stay on the old one.
    */
   async #openOn(pod: PodObject, port: number): Promise<ForwardedStream> {
@@ -212,7 +212,10 @@ function keyOf({ metadata }: PodObject): string {
   return `${metadata.name}/${metadata.uid ?? ""}`;
 }
 
-/** Whether a retry may succeed: the pod is being replaced or the gateway restarts, and nothing refused this user. */
+/**
+ * Whether a retry may succeed: the pod is being replaced or the gateway restarts, and the server
+ * did not refuse this user.
+ */
 function mayPass(error: unknown): boolean {
   if (error instanceof NoReadyPodError || error instanceof SessionError) return true;
   if (!(error instanceof ConnectError)) return false;

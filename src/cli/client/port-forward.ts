@@ -23,7 +23,7 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
     const source = new PodSource(connection, parsed);
     const sessions = new PodSessions(connection, source);
     const mappings = async (): Promise<PortMapping[]> => {
-      // A name is looked up in a pod that is there.
+      // A port's name is looked up in a pod that exists.
       if (requested.some(hasName)) await sessions.check([], values["pod-running-timeout"]);
       return await Promise.all(requested.map((port) => numberedPort(port, source)));
     };
@@ -74,13 +74,18 @@ function forwarderOf(addresses: string, sessions: PodSessions, ports: readonly P
   });
 }
 
-/** What the user wrote: numbers, or a name that the pod or service gives its port. */
+/** The user's argument: numbers, or a name that the pod or service gives its port. */
 type RequestedPort = PortMapping | { readonly local: number | undefined; readonly name: string };
 
-/** As API servers allow names of ports: letters, digits and hyphens, a letter among them. */
+/**
+ * Names of ports as API servers allow them: letters, digits and hyphens, with at least one letter.
+ */
 const NAMED = /^(?:(\d*):)?(?=[\d-]*[a-z])([a-z\d-]{1,15})$/;
 
-/** `8080:80`, `:80`, `80`, and the same with a port's name. Throws UsageError with client-go's message. */
+/**
+ * `8080:80`, `:80`, `80`, and the same with a port's name. Throws UsageError with client-go's
+ * message.
+ */
 function parseRequestedPort(text: string): RequestedPort {
   const [, local, name] = NAMED.exec(text) ?? [];
   try {
@@ -95,7 +100,10 @@ function hasName(port: RequestedPort): boolean {
   return "name" in port;
 }
 
-/** Asks the server for the number of a name. A name alone listens on that number, as kubectl does. */
+/**
+ * Looks up the number of a name at the server. If the argument is only a name, the local port gets
+ * the same number, as in kubectl.
+ */
 async function numberedPort(port: RequestedPort, source: PodSource): Promise<PortMapping> {
   if (!("name" in port)) return port;
   const remote = await source.portNamed(port.name);

@@ -19,7 +19,7 @@ import { reportError } from "./report-error.ts";
 import { DetachFilter, EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** After the session ends, its last frames have this long to be sent. */
+/** How long the last frames may take to be sent after the session ends. */
 const FLUSH_MS = 50;
 const NOT_A_TERMINAL = "Unable to use a TTY - input is not a terminal or the right kind of file\n";
 
@@ -27,12 +27,12 @@ interface CommandSession {
   readonly path: CommandPath;
   readonly stdin: boolean;
   readonly tty: boolean;
-  /** An attach makes the program redraw, and cannot know whether a prompt is due. */
+  /** An attach makes the program redraw, and cannot know whether a prompt is to be expected. */
   readonly isAttach: boolean;
   readonly isQuiet: boolean;
   /** "none", or the character of `~.`. */
   readonly escapeCharacter: string;
-  /** Keys that end the command and leave the process; absent or empty for none. */
+  /** Keys that end the command but not the remote process; absent or empty for none. */
   readonly detachKeys?: Buffer;
 }
 
@@ -95,7 +95,7 @@ export async function runCommandSession(
     if (signals.haveCome) return 1;
     if (isDetached) return 0;
     process.stderr.write("\nsession closed.\n");
-    // A terminal that does not read would keep this process alive for unprinted output.
+    // A terminal that does not read would keep this process alive because of its unprinted output.
     if (process.stdout.writableLength > 0 || process.stderr.writableLength > 0) process.exit(1);
     return 1;
   } finally {
@@ -106,8 +106,8 @@ export async function runCommandSession(
 }
 
 /**
- * On a termination signal, ends the session at the server first: with only the connection gone, the
- * server would keep it. Then the signal takes effect.
+ * On a termination signal, ends the session at the server first: if only the connection were
+ * closed, the server would keep the session. Then the signal takes effect.
  */
 class TerminationSignals {
   haveCome = false;
@@ -153,7 +153,7 @@ function report({ exitCode }: CommandEnd): number {
 
 /** A container that was found, in a pod. */
 interface FoundContainer extends PodReference {
-  /** Whether its main process has a terminal. */
+  /** Whether the container's main process has a terminal. */
   readonly hasTerminal: boolean;
 }
 

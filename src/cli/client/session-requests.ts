@@ -21,10 +21,10 @@ export const GROUP_VERSION: string = `${SESSIONS_GROUP}/${SESSIONS_VERSION}`;
 const ROOT = `/apis/${GROUP_VERSION}`;
 /** kubectl's. */
 const PAGE_SESSIONS = "500";
-/** Sessions of one list; an empty page counts as one. Past it the list is refused. */
+/** Sessions in one list; an empty page counts as one. Past it the list is refused. */
 export const MAX_LISTED_SESSIONS = 100_000;
 
-/** What the printer and the watch read of a session. */
+/** The fields of a session that the printer and the watch read. */
 export const sessionShape: Shape = object({
   metadata: object({ name: text, namespace: optional(text), creationTimestamp: text }),
   spec: object({
@@ -52,7 +52,7 @@ const LIST = {
   }),
 };
 
-/** The path of a session, in the namespace where it is. */
+/** The path of a session, in its namespace. */
 export async function sessionPath(
   connection: ClientConnection,
   name: string,
@@ -66,11 +66,11 @@ async function namespaceOf({ target, namespace, requestTimeoutMs }: ClientConnec
   const query = new URLSearchParams({ fieldSelector: `metadata.name=${name}` });
   const path = `${ROOT}/${STREAMING_SESSIONS.name}?${query}`;
   const { items } = await getShaped<SessionList>(target, path, { ...LIST, timeoutMs: requestTimeoutMs });
-  // Unknown in all namespaces, it gets the answer of any.
+  // If no namespace has it, the path leads to the answer for an unknown session.
   return items?.[0]?.metadata.namespace ?? namespace;
 }
 
-/** Every session, and the version to watch from. Throws UpstreamError for pages that do not end. */
+/** Every session, and the version to watch from. Throws UpstreamError if the pages do not end. */
 export async function allPages(
   connection: ClientConnection,
   values: SessionsValues,
@@ -95,7 +95,7 @@ export async function allPages(
   }
 }
 
-/** The path of the collection, with the selectors of the flags. */
+/** The path of the collection, with the selectors from the flags. */
 export function collectionPath(
   { namespace }: ClientConnection,
   values: SessionsValues,

@@ -34,7 +34,7 @@ const MAX_LOST_WATCHES = 5;
 /** The pause before it lists again. */
 const AGAIN_MS = 1_000;
 
-/** A line of a watch. Past it the watch begins again. */
+/** Bytes in one line of a watch. Past it the watch begins again. */
 const MAX_WATCH_LINE_BYTES = 1024 * 1024;
 
 /** `sluice sessions list|watch|join|end`. */
@@ -97,7 +97,10 @@ async function list(connection: ClientConnection, values: SessionsValues): Promi
   return 0;
 }
 
-/** Prints changes until the process ends. A watch that ends, or is too old, begins again with a list. */
+/**
+ * Prints changes until the process ends. If a watch ends, or its version is too old, it begins
+ * again with a list.
+ */
 async function watch(
   connection: ClientConnection,
   values: SessionsValues,
@@ -109,7 +112,7 @@ async function watch(
   const changed = (type: WatchEvent["type"], session: StreamingSession): void => {
     if (type === "DELETED") known.delete(session.metadata.name);
     else known.set(session.metadata.name, session);
-    // People ask what begins and ends; programs get the counters, too.
+    // People want to see beginnings and ends; programs get the counters, too.
     if (type !== "MODIFIED" || values.output === "json") printer.print([session], type);
   };
   for (let lost = 0; ; await delay(AGAIN_MS)) {
@@ -132,7 +135,7 @@ async function watch(
   }
 }
 
-/** Ends when the watch ends, or says that its version is too old. */
+/** Returns when the watch ends, or reports that its version is too old. */
 async function* eventsOf(
   connection: ClientConnection,
   values: SessionsValues,
@@ -162,7 +165,7 @@ function eventIn(line: Buffer): WatchEvent | undefined {
   }
 }
 
-/** False for an answer of the server, other than that a version is too old. */
+/** False for an answer of the server, except that a version is too old. */
 function isLost(error: unknown): boolean {
   return error instanceof ConnectError
     ? error.leg !== "http" || error.apiStatus?.code === 410
@@ -176,7 +179,10 @@ async function end(connection: ClientConnection, name: string, values: SessionsV
   process.stdout.write(`session ${maskControls(name)} ${status === 202 ? "is ending" : "ended"}\n`);
 }
 
-/** Prints sessions in the chosen format. What a user typed is masked: names come from other clients. */
+/**
+ * Prints sessions in the chosen format. Masks control characters, because names come from other
+ * clients.
+ */
 class SessionPrinter {
   readonly #values: SessionsValues;
   #widths: readonly number[] = [];

@@ -6,7 +6,10 @@ const CR = 0x0d;
 const LF = 0x0a;
 const DOT = 0x2e;
 
-/** Sends every key to the remote terminal, Ctrl-C too. `restore` returns the terminal to the user. */
+/**
+ * Sends every key to the remote terminal, including Ctrl-C. `restore` returns the terminal to the
+ * user.
+ */
 export function enterRawMode(stdin: ReadStream): () => void {
   stdin.setRawMode(true);
   const restore = (): void => {
@@ -61,7 +64,10 @@ export async function* terminalSizes(
   }
 }
 
-/** Passes keys on until all of `keys` come in a row, as in Docker. Keys of an unfinished row wait. */
+/**
+ * Passes keys on until all of `keys` come in a row, as in Docker. Keys of an incomplete sequence
+ * wait.
+ */
 export class DetachFilter extends Transform {
   readonly #keys: Buffer;
   readonly #onDetach: () => void;

@@ -8,10 +8,16 @@ import { number, object, text } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import { type SessionsValues, sessionPath } from "./session-requests.ts";
 
-/** A line of the view: an event holds one piece of output, of 64 KiB and more. Past it the view fails. */
+/**
+ * Bytes in a line of the view: an event has one piece of output, of 64 KiB or more. Past it the
+ * view fails.
+ */
 const MAX_VIEW_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Prints a session's output until it ends: 0. A view that is cut short: 1; by SIGINT: 130. */
+/**
+ * Prints a session's output until it ends. Exit codes: 0, 1 if the view is cut short, 130 after
+ * SIGINT.
+ */
 export async function viewSession(
   connection: ClientConnection,
   name: string,
@@ -47,7 +53,7 @@ export async function viewSession(
     throw error;
   } finally {
     process.off("SIGINT", onInterrupt);
-    // What the session has set stays with its owner.
+    // Terminal modes that the session has set stay with its owner.
     if (hasOutput && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
   }
   if (message !== SESSION_OVER) {
@@ -58,7 +64,7 @@ export async function viewSession(
   return 0;
 }
 
-/** A header, or an event. Throws UpstreamError for any other line. */
+/** Reads a header or an event. Throws UpstreamError for any other line. */
 function parsed(line: Buffer): unknown {
   let value: unknown;
   try {

@@ -92,7 +92,8 @@ export const connectionFlags = {
     help: "details on stderr: 4 shows fallbacks, 6 requests, 7 their headers, 8 those of responses, too",
     group,
   },
-  // They mean nothing here: no cache, no compression, no profile, no kubectl's version or preferences.
+  // They have no effect here: there is no cache, compression, profile, kubectl version or
+  // preferences file.
   "cache-dir": { value: "FOLDER", help: "ignored: nothing is cached", isHidden: true, group },
   "disable-compression": { help: "ignored: answers are not compressed", isHidden: true, group },
   kuberc: { value: "FILE", help: "ignored: aliases and defaults are kubectl's own", isHidden: true, group },
@@ -142,7 +143,7 @@ function keyAndValue(text: string): readonly [key: string, value: string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** kubectl's defaults differ by command. */
+/** kubectl's defaults differ from command to command. */
 export function podRunningTimeout<const Default extends string>(defaultTime: Default) {
   return {
     value: "DURATION",

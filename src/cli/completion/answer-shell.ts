@@ -1,11 +1,11 @@
 import { complete, DIRECTIVES, type NameSource } from "./complete.ts";
 
-/** The user waits for the shell, and the shell for this answer. */
+/** The user waits for the shell, and the shell waits for this answer. */
 const NAMES_TIMEOUT_MS = 2_000;
 
 /**
- * `sluice __complete WORDS...`: prints a candidate a line, a tab and its description, and at the
- * end `:` and the directive, like programs built with Cobra (spf13/cobra, completions.go). Never
+ * `sluice __complete WORDS...`: prints one candidate a line, with a tab and its description, and
+ * last `:` and the directive, like programs built with Cobra (spf13/cobra, completions.go). Never
  * fails; omits names that take too long.
  */
 export async function answerShell(words: readonly string[]): Promise<number> {

@@ -4,7 +4,10 @@ import { COMMANDS } from "../command-list.ts";
 import { connectionFlags } from "../commands/connection-flags.ts";
 import { HELP_FLAG } from "../parse-flags.ts";
 
-/** What else a shell may offer: bits of Cobra's ShellCompDirective, which kubectl uses, too. */
+/**
+ * What else the shell should do with the candidates: bits of Cobra's ShellCompDirective, which
+ * kubectl uses, too.
+ */
 export const DIRECTIVES = { files: 0, nothing: 4, folders: 16 } as const;
 
 interface Candidate {
@@ -105,7 +108,7 @@ function startingWith(text: string, candidates: readonly Candidate[]): Candidate
   return candidates.filter((candidate) => candidate.text.startsWith(text));
 }
 
-/** The flag whose value is the next word. */
+/** The flag whose value the next word is. */
 function awaitedFlag(before: readonly string[], table: FlagTable): Flag | undefined {
   let awaited: Flag | undefined;
   for (const word of before) awaited = awaited === undefined ? flagAwaitingValue(word, table) : undefined;

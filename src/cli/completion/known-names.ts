@@ -25,8 +25,8 @@ const CONTAINERS = {
 const LISTS = { context: "contexts", cluster: "clusters", user: "users" } as const;
 
 /**
- * Names for shells, from the kubeconfig and API server that the typed words select. Rejects if they
- * are unavailable.
+ * Names for shells, from the kubeconfig and API server that the typed words select. Rejects if
+ * either is unavailable.
  */
 export const knownNames: NameSource = async (kind, command, words) => {
   const invocation = parseFlags(command, words);

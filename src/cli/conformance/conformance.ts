@@ -68,7 +68,7 @@ export async function openEndpoint(values: Values): Promise<OpenEndpoint> {
 }
 
 /**
- * A runtime's streaming URL works for one session, so the runtime creates one before each.
+ * A runtime's streaming URL works for one session, so the runtime creates a new one before each.
  * --streaming-url only names the server.
  */
 async function openRuntimeEndpoint(
@@ -100,7 +100,7 @@ async function openRuntimeEndpoint(
   }
 }
 
-/** Without a terminal, the time between two progress lines. */
+/** The time between two progress lines without a terminal. */
 const WAIT_LINE_MS = 15_000;
 
 interface ConformanceView {
@@ -138,7 +138,7 @@ function openConformanceView(total: number): ConformanceView {
     format: "{bar} {value}/{total}  {failed} failed  {id}{waits}",
     barsize: 20,
     stream: process.stderr,
-    // The command handles Ctrl-C itself: it ends the run with a report.
+    // The command itself handles Ctrl-C: it ends the run with a report.
     gracefulExit: false,
     hideCursor: true,
   });

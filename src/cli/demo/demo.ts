@@ -17,7 +17,7 @@ import { shellWord } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 
 /**
- * Starts two fake nodes and the gateway on loopback, shows every path working, then serves until
+ * Starts two fake nodes and the gateway on loopback, shows that every path works, then serves until
  * SIGTERM or Ctrl-C.
  */
 export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
@@ -29,7 +29,7 @@ async function runUntil(
   stopped: Promise<NodeJS.Signals>,
   values: Invocation<typeof demoFlags>["values"],
 ): Promise<number> {
-  // The reader of the first line may be gone, and the terminal, too.
+  // The program that read the first line may be gone, and so may the terminal.
   process.stdout.on("error", () => {});
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string)).catch(refuseTaken);

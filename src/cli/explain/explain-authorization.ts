@@ -18,17 +18,17 @@ import { type AdmissionReason, PLAN_REASONS, planFor, planThroughApiServer } fro
 import type { Subresource } from "../../sessions/streaming-request.ts";
 import { shellWord } from "../print-text.ts";
 
-/** What the authorizers say to one transport. */
+/** The authorizers' verdict on one transport. */
 interface TransportVerdict {
   readonly transport: Transport;
-  /** In the gateway's words; undefined if it is allowed. */
+  /** The refusal in the gateway's words; undefined if the transport is allowed. */
   readonly refusal: StatusError | undefined;
 }
 
 export type Transport = "WebSocket" | "SPDY";
 
 export type AuthorizationVerdict =
-  /** The cluster holds the roles: `text` says how to ask it. */
+  /** The roles are in the cluster: `text` shows how to ask it. */
   | { readonly type: "elsewhere"; readonly text: string }
   | {
       readonly type: "evaluated";
@@ -37,7 +37,7 @@ export type AuthorizationVerdict =
       readonly reason: string;
     };
 
-/** WebSocket handshakes are GETs, and kubectl opens SPDY by POST. */
+/** A WebSocket handshake is a GET; kubectl opens SPDY by POST. */
 const METHODS: readonly [Transport, method: string][] = [
   ["WebSocket", "GET"],
   ["SPDY", "POST"],
@@ -91,7 +91,7 @@ async function refusalOf(check: () => Promise<void>): Promise<StatusError | unde
   }
 }
 
-/** kubectl's questions about the roles of a cluster, to be typed into a shell. */
+/** kubectl commands that ask a cluster about its roles, to be typed into a shell. */
 function canILines(
   { name, groups }: UserInfo,
   { namespace, pod, subresource }: { namespace: string; pod: string; subresource: Subresource },
@@ -130,15 +130,15 @@ const forwardClients: readonly [name: string, offer: ClientOffer][] = [
 ];
 
 interface Circumstances {
-  /** Why the API server carries it. */
+  /** Why the session goes through the API server. */
   readonly admission?: AdmissionReason | undefined;
-  /** Those that authorization refuses, if not all. */
+  /** The transports that authorization refuses, if it does not refuse all. */
   readonly refused?: readonly Transport[];
 }
 
 const TRANSPORTS: Readonly<Record<string, Transport>> = { websocket: "WebSocket", spdy: "SPDY" };
 
-/** A line for each kind of client: its name, the plan, and the reason. */
+/** One line for each kind of client: its name, the plan, and the reason. */
 export function explainClients(
   subresource: Subresource,
   node: NodeCapability,

@@ -35,8 +35,8 @@ const areNodes = listOf(
 );
 
 /**
- * Prints how sessions reach a node and why. With `admin`, asks a gateway's admin listener for its
- * observations.
+ * Prints how sessions reach a node and why. With `admin`, also asks a gateway's admin listener what
+ * it has observed.
  */
 export async function explainNode(
   name: string,

@@ -12,24 +12,30 @@ import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import { UsageError } from "../command.ts";
 
-/** The user that the configuration knows by a kubeconfig's credentials, or why it knows none. */
+/**
+ * The user that the configuration recognizes by a kubeconfig's credentials, or why it recognizes
+ * none.
+ */
 export type ExplainedUser =
   | { readonly user: UserInfo; readonly source: string }
   | {
       readonly user: undefined;
       readonly problem: string;
-      /** Whether that fails the command. */
+      /** Whether this makes the command fail. */
       readonly isRefused: boolean;
-      /** An authenticator did not answer. `explain` then gives no verdict. */
+      /** An authenticator did not answer; `explain` then gives no verdict. */
       readonly isUnanswered: boolean;
     };
 
-/** How long a credential plugin may take, a person's login included. Past it `explain` gives no verdict. */
+/**
+ * How long a credential plugin may take, including a person's login. Past it `explain` gives no
+ * verdict.
+ */
 const EXPLAIN_PLUGIN_TIMEOUT_MS = 30_000;
 
 const LIMITS = { pluginTimeoutMs: EXPLAIN_PLUGIN_TIMEOUT_MS };
 
-/** No user is known. That fails no command. */
+/** No user is known. This alone makes no command fail. */
 export function unknownUser(problem: string): ExplainedUser {
   return { user: undefined, problem, isRefused: false, isUnanswered: false };
 }
@@ -52,7 +58,7 @@ export function namedUser(flags: UserFlags): UserInfo | undefined {
   return undefined;
 }
 
-/** The kubeconfig that kubectl would use; undefined if none is given and there is none. */
+/** The kubeconfig that kubectl would use; undefined if none is given and none exists. */
 export async function currentKubeconfig(
   file: string | undefined,
   context: string | undefined,

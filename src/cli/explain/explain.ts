@@ -26,7 +26,7 @@ import {
 
 type Values = Invocation<typeof explainFlags>["values"];
 
-/** Flags about a session, which say nothing about nodes and URLs. */
+/** Flags about a session; they have no meaning for nodes and URLs. */
 const SESSION_FLAGS = [
   "container",
   "namespace",
@@ -43,7 +43,7 @@ const SESSION_FLAGS = [
   "reason",
 ] as const;
 
-/** Flags that only rules read, so that they need a user. */
+/** Flags that only policy rules read, so they need a user. */
 const RULE_FLAGS = ["command", "tty", "stdin", "port", "reason"] as const;
 
 /**
@@ -90,7 +90,7 @@ function refusedWith(error: unknown): number {
   return 1;
 }
 
-/** Throws UsageError if both say different namespaces. */
+/** Throws UsageError if both name different namespaces. */
 function namespaceOf(operand: string | undefined, flag: string | undefined): string | undefined {
   if (operand !== undefined && flag !== undefined && operand !== flag)
     throw new UsageError(`--namespace ${flag} and ${operand}/ name different namespaces`);
@@ -144,21 +144,21 @@ async function explain(
   return isRefused ? 1 : 0;
 }
 
-/** What is known of the rights before policy and the pod are looked at. */
+/** The result of authorization, before policy and the pod are examined. */
 interface Access {
-  /** The first lines. Empty: policy has the verdict. */
+  /** The first lines. If empty, policy gives the verdict. */
   readonly lead: string;
-  /** Before each line of policy: what it is about. */
+  /** The text before each line about policy: what the line applies to. */
   readonly prefix: string;
   readonly details: string;
   readonly isRefused: boolean;
-  /** If others are allowed. */
+  /** The refused transports, if others are allowed. */
   readonly refusedTransports: readonly Transport[];
 }
 
 const UNDECIDED: Access = { lead: "", prefix: "", details: "", isRefused: false, refusedTransports: [] };
 
-/** What the gateway says before it authorizes; undefined if it knows the user. */
+/** The gateway's answer before it authorizes; undefined if it knows the user. */
 function accessBefore(explained: ExplainedUser): Access | undefined {
   if (explained.user !== undefined) return undefined;
   const { problem, isRefused, isUnanswered } = explained;
@@ -201,7 +201,10 @@ async function accessOf(
   };
 }
 
-/** Undefined if the pod has no place, which is not said as a second verdict. Throws StatusError. */
+/**
+ * The session's destination. If the session is refused and the pod has none, prints that and
+ * returns undefined. Throws StatusError.
+ */
 function locateOrSay(
   store: ClusterStore,
   request: Parameters<typeof locate>[1],

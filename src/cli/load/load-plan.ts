@@ -91,7 +91,7 @@ function numbersOf(values: LoadValues) {
 }
 
 /**
- * Verifies everything that can be verified, unless --verify is given. The user's own command is
+ * Verifies as much of the output as possible, unless --verify is given. The user's own command is
  * only expected to echo.
  */
 function verificationOf(
@@ -115,7 +115,7 @@ function verificationOf(
   return direction === "upload" ? "digest" : "sequence";
 }
 
-/** Parts use one process each unless all get the same number. */
+/** A part uses one process, unless all parts get the same number. */
 export function processesOf(
   { processes, part }: LoadValues,
   { sessions }: Pick<LoadPlan, "sessions">,
@@ -124,7 +124,7 @@ export function processesOf(
   return processes ?? Math.min(sessions, Math.max(1, Math.floor(availableParallelism() / 2)));
 }
 
-/** A part without a session would wait for the end and report nothing. Throws UsageError. */
+/** A part without a session would wait until the end and report nothing. Throws UsageError. */
 export function partOf(values: LoadValues, { sessions, count }: LoadPlan, processes: number): LoadPart {
   const part = values.part ?? { index: 0, of: 1 };
   const shares = part.of * processes;

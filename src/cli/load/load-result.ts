@@ -64,7 +64,7 @@ export async function publish(
   return exitCodeOf(report.sessions, thresholds, report.thresholds);
 }
 
-/** `file`: `-` means standard output. */
+/** `file`: `-` is standard output. */
 export async function writeReport(
   file: string | undefined,
   text: () => string | Promise<string>,
@@ -115,7 +115,7 @@ export async function httpPlanOf(
   };
 }
 
-/** Like `publish`, for plain requests. */
+/** Does the same as `publish`, for plain requests. */
 export async function publishHttp(
   report: HttpLoadReport,
   thresholds: readonly Threshold<HttpLoadReport>[],
@@ -142,8 +142,8 @@ ${thresholdLines(thresholds).join("\n")}`;
 }
 
 /**
- * A file of reports for `sluice load merge`: some 300 parts of ten minutes each. Past it: exit code
- * 2.
+ * Bytes of a file of reports for `sluice load merge`: some 300 parts of ten minutes each. Past it:
+ * exit code 2.
  */
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
@@ -177,7 +177,9 @@ async function mergeHttp(reports: readonly [HttpNamed, ...HttpNamed[]], values: 
   return verdict(merged, await publishHttp(merged, thresholds, values));
 }
 
-/** The exit code; 1 if parts of the report are missing, since then nothing can be judged. */
+/**
+ * The exit code. It is 1 if parts of the report are missing, because then nothing can be judged.
+ */
 function verdict(merged: LoadReport | HttpLoadReport, code: number): number {
   return missingParts(merged).length > 0 ? 1 : code;
 }

@@ -28,7 +28,9 @@ import { openTarget, targetSpecOf } from "./load-target.ts";
 
 /** The job sets these for each pod. A token would be visible in the Job. */
 const NOT_OF_A_JOB = ["part", "start-at", "json", "html", "threshold", "token"] as const;
-/** Time from a pod's start to its program's, and from the program's end to the Job's. */
+/**
+ * The time from a pod's start to its program's start, and from the program's end to the Job's end.
+ */
 const MARGIN_SECONDS = 300;
 
 /**
@@ -123,7 +125,7 @@ function terminalView(seconds: number): LoadView {
     format: "{bar} {value}/{total} s  {line}",
     barsize: 20,
     stream: process.stderr,
-    // The command handles Ctrl-C itself: it ends the run with a summary.
+    // The command itself handles Ctrl-C: it ends the run with a summary.
     gracefulExit: false,
     hideCursor: true,
   });
@@ -155,11 +157,11 @@ function lineOf(collector: LoadCollector): string {
   return `${active} sessions  up ${size(sentBytes)}/s  down ${size(receivedBytes)}/s  p50 ${duration(p50Us)}  p99 ${duration(p99Us)}  ${collector.failed} failed`;
 }
 
-/** Loads a streaming server, or merges the reports of earlier runs. */
+/** Puts a load on a streaming server, or merges the reports of earlier runs. */
 export async function run({ values, operands, command = [] }: Invocation<typeof loadFlags>): Promise<number> {
   if (values.generator) {
     await serveGenerator(openTarget);
-    // An open channel to the parent would keep the process alive.
+    // An open channel to the parent process would keep this one alive.
     process.disconnect?.();
     return 0;
   }
@@ -180,7 +182,8 @@ async function runSessions(
   // Reports faults of the command line before any file is read.
   planOf(values, operands, command);
   const target = await targetSpecOf(values);
-  // Reports a wrong kubeconfig once, before processes start, and a missing package before the load.
+  // Reports a wrong kubeconfig once, before processes start; reports a missing package before the
+  // load begins.
   const { hostname } = (await openTarget(target)).url;
   const isOnLoopback = hostname === "localhost" || isLoopback(hostname.replace(/^\[|\]$/g, ""));
   const plan = planOf(values, operands, command, isOnLoopback);

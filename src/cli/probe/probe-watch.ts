@@ -65,7 +65,7 @@ export class ProbeWatch {
   async run(signal: AbortSignal): Promise<boolean> {
     const { kind, timing, what, write } = this.#options;
     if (!this.#options.isTerminal) write(`${headOf(kind, timing, what)}\n${COLUMNS}\n`);
-    // The wheel's timer does not keep the process alive, and nothing else does between rounds.
+    // The wheel's timer does not keep the process alive, and between rounds nothing else does.
     const alive = setInterval(() => {}, KEEP_ALIVE_MS);
     await new Promise<void>((resolve) => {
       this.#finish = resolve;
@@ -199,7 +199,7 @@ export function reportText(
   return `${verdict}  ${what}\n${lines.join("")}`;
 }
 
-/** The handler in short notation. */
+/** The handler, in short notation. */
 export function describeHandler({ exec, httpGet, tcpSocket, grpc }: ProbeHandler, host: string): string {
   if (exec !== undefined) return "exec";
   if (tcpSocket !== undefined) return `tcpSocket ${tcpSocket.host || host}:${tcpSocket.port}`;
@@ -212,7 +212,7 @@ export function describeHandler({ exec, httpGet, tcpSocket, grpc }: ProbeHandler
   return `httpGet ${where}${protocol === undefined ? "" : ` ${protocol}`}`;
 }
 
-/** Servers write what they like, so control characters never reach the terminal. */
+/** Servers may write anything, so control characters never reach the terminal. */
 export function oneLine(text: string): string {
   const shown = text.length > MAX_MESSAGE_CHARACTERS ? `${text.slice(0, MAX_MESSAGE_CHARACTERS)}...` : text;
   const line = shown.trimEnd().replace(/\r?\n/g, " | ");

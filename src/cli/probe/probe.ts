@@ -133,7 +133,7 @@ async function readAsked(
   };
 }
 
-/** Only after failures, because finding the cause opens more connections. */
+/** Done only after failures, because finding the cause opens more connections. */
 async function causeOf({ handler, target }: AskedProbe, result: ProbeResult): Promise<string | undefined> {
   if (handler.exec !== undefined) return undefined;
   if (result.result === "Success" || (result.error !== undefined && result.wire.status === undefined)) {

@@ -17,7 +17,7 @@ import type { recordingsFlags } from "../commands/recordings.ts";
 
 type Values = Invocation<typeof recordingsFlags>["values"];
 
-/** Writes a recording in another form to standard output. */
+/** Writes a recording to standard output in another format. */
 export async function exportRecording(file: string, values: Values): Promise<number> {
   const { format, stream, redact, "redact-command": redactsCommand } = values;
   const isRedacted = redact.length > 0 || redactsCommand;
@@ -49,7 +49,7 @@ async function exportLines(file: string, redaction: Redaction | undefined): Prom
   if (rest.byteLength > 0) process.stdout.write(rest);
 }
 
-/** Replaces lines and keeps their digests. Lines that stay are followed by their salts. */
+/** Replaces lines but keeps their digests. Writes the salt of each line that stays after it. */
 class Redaction {
   readonly #file: string;
   readonly #texts: readonly string[];
@@ -95,12 +95,15 @@ class Redaction {
   }
 }
 
-/** What an event shows: exact bytes are base64. */
+/** The text of an event; exact bytes are base64. */
 function shownIn(code: string, data: string): string {
   return code === "b" ? Buffer.from(data, "base64").toString("latin1") : data;
 }
 
-/** For players that know no v3: times since the start; our own events are left out. */
+/**
+ * For players that do not know version 3: times count from the start, and our own events are left
+ * out.
+ */
 async function exportVersion2(file: string): Promise<void> {
   const events: string[] = [];
   const { header } = await readRecording(file, ({ code, data }, seconds) => {
@@ -131,7 +134,7 @@ async function exportOutput(file: string, format: "text" | "raw", stream: string
   write(held);
 }
 
-/** The text without what moves the cursor. */
+/** The text without sequences that move the cursor. */
 function plain(text: string): string {
   return text.replace(MOVES, "").replace(/\r\n?/g, "\n");
 }

@@ -20,7 +20,7 @@ export function run(invocation: Invocation<typeof recordingsFlags>): Promise<num
 }
 
 const OF_EXPORT = ["format", "stream", "redact", "redact-command"] as const;
-/** Flags that say nothing about an action, of those that are not at their defaults. */
+/** The flags that have no effect on this action, among those that are not at their defaults. */
 const IGNORED = {
   list: ["key", ...OF_EXPORT],
   show: ["key", ...OF_EXPORT],
@@ -154,7 +154,7 @@ async function verify(places: readonly string[], { key }: Values): Promise<numbe
   throw new RecordingFileError("there is no recording");
 }
 
-/** A file that cannot be read does not end the check of others. */
+/** A file that cannot be read does not end the check of the others. */
 async function verifiedLine(file: string, keys: readonly KeyObject[]): Promise<VerifiedLine> {
   try {
     const { verdict, chunk, problem, redacted } = await verifyRecording(file, keys);
@@ -173,7 +173,9 @@ interface VerifiedLine {
   readonly text: string;
 }
 
-/** Deletes recordings; a line in `deleted.jsonl` tells a deleted one from one that vanished. */
+/**
+ * Deletes recordings. A line in `deleted.jsonl` tells a deleted recording from one that vanished.
+ */
 async function remove(names: readonly string[], values: Values): Promise<number> {
   const folder = requireFolder(values);
   if (names.length === 0) throw new UsageError("name the recordings by their ids");

@@ -31,7 +31,7 @@ async function replay({ values, operands }: Invocation<typeof replayFlags>): Pro
     if (ms >= 1) await wait(ms);
     process.stdout.write(raw ? text : filter.push(text));
   }
-  // Colours and the alternate screen of a session that was cut short do not stay.
+  // Resets colours and the alternate screen, which a session that was cut short leaves behind.
   if (!raw && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
   return 0;
 }

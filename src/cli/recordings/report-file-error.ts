@@ -1,7 +1,10 @@
 import { maskControls } from "../../observability/mask-controls.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 
-/** Runs a command on recordings; a file that cannot be read as one leads to one line and exit code 1. */
+/**
+ * Runs a command on recordings. If a file is not a readable recording, prints one line and returns
+ * exit code 1.
+ */
 export async function reportingFileErrors(name: string, run: () => Promise<number>): Promise<number> {
   try {
     return await run();

@@ -23,8 +23,8 @@ import { endBySignal, TerminationSignal } from "../termination-signal.ts";
 const FAILED = "the program could not be replaced, and serves on";
 
 /**
- * At each SIGUSR2 starts the program again; when that serves, this one leaves. A signal waits until
- * this program has announced that it serves; leaving stops a start in progress.
+ * At each SIGUSR2 starts the program again; when the new one serves, this one leaves. A signal
+ * waits until this program has announced that it serves; leaving cancels a start in progress.
  */
 function replaceAtSignal(
   lineage: Lineage,
@@ -56,8 +56,8 @@ function replaceAtSignal(
 }
 
 /**
- * How long a replaced program serves existing connections, as Go's server waits for new ones. Past
- * it the grace period begins.
+ * How long a replaced program serves existing connections; Go's server waits as long for new ones.
+ * Past it the grace period begins.
  */
 const REPLACED_DELAY_MS = 5_000;
 
@@ -105,14 +105,15 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   const end = await life.end;
   if (end === "replaced") await gateway.shutDown({ delayMs: REPLACED_DELAY_MS, hasSuccessor: true });
   else {
-    // When this process ends, the service manager kills the rest, so it waits for its predecessor.
+    // When this process ends, the service manager kills the others, so it waits for its
+    // predecessor.
     const patience = sleep(configuration.timeouts.shutdownGracePeriodMs, undefined, { ref: false });
     await Promise.all([gateway.shutDown(), Promise.race([predecessorGone, patience])]);
   }
   return end === "failed" ? 1 : 0;
 }
 
-/** A single process; earlier and later programs know it by its lineage. */
+/** A single process. Earlier and later programs recognize it by its lineage. */
 async function startSingle(
   configuration: GatewayConfiguration,
   logger: Logger,
@@ -154,7 +155,7 @@ export async function notifyReady(env: NodeJS.ProcessEnv = process.env): Promise
   });
 }
 
-/** Warnings for the log: settings that are valid but may be a mistake. */
+/** Warnings for the log: settings that are valid but may be mistakes. */
 function startWarnings(configuration: GatewayConfiguration): string[] {
   const open = authenticationWarning(configuration);
   return [...(open === undefined ? [] : [open]), ...configurationWarnings(configuration)];
@@ -178,7 +179,9 @@ function answerOf({ anonymous }: Authentication): string {
   return anonymous.enabled ? "every request is system:anonymous" : "every request is answered with 401";
 }
 
-/** Listeners by name, for readers: printed if the system chose a port and the log's level hides it. */
+/**
+ * Listeners by name, for people: printed if the system assigned a port and the log level hides it.
+ */
 function listeningLines(
   { listeners, logging }: Pick<GatewayConfiguration, "listeners" | "logging">,
   urls: Readonly<Record<string, string | undefined>>,

@@ -28,10 +28,10 @@ interface OwnClasses {
   readonly legacyClassName: string | undefined;
 }
 
-/** Annotations of other controllers, which have no effect here. */
+/** Annotations of other controllers that have no effect here. */
 const FOREIGN_ANNOTATION =
   /^(?:(?:nginx|haproxy|traefik|alb|appgw|contour)\.ingress\.kubernetes\.io|ingress\.kubernetes\.io|nginx\.(?:org|com)|haproxy\.(?:org|com)|haproxy-ingress\.github\.io|konghq\.com|projectcontour\.io|ingress\.cilium\.io|ingress\.pomerium\.io)\//;
-/** The class names that other controllers install. */
+/** Class names that other controllers install. */
 const FOREIGN_CLASSES: ReadonlySet<string> = new Set(
   "nginx haproxy traefik alb gce gce-internal kong contour cilium istio pomerium azure-application-gateway".split(
     " ",
@@ -144,7 +144,10 @@ interface Part {
   readonly manifests: readonly ManifestFile[];
 }
 
-/** A folder may hold configurations beside manifests. Throws ConfigurationError for empty files. */
+/**
+ * A folder may contain configurations as well as manifests. Throws ConfigurationError for empty
+ * files.
+ */
 async function partsOf(path: string): Promise<readonly Part[]> {
   const files = await readManifestFiles([path]);
   if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");
@@ -158,7 +161,7 @@ async function partsOf(path: string): Promise<readonly Part[]> {
   ];
 }
 
-/** Describes the part if it is valid. Checks a configuration's manifests, too. */
+/** Describes the part if it is valid. If it is a configuration, checks its manifests, too. */
 async function check(part: Part, gates: FeatureGates, { old, syntax }: CheckValues): Promise<string> {
   const { configuration: path, manifests } = part;
   if (path === undefined) {
@@ -196,7 +199,7 @@ function policyWarnings(rules: readonly PolicyRule[]): readonly string[] {
   return [...round, ...byName];
 }
 
-/** Only blank lines, comments and document marks. */
+/** True for a text with only blank lines, comments and document marks. */
 const EMPTY_FILE = /^(?:[ \t]*(?:#.*)?(?:\r?\n|$)|(?:---|\.\.\.)[ \t]*(?:#.*)?(?:\r?\n|$))*$/;
 
 function nothingIn(source: string, line: number, message: string): ConfigurationError {
@@ -226,7 +229,7 @@ function gatesOf(flag: string): FeatureGates {
   }
 }
 
-/** By its first level alone: a ConfigMap may hold a configuration as text. */
+/** Judges by the first level alone: a ConfigMap may contain a configuration as text. */
 function isConfiguration(text: string): boolean {
   if (!/^\s*\{/.test(text)) return new RegExp(`^kind:\\s*["']?${CONFIGURATION_KIND}\\b`, "m").test(text);
   try {
