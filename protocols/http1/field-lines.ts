@@ -3,13 +3,16 @@ import { ProtocolError } from "../protocol-error.ts";
 /** Memory bounds for one response. Each is checked before the memory is allocated. */
 export interface Http1Limits {
   /**
-   * Status lines and headers of a response and its interim responses, and again its trailers. Past it:
-   * `header-block-too-large`; the gateway answers 502.
+   * Bytes of the status lines and headers of a response and its interim responses, and again of its
+   * trailers. Past it: `header-block-too-large`; the gateway answers 502.
    */
   readonly maxHeadBytes: number;
   /** Lines in one head, and in the trailers. Past it: `too-many-headers`; the gateway answers 502. */
   readonly maxHeaders: number;
-  /** A chunk's size line with its extensions. Past it: `malformed-message`; the gateway answers 502, or cuts the response. */
+  /**
+   * Bytes of a chunk's size line with its extensions. Past it: `malformed-message`; the gateway
+   * answers 502, or cuts the response.
+   */
   readonly maxChunkLineBytes: number;
 }
 

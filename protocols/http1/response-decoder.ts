@@ -100,8 +100,8 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 
   /**
-   * The connection has ended. True if that completes the expected response, or none was expected.
-   * Throws MalformedResponse for a truncated line, as Go does.
+   * The connection has ended. True if that completes the expected response, or if none was
+   * expected. Throws MalformedResponse for a truncated line, as Go does.
    */
   end(): boolean {
     if (this.#state === "until-close") this.#finish(NO_LINES);

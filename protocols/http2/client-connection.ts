@@ -93,13 +93,13 @@ export class ClientConnection {
     return this.#settings.maxConcurrentStreams;
   }
 
-  /** The server's bytes so far end with a whole frame. */
+  /** True if the server's bytes so far end with a whole frame. */
   get isBetweenFrames(): boolean {
     return this.#frames.isBetweenFrames;
   }
 
   /**
-   * Sends a request. Call it after the previous one has ended or been forgotten. `encodeHeaders`
+   * Sends a request. Call this after the previous one has ended or been forgotten. `encodeHeaders`
    * builds `headers` for stream `nextStreamId`; it sets END_STREAM if the request has no body.
    */
   request(headers: Uint8Array, body: Uint8Array = NOTHING): void {

@@ -41,7 +41,7 @@ export class FrameDecoder {
     this.#maxFrameBytes = maxFrameBytes;
   }
 
-  /** No frame is incomplete. */
+  /** True if no frame is incomplete. */
   get isBetweenFrames(): boolean {
     return this.#headBytes === 0;
   }

@@ -24,8 +24,8 @@ export class HeaderBlockReader {
   }
 
   /**
-   * Call it for every frame: no other frame may come between the parts of a block (RFC 9113 section
-   * 6.10).
+   * Call this for every frame: no other frame may come between the parts of a block (RFC 9113
+   * section 6.10).
    */
   checkOrder(type: number, streamId: number): void {
     const awaited = this.#awaited;

@@ -2,7 +2,7 @@
 export type Http2Fault =
   /** Ends the connection (RFC 9113 section 5.4.1). */
   | "connection"
-  /** Ends the stream alone (section 5.4.2). */
+  /** Ends only the stream (section 5.4.2). */
   | "stream"
   /** A frame exceeds our limit. */
   | "frame-too-large"

@@ -37,8 +37,8 @@ export const SETTING = {
 /** Memory bounds for one response. Each is checked before the memory is allocated. */
 export interface Http2Limits {
   /**
-   * The payload of one frame other than DATA, as the protocol's default, so it is not announced. Past
-   * it a probe fails: `http2: frame too large`.
+   * Bytes in the payload of one frame other than DATA. This is the protocol's default, so it is not
+   * announced. Past it a probe fails: `http2: frame too large`.
    */
   readonly maxFrameBytes: number;
   /**
@@ -48,7 +48,9 @@ export interface Http2Limits {
    * advertised limit`.
    */
   readonly maxHeaderListBytes: number;
-  /** CONTINUATION frames in one header block, empty ones included. Past it a probe fails as above. */
+  /**
+   * CONTINUATION frames in one header block, including empty ones. Past it a probe fails as above.
+   */
   readonly maxContinuationFrames: number;
 }
 

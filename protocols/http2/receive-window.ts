@@ -19,7 +19,7 @@ export class ReceiveWindow {
     this.#bytes -= bytes;
   }
 
-  /** Call it after the frame has been consumed. */
+  /** Call this after the frame has been consumed. */
   refill(send: (bytes: Uint8Array) => void): void {
     if (this.#bytes > DEFAULT_WINDOW_BYTES / 2) return;
     send(encodeWindowUpdate(this.#streamId, DEFAULT_WINDOW_BYTES - this.#bytes));

@@ -85,7 +85,9 @@ export class StreamPairing<Stream> {
   }
 }
 
-/** `connection` names the connection in the text; Kubernetes prints an address in memory. */
+/**
+ * `connection` names the connection in the text, for which Kubernetes prints an address in memory.
+ */
 export function timeoutText(connection: string, requestId: string): string {
   return `(conn=${connection}, request=${requestId}) timed out waiting for streams`;
 }

@@ -36,7 +36,7 @@ export function beginsProxyHeader(bytes: Uint8Array): boolean | undefined {
 
 /**
  * Decodes the header from all bytes received so far; undefined while more are needed. Throws
- * ProtocolError for anything else, including a connection without a header.
+ * ProtocolError for any other bytes, including a connection without a header.
  */
 export function decodeProxyHeader(bytes: Uint8Array): ProxyHeader | undefined {
   return bytes[0] === SIGNATURE[0] ? decodeBinaryHeader(bytes) : decodeTextHeader(bytes);

@@ -116,7 +116,10 @@ export function encodeBase64(bytes: Uint8Array): Uint8Array {
   return encoded;
 }
 
-/** Decodes one message's base64 as it arrives, cut anywhere. Line breaks are skipped, as Go's decoder does. */
+/**
+ * Decodes one message's base64 as it arrives, cut anywhere. Skips line breaks, as Go's decoder
+ * does.
+ */
 export class Base64Decoder {
   #group = 0;
   #groupLength = 0;

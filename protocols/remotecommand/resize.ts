@@ -4,7 +4,9 @@ export interface TerminalSize {
   readonly height: number;
 }
 
-/** One terminal size, which takes about 30 bytes. Past it resizing ends; the session continues. */
+/**
+ * Bytes of one terminal size, normally about 30. Past it resizing ends, and the session continues.
+ */
 const DEFAULT_MAX_RESIZE_BYTES = 1024;
 const MAX_CELLS = 0xffff;
 const QUOTE = 0x22;

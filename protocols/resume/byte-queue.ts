@@ -93,7 +93,7 @@ export class ByteQueue {
     if (emptied > 0) this.#blocks.splice(0, emptied);
   }
 
-  /** Frees spare memory. Call it after a while without new bytes. */
+  /** Frees spare memory. Call this after a while without new bytes. */
   trim(): void {
     this.#spares = [];
     this.#blockBytes = 0;

@@ -12,8 +12,8 @@ export const RESUME_PROTOCOL = "v1.resume.sluice.dev";
 
 const VERSION = "v1";
 /**
- * A value of `Sluice-Resume`, at most 8 parameters; our own stay below 200 characters. Past it the
- * header is not an offer.
+ * Characters of a `Sluice-Resume` value, which has at most 8 parameters; our own values stay below
+ * 200. Past it the header is not an offer.
  */
 const MAX_VALUE_CHARACTERS = 512;
 const MAX_PARAMETERS = 8;

@@ -96,22 +96,22 @@ export class ResumeSession {
     return this.#received;
   }
 
-  /** Bytes that a new connection would send again. */
+  /** The number of bytes that a new connection would send again. */
   get unacknowledgedBytes(): number {
     return this.#replay.byteLength;
   }
 
-  /** Both directions have ended and both peers know it. */
+  /** True if both directions have ended and both peers know it. */
   get isComplete(): boolean {
     return this.#hasEnded && this.isDelivered;
   }
 
-  /** The peer has acknowledged all of our direction, its end included. */
+  /** True if the peer has acknowledged all of our direction, including its end. */
   get isDelivered(): boolean {
     return this.#hasFinished && this.#acknowledged > this.#written;
   }
 
-  /** Our direction has ended; the peer may not know it yet. */
+  /** True if our direction has ended; the peer may not know it yet. */
   get hasFinished(): boolean {
     return this.#hasFinished;
   }
@@ -196,7 +196,7 @@ export class ResumeSession {
   }
 
   /**
-   * Acknowledges new bytes, if there are any. Call it regularly, so that small amounts are
+   * Acknowledges new bytes, if there are any. Call this regularly, so that small amounts are
    * acknowledged, too.
    */
   tick(): void {

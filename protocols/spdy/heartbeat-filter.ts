@@ -129,7 +129,7 @@ export class HeartbeatFilter {
     this.#handler.onBoundary();
   }
 
-  /** Forwards the bytes before these and drops these. */
+  /** Forwards the bytes before this frame and drops the frame. */
   #drop(chunk: Uint8Array, start: number, end: number): void {
     this.#passUpTo(chunk, start);
     this.#passStart = end;

@@ -91,8 +91,9 @@ export const CLOSE = {
 export const NO_CLOSE_CODE = 1005;
 
 /**
- * May this code stand in a Close frame (RFC 6455 section 7.4)? 1004, 1005, 1006 and 1015 are reserved for local use, the
- * rest below 3000 for future standards; 1012 to 1014 are registered with IANA. The same set as in `ws`.
+ * Whether this code may appear in a Close frame (RFC 6455 section 7.4). 1004, 1005, 1006 and 1015
+ * are reserved for local use, the rest below 3000 for future standards; 1012 to 1014 are registered
+ * with IANA. The same set as in `ws`.
  */
 export function isWireCloseCode(code: number): boolean {
   if (!Number.isInteger(code)) return false;

@@ -106,12 +106,12 @@ export class WebSocketFrameDecoder {
     }
   }
 
-  /** True if no frame has started, or the decoder is over. A message may still be incomplete. */
+  /** True if no frame has started, or if the decoder is over. A message may still be incomplete. */
   get isBetweenFrames(): boolean {
     return this.#isOver || (!this.#isInPayload && this.#frame.isComplete);
   }
 
-  /** True if a message has begun and has not ended. */
+  /** True if a message has begun but has not ended. */
   get isInMessage(): boolean {
     return this.#isInMessage;
   }

@@ -39,9 +39,12 @@ export interface FrameWalkerHandler {
   onBoundary(): void;
 }
 
-/** The most held of a message: an empty frame, a frame with its first byte, and the next header. */
+/**
+ * The most bytes of a message that are held: an empty frame, a frame with its first byte, and the
+ * next header.
+ */
 const MAX_HELD_BYTES = 3 * MAX_FRAME_HEADER_BYTES + 1;
-/** This many payload bytes decide whether a message is wanted. */
+/** The number of payload bytes that decide whether a message is wanted. */
 const DECIDING_BYTES = 2;
 
 /**
@@ -84,12 +87,12 @@ export class WebSocketFrameWalker {
     this.#handler = handler;
   }
 
-  /** The forwarded bytes end with a whole frame. */
+  /** True if the forwarded bytes end with a whole frame. */
   get isBetweenFrames(): boolean {
     return this.#isHeader || this.#isAtStart;
   }
 
-  /** The forwarded bytes end inside a data message. */
+  /** True if the forwarded bytes end inside a data message. */
   get isInMessage(): boolean {
     return this.#isInMessage && !this.#isUndecided && !(this.#isHeader && this.#hasBegunMessage);
   }
@@ -105,12 +108,14 @@ export class WebSocketFrameWalker {
     return held;
   }
 
-  /** Bytes of the last chunk that were forwarded or dropped; a refused frame has the rest. */
+  /**
+   * Bytes of the last chunk that were forwarded or dropped; the rest belongs to a refused frame.
+   */
   get passedBytes(): number {
     return this.#passStart;
   }
 
-  /** The frames before the current one end inside a data message. */
+  /** True if the frames before the current one end inside a data message. */
   get wasInMessage(): boolean {
     return this.#isInMessage && !this.#hasBegunMessage;
   }

@@ -21,7 +21,10 @@ export function firstHeaderValue(lines: HeaderLines, name: string): string {
   return headerValues(lines, name)[0] ?? "";
 }
 
-/** The elements of comma separated lists over all lines, in order and as written; empty ones are dropped (RFC 9110 5.6.1). */
+/**
+ * The elements of comma-separated lists over all lines, in order and as written; empty ones are
+ * dropped (RFC 9110 5.6.1).
+ */
 export function tokenList(values: readonly string[]): string[] {
   return values.flatMap((value) => value.split(",").map(trimmed)).filter((token) => token !== "");
 }
