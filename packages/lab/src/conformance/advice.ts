@@ -1,8 +1,8 @@
 import type { CaseGroup } from "./conformance-case.ts";
 
 /**
- * How to fix a hop. The settings of nginx, HAProxy and Envoy can be pasted: prose is in comments,
- * and `# in PLACE` names the block.
+ * How to fix a hop. The settings for nginx, HAProxy and Envoy can be pasted: explanations are
+ * comments, and `# in PLACE` names the block.
  */
 export interface Advice {
   readonly title: string;
@@ -176,7 +176,7 @@ const BY_GROUP: Readonly<Record<CaseGroup, Advice>> = {
   cost: buffering,
 };
 
-/** For cases that need more specific advice than their group's. */
+/** For cases that need more specific advice than their group. */
 const BY_NAME: Readonly<Record<string, Advice>> = {
   "headers/long-command": heads,
   "exec/interactive": buffering,

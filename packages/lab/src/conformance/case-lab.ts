@@ -29,7 +29,7 @@ interface ExecOptions extends CommandSessionOptions {
   readonly tty?: boolean | undefined;
   readonly times?: Partial<SessionTimes> | undefined;
   readonly kind?: "exec" | "attach" | undefined;
-  /** Replaces the transport's own offer. */
+  /** Replaces the subprotocols that the transport would offer. */
   readonly offer?: TransportOffer | undefined;
 }
 
@@ -159,7 +159,7 @@ export interface UpgradeAnswer {
   readonly headers: HeaderList;
   /** Empty for a 101. */
   readonly body: Buffer;
-  /** Why the body is incomplete. */
+  /** Why the body is incomplete; undefined if it is complete. */
   readonly bodyProblem?: string;
 }
 

@@ -1,7 +1,7 @@
 import type { CaseLab } from "./case-lab.ts";
 import type { EndpointProfile, Transport } from "./endpoint.ts";
 
-/** The groups of cases, in the order of running and reporting. */
+/** The groups of cases, in the order in which they run and are reported. */
 export const CASE_GROUPS = [
   "negotiation",
   "headers",
@@ -56,7 +56,7 @@ export interface ConformanceCase {
   readonly group: CaseGroup;
   /** One sentence that is true or false of the endpoint. */
   readonly requirement: string;
-  /** The effect on users if it is false. */
+  /** The effect on users if the sentence is false. */
   readonly why: string;
   /** The KEP, upstream test, issue or RFC behind the requirement. */
   readonly source: string;

@@ -29,8 +29,8 @@ export interface ConformanceReport {
 }
 
 /**
- * JUnit's XML: one suite per group. Failed "should" cases appear as skipped, so that only a "must"
- * fails a build.
+ * JUnit's XML with one suite per group. Failed "should" cases appear as skipped, so that only a
+ * "must" fails a build.
  */
 export function junitReport(report: ConformanceReport): string {
   const groups = [...new Set(report.cases.map(({ group }) => group))];
@@ -75,7 +75,7 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(3);
 }
 
-/** Removes characters that XML 1.0 forbids (section 2.2), lone surrogates included. */
+/** Removes characters that XML 1.0 forbids (section 2.2), including lone surrogates. */
 function xml(text: string): string {
   return Buffer.from(text)
     .toString()

@@ -58,7 +58,7 @@ export interface SessionPlace {
 
 /** The subject of a run: one container of one pod, behind one server. */
 export interface Endpoint {
-  /** Name in reports, without credentials. */
+  /** The name in reports, without credentials. */
   readonly name: string;
   readonly profile: EndpointProfile;
   /** The server, with the credentials to send. */
@@ -109,8 +109,8 @@ export function kubeletEndpoint(
 const TOKEN_OF_URL = /\/(exec|attach|portforward)\/[\w-]+/g;
 
 /**
- * A container runtime's streaming server, or a hop before it. `urlOf` gets a URL from the runtime,
- * of which only the path is used.
+ * A container runtime's streaming server, or a hop in front of it. `urlOf` gets a URL from the
+ * runtime; only its path is used.
  */
 export function runtimeEndpoint(
   name: string,

@@ -1,5 +1,5 @@
-// packages/lab/conformance: cases that try whether an endpoint carries Kubernetes' streams right;
-// their runner and reports
+// packages/lab/conformance: cases that test whether an endpoint carries Kubernetes' streams
+// correctly, their runner and reports
 
 export { type Advice, adviceFor } from "./advice.ts";
 export { ALL_CASES } from "./all-cases.ts";

@@ -20,7 +20,7 @@ export function expectExit(result: CommandResult, code: number): void {
     throw new Violation(`the status arrived, but the session ended with: ${result.error.message}`);
 }
 
-/** Expects the same status, however the session ended afterwards. */
+/** Expects the same status, regardless of how the session ended afterwards. */
 export function expectStatus({ outcome, error }: CommandResult, code: number): void {
   const expected = code === 0 ? "success" : `exit code ${code}`;
   switch (outcome.type) {
@@ -42,7 +42,10 @@ export function expectText(what: string, actual: string, expected: string): void
   if (actual !== expected) throw new Violation(`${what} is ${quoted(actual)}, not ${quoted(expected)}`);
 }
 
-/** Expects exactly the recorded bytes, and no more. `result`: names the end of an output that is cut. */
+/**
+ * Expects exactly the recorded bytes, and no more. `result` names the end of an output that is cut
+ * off.
+ */
 export function expectBytes(
   what: string,
   output: RecordedOutput,
@@ -81,14 +84,14 @@ export class SkippedCase extends Error {
 
 const PACE_MS = 50;
 
-/** How a session ended, unjudged. */
+/** How a session ended, before any judgement. */
 export interface CommandResult {
   readonly outcome: Outcome;
-  /** The server itself ended the session properly: for a WebSocket, with Close 1000. */
+  /** True if the server itself ended the session properly: for a WebSocket, with Close 1000. */
   readonly isOrderly: boolean;
   /** The error for this end if there was no status. */
   readonly error: SessionError;
-  /** Time from the status to the end; undefined without a status. */
+  /** The time from the status to the end; undefined without a status. */
   readonly closeDelayMs: number | undefined;
 }
 
@@ -99,8 +102,8 @@ export interface CommandSessionOptions {
 }
 
 /**
- * One exec or attach with every step observed. Unlike an executor it is strict: a status does not
- * hide how the session ended.
+ * One exec or attach session that observes every step. Unlike an executor it is strict: a status
+ * does not hide how the session ended.
  */
 export class CommandSession {
   readonly stdout: RecordedOutput;
@@ -216,7 +219,7 @@ export class CommandSession {
   }
 }
 
-/** Pauses a source so that no more bytes a second are read from it. */
+/** Pauses a source so that at most this many bytes a second are read from it. */
 export class ReadPace {
   readonly #bytesPerSecond: number;
   readonly #source: { pause(): void; resume(): void };
@@ -227,7 +230,7 @@ export class ReadPace {
     this.#source = source;
   }
 
-  /** Call after each part that was read. */
+  /** Call this after each part that was read. */
   read(byteLength: number): void {
     this.#unpacedBytes += byteLength;
     if (this.#unpacedBytes < (this.#bytesPerSecond * PACE_MS) / 1_000) return;

@@ -1,12 +1,12 @@
 /** Sizes and bounds of a run; times in milliseconds. */
 export interface LabSettings {
-  /** For name lookup, TCP and TLS, and again for the response head. */
+  /** The time limit for name lookup, TCP and TLS, and again for the response head. */
   readonly dialTimeoutMs: number;
-  /** For one step of a case: an answer, the end of a session. */
+  /** The time limit for one step of a case, such as an answer or the end of a session. */
   readonly stepTimeoutMs: number;
-  /** For a case without its own limit. */
+  /** The time limit for a case without its own. */
   readonly caseTimeoutMs: number;
-  /** Bytes in a bulk transfer, each way. */
+  /** Bytes of a bulk transfer in each direction. */
   readonly bulkBytes: number;
   /** Bytes of output that the client reads slowly, and its rate in bytes per second. */
   readonly slowBytes: number;

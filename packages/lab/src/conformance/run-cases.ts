@@ -10,9 +10,9 @@ import { type Survey, surveyEndpoint } from "./survey.ts";
 
 const MASK = "[credentials]";
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
-/** A server may cut a credential off: text that starts like one is masked, too. */
+/** A server may cut a credential short, so text that starts like a credential is masked, too. */
 const TELLING_CHARACTERS = 16;
-/** Masking a shorter one would hide ordinary words. */
+/** Masking shorter text would hide ordinary words. */
 const MIN_CHARACTERS = 4;
 /** The characters of tokens, Base64 and cookies. */
 const REST = /^[\w.~+/=%-]+/;
@@ -66,7 +66,7 @@ interface RunOptions {
   readonly onCase?: ((report: CaseReport, done: number, total: number) => void) | undefined;
 }
 
-/** Runs the cases in sequence. A case that fails, hangs or throws does not affect the next. */
+/** Runs the cases in sequence. A case that fails, hangs or throws does not affect the next one. */
 export async function runConformance(
   endpoint: Endpoint,
   { cases, settings: changed, signal = new AbortController().signal, onCase, onWait }: RunOptions,
@@ -101,7 +101,10 @@ export async function runConformance(
   return { version: 1, endpoint: name, profile, startedAt, durationMs, counts, cases: reports };
 }
 
-/** Takes the first of each group, then the second of each, so that a time limit cuts all groups alike. */
+/**
+ * Takes the first case of each group, then the second of each, so that a time limit cuts all groups
+ * alike.
+ */
 function inTurn(cases: readonly ConformanceCase[]): ConformanceCase[] {
   const seen = new Map<string, number>();
   const ranked = cases.map((one) => {
@@ -131,7 +134,7 @@ function longestWaitMs(waiting: readonly ConformanceCase[], settings: LabSetting
   return Math.max(settings.heartbeatMs, ...silences);
 }
 
-/** Called before and after a case, because credentials may be renewed in between. */
+/** Called before and after a case, because credentials may be renewed during it. */
 async function learnCredentials({ endpoint, mask }: CaseContext): Promise<void> {
   mask.learn(await endpoint.target.headers().catch(() => []));
 }
@@ -152,7 +155,7 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
   const obstacle = signal.aborted ? INTERRUPTED : isLate ? OUT_OF_TIME : obstacleOf(one, context);
   if (obstacle !== undefined) return await report("skipped", obstacle);
   const ended = new AbortController();
-  // Each dial adds a listener, and a case may dial very often.
+  // Each dial adds a listener, and a case may dial many times.
   setMaxListeners(0, ended.signal);
   const lab = new CaseLab(endpoint, settings, ended.signal);
   try {
@@ -181,7 +184,7 @@ function interruptionOf(signal: AbortSignal): Promise<never> {
   return interrupted;
 }
 
-/** Why the case cannot run, or would only repeat another case's result. */
+/** Why the case cannot run, or why it would only repeat another case's result. */
 function obstacleOf(
   { needs, needsEcho, transport, profiles }: ConformanceCase,
   { endpoint, settings, survey: { transports, programs, echoProblem } }: CaseContext,

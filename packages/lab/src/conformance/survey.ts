@@ -4,20 +4,22 @@ import type { CaseLab } from "./case-lab.ts";
 import { PROGRAMS, type Program } from "./conformance-case.ts";
 import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, LEGACY_TRANSPORTS, type Transport } from "./endpoint.ts";
 
-/** Properties of the endpoint and its container, determined once before the cases. */
+/** Properties of the endpoint and its container, determined once, before the cases run. */
 export interface Survey {
-  /** Why each transport was refused; undefined: accepted. */
+  /** Why each transport was refused; undefined if it was accepted. */
   readonly transports: Readonly<Partial<Record<Transport, string>>>;
   /** Programs in the container; undefined if no command could run. */
   readonly programs: ReadonlySet<Program> | undefined;
-  /** Why no server can listen on the echo port: the server itself reported it, over each transport. */
+  /**
+   * Why no server can listen on the echo port: the server itself reported it over each transport.
+   */
   readonly echoProblem?: string | undefined;
 }
 
 const BUSY_STATUSES: readonly number[] = [429, 503];
 const ATTEMPTS = 5;
 const RETRY_MS = 300;
-/** One write, so that a hop that breaks message boundaries keeps the names whole. */
+/** Written at once, so that a hop that breaks message boundaries keeps the names whole. */
 const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/dev/null && all="$all $one"; done; echo "$all "`;
 
 export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
@@ -48,12 +50,12 @@ export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
       refusals.push(await refusalOf(lab, connection, lab.settings.echoPort));
     connection.close();
   }
-  // A case reports any other fault.
+  // A case will report any other fault.
   const [echoProblem] = refusals.every((refusal) => refusal !== undefined) ? refusals : [];
   return { transports, programs, echoProblem };
 }
 
-/** The server's refusal for a port without a listener; undefined for anything else. */
+/** The server's refusal for a port without a listener; undefined for any other refusal. */
 async function refusalOf(
   lab: CaseLab,
   connection: PortForwardConnection,

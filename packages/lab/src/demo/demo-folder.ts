@@ -33,7 +33,7 @@ const FILE_NAMES = [
   "kubeconfig",
 ] as const;
 
-/** A file exists that no demo of this process made. */
+/** A file with a demo's name exists, and no demo of this process wrote it. */
 export class DemoFolderTakenError extends Error {
   override readonly name = "DemoFolderTakenError";
 
@@ -73,8 +73,8 @@ export class DemoFolder {
   }
 
   /**
-   * Creates the folder if it is missing; only then the end removes it. Throws DemoFolderTakenError
-   * if it contains a file with a demo's name.
+   * Creates the folder if it is missing; only then is it removed at the end. Throws
+   * DemoFolderTakenError if it contains a file with a demo's name.
    */
   static async open(folder: string): Promise<DemoFolder> {
     const absolute = path.resolve(folder);
@@ -140,7 +140,7 @@ export class DemoFolder {
 }
 
 function ignoreOthersFiles(error: NodeJS.ErrnoException): void {
-  // Some systems report EEXIST; a folder that is already gone needs nothing.
+  // Some systems report EEXIST; a folder that is already gone needs no removal.
   if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(error.code ?? "")) throw error;
 }
 

@@ -80,7 +80,7 @@ const webSocketOnlyRows: readonly CheckRow[] = [
   { ...bare, pod: "web-ws-only", path: "bridge" },
 ];
 
-/** Runs each row for real, and checks the gateway's metrics for the path it took. */
+/** Runs each row against the gateway, and checks in its metrics which path it took. */
 export async function runSelfCheck(
   server: CheckedServer,
   adminUrl: string,

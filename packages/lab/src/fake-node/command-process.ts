@@ -21,10 +21,10 @@ export interface CommandLine {
 }
 
 export interface CommandProcessHandler {
-  /** The process' side never reuses the part. */
+  /** The process never uses the part again. */
   onOutput(stream: OutputStream, part: Uint8Array): void;
   onOutputEnd(stream: OutputStream): void;
-  /** The process has read all input, or will read none any more. */
+  /** The process has read all input, or will read no more. */
   onStdinDrain(): void;
   /** Called once, after the last output. */
   onExit(exit: CommandExit): void;
@@ -33,7 +33,7 @@ export interface CommandProcessHandler {
 /** A running command, or an attached client's view of one. */
 export interface CommandProcess {
   /**
-   * False: enough is buffered, so write no more until onStdinDrain. Drops input that the process
+   * False if enough is buffered: write no more until onStdinDrain. Drops input that the process
    * does not want.
    */
   writeStdin(part: Uint8Array): boolean;
@@ -42,13 +42,16 @@ export interface CommandProcess {
   /** The process blocks once the pipe is full. */
   pauseOutput(): void;
   resumeOutput(): void;
-  /** The client is gone: ends the command like a runtime. onExit follows, unless the command ignores it. */
+  /**
+   * The client is gone: ends the command as a runtime would. onExit follows, unless the command
+   * ignores the signal.
+   */
   hangUp(): void;
   /** Kills the command, and resolves when it has ended. */
   kill(): Promise<void>;
 }
 
-/** A container process' environment: it inherits only the path from this program. */
+/** A container process' environment; only PATH is inherited from this program. */
 export function environmentOf({ hostname }: ProcessEnvironment): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -57,5 +60,5 @@ export function environmentOf({ hostname }: ProcessEnvironment): Record<string, 
   };
 }
 
-/** The working directory of an image that sets none. */
+/** The working directory if the image sets none. */
 export const WORKING_DIRECTORY = "/";

@@ -35,7 +35,7 @@ export class CommandSession implements CommandProcessHandler {
   readonly #startProcess: StartProcess;
   readonly #limits: FakeNodeLimits;
   readonly #gate: PauseGate;
-  /** Called when the process, too, has ended; until then the node can abort the session. */
+  /** Called when the process has ended, too; until then the node can abort the session. */
   readonly #onOver: () => void;
   #process: CommandProcess | undefined;
   #earlyInput: Uint8Array[] = [];
@@ -99,7 +99,7 @@ export class CommandSession implements CommandProcessHandler {
     else this.#process.hangUp();
   }
 
-  /** The node shuts down: nothing of the session may survive it. */
+  /** The node shuts down, and nothing of the session may survive it. */
   async abort(): Promise<void> {
     this.#stopCarrying();
     this.#transport.abort();
@@ -165,7 +165,7 @@ interface LastWordOptions {
   readonly argv: readonly string[];
 }
 
-/** The final content of the error stream; empty for success in the text versions. */
+/** The final content of the error stream; empty for success in the versions that send text. */
 export function failureFrame(exit: CommandExit, options: LastWordOptions): Uint8Array {
   const isTranslated = specOf(options.version).hasClose;
   if (exit.type === "failed") {
@@ -194,7 +194,7 @@ function runtimeCause(code: number, { argv }: LastWordOptions): string {
   return `error executing command [${argv.join(" ")}], exit code ${code}`;
 }
 
-/** One exec or attach request, whatever protocol carries it. */
+/** One exec or attach request, over any protocol. */
 export interface CommandService extends LastWordOptions {
   readonly requested: RequestedStreams;
   readonly start: StartProcess;

@@ -19,16 +19,19 @@ const MAX_TICK_MS = 1_000;
 export interface FakeNodeOptions {
   readonly name: string;
   readonly declaresWebSockets: boolean;
-  /** Acts like a node behind a hop that passes only WebSocket v5 and the tunnel. Default false. */
+  /** Acts like a node behind a hop that passes only WebSocket v5 and the tunnel. Default: false. */
   readonly refusesOtherProtocols?: boolean;
   readonly pods: readonly FakePod[];
-  /** Default 127.0.0.1. Every client that can connect may run commands on this machine. */
+  /** Default: 127.0.0.1. Every client that can connect may run commands on this machine. */
   readonly address?: string;
-  /** Default 0: any free port. */
+  /** Default: 0, any free port. */
   readonly port?: number;
   /** Absent: the node speaks plain HTTP. */
   readonly tls?: { readonly certPem: string; readonly keyPem: string; readonly clientCaPem?: string };
-  /** With this or `tls.clientCaPem`, a request with neither the token nor such a certificate gets 401. */
+  /**
+   * With this or `tls.clientCaPem`, a request gets 401 unless it has the token or such a
+   * certificate.
+   */
   readonly bearerToken?: string;
   readonly limits?: Partial<FakeNodeLimits>;
 }
@@ -37,11 +40,13 @@ export interface FakeNode {
   readonly name: string;
   readonly address: string;
   readonly port: number;
-  /** The content of this node's Node.status.declaredFeatures. */
+  /** What this node's Node.status.declaredFeatures should contain. */
   readonly declaredFeatures: readonly string[];
   /** Unfinished sessions, including commands that outlive their client. */
   readonly sessionCount: number;
-  /** Ends all sessions, kills their processes and those of the containers, and stops listening. */
+  /**
+   * Ends all sessions, kills their processes and the containers' processes, and stops listening.
+   */
   close(): Promise<void>;
 }
 
@@ -106,7 +111,7 @@ function listen(options: FakeNodeOptions, node: ServingNode): Server {
       onRequest: (request, response) => {
         const refusal = refusalOf(request);
         const decision = refusal === undefined ? decide(request, node) : { refusal };
-        // Node reports an upgrade only if both headers are present; without them nothing can be
+        // Node reports an upgrade only if both headers are present; without them no session can be
         // served.
         if ("respond" in decision) decision.respond(response);
         else if ("refusal" in decision) respond(response, decision.refusal);
@@ -131,8 +136,8 @@ function tlsOptionsOf({ tls }: FakeNodeOptions): TlsOptions | undefined {
   return {
     cert,
     key,
-    // Upgrades exist only in HTTP/1.1. Half-open, because a session may continue after the client's
-    // last byte.
+    // Upgrades exist only in HTTP/1.1. The server is half-open, because a session may continue
+    // after the client's last byte.
     ALPNProtocols: ["http/1.1"],
     allowHalfOpen: true,
     handshakeTimeout: HTTP_BOUNDS.headMs,
@@ -147,7 +152,7 @@ function isAuthenticated(request: IncomingMessage, { bearerToken, tls }: FakeNod
   return bearerToken !== undefined && given !== undefined && isEqual(given, bearerToken);
 }
 
-/** Takes the same time for any difference, against timing attacks. */
+/** Takes the same time for any difference, so that timing reveals nothing. */
 function isEqual(given: string, expected: string): boolean {
   const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digestOf(given), digestOf(expected));

@@ -13,11 +13,14 @@ interface ForwardClient {
    */
   sendError(text: string): void;
   finishError(): void;
-  /** Stops reading the client's data: containerd's copy has ended, and Go's SPDY keeps the data unread. */
+  /**
+   * Stops reading the client's data: containerd's copy has ended, and Go's SPDY leaves the data
+   * unread.
+   */
   endReading(): void;
   /** The client's connection accepts no more until `resumeReading`. */
   readonly isFull: boolean;
-  /** True: the target accepts no more, so do not read the connection; false: read it again. */
+  /** True: the target accepts no more, so do not read the connection. False: read it again. */
   setBlocked(isBlocked: boolean): void;
   /** Called once, when nothing of this connection is left. */
   onOver(): void;
@@ -32,7 +35,7 @@ export interface ForwardTarget {
   readonly sandboxId: string;
 }
 
-// Only an accepted piece shows that the target reads at all, so pieces are small.
+// Only an accepted piece shows that the target still reads, so pieces are small.
 const PIECE_BYTES = 16 * 1024;
 
 /**
@@ -164,7 +167,10 @@ export class ForwardedConnection {
     if (!this.#isOver && this.#hasTargetFinished && this.#socket?.writableFinished === true) this.#close();
   }
 
-  /** Like containerd: once the target has ended, the client's data is no longer read, finished or not. */
+  /**
+   * As in containerd, once the target has ended, the client's data is no longer read, finished or
+   * not.
+   */
   #close(): void {
     if (this.#isOver) return;
     this.#client.finishError();

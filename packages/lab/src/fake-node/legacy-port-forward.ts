@@ -30,7 +30,7 @@ export class LegacyPortForward {
     this.#context = context;
     this.#gate = new PauseGate(socket);
     this.#channels = new ChannelDemux(this.#framing, {
-      // Odd channels carry errors to the client; data from the client on them is ignored.
+      // Odd channels carry errors to the client. Data that the client sends on them is ignored.
       onChannelData: (channel, part) => this.#connections.get(channel)?.write(part),
       onChannelClose: () => {},
     });
@@ -77,7 +77,7 @@ export class LegacyPortForward {
     const connection = new ForwardedConnection(
       {
         sendData: (part) => send(dataChannel, part),
-        // A channel cannot end alone: the WebSocket closes with its last connection.
+        // A channel cannot end by itself: the WebSocket closes with its last connection.
         finishData: () => {},
         endReading: () => {},
         resetData: () => {},

@@ -9,33 +9,45 @@ export interface FakeNodeLimits {
    * reset.
    */
   readonly streamStallTimeoutMs: number;
-  /** Input that a process has not read yet. Past it the node stops reading the client's connection. */
+  /**
+   * Bytes of input that a process has not read yet. Past it the node stops reading the client's
+   * connection.
+   */
   readonly maxStdinBufferBytes: number;
-  /** The same for the target of one forwarded connection. Past it the node stops reading the client. */
+  /**
+   * Bytes that the target of one forwarded connection has not read yet. Past it the node stops
+   * reading the client.
+   */
   readonly maxForwardBufferBytes: number;
   /**
-   * Time for the client to finish after the target has ended; then, like containerd, both close.
-   * Infinity: a runtime that half-closes.
+   * How long the client may take to finish after the target has ended. Past it both close, as in
+   * containerd. Infinity: a runtime that half-closes.
    */
   readonly forwardGraceMs: number;
   /**
-   * Bytes the client may send after its target has ended. Beyond it the node stops reading the
+   * Bytes that the client may send after its target has ended. Past it the node stops reading the
    * connection, like spdystream with full queues.
    */
   readonly maxUnreadForwardBytes: number;
   /**
-   * A main process' output for `/containerLogs`; each line counts 64 bytes extra. Past it the oldest
-   * lines are dropped.
+   * Bytes of a main process' output kept for `/containerLogs`; each line counts 64 bytes extra.
+   * Past it the oldest lines are dropped.
    */
   readonly maxLogBytes: number;
   /**
-   * Answers (to PINGs) queued for a client that sends but does not read. Past it the client is
-   * disconnected.
+   * Bytes of answers (to PINGs) queued for a client that sends but does not read. Past it the
+   * client is disconnected.
    */
   readonly maxQueuedBytes: number;
-  /** After a session, disconnects a client that neither sends nor closes for this long. */
+  /**
+   * How long a client may neither send nor close after a session. Past it the client is
+   * disconnected.
+   */
   readonly lingerIdleMs: number;
-  /** After a session, disconnects a client that keeps sending but never closes. */
+  /**
+   * How long a client may keep sending without closing after a session. Past it the client is
+   * disconnected.
+   */
   readonly lingerMaxMs: number;
 }
 

@@ -16,11 +16,11 @@ export interface LiveSession {
   abort(): void | Promise<void>;
 }
 
-/** The parts of its node that a session needs. */
+/** The parts of its node that a session uses. */
 export interface ServingContext {
   readonly limits: FakeNodeLimits;
   readonly clock: SessionClock;
-  /** A session adds itself at its start and removes itself when nothing of it is left. */
+  /** A session adds itself at its start, and removes itself when nothing of it is left. */
   readonly sessions: Set<LiveSession>;
 }
 

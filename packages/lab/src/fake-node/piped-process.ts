@@ -39,7 +39,7 @@ export class PipedProcess implements CommandProcess {
     this.#listen("stderr", this.#child.stderr);
     this.#child.stdin?.on("drain", () => handler.onStdinDrain());
     this.#child.stdin?.on("close", () => handler.onStdinDrain());
-    // EPIPE: the process closed its stdin. Drops further input, as its kernel would.
+    // EPIPE: the process closed its stdin. Further input is dropped, as its kernel would.
     this.#child.stdin?.on("error", () => {});
     this.#child.on("error", (error) => {
       this.#failure ??= error;
@@ -101,7 +101,7 @@ export class PipedProcess implements CommandProcess {
   }
 
   #closed(code: number | null, signal: NodeJS.Signals | null): void {
-    // A broken stream emits no "end".
+    // A stream that breaks emits no "end".
     this.#endOutput("stdout");
     this.#endOutput("stderr");
     if (this.#failure !== undefined) this.#handler.onExit({ type: "failed", message: this.#failure.message });
@@ -115,7 +115,7 @@ export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // ESRCH: all of them have ended.
+    // ESRCH: all of these processes have ended.
   }
 }
 

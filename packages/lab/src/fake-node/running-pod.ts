@@ -20,7 +20,7 @@ import { startCommand } from "./start-command.ts";
 /** containerd's max_container_log_line_size: longer lines are stored in parts. */
 const MAX_PART_BYTES = 16 * 1024;
 
-/** Each entry's overhead, so that the number of empty lines is bounded, too. */
+/** The overhead of each entry, so that the number of empty lines is bounded, too. */
 const ENTRY_BYTES = 64;
 
 const NEWLINE = 0x0a;
@@ -59,8 +59,8 @@ interface Attachment {
 }
 
 /**
- * A container's main process, with any number of attached clients. As in containerd, one that does
- * not read pauses the process for all.
+ * A container's main process, with any number of attached clients. As in containerd, a client that
+ * does not read pauses the process for all.
  */
 class MainProcess {
   readonly log: ContainerLog;
@@ -70,7 +70,10 @@ class MainProcess {
   readonly #process: CommandProcess | undefined;
   #hasExited = false;
 
-  /** Throws CommandStartError if the container's command cannot run, i.e. for a wrong configuration. */
+  /**
+   * Throws CommandStartError if the container's command cannot run, for example because of a wrong
+   * configuration.
+   */
   constructor(container: FakeContainer, environment: ProcessEnvironment, limits: FakeNodeLimits) {
     this.#container = container;
     this.log = new ContainerLog(limits.maxLogBytes);
@@ -156,7 +159,7 @@ interface Entry {
 }
 
 /**
- * The output of a container's process, in lines. Beyond `maxBytes` the oldest lines are dropped, as
+ * The output of a container's process, in lines. Past `maxBytes` the oldest lines are dropped, as
  * in a rotation.
  */
 class ContainerLog {
@@ -164,7 +167,7 @@ class ContainerLog {
   readonly #entries: Entry[] = [];
   readonly #unfinished: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   readonly #changes = new EventEmitter().setMaxListeners(0);
-  /** Dropped entries, and thus the number of the first kept one. */
+  /** The number of dropped entries, which is also the number of the first kept one. */
   #dropped = 0;
   #heldBytes = 0;
   #isOver = false;
@@ -234,7 +237,7 @@ class ContainerLog {
   }
 }
 
-/** 0 if the bytes contain neither a whole line nor a part of full length. */
+/** 0 if the bytes contain neither a complete line nor a part of full length. */
 function endOfEntry(bytes: Buffer): number {
   const end = bytes.subarray(0, MAX_PART_BYTES).indexOf(NEWLINE) + 1;
   return end === 0 && bytes.length >= MAX_PART_BYTES ? MAX_PART_BYTES : end;

@@ -28,7 +28,7 @@ export function decideLog(
         response.flushHeaders();
         const abort = new AbortController();
         response.once("close", () => abort.abort());
-        // An error here means that the client left; nothing remains to do.
+        // An error here means that the client left, so nothing remains to be done.
         pipeline(Readable.from(main.log.read(options, abort.signal)), response).catch(() => {});
       },
     };

@@ -54,7 +54,9 @@ type Request = Pick<IncomingMessage, "method" | "url" | "rawHeaders">;
 
 const TRANSLATED_VERSION = "v5.channel.k8s.io";
 
-/** Decides about a request in the order of kubelet and CRI server; the first fault found is the answer. */
+/**
+ * Decides about a request in the order of kubelet and CRI server; the answer names the first fault.
+ */
 export function decide(request: Request, node: ServingNode): Decision {
   const route = parseKubeletRoute(request.url ?? "");
   if (route === undefined) return { refusal: httpError(404, "404 page not found") };
@@ -118,7 +120,7 @@ function decideWebSocketCommand(
   );
   if (!handshake.ok) return { refusal: handshake.refusal };
   const { subprotocol, switching } = handshake;
-  // Without a subprotocol the channels are v1's.
+  // Without a subprotocol, the channels are those of v1.
   const version = isRemoteCommandVersion(subprotocol) ? subprotocol : "channel.k8s.io";
   return {
     serve: (socket, head) => {

@@ -47,7 +47,7 @@ export class SpdyCommand implements CommandTransport {
     this.#receive(head);
   }
 
-  /** Kubernetes' servers give up here but leave the connection open for ever; we end it. */
+  /** Kubernetes' servers give up here but leave the connection open forever; we end it. */
   tick(nowMs: number): void {
     if (this.#isComplete || nowMs < this.#deadlineMs) return;
     this.#connection.finish();

@@ -19,7 +19,7 @@ type SpdyHandshake =
   | { readonly ok: false; readonly refusal: Refusal };
 
 interface SpdyHandshakeOptions {
-  /** In the order in which a refusal lists them. */
+  /** The protocols in the order in which a refusal lists them. */
   readonly accepted: readonly string[];
   /**
    * Exec and attach servers write a refused negotiation twice, because both the handshake and its

@@ -100,7 +100,8 @@ export class SpdyPortForward {
       // Starts only after the reply to this stream.
       queueMicrotask(() => this.#forward(pair));
     }
-    // The error stream carries text to the client only; data from the client on it is ignored.
+    // The error stream only carries text to the client. Data that the client sends on it is
+    // ignored.
     if (headers.value.streamType === "error") {
       return { onData: () => {}, onEnd: () => this.#pairing.remove(client) };
     }
@@ -118,7 +119,7 @@ export class SpdyPortForward {
   #received(client: ClientStream, part: Uint8Array, fin: boolean): void {
     if (client.unreadBytes !== undefined) {
       client.unreadBytes += part.length;
-      // Lasts until the connection ends, because a reset would queue behind the unread data.
+      // This lasts until the connection ends, because a reset would queue behind the unread data.
       if (client.unreadBytes > this.#context.limits.maxUnreadForwardBytes) this.#gate.hold(client);
     } else if (client.connection !== undefined) {
       client.connection.write(part);

@@ -171,7 +171,9 @@ class TerminalProcess implements CommandProcess {
     if (!isGone && this.#child.pid !== undefined) await once(this.#child, "exit");
   }
 
-  /** The command has ended: reads its little remaining output now, even if the client is slow. */
+  /**
+   * The command has ended: reads the little output that is left now, even if the client is slow.
+   */
   #takeRest(): void {
     const { master } = this.#terminal;
     if (master.destroyed) return;

@@ -6,7 +6,7 @@ import type { LoadPart, LoadPlan, LoadShare } from "./load-plan.ts";
 import { LoadCollector, type LoadReport, partsOf } from "./load-report.ts";
 import type { Interval } from "./recorder.ts";
 
-/** Milliseconds from the last process' readiness to the start of the run. */
+/** The milliseconds between the last process' readiness and the start of the run. */
 const LEAD_MS = 100;
 
 /**
@@ -28,8 +28,8 @@ export interface RunOptions<T> {
   /** Other programs run the other parts, with as many processes each. */
   readonly part: LoadPart;
   /**
-   * Milliseconds since 1970, the same for all parts. If past or absent, the run starts once the
-   * processes are ready.
+   * Milliseconds since 1970, the same for all parts. If absent or in the past, the run starts once
+   * the processes are ready.
    */
   readonly startAtMs?: number | undefined;
   readonly target: T;
@@ -85,7 +85,7 @@ function readyOrDead(child: ChildProcess): Promise<void> {
   });
 }
 
-/** How it died; undefined when it ended properly. */
+/** How the process died; undefined if it ended properly. */
 async function exitOf(child: ChildProcess): Promise<string | undefined> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   return child.exitCode === 0 ? undefined : (child.signalCode ?? `exit code ${child.exitCode}`);
@@ -96,7 +96,7 @@ async function exitOf(child: ChildProcess): Promise<string | undefined> {
  * everything was reported.
  */
 export function serveGenerator<T>(openTarget: (target: T) => Promise<Target>): Promise<void> {
-  // A terminal sends Ctrl-C to the whole group; the parent decides when to stop.
+  // A terminal sends Ctrl-C to the whole process group; the parent decides when to stop.
   process.on("SIGINT", () => {});
   const onDisconnect = (): void => process.exit(1);
   process.once("disconnect", onDisconnect);

@@ -16,7 +16,9 @@ import { type Interval, LoadError, Recorder } from "./recorder.ts";
 
 const INTERVAL_MS = 1_000;
 const TICK_MS = 50;
-/** In a closed model, the least time between one slot's requests to a server that refuses. */
+/**
+ * In a closed model, the shortest time between two requests of one slot to a server that refuses.
+ */
 const RETRY_MS = 1_000;
 const LAG_RESOLUTION_MS = 10;
 
@@ -55,7 +57,7 @@ export class Generator {
     this.#endsAtMs = this.#stopsAtMs + plan.timeoutMs;
   }
 
-  /** Resolves when every session is over and the last interval was emitted. */
+  /** Resolves when every session is over and the last interval was reported. */
   run(): Promise<void> {
     this.#lag.enable();
     return new Promise((resolve) => {
@@ -70,7 +72,10 @@ export class Generator {
     });
   }
 
-  /** Starts no new sessions or messages; messages in flight may return within the plan's time-out. */
+  /**
+   * Starts no new sessions or messages. Messages in flight may still return within the plan's
+   * timeout.
+   */
   stop(): void {
     this.#stopsAtMs = Math.min(this.#stopsAtMs, performance.now());
     this.#endsAtMs = Math.min(this.#endsAtMs, this.#stopsAtMs + this.#plan.timeoutMs);
@@ -121,8 +126,8 @@ export class Generator {
   }
 
   /**
-   * When the n-th arrival is due. Processes take turns, and during the ramp the rate grows from
-   * zero (n = r t^2 / 2T).
+   * The time when the n-th arrival is due. Processes take turns, and during the ramp the rate grows
+   * from zero (n = r t^2 / 2T).
    */
   #arrivalMs(index: number): number {
     const { rampMs } = this.#plan;
@@ -132,7 +137,7 @@ export class Generator {
     return n < inRamp ? Math.sqrt((2 * n * rampMs) / perMs) : rampMs + (n - inRamp) / perMs;
   }
 
-  /** Closed model: each finished session is replaced. */
+  /** Closed model: each session that ends is replaced. */
   #fillPlaces(nowMs: number): void {
     const { rampMs } = this.#plan;
     const share = rampMs === 0 ? 1 : Math.min(1, (nowMs - this.#startMs) / rampMs);

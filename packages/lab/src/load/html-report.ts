@@ -63,10 +63,13 @@ async function readPlotFile(name: string): Promise<string> {
   return readFile(file, "utf8");
 }
 
-/** Below this share of a second the last one would draw a fall of throughput that was none. */
+/**
+ * If the last second is shorter than this share, it would look like a fall of throughput that did
+ * not happen.
+ */
 const WHOLE_SECOND_MS = 950;
 
-/** The seconds to draw: the run's last one only if it is whole, or the only one. */
+/** The seconds to draw. Includes the run's last one only if it is whole, or the only one. */
 export function wholeSeconds(perSecond: LoadReport["perSecond"]): LoadReport["perSecond"] {
   const last = perSecond.at(-1);
   if (last === undefined || perSecond.length === 1) return perSecond;
@@ -121,7 +124,7 @@ function errorTable({ errors }: LoadReport): string {
   return `<table><tr><th>leg</th><th>kind</th><th>count</th><th>the last one</th></tr>${rows.join("")}</table>`;
 }
 
-/** JSON that cannot close its script element, whatever a server puts into an error. */
+/** JSON that cannot close its script element, whatever text a server puts into an error. */
 function scriptSafe(json: string): string {
   return json.replaceAll("<", "\\u003c");
 }

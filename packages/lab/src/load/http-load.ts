@@ -33,7 +33,7 @@ interface HttpRunOptions {
   readonly interrupted: Promise<unknown>;
 }
 
-/** The used part of autocannon's result; autocannon has no types. */
+/** The part of autocannon's result that is used here; autocannon has no types. */
 interface AutocannonResult {
   readonly duration: number;
   readonly errors: number;
@@ -83,7 +83,7 @@ export async function runHttpLoad(
   if (wasInterrupted) return report(undefined);
   const share = { index: part.index, processes: part.of };
   const connections = shareOf(plan.connections, share);
-  // autocannon can only divide whole requests.
+  // autocannon cannot divide a request.
   const { requestsPerSecond } = plan;
   const perSecond = part.of === 1 ? requestsPerSecond : shareOf(Math.round(requestsPerSecond), share);
   const run = autocannon({

@@ -2,7 +2,7 @@
 const SUB_BUCKETS = 128;
 const SUB_BITS = 7;
 const LINEAR = 2 * SUB_BUCKETS;
-/** Values above 71 minutes count as 71 minutes. */
+/** The highest value, 71 minutes; larger ones count as this. */
 const MAX_US = 0xffff_ffff;
 /** The number of buckets. */
 export const LATENCY_BUCKETS: number = LINEAR + (32 - SUB_BITS - 1) * SUB_BUCKETS;
@@ -30,8 +30,8 @@ export class LatencyCounts {
   }
 
   /**
-   * HdrHistogram's correction: counts the messages due every `expectedMs` that had to wait behind
-   * this one; 0 means none.
+   * HdrHistogram's correction: also counts the messages, due every `expectedMs`, that had to wait
+   * behind this one. 0 means none.
    */
   recordExpected(latencyMs: number, expectedMs: number): void {
     this.record(latencyMs);
@@ -45,7 +45,9 @@ export class LatencyCounts {
     if (maxUs > this.#maxUs) this.#maxUs = maxUs;
   }
 
-  /** Microseconds that the given share (0 to 1) does not exceed; 0 if nothing was recorded. */
+  /**
+   * The microseconds that this share of values (0 to 1) does not exceed; 0 if nothing was recorded.
+   */
   percentileUs(share: number): number {
     const wanted = Math.max(1, Math.ceil(share * this.#total));
     let seen = 0;

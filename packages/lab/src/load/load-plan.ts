@@ -1,7 +1,7 @@
 /** The kind of session, and the protocols that it can use. */
 export type LoadKind = "exec" | "attach" | "port-forward";
 export type LoadProtocol = "ws-v5" | "ws-v4" | "spdy" | "tunnel" | "legacy";
-/** "echo": the server returns what it gets. "upload", "download": one way. */
+/** "echo": the server returns what it receives. "upload", "download": one direction only. */
 export type LoadDirection = "echo" | "upload" | "download";
 /**
  * How to check received bytes: against the sent seeded stream ("echo"), a digest that the remote
@@ -39,7 +39,10 @@ export interface LoadPlan {
   readonly messageBytes: number;
   /** Messages per second and session; 0 means as fast as the server accepts them. */
   readonly messagesPerSecond: number;
-  /** The most messages per session in flight; 0 means as many as the server accepts. Only for `echo`. */
+  /**
+   * The most messages per session in flight; 0 means as many as the server accepts. Only for
+   * `echo`.
+   */
   readonly messagesInFlight: number;
   /** Milliseconds without progress after which a session has failed. */
   readonly timeoutMs: number;
@@ -61,14 +64,14 @@ export interface LoadShare {
 }
 
 /**
- * Whether the protocol can close the input; if not, the client cuts the session when everything has
+ * Whether the protocol can close the input. If not, the client ends the session once everything has
  * returned.
  */
 export function canEndInput({ kind, protocol }: Pick<LoadPlan, "kind" | "protocol">): boolean {
   return kind !== "attach" && protocol !== "ws-v4" && protocol !== "legacy";
 }
 
-/** The share's number out of `total`; shares differ by at most one. */
+/** The size of this share of `total`; shares differ by at most one. */
 export function shareOf(total: number, { index, processes }: Pick<LoadShare, "index" | "processes">): number {
   return Math.floor(total / processes) + (index < total % processes ? 1 : 0);
 }

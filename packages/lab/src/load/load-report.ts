@@ -10,7 +10,9 @@ import {
   newLatencies,
 } from "./recorder.ts";
 
-/** Above this CPU share, or this lag, in a second, a process was too busy to measure well. */
+/**
+ * If a process exceeds this CPU share, or this lag, in a second, it was too busy to measure well.
+ */
 const BUSY_CPU_SHARE = 0.85;
 const BUSY_LAG_MS = 50;
 
@@ -31,15 +33,15 @@ export type Unit = "us" | "share" | "number" | "bytes";
 
 /** One `--threshold` and its measured value. */
 export interface JudgedThreshold {
-  /** As the user gave it. */
+  /** The threshold as the user wrote it. */
   readonly text: string;
   readonly unit: Unit;
-  /** Null if nothing was measured; that meets no threshold. */
+  /** Null if nothing was measured, which meets no threshold. */
   readonly value: number | null;
   readonly isMet: boolean;
 }
 
-/** `present`: indexes, from 0, of the parts in these figures. */
+/** `present`: the indexes, from 0, of the parts in these figures. */
 export interface ReportParts {
   readonly of: number;
   readonly present: readonly number[];
@@ -209,7 +211,7 @@ const TOTALS = [
   "sentMessages",
   "receivedMessages",
 ] as const;
-/** Of several processes' values the largest counts, not the sum. */
+/** The largest of several processes' values counts, not their sum. */
 const LARGEST = ["untilMs", "cpuShare", "lagMs"] as const;
 const NO_TOTAL = Object.fromEntries(TOTALS.map((key) => [key, 0])) as Second["total"];
 const NO_LARGEST = Object.fromEntries(LARGEST.map((key) => [key, 0])) as Second["largest"];
@@ -224,7 +226,7 @@ function isBusy({ largest: { cpuShare, lagMs } }: Second): boolean {
   return cpuShare > BUSY_CPU_SHARE || lagMs > BUSY_LAG_MS;
 }
 
-/** A run with one part has no start spread. */
+/** A run with one part has no spread of starts. */
 export function partsOf({ index, of }: LoadPart): LoadReport["parts"] {
   return { of, present: [index], startSpreadMs: 0 };
 }

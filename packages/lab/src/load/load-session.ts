@@ -14,7 +14,7 @@ export type Carrier = (input: Readable | undefined, output: Writable, signal: Ab
 const MAX_SAID_BYTES = 4 * 1024;
 const DIAL_MARGIN_MS = 1_000;
 
-/** One session from its due time on: sends, checks the returned bytes, records. */
+/** One session from the time when it is due: sends, checks the returned bytes, records. */
 export class LoadSession {
   readonly #plan: LoadPlan;
   readonly #recorder: Recorder;
@@ -34,7 +34,7 @@ export class LoadSession {
   #lastProgressMs: number;
   #said = Buffer.alloc(0);
   #failure: LoadError | undefined;
-  /** We ended it, and nothing is missing. */
+  /** True if we ended the session and nothing is missing. */
   #isCut = false;
   #hasFailed = false;
 
@@ -84,12 +84,13 @@ export class LoadSession {
     this.#cut();
   }
 
-  /** Called a few times a second. */
+  /** Call this a few times a second. */
   tick(nowMs: number): void {
     const isWaiting =
       this.#receivedBytes < this.#sentBytes || this.#isInputOver || this.#source === undefined;
     if (this.#receivedBytes > 0 && !isWaiting) this.#lastProgressMs = nowMs;
-    // Until the session is open, the dial's own time-outs apply; their errors are more precise.
+    // Until the session is open, the dial's own timeouts apply, because their errors are more
+    // precise.
     const isOpen = this.#sentMessages > 0 || this.#receivedBytes > 0;
     const { timeoutMs } = this.#plan;
     if (nowMs - this.#lastProgressMs < (isOpen ? timeoutMs : 2 * timeoutMs + DIAL_MARGIN_MS)) return;
@@ -172,7 +173,7 @@ export class LoadSession {
   #timeMessages(nowMs: number): void {
     const { messageBytes } = this.#plan;
     while (this.#oldest < this.#sentMessages && (this.#oldest + 1) * messageBytes <= this.#receivedBytes) {
-      // Stays short: returned messages are dropped from its front from time to time.
+      // This array stays short: returned messages are dropped from its front from time to time.
       const at = this.#oldest - (this.#sentMessages - this.#dueTimes.length);
       this.#recorder.latency("message", nowMs - (this.#dueTimes[at] ?? nowMs));
       this.#recorder.counts.receivedMessages += 1;

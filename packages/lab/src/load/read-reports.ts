@@ -4,7 +4,7 @@ import type { LoadPlan } from "./load-plan.ts";
 import { LoadCollector, type LoadReport, REPORT_FORMAT, type ReportParts } from "./load-report.ts";
 import { LATENCIES } from "./recorder.ts";
 
-/** The start of a report within a line, e.g. of a pod's log. */
+/** Finds the start of a report within a line, for example of a pod's log. */
 const START = /\{"kind":"(?:Http)?LoadReport"/;
 
 /**

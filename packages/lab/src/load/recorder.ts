@@ -1,7 +1,10 @@
 import { ConnectError, SessionError } from "@sluice/client";
 import { LatencyCounts, type SparseCounts } from "./latency-counts.ts";
 
-/** The measured times: to a session's first byte, a message's round trip, and a whole session. */
+/**
+ * The times that are measured: to a session's first byte, of a message's round trip, and of a whole
+ * session.
+ */
 export const LATENCIES = ["firstByte", "message", "session"] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
@@ -23,7 +26,7 @@ export interface LoadSecond {
   readonly started: number;
   readonly finished: number;
   readonly failed: number;
-  /** Sessions that run at the second's end. */
+  /** Sessions that are running when the second ends. */
   readonly active: number;
   readonly sentBytes: number;
   readonly receivedBytes: number;
@@ -113,7 +116,7 @@ export class LoadError extends Error {
 
 interface ClassifiedError {
   readonly leg: LoadLeg;
-  /** One of few stable names, because they are counted. */
+  /** One of a few stable names, because they are counted. */
   readonly kind: string;
   readonly message: string;
 }

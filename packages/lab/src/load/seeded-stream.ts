@@ -13,7 +13,7 @@ const BLOCK_BYTES = BLOCK_LINES * LINE_BYTES;
 
 const PREFIX_DIGITS = 7;
 
-/** A prime: a shift by a power of two, a message or a buffer never matches the stream. */
+/** A prime, so that a shift by a power of two, a message or a buffer never matches the stream. */
 const POOL_BYTES = 1_048_573;
 const SESSION_STRIDE = 7_919;
 
@@ -84,7 +84,7 @@ export class LineSequence {
     return ["seq", String(FIRST_LINE), String(last)];
   }
 
-  /** Like SeededStream's. */
+  /** The same function as SeededStream's. */
   firstWrong(offset: number, part: Uint8Array): number {
     for (let done = 0; done < part.byteLength; ) {
       const at = offset + done;

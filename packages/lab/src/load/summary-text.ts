@@ -94,7 +94,7 @@ const VERIFIED = {
   none: "nothing but how sessions ended",
 } as const;
 
-/** Tells whether the figures measure the server or the generator. */
+/** Says whether the figures measure the server or the generator. */
 function generatorText({
   processes,
   maxCpuShare,
@@ -105,7 +105,7 @@ function generatorText({
   const facts = `${processes} process${processes === 1 ? "" : "es"}, at most ${(maxCpuShare * 100).toFixed(0)} % of a core each, event loop at most ${maxLagMs.toFixed(0)} ms late`;
   if (!wasBottleneck) return `generator  was not the bottleneck: ${facts}`;
   const text = `generator  WAS THE BOTTLENECK in ${busySeconds} s: ${facts}.`;
-  // Late without being busy: other programs used its core.
+  // The process was late but not busy: other programs used its core.
   if (maxCpuShare < CROWDED_CPU_SHARE) return `${text} Other programs had its cores: use another machine.`;
   return `${text} Use more --processes, or another machine.`;
 }

@@ -22,7 +22,7 @@ interface Metric<Report> {
 export type Metrics<Report> = Readonly<Record<string, Metric<Report>>>;
 
 export interface Threshold<Report> {
-  /** As the user gave it. */
+  /** The threshold as the user wrote it. */
   readonly text: string;
   readonly metric: string;
   readonly unit: Unit;

@@ -6,7 +6,7 @@ import type { CommandSessionRequest, EndpointProfile } from "../endpoint.ts";
 import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { Violation } from "../judge.ts";
 
-/** gorilla keeps at most this much of a refusal; kubectl shows a longer Status raw. */
+/** gorilla keeps at most this much of a refusal; kubectl shows a longer Status as raw text. */
 const MAX_DECODED_BYTES = 1024;
 
 const command = (streams: object, container?: string): CommandSessionRequest => ({

@@ -22,7 +22,7 @@ async function outputOf(
   return session.stdout.text;
 }
 
-/** Sends this many seeded bytes through `cat`, and checks each one that returns. */
+/** Sends this many seeded bytes through `cat`, and checks each byte that returns. */
 async function echoThroughCat(lab: CaseLab, transport: CommandTransport, byteLength: number): Promise<void> {
   const stream = new SeededStream(SEED, 0);
   const session = await lab.command(transport, ["cat"], { stdin: true, check: stream });

@@ -43,7 +43,7 @@ async function survives(lab: CaseLab, session: CommandSession, idleMs: number): 
   await lab.within("the answer after the silence", answered);
 }
 
-/** The same for one forwarded connection: it must answer before and after. */
+/** The same test for one forwarded connection: it must answer before and after the silence. */
 async function forwardSurvives(
   lab: CaseLab,
   transport: ForwardTransport,

@@ -155,7 +155,7 @@ export const negotiationCases: readonly ConformanceCase[] = [
         socket.destroy();
         throw new Violation("it was accepted");
       } catch (error) {
-        // A 101 without the subprotocol is an upgrade failure, too: client-go falls back.
+        // A 101 without the subprotocol is an upgrade failure as well: client-go falls back.
         if (!(error instanceof ConnectError) || !error.isUpgradeFailure) throw error;
       }
     },

@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 const PARALLEL = 20;
 const SHORT_CONNECTIONS = 200;
 const SHORT_AT_ONCE = 10;
-/** tcpmux; containers do not listen there. */
+/** The port of tcpmux, on which containers do not listen. */
 const CLOSED_PORT = 1;
 const CHUNK_BYTES = 64 * 1024;
 
@@ -36,12 +36,15 @@ export interface EchoOptions {
   readonly readRate?: number | undefined;
   /** How long nothing is read at first. */
   readonly stallMs?: number | undefined;
-  /** The client ends once everything is back: a runtime may wait only a second after it. */
+  /**
+   * The client ends only when everything is back: a runtime may wait no more than a second after
+   * that.
+   */
   readonly endsLast?: boolean | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
-/** Sends this many bytes and an end, and expects each byte and the end back. */
+/** Sends this many bytes and an end, and expects every byte and the end back. */
 export async function echo(
   lab: CaseLab,
   connection: PortForwardConnection,
@@ -72,7 +75,7 @@ export async function echo(
   expectBytes(`connection ${index + 1}`, output, byteLength);
 }
 
-/** The end of one connection, whatever the session does. */
+/** Waits for the end of one connection, whatever the session does. */
 export function endOf(stream: ForwardedStream): Promise<Error | undefined> {
   return finished(stream).then(
     () => undefined,

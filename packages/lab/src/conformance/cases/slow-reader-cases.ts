@@ -13,8 +13,8 @@ import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
 import { type EchoOptions, echo } from "./port-forward-cases.ts";
 
 /**
- * Clients send PINGs. If the server has closed its socket, it answers them with a reset that
- * discards unread bytes.
+ * Clients send PINGs. If the server has closed its socket, its kernel answers them with a reset,
+ * which discards unread bytes.
  */
 const PING_INTERVAL_MS = 500;
 const MARGIN_MS = 30_000;
@@ -25,7 +25,7 @@ function outputBytes({ settings }: CaseLab): number {
 }
 
 /**
- * A busy machine writes more slowly than the client reads, so a longer case time-out also allows
+ * A busy machine writes more slowly than the client reads, so a longer case timeout also allows
  * more time for its output.
  */
 function outputTimeMs({ settings: { slowBytes, slowRate, caseTimeoutMs } }: CaseLab): number {
