@@ -39,10 +39,7 @@ export interface FrameWalkerHandler {
   onBoundary(): void;
 }
 
-/**
- * The most bytes of a message that are held: an empty frame, a frame with its first byte, and the
- * next header.
- */
+/** The most bytes held of a message: an empty frame, a frame with its first byte, the next header. */
 const MAX_HELD_BYTES = 3 * MAX_FRAME_HEADER_BYTES + 1;
 /** The number of payload bytes that decide whether a message is wanted. */
 const DECIDING_BYTES = 2;
@@ -108,9 +105,7 @@ export class WebSocketFrameWalker {
     return held;
   }
 
-  /**
-   * Bytes of the last chunk that were forwarded or dropped; the rest belongs to a refused frame.
-   */
+  /** Bytes of the last chunk that were forwarded or dropped; the rest belongs to a refused frame. */
   get passedBytes(): number {
     return this.#passStart;
   }

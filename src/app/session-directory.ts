@@ -90,7 +90,7 @@ export class SessionDirectory {
     return this.#outputs.viewers;
   }
 
-  /** The number of users who have joined this process's sessions. */
+  /** The number of joined users of this process's sessions. */
   get joiners(): number {
     return this.#joins.joiners;
   }

@@ -89,7 +89,7 @@ export class ReadThrough {
     }
   }
 
-  /** Users who may access a namespace share its turns. */
+  /** All users of a namespace share its turns. */
   async #inTurn(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const seated = this.#queue.acquire(namespace);
     if (seated === false || (seated !== true && !(await seated))) {

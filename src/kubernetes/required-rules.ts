@@ -16,10 +16,7 @@ export interface RequiredRule {
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
-  /**
-   * False if other credentials or a Role may grant it. A missing permission then shows only when it
-   * is used.
-   */
+  /** False if other credentials or a Role may grant it; a missing permission then shows only in use. */
   readonly isChecked: boolean;
   /** The namespace that needs it; absent means all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string;
@@ -30,16 +27,10 @@ export interface RequiredRule {
 /** The extra that tells the API server which user sent an impersonated request. */
 export const REQUESTED_BY_KEY = "sluice.dev/requested-by";
 
-/**
- * Kubernetes has no wildcard `userextras/*`. API servers set these keys for certificates and
- * tokens.
- */
+/** Kubernetes has no wildcard `userextras/*`. API servers set these keys for certificates and tokens. */
 const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
 
-/**
- * The permissions that the configuration needs, in the order of deploy/examples/rbac.yaml; none
- * without a live API.
- */
+/** What the configuration needs, in the order of deploy/examples/rbac.yaml; none without a live API. */
 export function requiredRules(configuration: GatewayConfiguration): RequiredRule[] {
   const { live } = configuration.cluster;
   return [
@@ -132,10 +123,7 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
   ];
 }
 
-/**
- * Pods, nodes and namespaces, if needed. Sessions read all three; Ingress reads only its routes'
- * namespaces.
- */
+/** Pods, nodes and namespaces, if needed: sessions read all three, Ingress only its routes' namespaces. */
 export function watchedSessionKinds(configuration: GatewayConfiguration): readonly ObjectKind[] {
   const { cluster, listeners, podProbes } = configuration;
   const hasSessions = servesApi(listeners);
@@ -203,7 +191,7 @@ function forwardingRules({
     "upstreamAPIServer",
     "upstreamAPIServer.clientCertificateFile",
   );
-  // Not checked: that server is not the live API, or if the certificate belongs to another account.
+  // Not checked: that server is not the live API, or the certificate belongs to another account.
   return rules.map(({ sinceMinor: _, ...rest }) => ({ ...rest, isChecked: false }));
 }
 

@@ -46,14 +46,9 @@ const LAST_CLOSE_MS = 5_000;
 interface Http2Options {
   /** How long a connection may have no open stream before it is closed. Absent: HTTP2_IDLE_MS. */
   readonly idleMs?: number;
-  /**
-   * How long a closing connection's client may take none of the queued bytes. Past it the
-   * connection is destroyed.
-   */
+  /** How long a closing connection's client may read none of the queued bytes before it is destroyed. */
   readonly takingMs: number;
-  /**
-   * Shared with the listener's other requests. Absent: these connections have turns of their own.
-   */
+  /** Shared with the listener's other requests. Absent: these connections have turns of their own. */
   readonly turns?: RequestTurns;
 }
 
@@ -65,10 +60,7 @@ const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
 /** Invalid frames of one HTTP/2 connection. Past it the connection is closed. */
 const MAX_INVALID_FRAMES = 10;
-/**
- * Streams that an HTTP/2 client opens beyond limits.maxHttp2Streams. Past it the connection is
- * closed.
- */
+/** Streams that an HTTP/2 client opens beyond limits.maxHttp2Streams. Past it the connection is closed. */
 const MAX_REJECTED_STREAMS = 100;
 
 /**
@@ -146,8 +138,7 @@ export class Http2Connections {
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
       ...KEEPS_OUTER_SPACE,
     });
-    // The peer broke the connection or violated the protocol: the session is over, and 'close'
-    // follows.
+    // The peer broke the connection or the protocol: the session is over, and 'close' follows.
     this.#server.on("sessionError", () => {});
     const onStream = (
       stream: ServerHttp2Stream,
@@ -260,10 +251,7 @@ export class Http2Connections {
     });
   }
 
-  /**
-   * The connection's lane in its listener's turns. Reading the address of a closed session's socket
-   * would throw.
-   */
+  /** The connection's lane in the listener's turns. A closed session's socket throws if it is read. */
   #laneOf(session: Http2Session): Lane {
     const lane = this.#lanes.get(session) ?? { remoteAddress: session.socket.remoteAddress };
     this.#lanes.set(session, lane);
