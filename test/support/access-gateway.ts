@@ -22,14 +22,17 @@ export interface Answer {
 
 export const EXEC_PATH = "/api/v1/namespaces/default/pods/web/exec?command=id&stdout=true&container=main";
 
-/** A kubelet that ends every exec well at once. */
+/** A kubelet that ends every exec with success at once. */
 const succeeding: KubeletScript = {
   onStream: (name, _, session) => {
     if (name === "stdout") endExec(session, SUCCESS);
   },
 };
 
-/** The gateway over TLS before one scripted node, and the requests and sessions of callers with certificates and headers. */
+/**
+ * The gateway over TLS in front of one scripted node, with requests and sessions of callers that
+ * have certificates and headers.
+ */
 export class AccessGateway {
   readonly kubelet: ScriptedKubelet;
   readonly #gateway: TestGateway;
@@ -41,7 +44,10 @@ export class AccessGateway {
     this.#server = server;
   }
 
-  /** `configure` gets the folder, in which it may write files, and returns sections of the configuration. */
+  /**
+   * `configure` gets the folder, in which it may write files, and returns sections of the
+   * configuration.
+   */
   static async start(
     configure: (folder: string) => Record<string, unknown>,
     node: KubeletScript | { readonly port: number } = succeeding,
@@ -52,7 +58,7 @@ export class AccessGateway {
     try {
       const tls = await issueCertificate({ commonName: "gateway" }, undefined, { addresses: ["127.0.0.1"] });
       const { kubelet: section, listeners, ...given } = configure(files.folder);
-      // A session that a test leaves open would keep the gateway for half a minute.
+      // A session that a test leaves open would keep the gateway running for half a minute.
       const configuration = { timeouts: { shutdownGracePeriod: "0s" }, ...given };
       const options = { tls, kubelet: section as object, listeners: listeners as object, configuration };
       const nodePort = "port" in node ? node.port : kubeletPort;
@@ -85,7 +91,7 @@ export class AccessGateway {
     return this.#server.cert;
   }
 
-  /** One plain request on a connection of its own. */
+  /** Sends one plain request on its own connection. */
   get(
     target: string,
     caller: Caller = {},
@@ -117,7 +123,10 @@ export class AccessGateway {
     });
   }
 
-  /** An exec over WebSocket v5, to its end. A refused upgrade gives its answer, a session status 101. */
+  /**
+   * Runs an exec over WebSocket v5 to its end. A refused upgrade returns its answer, a session
+   * status 101.
+   */
   exec(
     caller: Caller = {},
     protocols: string[] = ["v5.channel.k8s.io"],
@@ -158,7 +167,7 @@ export class AccessGateway {
     return (await fetch(new URL("/metrics", this.#gateway.adminUrl))).text();
   }
 
-  /** Of one check of /readyz, by its component. */
+  /** The result of one check of /readyz, by its component. */
   async isReady(check: string): Promise<boolean> {
     return (await fetch(new URL(`/readyz/${check}`, this.#gateway.adminUrl))).ok;
   }

@@ -5,7 +5,7 @@ import type { UserInfo } from "../../src/access/user-info.ts";
 import type { RbacObject } from "../../src/api/rbac-objects.ts";
 import { goPeer } from "./go-peers.ts";
 
-/** As kube-access reads it (test/real/access-oracle). */
+/** A question in the form that kube-access reads (test/real/access-oracle). */
 export interface AccessQuestion {
   readonly Kind:
     | "policy"
@@ -53,7 +53,10 @@ export interface AccessAnswer {
   readonly extra?: UserInfo["extra"];
 }
 
-/** What Kubernetes' own code says, in the order of the questions; a `policy` counts for those after it. */
+/**
+ * The answers of Kubernetes' own code, in the order of the questions. A `policy` applies to the
+ * questions after it.
+ */
 export async function askKubernetes(questions: readonly AccessQuestion[]): Promise<readonly AccessAnswer[]> {
   const child = spawn(goPeer("access-oracle", "kube-access"), { stdio: ["pipe", "pipe", "ignore"] });
   const answers: AccessAnswer[] = [];

@@ -9,16 +9,16 @@ import { collect } from "./kubectl.ts";
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
 
 export interface AgentProcess {
-  /** What the agent wrote. */
+  /** The kubeconfig that the agent wrote. */
   readonly kubeconfig: string;
-  /** What it said on stderr so far. */
+  /** What the agent has printed on stderr so far. */
   said(): string;
   readMetrics(): Promise<MetricSamples>;
-  /** Throws when it did not end by itself, well, and with nothing left. */
+  /** Stops the agent. Throws if it does not exit by itself with code 0 and remove its files. */
   stop(): Promise<void>;
 }
 
-/** An API server, and the agent's credentials; or the path of a kubeconfig that has both. */
+/** An API server and the agent's credentials, or the path of a kubeconfig that has both. */
 export type AgentUpstreamAccess =
   | {
       readonly server: string;
@@ -28,7 +28,7 @@ export type AgentUpstreamAccess =
     }
   | { readonly kubeconfig: string };
 
-/** `sluice agent` as its users start it. */
+/** Starts `sluice agent` as its users do. */
 export async function startAgentProcess(
   upstream: AgentUpstreamAccess,
   flags: readonly string[] = [],

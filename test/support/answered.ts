@@ -2,13 +2,13 @@ import { connect as connectHttp2, type IncomingHttpHeaders, type OutgoingHttpHea
 import { connect } from "node:net";
 import { defaultHttp1Limits, ResponseDecoder, type ResponseHead } from "../../protocols/http1/index.ts";
 
-/** What a client made of one answer. Status 0: there was none. */
+/** A client's view of one answer. Status 0: there was none. */
 export interface Answered {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly interims: readonly number[];
   readonly body: string;
-  /** The end of the answer came, and was one. */
+  /** True if the answer arrived to its end and the end was valid. */
   readonly isWhole: boolean;
 }
 
@@ -17,10 +17,13 @@ export interface AnsweredClient {
   close(): void;
 }
 
-/** Room for interim answers up to the gateway's own bound, and its 502 behind them. */
+/** Room for interim answers up to the gateway's own bound, and for its 502 after them. */
 const LIMITS = { ...defaultHttp1Limits, maxHeadBytes: 2 * defaultHttp1Limits.maxHeadBytes };
 
-/** Reads whatever HTTP/1.1 allows, which is more than Node's client does; a connection for each request. `lines`: more of each request. */
+/**
+ * A client that reads all that HTTP/1.1 allows, which is more than Node's client does. Opens a
+ * connection for each request. `lines`: further lines of each request.
+ */
 export function http1Client(port: number, lines: readonly string[] = []): AnsweredClient {
   return {
     get: (host, path = "/") =>
@@ -70,7 +73,10 @@ export function http1Client(port: number, lines: readonly string[] = []): Answer
   };
 }
 
-/** Node's, with prior knowledge or by ALPN, over one connection for all requests as long as that lives. `more`: fields of each request. */
+/**
+ * Node's HTTP/2 client, with prior knowledge or by ALPN. Uses one connection for all requests as
+ * long as it lives. `more`: further fields of each request.
+ */
 export function http2Client(authority: string, more: OutgoingHttpHeaders = {}): AnsweredClient {
   let session: ReturnType<typeof connectHttp2> | undefined;
   const open = (): ReturnType<typeof connectHttp2> => {
@@ -104,7 +110,8 @@ export function http2Client(authority: string, more: OutgoingHttpHeaders = {}): 
             headers: linesByName(raw),
             interims,
             body: Buffer.concat(parts).toString("latin1"),
-            // A CONNECT that is refused leaves its client's half open: the server resets that without an error.
+            // A client whose CONNECT is refused leaves its half open; the server resets that
+            // without an error.
             isWhole: hasEnded && stream.rstCode === 0 && (!stream.aborted || more[":method"] === "CONNECT"),
           }),
         );

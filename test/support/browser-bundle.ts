@@ -3,7 +3,7 @@ import { rolldown } from "rolldown";
 
 const EXAMPLE = path.resolve(import.meta.dirname, "../../packages/client/examples/browser.mjs");
 
-/** The example for pages as a bundler gives it to one: a module without imports. */
+/** The example for web pages as a bundler builds it: a module without imports. */
 export async function browserBundle(): Promise<string> {
   const bundle = await rolldown({ input: EXAMPLE, platform: "browser", tsconfig: false });
   const { output } = await bundle.generate({ format: "esm" });

@@ -7,7 +7,9 @@ import { Sessions } from "../../src/sessions/sessions.ts";
 import { defaultTimeouts } from "./default-configuration.ts";
 import { ManualClock } from "./manual-clock.ts";
 
-/** A socket whose other end is the test: `push` is what arrives, `sent` what was written. */
+/**
+ * A socket whose other end is the test: `push` delivers bytes to it, `sent` is what was written.
+ */
 export class MemorySocket extends Duplex {
   readonly sent: Buffer[] = [];
   override _read(): void {}
@@ -21,7 +23,10 @@ export class MemorySocket extends Duplex {
   }
 }
 
-/** A carrier's life by a clock that stands still, between two sockets in memory, and what it reported. */
+/**
+ * Runs a carrier between two sockets in memory, with a clock that stands still, and records what it
+ * reports.
+ */
 export class CarriedSession {
   readonly clock = new ManualClock();
   readonly sessions = new Sessions(10);

@@ -4,7 +4,10 @@ import type { Executor } from "../../packages/client/src/index.ts";
 
 const PART_BYTES = 50_000;
 
-/** Sends the input through `cat` in parts. Resolves with whether it came back whole, and its exit code. */
+/**
+ * Sends the input through `cat` in parts. Resolves with its exit code, and whether the input came
+ * back unchanged.
+ */
 export async function throughCat(
   executor: Executor,
   input: Buffer,
@@ -24,7 +27,7 @@ export async function throughCat(
   return { isWhole: hash.digest("hex") === sent, exitCode };
 }
 
-/** A `cat` that reads what the test writes to `stdin`. */
+/** Runs a `cat` that reads what the test writes to `stdin`. */
 export function openCat(executor: Executor) {
   const stdin = new PassThrough();
   const output: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** A value of JSON with one part after the other replaced, and left out. */
+/** Yields a JSON value with one part after the other replaced, and left out. */
 export function* changedValues(value: unknown): Generator<unknown> {
   for (const other of [null, 7, "x", [], {}, [null], true]) yield other;
   if (typeof value !== "object" || value === null) return;

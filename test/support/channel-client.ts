@@ -1,13 +1,16 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 
-/** An exec, attach or legacy port-forward over one of the older WebSocket protocols, spoken by `ws`. */
+/**
+ * A client of exec, attach or legacy port-forward over one of the older WebSocket protocols, with
+ * `ws`.
+ */
 export class ChannelClient {
   readonly socket: WebSocket;
   readonly opened: Promise<unknown>;
   /** The close code. */
   readonly closed: Promise<number>;
-  /** Messages as they came; text is a string. */
+  /** Messages as they arrived; text is a string. */
   readonly messages: (Buffer | string)[] = [];
   readonly #isBase64: boolean;
 
@@ -33,7 +36,7 @@ export class ChannelClient {
     else this.socket.send(Buffer.concat([Buffer.of(channel), bytes]));
   }
 
-  /** What came on that channel; a message in the wrong form counts as none. */
+  /** The bytes that arrived on this channel. A message in the wrong form does not count. */
   on(channel: number): Buffer {
     const parts = this.messages.flatMap((message) => {
       if (this.#isBase64) {

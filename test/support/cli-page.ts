@@ -2,12 +2,12 @@ import { COMMAND_GROUPS, COMMANDS, type ListedCommand } from "../../src/cli/comm
 import { flagGroups, flagText, sentenceOf } from "../../src/cli/help-text.ts";
 import { wrappedPage } from "./wrapped-page.ts";
 
-/** Of each command: said once. */
+/** A row that every command has; the page shows it once. */
 const HELP_ROW = "help";
-/** Their texts are those of the fields, in docs/configuration.md. */
+/** These flags have their fields' descriptions, in docs/configuration.md. */
 const OVERRIDES = "Overrides of the file's ";
 
-/** The guides whose examples a command's are: `--help` prints them, too. */
+/** The guides whose examples a command uses: `--help` prints them, too. */
 const GUIDES: Readonly<Record<string, string>> = {
   agent: "agent.md",
   conformance: "conformance.md",
@@ -18,10 +18,10 @@ const GUIDES: Readonly<Record<string, string>> = {
   sessions: "sessions.md",
 };
 
-/** More flags of one table are named by its title. */
+/** If a table has more flags than this, its title names them. */
 const MOST_NAMED = 12;
 
-/** docs/cli.md, from the tables of all commands. */
+/** Writes docs/cli.md from all commands' tables. */
 export async function cliPage(): Promise<string> {
   const index = COMMAND_GROUPS.map((group) => {
     const rows = COMMANDS.filter((command) => command.group === group);
@@ -71,7 +71,7 @@ async function tablesOf({ load }: ListedCommand): Promise<FlagTableText[]> {
   }));
 }
 
-/** Two and more rows that an earlier command has are named, with a link to it. */
+/** If an earlier command has two or more of these rows, they are only named, with a link to it. */
 function tableOf({ title, rows }: FlagTableText, command: string, shown: Map<string, string>): string {
   const keys = rows.map(({ name, text }) => [title, shortName(name), name, text].join("\n"));
   const earlier = keys.map((key) => shown.get(key) ?? command);
@@ -98,7 +98,7 @@ function tableOf({ title, rows }: FlagTableText, command: string, shown: Map<str
   return [...(own.length === 0 ? [] : [table]), ...others].join("\n");
 }
 
-/** Without the value's name. */
+/** The flag without its value's name. */
 function shortName(name: string): string {
   return `\`${(/--[\w-]+/.exec(name) ?? /^\S+/.exec(name))?.[0]}\``;
 }

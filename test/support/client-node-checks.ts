@@ -11,10 +11,13 @@ import { type ClientOptions, WebSocket } from "ws";
 import { eventually } from "./eventually.ts";
 import type { CheckedPod } from "./kubectl-checks.ts";
 
-/** The client makes one WebSocket message of each. */
+/** The client sends each input of this size as one WebSocket message. */
 const INPUT_BYTES = 32 * 1024;
 
-/** The official JavaScript client, which speaks WebSocket alone: v5 for commands, or held to v4, as its older releases are. */
+/**
+ * The official JavaScript client, which only speaks WebSocket: v5 for commands, or restricted to
+ * v4, like its older releases.
+ */
 export class NodeClient {
   readonly #exec: Exec;
   readonly #attach: Attach;
@@ -39,7 +42,10 @@ export class NodeClient {
     this.#endsInput = subprotocol === undefined;
   }
 
-  /** Input reaches the command, its outputs stay apart, and its exit code comes back. */
+  /**
+   * Checks that input reaches the command, that its two outputs stay separate, and that its exit
+   * code comes back.
+   */
   async checkExec(pod: CheckedPod): Promise<void> {
     const input = randomBytes(96 * 1024).toString("base64");
     const read = this.#endsInput ? "cat" : `head -c ${input.length}`;
@@ -48,7 +54,7 @@ export class NodeClient {
     const script = ["sh", "-c", `${read}; echo to-stderr >&2; exit 7`];
     const ended = this.#statusOf(pod, script, stdout, stderr, stdin);
     stdin.write(input);
-    // Held to v4 the client would close the whole session.
+    // Restricted to v4, the client would close the whole session.
     if (this.#endsInput) stdin.end();
     const status = await ended;
     stdout.end();
@@ -61,7 +67,7 @@ export class NodeClient {
     expect(await errors).toBe("to-stderr\n");
   }
 
-  /** A terminal has the size of the client's own and follows its changes. */
+  /** Checks that a terminal has the size of the client's own and follows its changes. */
   async checkTerminal(pod: CheckedPod): Promise<void> {
     const stdin = new PassThrough();
     const stdout = Object.assign(new PassThrough(), { rows: 33, columns: 91 });
@@ -87,7 +93,7 @@ export class NodeClient {
     expect((await ended).details?.causes).toEqual([{ reason: "ExitCode", message: "3" }]);
   }
 
-  /** Input reaches the process that runs already, and its answer comes back. */
+  /** Checks that input reaches the running process, and that its answer comes back. */
   async checkAttach(pod: CheckedPod): Promise<void> {
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     let heard = "";
@@ -103,7 +109,10 @@ export class NodeClient {
     await closed;
   }
 
-  /** A folder by the client's `cp`, and its file back: that the client packs downloads and does not unpack them is its own matter. */
+  /**
+   * Copies a folder in with the client's `cp`, and a file of it back. How the client packs
+   * downloads is not tested here.
+   */
   async checkCopy(pod: CheckedPod, sizeBytes: number): Promise<void> {
     const local = mkdtempSync(path.join(tmpdir(), "sluice-node-client-"));
     const remote = mkdtempSync(path.join(pod.folder, "node-client-"));
@@ -130,12 +139,15 @@ export class NodeClient {
     writeFileSync(path.join(local, "sub", "file"), sent);
     await this.#copy.cpToPod("default", pod.name, pod.container, local, remote);
     const arrived = path.join(remote, "sub", "file");
-    // The call resolves when the session begins; nothing tells of its end.
+    // The call resolves when the session begins; nothing reports its end.
     const isWhole = () => sizeOf(arrived) === sent.byteLength && readFileSync(arrived).equals(sent);
     await eventually("the copy is whole", isWhole, { timeoutMs: 120_000 });
   }
 
-  /** Held to v4 the client closes the session at the end of its input, whatever has arrived by then: a command has to know the size. */
+  /**
+   * Restricted to v4, the client closes the session at the end of its input, whatever has arrived
+   * by then, so the command must know the size.
+   */
   async #copyFile(pod: CheckedPod, arrived: string, sent: Buffer): Promise<void> {
     const stdin = new PassThrough();
     const script = `mkdir -p ${path.dirname(arrived)} && head -c ${sent.byteLength} > ${arrived}`;
@@ -145,7 +157,7 @@ export class NodeClient {
     expect((await ended).status).toBe("Success");
   }
 
-  /** Each request over a session of its own, as this client does it. */
+  /** Checks requests over one session each, which is how this client forwards. */
   async checkPortForward(pod: CheckedPod, { requests = 40, concurrency = 10 } = {}): Promise<void> {
     const pages: string[] = [];
     let started = 0;

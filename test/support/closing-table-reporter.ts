@@ -9,7 +9,7 @@ interface Counts {
 
 type Task = TestCase | TestModule | TestSuite;
 
-/** Every suite there is: its project, the command that runs it, and what it needs. */
+/** Every test suite: its project, the command that runs it, and what it needs. */
 const SUITES: readonly (readonly [project: string, command: string, needs: string])[] = [
   ["unit", "npm run unit", "Node.js alone; part of npm test"],
   ["properties", "npm test", "Node.js alone"],
@@ -30,8 +30,9 @@ const SUITES: readonly (readonly [project: string, command: string, needs: strin
 ];
 
 /**
- * Closes a run with what ran, why tests were skipped and what more there is, so that "all green" cannot hide that nothing real ran; and with
- * one plain line of counts for tools that read logs. Goes after vitest's own reporter.
+ * Ends a run with a table of what ran, why tests were skipped and which suites exist, so that a
+ * green run cannot hide that no real part ran; and with a line of counts for programs. Comes after
+ * vitest's own reporter.
  */
 export default class ClosingTableReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
@@ -106,7 +107,10 @@ function skipRows(tests: readonly TestCase[]): string[][] {
   return [...counts].map(([reason, count]) => [String(count), reason]);
 }
 
-/** What a skipped test says of itself: its note, what it misses, or what stands in brackets at the end of a name above it. */
+/**
+ * Why a test was skipped: its note, the part it lacks, or the text in brackets at the end of a name
+ * above it.
+ */
 export function skipReason(fullName: string, note: string | undefined, missing: readonly string[]): string {
   if (note !== undefined) return note;
   if (missing.length > 0) return missing.join("; ");
@@ -122,19 +126,19 @@ function suitesOf(modules: readonly TestModule[]): (TestModule | TestSuite)[] {
   return modules.flatMap((module) => [module, ...module.children.allSuites()]);
 }
 
-/** A file that fails to load and a hook that fails skip their tests; they count as failures of their own. */
+/** A file that fails to load and a hook that fails skip their tests. Each counts as one failure. */
 function countsOf(tests: readonly TestCase[], suites: readonly (TestModule | TestSuite)[]): Counts {
   const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
   for (const test of tests) {
     const { state } = test.result();
-    // A run that was interrupted leaves tests pending: they neither passed nor were chosen to be skipped.
+    // An interrupted run leaves tests pending: they neither passed nor were skipped.
     counts[state === "pending" ? "failed" : state] += 1;
   }
   counts.failed += suites.filter((suite) => suite.errors().length > 0).length;
   return counts;
 }
 
-/** Nothing where there are no rows. */
+/** An empty text if there are no rows. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return "";
   const lines = [head, ...rows];

@@ -25,7 +25,7 @@ export interface CarriedCommand {
 
 export type Begin = (carried: CarriedSession) => CarriedCommand;
 
-/** Over WebSocket or SPDY from end to end. */
+/** WebSocket or SPDY from end to end. */
 export function passing(transport: "websocket" | "spdy", protocol: string, isTerminal = false): Begin {
   return (carried) => {
     const { client, node, life } = carried;
@@ -104,7 +104,7 @@ export const bridged: Begin = (carried) => {
   };
 };
 
-/** Every way that carries a command. */
+/** Every path that carries a command. */
 export const carriers: Readonly<Record<string, Begin>> = {
   "WebSocket v5 that passes through": passing("websocket", "v5.channel.k8s.io"),
   "WebSocket v4 that passes through": passing("websocket", "v4.channel.k8s.io"),

@@ -44,13 +44,13 @@ interface Running {
 }
 
 /**
- * Services of docker-compose.yml as processes of this machine: a loopback address for each in place of its
- * container's, a folder in place of its files, the image's entry point as the Dockerfile has it.
+ * Runs the services of docker-compose.yml as processes of this machine: each has a loopback address
+ * and a folder instead of its container's, and the entry point from the Dockerfile.
  */
 export class ComposeProcesses {
   readonly #file = readComposeFile();
   readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-compose-"));
-  /** Of this run alone: the ports are those of the file. */
+  /** A network for this run alone, because the ports are those of the file. */
   readonly #network = `127.${1 + Math.floor(Math.random() * 250)}.${1 + Math.floor(Math.random() * 250)}`;
   readonly #running = new Map<string, Running>();
 
@@ -60,12 +60,12 @@ export class ComposeProcesses {
     return `${this.#network}.${index + 1}`;
   }
 
-  /** A file of the volume that services share. */
+  /** The path of a file on the volume that the services share. */
   volumeFile(name: string): string {
     return path.join(this.#folder, "var/lib/sluice", name);
   }
 
-  /** Starts it as soon as what it depends on is as the file demands. */
+  /** Starts a service as soon as its dependencies meet the file's conditions. */
   async start(name: string): Promise<void> {
     const service = this.#file.services[name] as ComposeService;
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
@@ -75,7 +75,7 @@ export class ComposeProcesses {
     mkdirSync(path.join(this.#folder, "var/lib/sluice"), { recursive: true });
     for (const { source, target } of service.configs ?? []) this.#mount(name, source, target);
     const [program = "", ...args] = this.#commandOf(name, service);
-    // A file: nginx opens /dev/stderr, which fails for the sockets that are pipes of Node.
+    // A file, because nginx opens /dev/stderr, which fails for Node's pipes: they are sockets.
     const log = path.join(this.#folder, `${name}.log`);
     const file = openSync(log, "a");
     const child = spawn(program, args, { stdio: ["ignore", file, file] });
@@ -83,12 +83,12 @@ export class ComposeProcesses {
     this.#running.set(name, { child, output: () => readFileSync(log, "utf8") });
   }
 
-  /** What a service has written so far. */
+  /** What a service has printed so far. */
   outputOf(name: string): string {
     return this.#of(name).output();
   }
 
-  /** Resolves when the service's own health check succeeds; fails with what it has written. */
+  /** Resolves when the service's own health check succeeds. Rejects with the service's output. */
   async healthy(name: string): Promise<void> {
     const [kind, program = "", ...args] = this.#file.services[name]?.healthcheck?.test ?? [];
     if (kind !== "CMD") throw new Error(`the health check of ${name} is no command`);
@@ -119,7 +119,7 @@ export class ComposeProcesses {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Containers' addresses, names and files, as they are here. */
+  /** Replaces containers' addresses, names and paths with those of this machine. */
   #local(name: string, text: string): string {
     const own = this.addressOf(name);
     let local = text
@@ -143,7 +143,7 @@ export class ComposeProcesses {
     const to = path.join(this.#folder, target);
     mkdirSync(path.dirname(to), { recursive: true });
     if (target.startsWith("/app/")) {
-      // A module: it finds the program beside itself.
+      // Copied, because a module finds the program beside itself.
       cpSync(path.join(root, from), to);
       builtProgram();
       for (const part of ["dist", "node_modules", "package.json"]) {
@@ -153,7 +153,8 @@ export class ComposeProcesses {
     }
     const text = this.#local(name, readFileSync(path.join(root, from), "utf8"));
     const listening = text.replace(/^ +listen (?=\d)/gm, `listen ${this.addressOf(name)}:`);
-    // A gateway dials no loopback addresses unless it is allowed to; containers have others.
+    // A gateway dials no loopback addresses unless it is allowed to; containers have other
+    // addresses.
     const more = source === "gateway" ? "\nkubelet: { allowedAddresses: [127.0.0.0/8] }\n" : "";
     writeFileSync(to, listening + more);
   }
@@ -189,7 +190,10 @@ export class ComposeProcesses {
   }
 }
 
-/** The Dockerfile's for the stage that the composition builds; nginx' own image runs `nginx -g "daemon off;"`. */
+/**
+ * The Dockerfile's command for the stage that the composition builds; nginx' own image runs `nginx
+ * -g "daemon off;"`.
+ */
 function entrypointOf(image: string): string[] {
   if (image.startsWith("nginx:")) return ["nginx", "-g", "daemon off;"];
   const dockerfile = readFileSync(path.join(root, "Dockerfile"), "utf8");

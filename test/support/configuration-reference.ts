@@ -24,13 +24,13 @@ and effect. [deploy/examples/gateway.yaml](../deploy/examples/gateway.yaml) show
   \`\`\`
 `;
 
-/** Those that are empty in a whole section are left out of its table. */
+/** The columns of a table; those that are empty in a whole section are left out. */
 const COLUMNS = ["field", "type and default", ""];
 
-/** A longer list of names, such as all cipher suites, makes a table unreadable. */
+/** A longer list of names, such as all cipher suites, would make a table unreadable. */
 const LONG_TYPE = 400;
 
-/** docs/configuration.md. */
+/** Generates docs/configuration.md. */
 export function configurationReference(): string {
   const sections = new Map<string, string>();
   for (const { path, field } of placedFields(gatewayConfiguration)) {
@@ -53,8 +53,8 @@ function keyOf(table: Table): string {
 }
 
 /**
- * A table of the fields, then the sections below. Equal sections are shown at the shortest path, to which
- * the others' fields link; equal fields of other sections where they come first, unless it is one.
+ * A table of the fields, then the sections below. Equal sections are shown at the shortest path,
+ * and the others link to it; so do equal fields, unless there is only one.
  */
 function sectionText(table: Table, path: string, places: Places, isReloaded: boolean): string {
   const entries = Object.entries<Field>(table.fields);
@@ -86,7 +86,7 @@ function sectionText(table: Table, path: string, places: Places, isReloaded: boo
   return [...rows, others.length > 0 && rows.length > 0 ? "\n" : "", ...others, ...sections].join("");
 }
 
-/** The section that shows an equal field, or this one from now on. */
+/** The section that already shows an equal field; from now on this section if there is none. */
 function shownAt(name: string, field: Field, path: string, places: Places): string {
   if (field.table !== undefined) return path;
   const key = cellsOf(name, field, path, places).join("\n");
@@ -111,7 +111,7 @@ function isUsual(value: unknown): boolean {
   return value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
-/** In YAML's flow style. */
+/** The value in YAML's flow style. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.join(", ")}]`;
   if (typeof value !== "object" || value === null) return String(value);
@@ -119,7 +119,7 @@ function textOf(value: unknown): string {
   return `{${members.join(", ")}}`;
 }
 
-/** As GitHub makes it of a heading. */
+/** The anchor that GitHub derives from a heading. */
 function anchor(path: string): string {
   return path.toLowerCase().replaceAll(".", "");
 }

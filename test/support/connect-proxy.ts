@@ -14,11 +14,11 @@ export interface ConnectProxy {
 export interface ConnectProxyOptions {
   /** Serves TLS with it. */
   readonly certificate?: TestCertificate;
-  /** `user:password` to ask for. */
+  /** The `user:password` that the proxy requires. */
   readonly credentials?: string;
 }
 
-/** An HTTP proxy that knows CONNECT and nothing else. */
+/** An HTTP proxy that supports only CONNECT. */
 export async function startConnectProxy(options: ConnectProxyOptions = {}): Promise<ConnectProxy> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();

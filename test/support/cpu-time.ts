@@ -1,6 +1,6 @@
 /**
- * CPU milliseconds of this process during `work`: a busy machine stretches the clock's, long runs' more than short ones'.
- * Not for tests in the pool of threads, which share a process.
+ * CPU milliseconds of this process during `work`. On a busy machine, wall-clock times grow, and
+ * those of long runs most. Not for tests in a pool of threads, which share a process.
  */
 export function cpuMsOf(work: () => void): number {
   const before = process.cpuUsage();

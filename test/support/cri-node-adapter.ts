@@ -6,34 +6,37 @@ import type { Duplex } from "node:stream";
 import { type CriClient, CriError, GRPC_STATUS, type StreamOptions } from "./cri.ts";
 import { refuseUpgrade, spliceUpgrade } from "./upgrade-splicer.ts";
 
-/** What runs on the node, as the kubelet would know it. */
+/** A pod on the node, as the kubelet would know it. */
 export interface AdapterPod {
   namespace: string;
   name: string;
   sandboxId: string;
-  /** Container name to the runtime's id. */
+  /** Maps container names to the runtime's ids. */
   containers: Readonly<Record<string, string>>;
 }
 
 export interface CriNodeAdapterOptions {
   cri: CriClient;
   pods: readonly AdapterPod[];
-  /** Kubelets serve HTTPS; without this the adapter serves plain HTTP. */
+  /** The certificate, since kubelets serve HTTPS. Absent: the adapter serves plain HTTP. */
   tls?: { key: string; cert: string };
 }
 
 export interface CriNodeAdapter {
   host: string;
   port: number;
-  /** Every upgrade that was passed on, in order: `POST SPDY/3.1 exec`. Shows which way a request came. */
+  /**
+   * Every upgrade that was passed on, in order: `POST SPDY/3.1 exec`. Shows by which path a request
+   * came.
+   */
   upgrades: readonly string[];
   close(): Promise<void>;
 }
 
 /**
- * The kubelet's part in front of a CRI runtime, as small as it can be: one CRI call per request turns `/exec/{ns}/{pod}/{container}`,
- * `/attach/...` and `/portForward/{ns}/{pod}` into a streaming URL, and the upgrade is spliced through to it. The runtime's
- * own streaming server so answers the client's handshake. Errors are text with the kubelet's codes.
+ * The smallest possible kubelet in front of a CRI runtime. One CRI call for each request turns
+ * `/exec/{ns}/{pod}/{container}`, `/attach/...` and `/portForward/{ns}/{pod}` into a streaming URL,
+ * and the upgrade is spliced to it.
  */
 export async function startCriNodeAdapter({
   cri,
@@ -103,7 +106,10 @@ async function mintStream(cri: CriClient, pods: readonly AdapterPod[], requestUr
   throw new RefusedRequest(404, "404 page not found");
 }
 
-/** The kubelet takes only "1" for true, and drops stderr where a terminal is asked for: the CRI would refuse the pair. */
+/**
+ * The kubelet accepts only "1" for true, and drops stderr if a terminal is requested: the CRI would
+ * refuse both.
+ */
 function streamOptionsOf(query: URLSearchParams): StreamOptions {
   const tty = query.get("tty") === "1";
   const streams = {
@@ -124,7 +130,7 @@ function httpStatusOf(error: unknown): { code: number; reason: string } {
   return { code, reason: http.STATUS_CODES[code] ?? "Error" };
 }
 
-/** As the kubelet turns the runtime's refusals into HTTP. */
+/** Maps the runtime's refusals to HTTP, as the kubelet does. */
 function codeOf(grpcStatus: number): number {
   if (grpcStatus === GRPC_STATUS.NOT_FOUND) return 404;
   return grpcStatus === GRPC_STATUS.RESOURCE_EXHAUSTED ? 429 : 500;

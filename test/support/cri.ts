@@ -2,10 +2,10 @@ import http2 from "node:http2";
 import net from "node:net";
 import { DecodedMessage, encodeMessage, type FieldValue } from "./protobuf.ts";
 
-/** The answer of a call that did not end with grpc-status 0. */
+/** A call whose grpc-status was not 0. */
 export class CriError extends Error {
   readonly grpcStatus: number;
-  /** The runtime's own words, without the method's name. */
+  /** The runtime's own message, without the method's name. */
   readonly grpcMessage: string;
 
   constructor(method: string, grpcStatus: number, grpcMessage: string) {
@@ -32,7 +32,7 @@ export interface StreamOptions {
 export interface PodOptions {
   name: string;
   namespace?: string;
-  /** The cgroup under which everything of the pod runs, such as `/sluice-test-1`. */
+  /** The cgroup of all the pod's processes, such as `/sluice-test-1`. */
   cgroupParent: string;
   logDirectory: string;
 }
@@ -46,13 +46,16 @@ export interface ContainerOptions {
   tty?: boolean;
 }
 
-/** A pod's sandbox, with the configuration that containerd asks for again when a container is made in it. */
+/**
+ * A pod's sandbox, with the configuration that containerd requires again when a container is
+ * created in it.
+ */
 export interface Sandbox {
   id: string;
   config: Uint8Array;
 }
 
-/** containerd's description of a sandbox, as far as tests read it. */
+/** The part of containerd's description of a sandbox that tests read. */
 interface SandboxInfo {
   readonly runtimeSpec?: {
     readonly linux: { readonly namespaces: readonly { type: string; path?: string }[] };
@@ -68,7 +71,8 @@ export class CriClient {
 
   constructor(socketPath: string) {
     this.#session = http2.connect("http://localhost", { createConnection: () => net.connect(socketPath) });
-    // Every pending call fails by itself when the connection goes; this only keeps the process alive.
+    // Every pending call fails by itself if the connection is lost; this listener only keeps the
+    // process alive.
     this.#session.on("error", () => {});
   }
 
@@ -113,7 +117,7 @@ export class CriClient {
     return created.text(1);
   }
 
-  /** The URL of a stream: good for one request, refused or not, within 60 seconds. */
+  /** The URL of a stream. It works for one request, refused or not, within 60 seconds. */
   async execUrl(containerId: string, command: readonly string[], streams: StreamOptions): Promise<string> {
     const { tty, stdin, stdout, stderr } = streams;
     return (
@@ -121,18 +125,18 @@ export class CriClient {
     ).text(1);
   }
 
-  /** As {@link execUrl}; the message orders its fields differently from Exec's. */
+  /** Like {@link execUrl}; the message orders its fields differently from Exec's. */
   async attachUrl(containerId: string, streams: StreamOptions): Promise<string> {
     const { tty, stdin, stdout, stderr } = streams;
     return (await this.#call("Attach", { 1: containerId, 2: stdin, 3: tty, 4: stdout, 5: stderr })).text(1);
   }
 
-  /** As {@link execUrl}; only the legacy WebSocket form names its ports beforehand. */
+  /** Like {@link execUrl}; only the legacy WebSocket form names its ports beforehand. */
   async portForwardUrl(sandboxId: string, ports: readonly number[] = []): Promise<string> {
     return (await this.#call("PortForward", { 1: sandboxId, 2: ports })).text(1);
   }
 
-  /** Where the network namespace of the pod's sandbox is mounted. */
+  /** The path at which the network namespace of the pod's sandbox is mounted. */
   async networkOf({ namespace, pod }: { namespace: string; pod: string }): Promise<string> {
     const filter = encodeMessage({
       3: labels({ "io.kubernetes.pod.name": pod, "io.kubernetes.pod.namespace": namespace }),
@@ -168,7 +172,7 @@ export class CriClient {
       });
       let outcome: http2.IncomingHttpHeaders = {};
       const chunks: Buffer[] = [];
-      // A call that fails at once carries its status in the first header block ("trailers only").
+      // A call that fails at once has its status in the first header block ("trailers only").
       request.on("response", (headers) => {
         outcome = headers;
       });

@@ -15,8 +15,9 @@ export interface RunningDemo {
 }
 
 /**
- * `sluice demo` as its users start it, in a folder of its own, until it is ready and has checked itself. `searchPath`: where its containers
- * find programs, instead of where we do. `commandOf`: instead of the program under test.
+ * Starts `sluice demo` as its users do, in a folder of its own, and waits until it is ready and has
+ * checked itself. `searchPath`: the PATH of its containers. `commandOf`: replaces the program under
+ * test.
  */
 export async function startDemo(
   searchPath: string | undefined = process.env.PATH,
@@ -45,7 +46,7 @@ export async function startDemo(
     }
   };
   try {
-    // Behind "ready" it checks itself; only then do its counters stand still until somebody else comes.
+    // After "ready" it checks itself; its counters stand still only after that.
     const checked = () => demo.exitCode !== null || stdout().includes("Stop with Ctrl-C");
     await eventually("the demo has checked itself", checked, { timeoutMs: 50_000 });
     const kubeconfig = /^ready (.+)$/m.exec(stdout())?.[1];

@@ -1,6 +1,9 @@
 import { X509Certificate } from "node:crypto";
 
-/** An attribute of a name: the last arc below 2.5.4 (3: common name, 10: organization), the tag of its string type, its bytes. */
+/**
+ * An attribute of a name: the last arc below 2.5.4 (3: common name, 10: organization), its string
+ * type's tag, its bytes.
+ */
 export interface DerAttribute {
   readonly type: number;
   readonly tag: number;
@@ -21,14 +24,17 @@ export function der(tag: number, ...contents: Uint8Array[]): Buffer {
 
 const ECDSA_WITH_SHA256 = Buffer.from("300a06082a8648ce3d040302", "hex");
 const P256_KEY = Buffer.from("301306072a8648ce3d020106082a8648ce3d030107", "hex");
-/** The curve's generator: a point that OpenSSL takes. */
+/** The curve's generator, a point that OpenSSL accepts. */
 const POINT = Buffer.from(
   "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296" +
     "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
   "hex",
 );
 
-/** A certificate with exactly this subject, signed by nobody: relative names of attributes, bytes as given. */
+/**
+ * An unsigned certificate with exactly this subject: its relative names' attributes, with the given
+ * bytes.
+ */
 export function certificateWith(subject: readonly (readonly DerAttribute[])[]): X509Certificate {
   const name = der(
     0x30,

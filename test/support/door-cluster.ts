@@ -3,15 +3,18 @@ import path from "node:path";
 import type { ApiObject } from "../../src/api/api-object.ts";
 import { TestApiServer } from "./api-server/test-api-server.ts";
 
-/** Where a front door learns its routes: a manifest file, a live API of its own, or one that it shares with others. */
+/**
+ * The source of a front door's routes: a manifest file, its own live API, or one that it shares
+ * with others.
+ */
 export type DoorSource = "manifests" | "live" | TestApiServer;
 
 export interface DoorCluster {
   /** The gateway's section `cluster`. */
   readonly configuration: object;
-  /** Where the source is a live API. */
+  /** The server, if the source is a live API. */
   readonly server: TestApiServer | undefined;
-  /** Makes these the only objects that this door's test knows. */
+  /** Makes these the only objects of this door's test. */
   write(objects: readonly object[]): void;
   stop(): Promise<void>;
 }

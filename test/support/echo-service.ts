@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-/** What the conformance suite's echo server says of a request. */
+/** A request as the conformance suite's echo server describes it. */
 export interface EchoedRequest {
   readonly path: string;
   readonly host: string;
@@ -19,7 +19,10 @@ export interface EchoPod {
   stop(): Promise<void>;
 }
 
-/** One pod of a Service: answers what it was asked, in the JSON of the ingress conformance suite's echo server, without a `Server` line. */
+/**
+ * One pod of a Service: answers with the request, in the JSON of the ingress conformance suite's
+ * echo server, without a `Server` line.
+ */
 export async function startEchoPod(service: string, pod: string): Promise<EchoPod> {
   const server = createServer((request, response) => {
     const body = Buffer.from(JSON.stringify(echoOf(request, service, pod), undefined, 2));

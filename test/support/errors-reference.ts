@@ -22,13 +22,13 @@ const SECTIONS: readonly [title: string, rows: Readonly<Record<string, WireError
   ["The kubelet's listener", KUBELET_ERRORS],
 ];
 
-/** Each fact by its name, in brackets. */
+/** Each fact as its own name, in brackets. */
 const FACTS = new Proxy(
   {},
   { get: (_, name) => (name === "types" ? ["<types>"] : `<${String(name)}>`) },
 ) as never;
 
-/** Every answer of the table, with names for facts. */
+/** Every answer of the table, with names in place of facts. */
 export function everyWireError(): { key: string; place: string; answer: StatusError }[] {
   return SECTIONS.flatMap(([, rows]) =>
     Object.entries(rows).flatMap(([key, row]) =>
@@ -60,7 +60,7 @@ and is not listed.
 ${SECTIONS.map(([title, rows]) => section(title, rows)).join("")}`);
 }
 
-/** Causes with equal answers share a row. */
+/** One section; causes with equal answers share a row. */
 function section(title: string, rows: Readonly<Record<string, WireError>>): string {
   const causes = new Map<string, string[]>();
   for (const row of Object.values(rows)) {
@@ -77,7 +77,7 @@ ${lines.join("\n")}
 `;
 }
 
-/** Streaming comes first, and is named only beside others. */
+/** The answers of a row. Streaming comes first, and is named only beside other places. */
 function answersOf(row: WireError): string {
   const made = WIRE_PLACES.flatMap((place) => {
     const make = row[place];

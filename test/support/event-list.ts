@@ -6,7 +6,10 @@ import type {
 } from "../../src/sessions/observers/session-observer.ts";
 import type { SessionReport } from "../../src/sessions/session.ts";
 
-/** Every event in words. Pieces of one stream are joined: where reads cut them means nothing. */
+/**
+ * Every event as text. Pieces of one stream are joined, because the places where reads cut them
+ * have no meaning.
+ */
 export class EventList implements SessionObserver {
   readonly isRequired: boolean = false;
   readonly payload: SessionObserver["payload"] = { node: true, input: true, sizes: true };

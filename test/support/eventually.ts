@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Asks again and again until `attempt` gives something other than `undefined` or `false`, and returns that. For states of
- * other processes, which send no event. `what` may be told late, to show the last state. An attempt that throws counts as "not yet"; its error becomes the final one's cause.
+ * Calls `attempt` until it returns a value other than `undefined` or `false`, and returns that
+ * value. For other processes' states, which send no event. `what` may be a function, to show the
+ * last state. An attempt that throws counts as "not yet"; its error becomes the final error's
+ * cause.
  */
 export async function eventually<T>(
   what: string | (() => string),

@@ -4,13 +4,16 @@ import { wrappedPage } from "./wrapped-page.ts";
 
 const EVIDENCE = path.resolve(import.meta.dirname, "../../docs/evidence");
 
-/** A page of docs/evidence that several runs write: what is above the first `## `, and the sections. */
+/**
+ * A page of docs/evidence that several runs write: the text above the first `## `, and the
+ * sections.
+ */
 export function readSections(file: string): { readonly head: string; readonly sections: readonly string[] } {
   const [head = "", ...sections] = (existsSync(file) ? readFileSync(file, "utf8") : "").split(/^(?=## )/m);
   return { head: head.trimEnd(), sections: sections.map((section) => section.trimEnd()) };
 }
 
-/** Writes one section in the place where it was, or as the last. */
+/** Writes one section in its old place, or as the last one. */
 export function replaceSection(file: string, title: string, body: string, head?: string): void {
   const page = readSections(file);
   const section = `## ${title}\n\n${body.trim()}`;
@@ -19,7 +22,7 @@ export function replaceSection(file: string, title: string, body: string, head?:
   writeFileSync(file, wrappedPage(`${[head?.trimEnd() ?? page.head, ...sections].join("\n\n")}\n`));
 }
 
-/** With SLUICE_WRITE_DOCS=1: the same, of a file in docs/evidence. */
+/** With SLUICE_WRITE_DOCS=1 writes a section of a file in docs/evidence. */
 export function publishSection(file: string, title: string, body: string): void {
   if (process.env.SLUICE_WRITE_DOCS === "1") replaceSection(path.join(EVIDENCE, file), title, body);
 }

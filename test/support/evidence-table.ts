@@ -1,8 +1,8 @@
 type Row = readonly string[];
 
 /**
- * A markdown table for docs/evidence. For each column of `merged` in turn, rows that differ in it alone
- * become one row, whose cell lists what they have there.
+ * A markdown table for docs/evidence. For each column of `merged` in turn, rows that differ only in
+ * it become one row, whose cell lists their values.
  */
 export function evidenceTable(head: Row, rows: readonly Row[], merged: readonly number[] = []): string {
   const all = merged.reduce<readonly Row[]>(mergeColumn, rows);

@@ -5,9 +5,9 @@ import type { Reporter, SerializedError, TestModule } from "vitest/node";
 const root = path.resolve(import.meta.dirname, "../..");
 
 /**
- * For `.ci/run`. Writes the files that failed, a line each, into the file that SLUICE_FAILED_FILES
- * names, to run them again; none if an error belongs to no file. Appends a line for each failure to
- * the file that SLUICE_FAILURES names.
+ * For `.ci/run`. Writes the files that failed, one a line, into the file that SLUICE_FAILED_FILES
+ * names, to run them again; none if an error belongs to no file. Appends each failure to the file
+ * that SLUICE_FAILURES names.
  */
 export default class FailedFilesReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
@@ -21,7 +21,7 @@ export default class FailedFilesReporter implements Reporter {
   }
 }
 
-/** Vitest names the file that ran when nothing caught the error. */
+/** Vitest names the file that was running when no test caught the error. */
 function fileOf(error: SerializedError): string | undefined {
   return typeof error.VITEST_TEST_PATH === "string" ? error.VITEST_TEST_PATH : undefined;
 }
@@ -36,7 +36,7 @@ function failures(modules: readonly TestModule[], unhandledErrors: readonly Seri
       lines.push(`${relative(module.moduleId)}: ${test.fullName}: ${first(test.result().errors?.[0])}`);
     }
   }
-  // An error that repeats says no more than its first time.
+  // A repeated error adds nothing to its first line.
   return [...new Set(lines)].map((line) => `${line}\n`).join("");
 }
 

@@ -10,8 +10,8 @@ export interface FakeApiServer {
 }
 
 /**
- * As little of an API server as kubectl needs before it streams to one pod, and no gateway at all: upgrades are spliced to
- * the node as they are. Shows that a node side works before anything of ours is in between.
+ * The least of an API server that kubectl needs before it streams to one pod, without a gateway:
+ * upgrades are spliced to the node unchanged. Shows that a node works before Sluice is in between.
  */
 export async function startFakeApiServer(
   pod: { name: string; container: string },
@@ -74,7 +74,10 @@ function documentAt(path: string, pod: { name: string; container: string }): obj
   }
 }
 
-/** As kube-apiserver builds it: other names for the options, "1" for true, and no option that is not set. */
+/**
+ * The URL that kube-apiserver builds: other names for the options, "1" for true, and only options
+ * that are set.
+ */
 function kubeletPath(url: URL, defaultContainer: string): string | undefined {
   const match = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/(exec|attach|portforward)$/.exec(
     url.pathname,

@@ -11,12 +11,15 @@ export interface WebNodeOptions {
   readonly pod?: string;
   readonly declaresWebSockets?: boolean;
   readonly tls?: SelfSignedCertificate | undefined;
-  /** Ports of the pod, and the loopback ports where they are; HTTP on 80 and echo on 7 unless given. */
+  /** Ports of the pod and their loopback ports; by default HTTP on 80 and echo on 7. */
   readonly ports?: ReadonlyMap<number, number> | undefined;
   readonly limits?: Partial<FakeNodeLimits> | undefined;
 }
 
-/** A fake node with one pod in `default`, whose container `main` is a shell that echoes what it is attached to. */
+/**
+ * A fake node with one pod in `default`, whose container `main` is a shell that echoes the attached
+ * input.
+ */
 export function runWebNode({
   name = "node",
   pod = "web",

@@ -3,7 +3,10 @@ import { Socket } from "node:net";
 
 type Match = (emitter: EventEmitter, event: string) => boolean;
 
-/** Lets the next event that matches end in an exception, as if its first listener had thrown. To be installed before what it is to break. */
+/**
+ * Makes the next matching event throw, as if its first listener had thrown. Install this before
+ * what it is to break.
+ */
 export class FaultInjection {
   readonly #emit = EventEmitter.prototype.emit;
   readonly #sockets = new Set<Socket>();
@@ -21,7 +24,7 @@ export class FaultInjection {
     };
   }
 
-  /** False when it was thrown. */
+  /** False once the exception was thrown. */
   get isArmed(): boolean {
     return this.#match !== undefined;
   }
@@ -34,7 +37,7 @@ export class FaultInjection {
     this.#match = undefined;
   }
 
-  /** Open sockets that have emitted anything. */
+  /** Open sockets that have emitted at least one event. */
   sockets(match: (socket: Socket) => boolean): Socket[] {
     return [...this.#sockets].filter((socket) => !socket.destroyed && match(socket));
   }

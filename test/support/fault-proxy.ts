@@ -3,42 +3,48 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface FaultProxy {
   readonly port: number;
-  /** Connections that were cut so far. */
+  /** The number of connections that were cut so far. */
   readonly cuts: number;
-  /** What went through, both ways. */
+  /** Bytes that were passed on, in both directions. */
   readonly bytes: number;
-  /** Connections that are open. */
+  /** The number of open connections. */
   readonly connections: number;
-  /** Where new connections go. */
+  /** The port to which new connections go. */
   targetPort: number;
   /** While true, new connections are reset. */
   isRefusing: boolean;
-  /** Every connection is cut at once. */
+  /** Cuts every connection at once. */
   cutAll(): void;
-  /** From now on nothing moves on the connections that are open, and nobody is told: a cable that was pulled. */
+  /**
+   * From now on no bytes move on the open connections, and neither side is notified, as if a cable
+   * had been pulled.
+   */
   freeze(): void;
   close(): Promise<void>;
 }
 
 export interface FaultProxyOptions {
-  /** Cuts a connection, without a word, when so many bytes went through it. */
+  /** Cuts a connection, without notice, after it has carried this many bytes. */
   readonly cutAfterBytes: number;
-  /** So many connections at most; the others live. */
+  /** The most connections that are cut; others live. */
   readonly maxCuts: number;
-  /** How: both ends are reset unless said otherwise; or both get a proper FIN. */
+  /** How connections are cut. By default both ends are reset; with `fin` both get a proper FIN. */
   readonly cutBy?: "reset" | "fin" | undefined;
-  /** What each read is cut into, in bytes; absent: as it comes. */
+  /** The size of the pieces into which each read is cut; absent: unchanged. */
   readonly writeBytes?: number | undefined;
-  /** How long each read is held back. */
+  /** How long each read is delayed. */
   readonly delayMs?: number | undefined;
-  /** Gets the beginning of each HTTP request. The text that it returns is the answer, not the target's. */
+  /**
+   * Gets the beginning of each HTTP request. If it returns text, that is the answer instead of the
+   * target's.
+   */
   readonly answer?: ((head: string) => string | undefined) | undefined;
 }
 
-/** How a chunk begins that is the beginning of a request. */
+/** Matches a chunk that begins with a request. */
 const REQUEST = /^(?:GET|HEAD|PUT|POST|DELETE) \//;
 
-/** Carries TCP to a port on loopback, and cuts connections that carry much. */
+/** Carries TCP to a port on loopback, and cuts connections that have carried enough. */
 export async function startFaultProxy(targetPort: number, options: FaultProxyOptions): Promise<FaultProxy> {
   const pairs = new Map<Socket, Socket>();
   const { cutBy = "reset", delayMs = 0 } = options;
@@ -61,7 +67,8 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     pairs.set(client, target);
     client.once("close", () => pairs.delete(client));
     let carried = 0;
-    // Decided, and counted, when the byte is reached: a held-back cut must not be decided twice.
+    // The cut is decided and counted when the byte arrives: a delayed cut must not be decided
+    // twice.
     let isCut = false;
     for (const [from, to] of [
       [client, target],
@@ -87,13 +94,13 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
         const own = REQUEST.test(head) ? options.answer?.(head) : undefined;
         if (own !== undefined) {
           isCut = true;
-          // What the client still sends is read, so that a reset does not overtake the answer.
+          // Reads what the client still sends, so that a reset does not overtake the answer.
           client.removeAllListeners("data").resume();
           client.end(own);
           target.destroy();
           return;
         }
-        // The last chunk goes through up to the byte at which the connection is cut.
+        // The last chunk is passed on up to the byte at which the connection is cut.
         isCut = carried + chunk.byteLength > options.cutAfterBytes && cuts < options.maxCuts;
         if (isCut) cuts += 1;
         const part = isCut ? chunk.subarray(0, options.cutAfterBytes - carried) : chunk;

@@ -5,12 +5,12 @@ export interface FoundPattern {
   readonly pattern: RegExp;
 }
 
-/** A node of the syntax tree, of whatever type. */
+/** A node of the syntax tree, of any type. */
 type Node = Readonly<Record<string, unknown>> & { readonly type: string; readonly start: number };
 
 /**
- * The regular expressions of a source: its literals, and those that it builds of texts that the same file names. Throws for one that is
- * built of anything else, which nothing could try.
+ * The regular expressions of a source: literals, and those built from texts in the same file.
+ * Throws for one built from anything else, because no test could try it.
  */
 export function patternsIn(source: string, file: string): FoundPattern[] {
   const found: FoundPattern[] = [];
@@ -44,7 +44,7 @@ function textOf(node: Node, texts: ReadonlyMap<string, string>): string | undefi
   if (node.type !== "TemplateLiteral") return undefined;
   const parts = (node.quasis as { value: { cooked: string } }[]).map(({ value }) => value.cooked);
   return (node.expressions as Node[]).reduce((text, expression, index) => {
-    // A name that is not known here stands for a word.
+    // A name that is unknown here is replaced by a word.
     return text + (textOf(expression, texts) ?? "word") + (parts[index + 1] ?? "");
   }, parts[0] ?? "");
 }
@@ -77,7 +77,10 @@ const SIMPLEST = new Map([
   ["t", "\t"],
 ]);
 
-/** The parts of a text that the pattern nearly matches: every group and every choice once, in order. Not a parser: good enough to aim. */
+/**
+ * The parts of a text that the pattern nearly matches: every group and every choice once, in order.
+ * Not a full parser, but good enough to aim with.
+ */
 export function sampleParts(pattern: string): string[] {
   const parts: string[] = [];
   const tokens =

@@ -5,7 +5,10 @@ import type { PortForwardConnection } from "../../packages/client/src/index.ts";
 
 const MIB = 1024 * 1024;
 
-/** Eight echoes of port 7 at once, the count that port 9 answers after a half-close, and a clean end. */
+/**
+ * Checks eight concurrent echoes of port 7, the count that port 9 returns after a half-close, and a
+ * clean end.
+ */
 export async function expectManyStreams(connection: PortForwardConnection): Promise<void> {
   const echoes = Array.from({ length: 8 }, async () => {
     const bytes = randomBytes(2 * MIB);

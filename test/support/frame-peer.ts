@@ -26,12 +26,15 @@ export interface SeenFrame {
   readonly payload: Buffer;
 }
 
-/** One end of an HTTP/2 connection whose test writes every frame; it keeps those that come, and answers SETTINGS and PING alone. */
+/**
+ * One end of an HTTP/2 connection whose test writes every frame. It stores received frames, and by
+ * itself answers only SETTINGS and PING.
+ */
 export class FramePeer {
   readonly frames: SeenFrame[] = [];
-  /** The other end has closed or broken the connection. */
+  /** True once the other end has closed or broken the connection. */
   isOver = false;
-  /** Called with each frame after it was kept. */
+  /** Called with each frame after it was stored. */
   onFrame: (frame: SeenFrame) => void = () => {};
   readonly socket: Duplex;
   #held = Buffer.alloc(0);
@@ -67,7 +70,7 @@ export class FramePeer {
     this.send(FRAME.goAway, 0, 0, payload);
   }
 
-  /** What the other end has ended a stream with, in order: "END_STREAM", "RST_STREAM code". */
+  /** How the other end has ended a stream, in order: "END_STREAM", "RST_STREAM code". */
   endsOf(streamId: number): string[] {
     return this.frames.flatMap(({ type, flags, streamId: id, payload }) => {
       if (id !== streamId) return [];
@@ -109,7 +112,8 @@ export class FramePeer {
     if (type !== FRAME.data && (flags & FLAG.ack) !== 0) return;
     if (type === FRAME.settings) this.send(FRAME.settings, FLAG.ack, 0);
     if (type === FRAME.data && payload.length > 0) {
-      // What has come is taken: the connection's window stays open, and that of a stream is enough.
+      // Received bytes are consumed, so the connection's window stays open; a stream's window is
+      // large enough.
       const taken = Buffer.alloc(4);
       taken.writeUInt32BE(payload.length);
       this.send(FRAME.windowUpdate, 0, 0, taken);
@@ -118,10 +122,10 @@ export class FramePeer {
   }
 }
 
-/** `raw`: its TCP connection, to be broken. */
+/** `raw`: its TCP connection, so that tests can break it. */
 export type FrameClient = FramePeer & { readonly raw: Socket };
 
-/** A client, over TLS or with prior knowledge; closed at the end of the test. */
+/** Opens a client, over TLS or with prior knowledge. It is closed at the end of the test. */
 export async function openFrameClient(port: number, isSecure = false): Promise<FrameClient> {
   const raw = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   onTestFinished(() => void raw.destroy());
@@ -144,7 +148,7 @@ export interface FrameBackend {
   stop(): Promise<void>;
 }
 
-/** An h2c backend; `onFrame` is given what comes. */
+/** Starts an h2c backend. `onFrame` gets each frame. */
 export async function startFrameBackend(
   onFrame: (peer: FramePeer, frame: SeenFrame) => void,
   settings?: Uint8Array,

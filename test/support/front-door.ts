@@ -18,7 +18,10 @@ export const INGRESS_CLASS = {
 
 let made: Promise<CertificatePair> | undefined;
 
-/** RSA, as doors make their own, and made once: a key of 2,048 bits costs more than the rest of a start. */
+/**
+ * RSA, as front doors generate it, but generated once: a key of 2,048 bits costs more than the rest
+ * of a start.
+ */
 function defaultPair(): Promise<CertificatePair> {
   made ??= createSelfSignedCertificate(["ingress.sluice.dev"], "ingress.sluice.dev", "rsa").then(
     ({ certPem: cert, keyPem: key }) => ({ cert, key }),
@@ -26,7 +29,10 @@ function defaultPair(): Promise<CertificatePair> {
   return made;
 }
 
-/** A gateway in this process with an ingress listener, fed by a manifest file or a live API, and echoing pods behind Services. */
+/**
+ * A gateway in this process with an ingress listener. Its routes come from a manifest file or a
+ * live API, and Services have echoing pods.
+ */
 export class FrontDoor {
   readonly #cluster: DoorCluster;
   readonly #pods: EchoPod[] = [];
@@ -81,7 +87,7 @@ export class FrontDoor {
     return this.#gateway.running;
   }
 
-  /** What SIGHUP does, with the same configuration. */
+  /** Does what SIGHUP does, with the same configuration. */
   reload(): Promise<void> {
     return this.#gateway.reload();
   }
@@ -98,7 +104,7 @@ export class FrontDoor {
     return this.#gateway.logLines;
   }
 
-  /** Replaces the cluster. The gateway sees it by itself. */
+  /** Replaces the cluster's objects. The gateway notices by itself. */
   write(objects: readonly object[]): void {
     this.#cluster.write([INGRESS_CLASS, ...objects]);
   }
@@ -107,20 +113,20 @@ export class FrontDoor {
     return this.#cluster.server !== undefined;
   }
 
-  /** What the live API says of where an Ingress is exposed. */
+  /** The addresses in an Ingress's status, according to the live API. */
   publishedAddresses(name: string, namespace = "default"): readonly IngressAddress[] {
     const found = this.#cluster.server?.store.get(resourceOfKind("Ingress"), namespace, name);
     return (found as unknown as Ingress | undefined)?.status?.loadBalancer?.ingress ?? [];
   }
 
-  /** A new pod behind a Service, to be named by `serviceObjects`. */
+  /** Adds a pod behind a Service; `serviceObjects` takes it. */
   async addPod(service: string, pod = `${service}-1`): Promise<EchoPod> {
     const started = await startEchoPod(service, pod);
     this.#pods.push(started);
     return started;
   }
 
-  /** Resolves when routes of so many Ingresses are in force. */
+  /** Resolves when the routes of this many Ingresses are in force. */
   async serves(ingresses: number): Promise<void> {
     await eventually(
       () => `routes of ${ingresses} Ingresses; logged: ${this.logged.join("").slice(-2000)}`,
@@ -140,7 +146,10 @@ export class FrontDoor {
   }
 }
 
-/** A Service with port 8080 (named `portName`, if any) and one EndpointSlice for each pod, for each has a port of its own here. */
+/**
+ * A Service with port 8080 (named `portName`, if any) and one EndpointSlice for each pod, because
+ * each pod has its own port here.
+ */
 export function serviceObjects(
   name: string,
   pods: readonly { readonly port: number; readonly ready?: boolean }[],

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { generate } from "selfsigned";
 
-/** Of the user `tester` in the groups dev and ops, whom every gateway's token file has. */
+/**
+ * The token of the user `tester` in the groups dev and ops, which every gateway's token file
+ * contains.
+ */
 export const TESTER_TOKEN = "token-of-the-tester";
 
 export interface CertificatePair {
@@ -11,7 +14,7 @@ export interface CertificatePair {
   key: string;
 }
 
-/** A certificate for servers on 127.0.0.1 that is its own authority. */
+/** A self-signed certificate for servers on 127.0.0.1. */
 export async function selfSignedPair(commonName: string): Promise<CertificatePair> {
   const { cert, private: key } = await generate([{ name: "commonName", value: commonName }], {
     keyType: "ec",
@@ -40,23 +43,26 @@ export interface TestPod {
 export interface GatewayFilesOptions {
   readonly nodes?: readonly TestNode[];
   readonly pods?: readonly TestPod[];
-  /** PEM text of the authority that signed the kubelets' certificates; without one they speak plain HTTP. */
+  /**
+   * PEM text of the authority that signed the kubelets' certificates. Absent: kubelets speak plain
+   * HTTP.
+   */
   readonly kubeletAuthority?: string;
-  /** Of the API listener, which speaks plain HTTP without it. */
+  /** The API listener's certificate. Absent: it speaks plain HTTP. */
   readonly tls?: CertificatePair | undefined;
-  /** More lines of the token file: `token,user,uid,"group1,group2"`. */
+  /** Further lines of the token file: `token,user,uid,"group1,group2"`. */
   readonly users?: readonly string[];
-  /** More objects of the cluster. */
+  /** Further objects of the cluster. */
   readonly manifests?: readonly object[];
-  /** More of the sections `listeners`, `kubelet` and `timeouts`. */
+  /** Further fields of the sections `listeners`, `kubelet` and `timeouts`. */
   readonly listeners?: object;
   readonly kubelet?: object;
   readonly timeouts?: object;
-  /** More sections of the configuration. */
+  /** Further sections of the configuration. */
   readonly configuration?: object;
 }
 
-/** The pod `default/web` (container `main`) on the node `node` at that port. */
+/** The pod `default/web` (container `main`) on the node `node` at this port. */
 export function webOn(
   port: number,
   declaredFeatures: readonly string[] = [],
@@ -67,7 +73,10 @@ export function webOn(
   };
 }
 
-/** A folder with everything that a gateway is configured by, and kubeconfigs for its users. Names in it may be relative. */
+/**
+ * A folder with all files of a gateway's configuration, and kubeconfigs for its users. Names may be
+ * relative to it.
+ */
 export class GatewayFiles {
   readonly folder = mkdtempSync(path.join(tmpdir(), "sluice-gateway-"));
   readonly configurationFile = path.join(this.folder, "gateway.json");

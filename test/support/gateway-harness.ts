@@ -37,20 +37,20 @@ export interface HarnessOptions {
   readonly timeouts?: Partial<Timeouts>;
   readonly gates?: Readonly<Record<string, boolean>>;
   readonly clock?: SessionClock;
-  /** A `policy` section as in the configuration file. */
+  /** The configuration's `policy` section. */
   readonly policy?: object;
   readonly streaming?: NodeStreaming;
-  /** What learned capability is timed by; the session clock unless said otherwise. */
+  /** The clock of learned capabilities; by default the session clock. */
   readonly nodeClock?: { now(): number };
   readonly beforeDial?: ServingContext["beforeDial"];
-  /** Facts about the user of every request. */
+  /** Properties of every request's user. */
   readonly user?: Partial<UserInfo>;
-  /** Absent: everybody may everything. */
+  /** Absent: every user may do everything. */
   readonly authorizer?: Authorizer;
   /** Absent: running sessions are not authorized again. */
   readonly sessions?: Omit<SessionAuthorization, "portForward" | "currentScreen">;
   readonly separateForwards?: ServingContext["separateForwards"];
-  /** TLS, with HTTP/2 for clients that want it. */
+  /** Serves TLS, with HTTP/2 for clients that want it. */
   readonly isHttp2?: boolean;
 }
 
@@ -63,7 +63,10 @@ export interface GatewayHarness {
   close(): Promise<void>;
 }
 
-/** A gateway over plain HTTP with one node `node` and one pod `default/web` (container `main`), all allowed. */
+/**
+ * A gateway over plain HTTP with one node `node` and one pod `default/web` (container `main`).
+ * Everything is allowed.
+ */
 export async function startGatewayHarness(options: HarnessOptions): Promise<GatewayHarness> {
   const logLines: string[] = [];
   const logger = createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } });

@@ -5,11 +5,11 @@ import { type KubeletScript, ScriptedKubelet } from "./scripted-kubelet.ts";
 export interface GatewayOverKubelet {
   readonly harness: GatewayHarness | undefined;
   readonly kubelet: ScriptedKubelet | undefined;
-  /** The gateway's authority. */
+  /** Starts both, and returns the gateway's authority. */
   start(script: KubeletScript, options?: Partial<HarnessOptions>): Promise<string>;
 }
 
-/** A gateway and the one kubelet behind it, which end with each test. `before` runs first. */
+/** A gateway and the one kubelet behind it, stopped after each test. `before` runs first. */
 export function gatewayOverKubelet(before?: () => void): GatewayOverKubelet {
   let harness: GatewayHarness | undefined;
   let kubelet: ScriptedKubelet | undefined;

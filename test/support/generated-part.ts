@@ -1,6 +1,6 @@
 /**
- * A document with its part `name` replaced: the lines between `<!-- npm run docs: NAME -->` and
- * `<!-- end -->`. What stands around them is written by hand.
+ * Replaces the part `name` of a document: the lines between `<!-- npm run docs: NAME -->` and `<!--
+ * end -->`. The text around it is written by hand.
  */
 export function withGeneratedPart(document: string, name: string, text: string): string {
   const start = `<!-- npm run docs: ${name} -->\n`;

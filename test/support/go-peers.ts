@@ -4,7 +4,10 @@ import path from "node:path";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
-/** For vitest, before the real tests: builds them. What could not be built is a matter of the tests that need it. */
+/**
+ * A vitest set-up that builds the peers before the real tests. A peer that could not be built is
+ * reported by the tests that need it.
+ */
 export default function setup(): void {
   spawnSync(process.execPath, [path.join(root, "scripts/build-go-peers.mjs")], { stdio: "inherit" });
 }

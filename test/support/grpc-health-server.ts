@@ -24,7 +24,10 @@ export interface GrpcHealthServer {
   stop(): void;
 }
 
-/** grpc-js with a health service that is SERVING until told otherwise, in plaintext, or in TLS when there is a certificate. */
+/**
+ * grpc-js with a health service that is SERVING until it is set otherwise; plaintext, or TLS if
+ * there is a certificate.
+ */
 export async function startGrpcHealthServer(certificate?: TestCertificate): Promise<GrpcHealthServer> {
   const server = new Server();
   let status = SERVING;

@@ -15,8 +15,9 @@ export interface HastyNode {
 }
 
 /**
- * A node that closes its socket right behind the last byte, as Kubernetes' servers do: what its system has
- * queued is still sent, unless a byte comes in, which is answered with a reset. It drops its input until then.
+ * A node that closes its socket right after the last byte, as Kubernetes' servers do. Queued bytes
+ * are still sent, unless a byte arrives: that is answered with a reset. Until then it drops its
+ * input.
  */
 export async function startHastyNode(outputBytes: number): Promise<HastyNode> {
   const output = Buffer.alloc(outputBytes, createHash("sha512").update("output").digest());
@@ -36,7 +37,7 @@ export async function startHastyNode(outputBytes: number): Promise<HastyNode> {
 
 function closeAtOnce(socket: Socket): void {
   socket.removeAllListeners("data");
-  // With unread input the socket's end would be a reset at once.
+  // If input were left unread, closing the socket would reset it at once.
   socket.resume();
   socket.end(() => socket.destroy());
 }

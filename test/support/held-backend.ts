@@ -1,7 +1,10 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { listen } from "./http/loopback.ts";
 
-/** An HTTP/1.1 backend that holds every response back until it is released: `/late` with its head, `/begun` behind its first half. */
+/**
+ * An HTTP/1.1 backend that holds every response until it is released: `/late` before its head,
+ * `/begun` after its first half.
+ */
 export class HeldBackend {
   readonly held: ServerResponse[] = [];
   readonly #server: Server;

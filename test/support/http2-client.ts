@@ -14,11 +14,11 @@ export interface Http2Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** What the stream was reset with; 0: not at all, or without an error. */
+  /** The code of the stream's reset; 0: no reset, or one without an error. */
   readonly rstCode: number;
 }
 
-/** A client of node:http2 on one connection; whatever breaks it is seen by its streams. */
+/** A node:http2 client on one connection. Its streams report whatever breaks the connection. */
 export async function connectHttp2(
   url: string,
   options: SecureClientSessionOptions = {},
@@ -29,7 +29,10 @@ export async function connectHttp2(
   return session;
 }
 
-/** One plain request, to the end of its answer. Status 0: the stream was reset before there was one. */
+/**
+ * One plain request, read to the end of its answer. Status 0: the stream was reset before any
+ * answer.
+ */
 export async function ask(
   session: ClientHttp2Session,
   path: string,
@@ -41,7 +44,10 @@ export async function ask(
   return await answerOf(stream);
 }
 
-/** Asks for a WebSocket on a stream (RFC 8441), with `ws` as the client's end of it. What refuses it is the result otherwise. */
+/**
+ * Requests a WebSocket on a stream (RFC 8441), with `ws` as the client. If the request is refused,
+ * the result is the refusal.
+ */
 export async function openWebSocket(
   session: ClientHttp2Session,
   path: string,
@@ -53,7 +59,7 @@ export async function openWebSocket(
     : { ...opened, socket: clientSocketOver(opened.stream, Buffer.alloc(0)) };
 }
 
-/** The same, with nobody at the client's end of the stream yet. */
+/** The same, without a client on the stream yet. */
 export async function openSwitched(
   session: ClientHttp2Session,
   path: string,

@@ -1,4 +1,4 @@
-/** RFC 9113 section 4.1, of fewer than 65,536 bytes and streams. */
+/** An HTTP/2 frame (RFC 9113 section 4.1), for fewer than 65,536 bytes and streams. */
 export function frameOf(
   type: number,
   flags: number,
@@ -11,7 +11,10 @@ export function frameOf(
   return Buffer.concat([header, payload]);
 }
 
-/** Literals that are not indexed, without Huffman codes (RFC 7541 section 6.2.2). A list may name a field twice. */
+/**
+ * Literals without indexing or Huffman codes (RFC 7541 section 6.2.2). A list may name a field
+ * twice.
+ */
 export function headerBlockOf(
   headers: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[],
 ): Buffer {

@@ -3,7 +3,10 @@ import { fileURLToPath } from "node:url";
 
 const DOCUMENT = fileURLToPath(new URL("../../docs/evidence/in-cluster.md", import.meta.url));
 
-/** With SLUICE_WRITE_DOCS=1: replaces what stands between `<!-- NAME -->` and `<!-- end of NAME -->` in docs/evidence/in-cluster.md. */
+/**
+ * With SLUICE_WRITE_DOCS=1, replaces the text between `<!-- NAME -->` and `<!-- end of NAME -->` in
+ * docs/evidence/in-cluster.md.
+ */
 export function writeEvidence(name: string, text: string): void {
   if (process.env.SLUICE_WRITE_DOCS !== "1") return;
   const page = readFileSync(DOCUMENT, "utf8");

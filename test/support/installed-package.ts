@@ -8,7 +8,7 @@ const root = path.resolve(import.meta.dirname, "../..");
 const run = promisify(execFile);
 const QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-/** Why packages cannot be installed here; undefined when they can. */
+/** Why packages cannot be installed here; undefined if they can. */
 export function registryObstacle(): string | undefined {
   try {
     execFileSync("npm", ["view", "yaml", "version", "--fetch-retries=0", "--fetch-timeout=15000"], {
@@ -21,7 +21,7 @@ export function registryObstacle(): string | undefined {
   }
 }
 
-/** A package as users have it: packed, and installed into a folder where nothing else is. */
+/** A package as users have it: packed, and installed into an empty folder. */
 export class InstalledPackage {
   readonly folder: string;
 
@@ -29,7 +29,10 @@ export class InstalledPackage {
     this.folder = folder;
   }
 
-  /** `folders` are of the repository, with a package.json each ("." is `sluice` as it is published); flags are npm's. */
+  /**
+   * `folders` are folders of the repository with a package.json ("." is `sluice` as it is
+   * published); flags are npm's.
+   */
   static async install(folders: readonly string[], flags: readonly string[] = []): Promise<InstalledPackage> {
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-installed-"));
     const packed = path.join(folder, "packed");
@@ -54,7 +57,7 @@ export class InstalledPackage {
     return new InstalledPackage(folder);
   }
 
-  /** What node_modules takes of the disk, in MB of 10^6 bytes; blocks count whole, as `du` counts. */
+  /** The disk space of node_modules in MB of 10^6 bytes; blocks count whole, as in `du`. */
   megabytesOnDisk(): number {
     const kibibytes = execFileSync("du", ["-sk", path.join(this.folder, "node_modules")], {
       encoding: "utf8",
@@ -62,7 +65,7 @@ export class InstalledPackage {
     return (Number.parseInt(kibibytes, 10) * 1024) / 1e6;
   }
 
-  /** Runs a program of the folder; what it printed, and how it ended. */
+  /** Runs a program of the folder. Returns its output and exit code. */
   async run(program: string, ...args: readonly string[]): Promise<{ code: number; output: string }> {
     const command = [path.join(this.folder, program), ...args];
     return run(process.execPath, command, { cwd: this.folder, timeout: 60_000 }).then(

@@ -1,18 +1,19 @@
 import { eventually } from "./eventually.ts";
 import type { MetricSamples } from "./taken-path.ts";
 
-/** How the requests of one client travelled, by the counters of the gateway they came to. */
+/** The paths of one client's requests, according to the gateway's counters. */
 export interface Journey {
-  /** What carried the sessions that started: `WebSocket pass-through`, `SPDY pass-through`. */
+  /** The carriers of the sessions that started: `WebSocket pass-through`, `SPDY pass-through`. */
   readonly ways: readonly string[];
-  /** New WebSockets that were refused, after which the client came again: `403`. */
+  /** New WebSockets that were refused, after which the client tried again: `403`. */
   readonly refusals: readonly string[];
-  /** Sessions that went on over SPDY behind a node's refusal, which the client did not notice. */
+  /** Sessions that fell back to SPDY after a node's refusal, which the client did not notice. */
   readonly fallbacks: number;
 }
 
 /**
- * Runs `action` and tells by the gateway's counters how its requests went. Exact as long as nobody else uses the gateway meanwhile.
+ * Runs `action`, and reads from the gateway's counters which paths its requests took. Exact while
+ * no other client uses the gateway.
  */
 export async function journeyOf(
   read: () => Promise<MetricSamples>,

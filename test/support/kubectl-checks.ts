@@ -8,21 +8,26 @@ import { expect } from "vitest";
 import { eventually } from "./eventually.ts";
 import { collect, type KubectlRunner } from "./kubectl.ts";
 
-/** A program that takes kubectl's commands and flags. */
+/** A program that accepts kubectl's commands and flags. */
 export type CommandRunner = Pick<KubectlRunner, "version" | "folder" | "start" | "run" | "startInTerminal">;
 
-/** What kubectl is pointed at. */
+/** The pod that kubectl is tested with. */
 export interface CheckedPod {
   name: string;
-  /** A container whose main process repeats every line of its stdin, possibly with words of its own. */
+  /**
+   * A container whose main process repeats every line of its stdin, possibly with words of its own.
+   */
   container: string;
-  /** Where `cp` may write inside the pod: an existing folder. */
+  /** An existing folder inside the pod, to which `cp` may write. */
   folder: string;
-  /** A port of the pod with HTTP. */
+  /** A port of the pod that serves HTTP. */
   httpPort: number;
 }
 
-/** Piped stdin reaches the command, its two outputs stay apart, half-close ends `cat`, and its exit code comes back. */
+/**
+ * Checks that piped stdin reaches the command, that its two outputs stay separate, that a
+ * half-close ends `cat`, and that its exit code comes back.
+ */
 export async function checkExec(runner: CommandRunner, pod: CheckedPod): Promise<void> {
   const input = randomBytes(96 * 1024).toString("base64");
   const script = "cat; echo to-stderr >&2; exit 7";
@@ -38,7 +43,10 @@ export async function checkExec(runner: CommandRunner, pod: CheckedPod): Promise
   ).toBe(true);
 }
 
-/** A terminal has the size of kubectl's own, follows its changes, and its shell's exit code comes back. */
+/**
+ * Checks that a terminal has the size of kubectl's own and follows its changes, and that its
+ * shell's exit code comes back.
+ */
 export async function checkTerminal(runner: CommandRunner, pod: CheckedPod): Promise<void> {
   const command = ["exec", "-it", pod.name, "-c", pod.container, "--", "sh"];
   const terminal = runner.startInTerminal(command, { columns: 91, rows: 33 });
@@ -51,7 +59,7 @@ export async function checkTerminal(runner: CommandRunner, pod: CheckedPod): Pro
     exitCode = event.exitCode;
   });
   const showScreen = () => `the screen shows ${JSON.stringify(screen)}`;
-  // The size travels on a stream of its own and may come after the prompt, so the question is repeated.
+  // The size has a stream of its own and may arrive after the prompt, so the question is repeated.
   const untilSizeIs = (size: string) =>
     eventually(
       () => `stty size says ${size}; ${showScreen()}`,
@@ -79,7 +87,10 @@ export async function checkTerminal(runner: CommandRunner, pod: CheckedPod): Pro
   }
 }
 
-/** Input reaches the process that runs already, and its answer comes back. Without a terminal nothing else echoes the line. */
+/**
+ * Checks that input reaches the running process, and that its answer comes back. Without a terminal
+ * only the process echoes the line.
+ */
 export async function checkAttach(runner: CommandRunner, pod: CheckedPod): Promise<void> {
   const child = runner.start(["attach", "-i", pod.name, "-c", pod.container]);
   const stdout = collect(child.stdout);
@@ -101,7 +112,7 @@ export async function checkAttach(runner: CommandRunner, pod: CheckedPod): Promi
   }
 }
 
-/** A file copied in and out again is the same to the last byte. */
+/** Checks that a file copied in and out again is unchanged. */
 export async function checkCopy(runner: CommandRunner, pod: CheckedPod, sizeBytes: number): Promise<void> {
   const local = path.join(runner.folder, "sent");
   const returned = path.join(runner.folder, "returned");
@@ -117,7 +128,7 @@ export async function checkCopy(runner: CommandRunner, pod: CheckedPod, sizeByte
   expect(await runner.run(remove)).toMatchObject({ exitCode: 0 });
 }
 
-/** Many requests, each over a connection of its own, through one port-forward. */
+/** Sends many requests, each over its own connection, through one port-forward. */
 export async function checkPortForward(
   runner: CommandRunner,
   pod: CheckedPod,

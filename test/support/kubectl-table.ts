@@ -1,16 +1,16 @@
 import { evidenceTable } from "./evidence-table.ts";
 
-/** One check of one kubectl against one node. */
+/** The result of one check of one kubectl against one node. */
 export interface CheckResult {
   kubectl: string;
   node: string;
   check: string;
   hasPassed: boolean;
-  /** As `WebSocket translate`. */
+  /** Such as `WebSocket translate`. */
   path: string;
 }
 
-/** The way of a session in one word. */
+/** The session's path in one word. */
 const WAYS: Readonly<Record<string, string>> = {
   "SPDY pass-through": "SPDY",
   "WebSocket pass-through": "WebSocket",
@@ -18,7 +18,10 @@ const WAYS: Readonly<Record<string, string>> = {
   "WebSocket tunnel": "tunnel",
 };
 
-/** A markdown table: a column per check, each cell with the path; kubectls and nodes with equal paths share a row. */
+/**
+ * A markdown table with a column for each check and the path in each cell. kubectls and nodes with
+ * equal paths share a row.
+ */
 export function kubectlTable(results: readonly CheckResult[], checks: readonly string[]): string {
   const rows = new Map<string, string[]>();
   for (const result of results) {

@@ -7,7 +7,7 @@ import { type IPty, spawn as spawnTerminal } from "@lydell/node-pty";
 import type { Kubectl } from "./real-parts-finder.ts";
 
 export interface KubectlResult {
-  /** `null` when it was killed. */
+  /** `null` if the process was killed. */
   exitCode: number | null;
   stdout: string;
   stderr: string;
@@ -15,20 +15,25 @@ export interface KubectlResult {
 
 export interface RunOptions {
   input?: string | Uint8Array;
-  /** Past it the process is killed and the result says so. */
+  /** The time limit. Past it the process is killed, and the result says so. */
   timeoutMs?: number;
   env?: Readonly<Record<string, string>>;
 }
 
-/** One kubectl with a home and a discovery cache of its own, so that versions and runs do not see each other's. */
+/**
+ * One kubectl with its own home and discovery cache, so that versions and runs do not share any.
+ */
 export class KubectlRunner {
   readonly version: string;
-  /** For files that a test wants kubectl to read or write. */
+  /** A folder for files that kubectl reads or writes in a test. */
   readonly folder: string;
   readonly #program: string;
   readonly #target: readonly string[];
 
-  /** `server` is a kubeconfig, whatever else it has, or the URL of a server that asks for no credentials; absent: what the arguments and `env` name. */
+  /**
+   * `server` is a kubeconfig, or the URL of a server that requires no credentials. Absent: the
+   * server that the arguments and `env` name.
+   */
   constructor(kubectl: Kubectl, server?: { kubeconfig: string } | { url: string }) {
     this.version = kubectl.version;
     this.folder = mkdtempSync(path.join(tmpdir(), `sluice-kubectl-${kubectl.version}-`));
@@ -62,7 +67,7 @@ export class KubectlRunner {
     return { exitCode, stdout: stdout(), stderr: stderr() + killed };
   }
 
-  /** Runs under a terminal, as a person does. */
+  /** Runs in a terminal, as a person would. */
   startInTerminal(arguments_: readonly string[], size: { columns: number; rows: number }): IPty {
     return spawnTerminal(this.#program, [...this.#arguments(arguments_)], {
       name: "xterm",
@@ -87,7 +92,7 @@ export class KubectlRunner {
   }
 }
 
-/** Gathers a stream's text; the returned function gives what came so far. */
+/** Collects a stream's text. The returned function returns the text so far. */
 export function collect(stream: NodeJS.ReadableStream): () => string {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));

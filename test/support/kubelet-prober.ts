@@ -23,11 +23,11 @@ export interface ProberAnswer {
   readonly ms: number;
 }
 
-/** The Go programs beside the real tests. Needs Go. */
+/** The Go programs beside the real tests. They need Go. */
 export class GoProbePrograms {
   readonly #children: ChildProcess[] = [];
 
-  /** Addresses by the name of what is served there; see servers/main.go. */
+  /** Addresses, keyed by the server's name; see servers/main.go. */
   async startServers(): Promise<Readonly<Record<string, { readonly port: number }>>> {
     const child = spawn(goPeer("probe-servers", "servers"), { stdio: ["pipe", "pipe", "inherit"] });
     this.#children.push(child);
@@ -38,7 +38,7 @@ export class GoProbePrograms {
     );
   }
 
-  /** What Kubernetes' own probers say, all asked at once. */
+  /** The verdicts of Kubernetes' own probers, on all questions at once. */
   async ask(questions: readonly ProberQuestion[]): Promise<readonly ProberAnswer[]> {
     const child = spawn(goPeer("probe-servers", "kubelet-probe"), { stdio: ["pipe", "pipe", "ignore"] });
     this.#children.push(child);

@@ -4,12 +4,12 @@ import { eventually } from "./eventually.ts";
 import { goPeer } from "./go-peers.ts";
 import { freePorts } from "./http/loopback.ts";
 
-/** Kubernetes' own streaming server, and its own handlers in front of it. Needs Go. */
+/** Kubernetes' own streaming server, and its own handlers in front of it. They need Go. */
 export class KubernetesPeers {
   readonly #children: ChildProcess[] = [];
-  /** A kubelet: SPDY alone. */
+  /** The port of a kubelet, which speaks only SPDY. */
   serverPort = 0;
-  /** An API server's handlers: WebSocket v5 and tunnels. */
+  /** The port of an API server's handlers: WebSocket v5 and tunnels. */
   handlersPort = 0;
 
   async start(): Promise<void> {
@@ -19,7 +19,7 @@ export class KubernetesPeers {
     await this.startHandlers(`http://127.0.0.1:${this.serverPort}`);
   }
 
-  /** The handlers alone, in front of another node over plain HTTP. */
+  /** Starts only the handlers, in front of another node over plain HTTP. */
   async startHandlers(upstream: string): Promise<void> {
     [this.handlersPort = 0] = await freePorts(1);
     this.#spawn("kube-proxy-go", "-listen", `127.0.0.1:${this.handlersPort}`, "-upstream", upstream);

@@ -8,15 +8,15 @@ import { createSelfSignedCertificate } from "../../packages/client/src/net/self-
 import { eventually } from "./eventually.ts";
 import { freePorts } from "./http/loopback.ts";
 
-/** An L7 gateway of somebody else's, with TLS, in front of a plain HTTP port. */
+/** Another project's L7 gateway with TLS, in front of a plain HTTP port. */
 export interface Layer7Proxy {
   readonly url: string;
-  /** PEM of its certificate. */
+  /** Its certificate as PEM. */
   readonly authority: string;
   stop(): Promise<void>;
 }
 
-/** The example that is shipped, with its addresses and paths moved. */
+/** The shipped example, with its addresses and paths replaced. */
 function exampleText(name: string): string {
   return readFileSync(new URL(`../../deploy/examples/${name}`, import.meta.url), "utf8");
 }
@@ -44,7 +44,7 @@ export function startNginx(upstreamPort: number): Promise<Layer7Proxy> {
   });
 }
 
-/** `refusesSpdy`: only WebSockets may pass, as the example's comment offers. */
+/** `refusesSpdy`: only WebSockets may pass, as a comment in the example suggests. */
 export function startHaproxy(upstreamPort: number, refusesSpdy = false): Promise<Layer7Proxy> {
   return startProxy((folder, port) => {
     let text = exampleText("haproxy.cfg")
@@ -60,7 +60,10 @@ export function startHaproxy(upstreamPort: number, refusesSpdy = false): Promise
   });
 }
 
-/** A program with a certificate in its folder (tls.crt, tls.key; tls.pem has both), on a port of its own. */
+/**
+ * Starts a program with a certificate in its folder (tls.crt, tls.key; tls.pem has both), on a port
+ * of its own.
+ */
 export async function startProxy(
   commandFor: (folder: string, port: number) => readonly string[],
 ): Promise<Layer7Proxy> {
@@ -69,7 +72,8 @@ export async function startProxy(
   writeFileSync(path.join(folder, "tls.crt"), certPem);
   writeFileSync(path.join(folder, "tls.key"), keyPem, { mode: 0o600 });
   writeFileSync(path.join(folder, "tls.pem"), `${certPem}\n${keyPem}`, { mode: 0o600 });
-  // Neither takes port 0: somebody else may take the port first, so another one is tried.
+  // These programs do not accept port 0. Another program may take the port first, so another one is
+  // tried.
   for (let attempt = 0; ; attempt++) {
     const [port = 0] = await freePorts(1);
     const [program = "", ...arguments_] = commandFor(folder, port);

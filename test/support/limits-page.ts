@@ -4,16 +4,16 @@ import { gatewayConfiguration } from "../../src/config/configuration.ts";
 
 const root = new URL("../../", import.meta.url);
 
-/** A bound that users see: its name, its value, and what happens past it. */
+/** A bound that users can see: its name, its value, and what happens past it. */
 export interface Bound {
   readonly name: string;
-  /** The file that declares a bound without a field. */
+  /** The file that declares a bound that is not a field. */
   readonly file?: string;
   readonly value: string;
   readonly sentence: string;
 }
 
-/** The sources of each package, and its heading. */
+/** The heading for each package's sources. */
 const HEADING: Readonly<Record<string, string>> = {
   src: "The gateway and its commands",
   "packages/client/src": "@sluice/client",
@@ -21,13 +21,13 @@ const HEADING: Readonly<Record<string, string>> = {
   protocols: "@sluice/protocols",
 };
 
-/** Fields whose sentence says what happens past them, and all of `limits` and `timeouts`. */
+/** Fields whose description says what happens past them, and all of `limits` and `timeouts`. */
 export function configuredBounds(): Bound[] {
   const places = new Map<string, Bound>();
   for (const { path, field } of placedFields(gatewayConfiguration)) {
     const name = path.join(".");
     if (!isBound(name, field)) continue;
-    // A section in several places is listed at the shortest path, as in docs/configuration.md.
+    // A section at several places is listed at the shortest path, as in docs/configuration.md.
     const key = `${path.slice(-2).join(".")} ${field.sentence}`;
     const other = places.get(key);
     if (other === undefined || name.length < other.name.length) places.set(key, boundOf(name, field));
@@ -55,7 +55,10 @@ export function fixedBounds(): Bound[] {
   );
 }
 
-/** Comments before `const NAME = 1_000;`, and before an interface's `readonly name: number;` whose default follows. */
+/**
+ * Matches comments before `const NAME = 1_000;`, and before an interface's `readonly name: number;`
+ * whose default follows.
+ */
 export function boundsIn(source: string, file: string): Bound[] {
   const declaration =
     /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:(?:export )?const (\w+)[^=;\n]* = ([^\n]*)|readonly (\w+): number;)/g;
@@ -75,7 +78,7 @@ function isSentenceOfBound(sentence: string): boolean {
   return /\bPast it\b/.test(sentence);
 }
 
-/** A product of numbers in the unit that the name ends with; any other expression as it is written. */
+/** A product of numbers in the unit that the name ends with; any other expression unchanged. */
 function textOfValue(name: string, initial: string): string {
   if (!/^[\d_. *]+$/.test(initial)) return `\`${initial}\``;
   const number = initial
@@ -108,7 +111,10 @@ export function limitsTables(): string {
 /** The row itself. */
 const SUBJECT = /^(?:it is|they are|it|they) (?!wait)/;
 
-/** Why a bound has this value: comparisons, sizes of what is usual. The source keeps it. */
+/**
+ * The reason for a bound's value, such as a comparison or a usual size. It is shown only in the
+ * source.
+ */
 const REASON =
   /(?:; |: (?![^`]*`)|, (?:(?:as|as in|as client-go|as Go|so that|which|whose|with|more than|three times|such as|enough for|usually|less than|including|if the|some|as their|as the) |as an|and so )).*$/;
 

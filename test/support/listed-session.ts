@@ -1,6 +1,6 @@
 import type { AdminSession } from "../../src/admin/admin-server.ts";
 
-/** A session as a replica lists it; its id is in the order of its index. */
+/** A session as a replica lists it. The ids have the order of the indexes. */
 export function listedSession(index: number, namespace = "default", replica = "0a1b2c3d"): AdminSession {
   const id = `${replica}-0000-8000-8000-${String(index).padStart(12, "0")}`;
   return {

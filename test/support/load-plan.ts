@@ -4,7 +4,7 @@ import { LatencyCounts } from "../../packages/lab/src/load/latency-counts.ts";
 import type { LoadPart } from "../../packages/lab/src/load/load-plan.ts";
 import { partsOf } from "../../packages/lab/src/load/load-report.ts";
 
-/** Two sessions of exec that echo. */
+/** Two exec sessions that echo. */
 export function loadPlan(changed: Partial<LoadPlan> = {}): LoadPlan {
   return {
     ...{ kind: "exec", protocol: "ws-v5", direction: "echo", verification: "echo", path: "/exec", port: 0 },
@@ -21,7 +21,7 @@ export function loadPlan(changed: Partial<LoadPlan> = {}): LoadPlan {
   };
 }
 
-/** Of plain requests that took so many milliseconds, all answered with 200, in 2 s. */
+/** A report of plain requests that took these milliseconds, all answered with 200, in 2 s. */
 export function httpReport(
   ms: readonly number[],
   part: LoadPart = { index: 0, of: 1 },
@@ -34,6 +34,6 @@ export function httpReport(
     ...{ wasInterrupted: false, seconds: 2, requests: ms.length, bytes: 10 * ms.length },
     ...{ byStatus: { 200: ms.length }, errors: 1, timeouts: 0, counts },
   });
-  // As it comes from a file.
+  // The report as it is read from a file.
   return JSON.parse(JSON.stringify(report));
 }

@@ -9,15 +9,21 @@ import { printWarning } from "../../src/cli/client/report-error.ts";
 import { collect } from "./kubectl.ts";
 
 export interface LocalShellOptions {
-  /** Where programs are found; this process' own PATH unless said otherwise. */
+  /** The PATH for programs; by default this process' own. */
   readonly path?: string;
-  /** Bytes of input, of each command in turn, after which its connection is lost; a command after the last one is not cut. */
+  /**
+   * The bytes of input of each command in turn after which its connection is lost. Later commands
+   * are not cut.
+   */
   readonly cutsAfterBytes?: readonly number[];
 }
 
-/** A container's shell that is this machine's: scripts of `sluice cp` run as they are, and lose their connections when told. */
+/**
+ * A container's shell that runs on this machine: scripts of `sluice cp` run unchanged, and lose
+ * their connections on request.
+ */
 export class LocalShell {
-  /** Of each command that was given input: what was taken of it. */
+  /** How many bytes each command with input has read. */
   readonly sentBytes: number[] = [];
   readonly #path: string;
   readonly #cuts: number[];
@@ -57,7 +63,7 @@ export class LocalShell {
     return stdout;
   }
 
-  /** For a copy that asks nothing of a terminal. */
+  /** Options for a copy that needs no terminal. */
   options(more: Partial<CopyContext> = {}): CopyContext {
     return {
       shell: this as unknown as RemoteShell,

@@ -1,6 +1,7 @@
 /**
- * What takes minutes: worker processes, replicas, programs that replace one another, the command line at length, kubectl, and sweeps over
- * every defect, part or round. `npm run test:long`, `npm run check` and CI run them; each room has quicker files in `npm test`.
+ * Tests that take minutes: worker processes, replicas, programs that replace one another, most of
+ * the command line, kubectl, and sweeps over every defect or part. `npm run test:long`, `npm run
+ * check` and CI run them; `npm test` has quicker ones.
  */
 export const LONG_TESTS: readonly string[] = [
   "test/integration/api/read-only-server/kubectl.test.ts",

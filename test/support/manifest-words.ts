@@ -1,4 +1,7 @@
-/** Plain words of a manifest, and what kubectl (sigs.k8s.io/yaml) makes of each; test/real compares with the program itself. */
+/**
+ * Plain words of a manifest, and how kubectl (sigs.k8s.io/yaml) reads each; test/real compares with
+ * kubectl itself.
+ */
 export const MANIFEST_WORDS: readonly (readonly [string, unknown])[] = [
   ["0120", 80],
   ["-0120", -80],
@@ -54,7 +57,7 @@ export const MANIFEST_WORDS: readonly (readonly [string, unknown])[] = [
   ["!!binary aGk=", "hi"],
 ];
 
-/** Keys are resolved like values, and written as text again. */
+/** Keys are resolved like values, and then written as text. */
 export const MANIFEST_KEYS: readonly (readonly [string, string])[] = [
   ["on", "true"],
   ["n", "false"],

@@ -1,6 +1,9 @@
 import { SessionClock, type Ticking } from "../../packages/client/src/net/session-clock.ts";
 
-/** A session clock that stands still until a test moves it: hours pass at once, and nothing happens by chance. */
+/**
+ * A session clock that stands still until a test moves it: hours pass at once, and no event happens
+ * by chance.
+ */
 export class ManualClock extends SessionClock {
   readonly #waiting = new Set<Ticking>();
   #nowMs = 1_000_000;
@@ -17,13 +20,13 @@ export class ManualClock extends SessionClock {
     this.#waiting.delete(listener);
   }
 
-  /** Everybody who listens hears of the new time once, as if the timer had been late. */
+  /** Notifies each listener of the new time once, as if the timer had been late. */
   advance(milliseconds: number): void {
     this.#nowMs += milliseconds;
     for (const listener of [...this.#waiting]) listener.tick(this.#nowMs);
   }
 
-  /** How many still listen: sessions that run, sockets that linger. */
+  /** The number of listeners: running sessions, lingering sockets. */
   get listenerCount(): number {
     return this.#waiting.size;
   }

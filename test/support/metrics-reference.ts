@@ -19,7 +19,7 @@ import { RECORDING_FAMILIES } from "../../src/observability/recording-metrics.ts
 import { RESUMPTION_FAMILIES } from "../../src/observability/resumption-metrics.ts";
 import { streamingFamilies } from "../../src/observability/streaming-metrics.ts";
 
-/** Every family that a process of the gateway can register, by name. */
+/** Every metric family that a gateway process can register, by name. */
 export const METRIC_FAMILIES: readonly Family[] = [
   ACCESS_FAMILIES,
   BUILD_FAMILIES,
@@ -44,11 +44,11 @@ export const METRIC_FAMILIES: readonly Family[] = [
   .flatMap((table) => Object.values<Family>(table))
   .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
-/** Families of the kubelet listener that mean what those of this prefix mean. */
+/** The prefix of the families whose kubelet-listener counterparts have the same meaning. */
 const PREFIX = "sluice_streaming_";
 const KUBELET_PREFIX = "sluice_kubelet_streaming_";
 
-/** The part of docs/metrics.md that lists them. */
+/** Generates the part of docs/metrics.md that lists the families. */
 export function metricsReference(): string {
   const types = [...new Set(METRIC_FAMILIES.map(({ type }) => type))];
   return types.map(tableOf).join("\n");

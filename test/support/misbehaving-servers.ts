@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 
 type Behaviour = (socket: Socket) => void;
 
-/** Once the client has sent something. */
+/** Acts once the client has sent anything. */
 const onRequest =
   (act: Behaviour): Behaviour =>
   (socket) => {
@@ -57,7 +57,7 @@ function reset(code: number): Buffer {
 
 const PREFACE_BYTES = 24;
 
-/** Speaks HTTP/2 up to the client's request. */
+/** Speaks HTTP/2 until the client's request. */
 export const onHttp2Request =
   (act: Behaviour): Behaviour =>
   (socket) => {
@@ -81,7 +81,7 @@ const answerHttp2 = (bytes: Buffer): Behaviour => onHttp2Request((socket) => soc
 
 const HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
 
-/** Servers as no test suite of a web framework has them, each by what it does wrong. */
+/** Servers with faults that no web framework's test suite contains, keyed by the fault. */
 export const MISBEHAVIOURS = {
   silent: (socket) => socket.resume(),
   "closes at once": onRequest((socket) => socket.end()),
@@ -201,7 +201,7 @@ export type Misbehaviour = keyof typeof MISBEHAVIOURS;
 
 export interface MisbehavingServer {
   readonly port: number;
-  /** Connections that are still open. */
+  /** The number of open connections. */
   readonly openConnections: () => number;
   close(): Promise<void>;
 }
@@ -212,7 +212,7 @@ export function startServer(behaviour: Behaviour): Promise<MisbehavingServer> {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => {});
-    // The probe's end of the connection is what is counted: ours follows it.
+    // The probe's end of the connection is counted; ours ends after it.
     socket.on("end", () => socket.end());
     behaviour(socket);
   });
@@ -232,7 +232,7 @@ export function startServer(behaviour: Behaviour): Promise<MisbehavingServer> {
   });
 }
 
-/** A port of this machine at which nobody listens. */
+/** A port of this machine on which nothing listens. */
 export async function closedPort(): Promise<number> {
   const { port, close } = await startServer(() => {});
   await close();

@@ -2,8 +2,9 @@ import type { Attributes } from "../../src/access/authz/authorizer.ts";
 import type { ClusterRole, PolicyRule, RbacObject, RoleBinding } from "../../src/api/rbac-objects.ts";
 
 /**
- * RBAC straight from the API's documentation, with no index, no order and nothing shared with the product: one sentence of
- * kubernetes.io/docs/reference/access-authn-authz/rbac per function. Slow on purpose.
+ * RBAC written from the API's documentation, without an index, an order, or code shared with the
+ * product: one function for each sentence of kubernetes.io/docs/reference/access-authn-authz/rbac.
+ * Slow on purpose.
  */
 export function naiveAllows(objects: readonly RbacObject[], request: Attributes): boolean {
   for (const object of objects) {

@@ -2,7 +2,10 @@ import type { Transform } from "node:stream";
 import { createDeflate, createInflate, constants as zlib } from "node:zlib";
 import { HEADER_DICTIONARY } from "../../protocols/spdy/header-compression.ts";
 
-/** A second opinion on SPDY/3.1: whole input, DataView, the asynchronous zlib stream. Slow, plain, and trusting. */
+/**
+ * A second implementation of SPDY/3.1: whole input, DataView, the asynchronous zlib stream. Slow,
+ * plain, and trusting.
+ */
 export type NaiveFrame = { type: string; [field: string]: unknown };
 
 const names = new Map([
@@ -64,7 +67,7 @@ export async function naiveDecode(bytes: Uint8Array): Promise<NaiveFrame[]> {
   return frames;
 }
 
-/** The inflater that other SPDY stacks use: one zlib stream for the whole connection. */
+/** The inflater of other SPDY implementations: one zlib stream for the whole connection. */
 export function naiveInflater(): (block: Uint8Array) => Promise<Uint8Array> {
   const stream = createInflate({ dictionary: HEADER_DICTIONARY, finishFlush: zlib.Z_SYNC_FLUSH });
   return transformer(stream);
@@ -86,7 +89,7 @@ export function naiveHeaders(block: Uint8Array): Map<string, string> {
   return headers;
 }
 
-/** The deflater that other SPDY stacks use; see naiveInflater. */
+/** The deflater of other SPDY implementations; see naiveInflater. */
 export function naiveDeflater(): (plain: Uint8Array) => Promise<Uint8Array> {
   const stream = createDeflate({ level: 9, dictionary: HEADER_DICTIONARY, flush: zlib.Z_SYNC_FLUSH });
   return transformer(stream);

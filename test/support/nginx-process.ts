@@ -14,7 +14,9 @@ export interface NginxPorts {
   readonly tlsH2: number;
 }
 
-/** nginx in a folder of its own: HTTP/1.1, HTTP/2 in cleartext, and TLS with both by ALPN. Needs nginx. */
+/**
+ * nginx in its own folder: HTTP/1.1, HTTP/2 in cleartext, and TLS with both by ALPN. Needs nginx.
+ */
 export class NginxProcess {
   readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-nginx-probe-"));
   #child: ChildProcess | undefined;

@@ -5,7 +5,7 @@ import { collect, type KubectlRunner } from "./kubectl.ts";
 import type { CheckedPod } from "./kubectl-checks.ts";
 import type { MetricSamples } from "./taken-path.ts";
 
-/** Commands by the exit code that kubectl must end with. */
+/** Commands, keyed by the exit code that kubectl must have. */
 const COMMANDS: Readonly<Record<number, string>> = {
   0: "true",
   1: "false",
@@ -24,7 +24,10 @@ export async function checkExitCodes(runner: KubectlRunner, pod: CheckedPod): Pr
   expect(seen).toEqual({ 0: 0, 1: 1, 7: 7, 126: 126, 127: 127, 137: 137 });
 }
 
-/** What the main process writes arrives while it runs; a line of many parts is whole; options do what they say. */
+/**
+ * Checks that the main process' output arrives while it runs, that a line of many parts is
+ * complete, and that options work.
+ */
 export async function checkLogs(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
   const logs = ["logs", pod.name, "-c", pod.container];
   const write = async (script: string) => {
@@ -67,7 +70,10 @@ export async function checkLogs(runner: KubectlRunner, pod: CheckedPod): Promise
   );
 }
 
-/** How sessions went on behind the kubelet listener, by its own counters: `translate`, `tunnel`, `pass-through`. */
+/**
+ * The paths of sessions behind the kubelet listener, by its own counters: `translate`, `tunnel`,
+ * `pass-through`.
+ */
 export function nodePlans(before: MetricSamples, after: MetricSamples): string[] {
   const plans = new Set<string>();
   for (const [name, value] of after) {

@@ -10,16 +10,19 @@ export interface NodeGatewayOptions {
   /** Path of the runtime's unix socket. */
   readonly socket: string;
   readonly pods: readonly Omit<TestPod, "nodeName">[];
-  /** Whether one process is API server and node, or one fronts the other. */
+  /** Whether one process is both API server and node, or one process fronts the other. */
   readonly legs: "one process" | "two processes";
-  /** What the node says of itself in the cluster. */
+  /** The features that the node declares in the cluster. */
   readonly declaredFeatures?: readonly string[];
-  /** More of `listeners.kubelet`. */
+  /** Further fields of `listeners.kubelet`. */
   readonly listener?: object;
-  /** More sections of the node's configuration, and of the API server's where that is a process of its own. */
+  /**
+   * Further sections of the node's configuration, and of the API server's if that is a separate
+   * process.
+   */
   readonly node?: object;
   readonly apiServer?: object;
-  /** More of the API server's section `kubelet`. */
+  /** Further fields of the API server's section `kubelet`. */
   readonly kubelet?: object;
 }
 
@@ -28,7 +31,7 @@ export interface NodeGateway {
   readonly kubeletUrl: string;
   readonly token: string;
   readonly kubeconfig: string;
-  /** PEM: who the API server is to the node, and whom it believes. */
+  /** PEM: the API server's identity to the node, and the authority that it trusts. */
   readonly client: { readonly cert: string; readonly key: string; readonly ca: string };
   logLines(): readonly string[];
   readApiMetrics(): Promise<MetricSamples>;
@@ -36,7 +39,10 @@ export interface NodeGateway {
   stop(): Promise<void>;
 }
 
-/** A gateway for kubectl in front of a kubelet listener of our own, over TLS with client certificates, in front of a runtime. */
+/**
+ * A gateway for kubectl in front of our own kubelet listener, over TLS with client certificates, in
+ * front of a runtime.
+ */
 export async function startNodeGateway(options: NodeGatewayOptions): Promise<NodeGateway> {
   const files = new GatewayFiles();
   const started: TestGateway[] = [];
@@ -109,4 +115,7 @@ export async function startNodeGateway(options: NodeGatewayOptions): Promise<Nod
   }
 }
 
-/** A port that was free a moment ago. One process must know its own node's port before it listens. */
+/**
+ * A port that was free a moment ago: a single process must know its own node's port before it
+ * listens.
+ */

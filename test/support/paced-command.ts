@@ -8,13 +8,15 @@ import { WebSocket } from "ws";
 import { outcomeOf } from "../../protocols/remotecommand/index.ts";
 import { SpdySession } from "../../protocols/spdy/index.ts";
 
-/** What a client does while it reads. The first two kill their own output where a server closes too early. */
+/**
+ * What a client does while it reads. The first two make a server that closes too early lose output.
+ */
 export type ClientBehaviour = "pings" | "sends input" | "silent";
 
 export interface PacedCommand {
   /** `http://host:port` of the gateway. */
   readonly gatewayUrl: string;
-  /** Empty: no Authorization header. */
+  /** If empty, no Authorization header is sent. */
   readonly token: string;
   readonly pod: string;
   readonly command: readonly string[];
@@ -23,11 +25,11 @@ export interface PacedCommand {
   readonly bytesPerSecond: number;
 }
 
-/** What arrived. Nothing here is an error: the test compares. */
+/** What arrived. No result is an error here, because the test compares it. */
 export interface PacedResult {
   readonly bytes: number;
   readonly sha256: string;
-  /** As kubectl would exit; undefined when no status said. */
+  /** kubectl's exit code; undefined if no status arrived. */
   readonly exitCode: number | undefined;
   /** How the connection ended. */
   readonly ending: string;
@@ -36,17 +38,29 @@ export interface PacedResult {
 const PING_INTERVAL_MS = 100;
 const INPUT_INTERVAL_MS = 20;
 const INPUT = Buffer.alloc(1024, "i");
-/** Input comes behind so much output: a client that types, or changes its terminal's size, while it reads. */
+/**
+ * Input is sent after this much output: by a client that types, or resizes its terminal, while it
+ * reads.
+ */
 const INPUT_AFTER_BYTES = 1024 * 1024;
-/** A client that is ahead of its pace by less than this reads on: timers are no finer. */
+/**
+ * A client that is ahead of its pace by less than this continues to read, because timers are no
+ * finer.
+ */
 const SHORTEST_PAUSE_MS = 10;
 
-/** Runs a command through the gateway with a client that reads its output at a fixed pace, and tells what arrived. */
+/**
+ * Runs a command through the gateway with a client that reads output at a fixed pace. Returns what
+ * arrived.
+ */
 export function runPacedCommand(options: PacedCommand): Promise<PacedResult> {
   return options.transport === "websocket" ? overWebSocket(options) : overSpdy(options);
 }
 
-/** Everything of a command that a client collects: the output as a digest, so that many may run at once. */
+/**
+ * Everything that a client collects from a command. The output is a digest, so that many clients
+ * can run at once.
+ */
 class Collector {
   readonly #hash = createHash("sha256");
   readonly #status: Uint8Array[] = [];
@@ -62,7 +76,7 @@ class Collector {
     return this.#bytes >= INPUT_AFTER_BYTES;
   }
 
-  /** Returns for how many milliseconds the client must not read now. */
+  /** Returns how many milliseconds the client must not read. */
   output(part: Uint8Array): number {
     this.#hash.update(part);
     this.#bytes += part.byteLength;

@@ -1,7 +1,10 @@
 import { readdirSync, symlinkSync } from "node:fs";
 import path from "node:path";
 
-/** Fills a folder with links to every program that PATH has, but one. Returns the folder, to be a PATH itself. */
+/**
+ * Fills a folder with links to every program in PATH except one. The returned folder serves as a
+ * PATH.
+ */
 export function pathWithout(program: string, folder: string): string {
   const seen = new Set([program]);
   for (const directory of (process.env.PATH ?? "").split(path.delimiter)) {
@@ -18,7 +21,7 @@ function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {
-    // PATH may name folders that are not there.
+    // PATH may name folders that do not exist.
     return [];
   }
 }

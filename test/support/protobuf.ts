@@ -1,9 +1,12 @@
 /** The part of the protobuf wire format that CRI messages need: varints, length-delimited fields, nested messages. */
 
-/** A field's value: `undefined`, `false` and `0` are protobuf's defaults and are left out; an array is repeated. */
+/**
+ * A field's value. `undefined`, `false` and `0` are protobuf's defaults and are left out; an array
+ * is a repeated field.
+ */
 export type FieldValue = string | Uint8Array | number | boolean | undefined | readonly FieldValue[];
 
-/** A message as `{ fieldNumber: value }`; nested messages are encoded first. */
+/** Encodes a message given as `{ fieldNumber: value }`; nested messages are encoded first. */
 export function encodeMessage(fields: Readonly<Record<number, FieldValue>>): Buffer {
   return Buffer.concat(
     Object.entries(fields).flatMap(([number, value]) => encodeField(Number(number), value)),

@@ -2,7 +2,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-/** A connection to a port of this machine, from an address of it, that begins with these bytes. */
+/**
+ * A connection to a port of this machine, from one of its addresses, that begins with these bytes.
+ */
 export function proxiedSocket(port: number, header: string | Buffer, localAddress = "127.0.0.9"): Socket {
   const socket = connect({ host: "127.0.0.1", port, localAddress });
   socket.on("error", () => {});
@@ -23,7 +25,7 @@ export async function tlsOver(socket: Socket, ALPNProtocols = ["http/1.1"]): Pro
   return secure;
 }
 
-/** All that comes back for what is written, until the connection closes. */
+/** Everything that is received in answer to the text, until the connection closes. */
 export async function exchangeOver(socket: Socket, text: string): Promise<string> {
   let received = "";
   socket.on("data", (chunk: Buffer) => {

@@ -6,7 +6,7 @@ import { runWebNode } from "./fake-nodes.ts";
 import { GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
 import { type ServedGateway, serveGateway, shiftedClock } from "./served-gateway.ts";
 
-/** The outcome of an attempt to begin a session: 101 with its socket, or the status of the refusal. */
+/** The outcome of an attempt to start a session: 101 with its socket, or the refusal's status. */
 export interface Attempt {
   readonly code: number;
   readonly ms: number;
@@ -19,7 +19,10 @@ export interface QuotaReplica {
 }
 
 export interface QuotaReplicasOptions {
-  /** One for each replica: more of its `quotaStore` section and of its configuration, and the shift of its clock. */
+  /**
+   * One entry for each replica: further fields of its `quotaStore` section and of its
+   * configuration, and its clock's offset.
+   */
   readonly replicas: readonly {
     readonly store: object;
     readonly configuration?: object;
@@ -30,7 +33,7 @@ export interface QuotaReplicasOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Replicas as processes, with one node behind them and one quota store. */
+/** Replicas as processes, in front of one node and one quota store. */
 export class QuotaReplicas {
   readonly replicas: readonly QuotaReplica[];
   readonly #node: FakeNode;
@@ -70,7 +73,9 @@ export class QuotaReplicas {
     );
   }
 
-  /** Attempts through one replica after the other, `atOnce` of them under way; sessions that begin are kept. */
+  /**
+   * Attempts through one replica after the other, `atOnce` at a time. Sessions that start are kept.
+   */
   async attempt(count: number, { atOnce = 50, through = this.replicas } = {}): Promise<readonly Attempt[]> {
     const attempts: Attempt[] = [];
     let next = 0;
@@ -87,7 +92,7 @@ export class QuotaReplicas {
     return attempts;
   }
 
-  /** Ends sessions of that replica, and waits until it knows. */
+  /** Ends sessions of this replica, and waits until it has noticed. */
   async end(replica: QuotaReplica, count: number): Promise<void> {
     for (const socket of replica.sessions.splice(0, count)) socket.destroy();
     await eventually("the sessions are over", async () => {
@@ -108,7 +113,7 @@ export class QuotaReplicas {
   }
 }
 
-/** How many there are of each status. */
+/** The number of attempts with each status. */
 export function byCode(attempts: readonly Attempt[]): Readonly<Record<number, number>> {
   const counts: Record<number, number> = {};
   for (const { code } of attempts) counts[code] = (counts[code] ?? 0) + 1;

@@ -3,12 +3,15 @@ import { FrameEncoder } from "../../protocols/spdy/index.ts";
 import { afterHead, listenRaw } from "./http/loopback.ts";
 import { frameRecorder, type SeenFrame } from "./scripted-spdy-peer.ts";
 
-/** A node of which the test writes every byte. It reads and records SPDY frames, and answers none of them by itself. */
+/**
+ * A node whose every byte the test writes. It reads and records SPDY frames, and answers none by
+ * itself.
+ */
 export interface RawNode {
   readonly port: number;
   /** The connections that were upgraded. */
   readonly sockets: Socket[];
-  /** Frames that came on all connections so far. */
+  /** Frames received on all connections so far. */
   readonly frames: SeenFrame[];
   readonly openSockets: number;
   close(): Promise<void>;

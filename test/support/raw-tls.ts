@@ -5,7 +5,10 @@ export interface RawAnswer {
   readonly status: number;
 }
 
-/** Sends bytes over TLS as they are and gives the head of the answer; "" when the connection ends without one. */
+/**
+ * Sends these bytes over TLS and returns the head of the answer; "" if the connection ends without
+ * one.
+ */
 export function rawExchange(authority: string, ca: string, request: string): Promise<RawAnswer> {
   const [host = "", port] = authority.split(":");
   return new Promise((resolve, reject) => {

@@ -78,7 +78,7 @@ export function user(name: string, ...groups: string[]): UserInfo {
   return { name, uid: "", groups, extra: {} };
 }
 
-/** What is asked: a request of nobody for nothing, with these differences. */
+/** A request without user and resource, with these differences. */
 export function asked(differences: Partial<Attributes>): Attributes {
   return {
     user: user("nobody"),

@@ -5,7 +5,7 @@ import path from "node:path";
 import { goPeerFolder } from "./go-peers.ts";
 
 export interface Binary {
-  /** As the program says it, without a leading `v`: `1.27.16`. */
+  /** The version that the program prints, without a leading `v`: `1.27.16`. */
   version: string;
   path: string;
 }
@@ -16,15 +16,24 @@ export interface Kubectl extends Binary {
 }
 
 export interface Containerd extends Binary {
-  /** Holds containerd, ctr and the runc shim of one version; goes first in the daemon's PATH. */
+  /**
+   * The folder of containerd, ctr and the runc shim of one version; it comes first in the daemon's
+   * PATH.
+   */
   binDir: string;
-  /** Installed by the machine's own release, and not just unpacked from a newer one: then it has to work here. */
+  /**
+   * True if the machine's own release installed it: then it must work here. False if it was only
+   * unpacked from a newer release.
+   */
   isInstalled: boolean;
-  /** Built from its Go module, without cgo, and not packaged. */
+  /** True if it was built from its Go module, without cgo, and not packaged. */
   isBuilt: boolean;
 }
 
-/** Where `.ci/run` unpacks the versions that are not installed: one folder per package and version. */
+/**
+ * The folder into which `.ci/run` unpacks versions that are not installed, one folder for each
+ * package and version.
+ */
 const unpackedParts = process.env.SLUICE_PARTS_DIR ?? path.join(homedir(), ".cache/sluice/real-parts");
 
 /**
@@ -53,8 +62,8 @@ export function findKubectls(): readonly Kubectl[] {
 }
 
 /**
- * Every containerd: the installed one first, then those in the folders of SLUICE_CONTAINERDS, or else those unpacked by `.ci/run`
- * and the one of the Go peers.
+ * Every containerd: the installed one first, then those in the folders of SLUICE_CONTAINERDS, or
+ * else those unpacked by `.ci/run` and the one of the Go peers.
  */
 export function findContainerds(): readonly Containerd[] {
   return once("containerd", () => {
@@ -73,7 +82,10 @@ export function findContainerds(): readonly Containerd[] {
   });
 }
 
-/** What `scripts/build-cluster.mjs` has built: the folder, and the version of Kubernetes. Absent where one program is missing. */
+/**
+ * The folder of what `scripts/build-cluster.mjs` has built, and its Kubernetes version. Undefined
+ * if any program is missing.
+ */
 export function findClusterPrograms(): { folder: string; versions: readonly string[] } | undefined {
   return once("cluster", () => {
     const folder = clusterProgramFolder();
@@ -83,7 +95,10 @@ export function findClusterPrograms(): { folder: string; versions: readonly stri
   });
 }
 
-/** Kubernetes' own tests and the program of their pods, which `scripts/build-cluster.mjs` builds where it can. */
+/**
+ * Kubernetes' own tests and the program of their pods, which `scripts/build-cluster.mjs` builds if
+ * it can.
+ */
 export function findE2ePrograms(): { e2e: string; agnhost: string } | undefined {
   const [e2e, agnhost] = ["e2e.test", "agnhost"].map((name) => path.join(clusterProgramFolder(), name));
   return e2e !== undefined && agnhost !== undefined && isExecutable(e2e) && isExecutable(agnhost)
@@ -91,7 +106,7 @@ export function findE2ePrograms(): { e2e: string; agnhost: string } | undefined 
     : undefined;
 }
 
-/** Which `scripts/build-cluster.mjs` builds where it can. */
+/** metrics-server, which `scripts/build-cluster.mjs` builds if it can. */
 export function findMetricsServer(): string | undefined {
   const file = path.join(clusterProgramFolder(), "metrics-server");
   return isExecutable(file) ? file : undefined;
@@ -110,7 +125,10 @@ const CLUSTER_PROGRAMS = [
   "kubectl",
 ];
 
-/** A program in PATH, or of `npm run build:cluster`, with its version as `versionPattern`'s first group finds it. */
+/**
+ * A program in PATH, or from `npm run build:cluster`, with its version in `versionPattern`'s first
+ * group.
+ */
 export function findProgram(
   names: readonly string[],
   arguments_: string[],
@@ -128,7 +146,8 @@ export function findProgram(
 
 function readKubectl(file: string): Kubectl | undefined {
   const found = readBinary(file, ["version", "--client", "-o", "json"], /"gitVersion":\s*"v([^"]+)"/);
-  // Google's `kubectl` is a dispatcher that starts one of its neighbours by the server's version: no release of its own.
+  // Google's `kubectl` is a dispatcher that starts another kubectl by the server's version, not a
+  // release of its own.
   if (!found || found.version.includes("dispatcher")) return undefined;
   return { ...found, minor: Number(found.version.split(".")[1]) };
 }
@@ -140,12 +159,12 @@ function readBinary(file: string, arguments_: string[], versionPattern: RegExp):
     timeout: 20_000,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  // nginx tells its version on stderr.
+  // nginx prints its version on stderr.
   const version = versionPattern.exec(`${stdout ?? ""}\n${stderr ?? ""}`)?.[1];
   return version === undefined ? undefined : { version, path: file };
 }
 
-/** Debian keeps daemons in sbin folders, which an ordinary user's PATH may leave out. */
+/** Debian installs daemons in sbin folders, which an ordinary user's PATH may lack. */
 function findInPath(name: string): string | undefined {
   const folders = [...(pathList(process.env.PATH) ?? []), "/usr/local/sbin", "/usr/sbin", "/sbin"];
   return folders.map((folder) => path.join(folder, name)).find(isExecutable);
@@ -181,7 +200,7 @@ function isExecutable(file: string): boolean {
 
 const found = new Map<string, unknown>();
 
-/** Asking nine kubectls for their version takes a second; each process asks once. */
+/** Asking nine kubectls for their version takes a second, so each process asks only once. */
 function once<T>(key: string, find: () => T): T {
   if (!found.has(key)) found.set(key, find());
   return found.get(key) as T;

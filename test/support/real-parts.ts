@@ -10,12 +10,12 @@ import {
 
 declare module "vitest" {
   interface TaskMeta {
-    /** The real parts that a test needs; the closing table counts by it. */
+    /** The real parts that a test needs. The closing table counts them. */
     realParts?: readonly RealPart[];
   }
 }
 
-/** A program of somebody else's that tests talk to for real. */
+/** Another project's program that tests talk to. */
 export type RealPart =
   | "kubectl"
   | "containerd"
@@ -52,13 +52,13 @@ export const realParts: readonly RealPart[] = [
 ];
 
 export interface RealPartState {
-  /** The versions found; empty when the part is missing. */
+  /** The versions that were found; empty if the part is missing. */
   versions: readonly string[];
-  /** Why tests of this part cannot run here; `undefined` when they can. */
+  /** Why tests of this part cannot run here; `undefined` if they can. */
   missing: string | undefined;
 }
 
-/** What this machine has of a part. The answer is kept for the life of the process. */
+/** Which versions of a part this machine has. The answer is cached for the life of the process. */
 export function stateOf(part: RealPart): RealPartState {
   const versions = versionsOf(part);
   if (part === "cluster") return { versions, missing: clusterObstacle(versions) };
@@ -67,14 +67,17 @@ export function stateOf(part: RealPart): RealPartState {
   return { versions, missing: part === "containerd" ? containerdObstacle() : undefined };
 }
 
-/** True when SLUICE_REQUIRE (a comma list of parts) names the part: then it may fail, but not be skipped. */
+/**
+ * True if SLUICE_REQUIRE (a comma-separated list) names the part: then its tests may fail, but not
+ * be skipped.
+ */
 export function isRequired(part: RealPart): boolean {
   return (process.env.SLUICE_REQUIRE ?? "").split(",").some((name) => name.trim() === part);
 }
 
 /**
- * `describe` for tests that need real parts. Where one is missing, the tests are skipped and the closing table says why,
- * unless SLUICE_REQUIRE names it: then a failing test says so.
+ * `describe` for tests that need real parts. If one is missing, the tests are skipped and the
+ * closing table says why; if SLUICE_REQUIRE names it, a failing test says so.
  */
 export function describeReal(needed: RealPart | readonly RealPart[], name: string, tests: () => void): void {
   const parts: readonly RealPart[] = typeof needed === "string" ? [needed] : needed;
@@ -94,7 +97,10 @@ export function describeReal(needed: RealPart | readonly RealPart[], name: strin
   describe.skip(`${name} (${reasons})`, { meta }, tests);
 }
 
-/** With SLUICE_FULL=1, and where evidence is written, a matrix has every release of kubectl and the largest copies. */
+/**
+ * With SLUICE_FULL=1, and when evidence is written, a matrix has every release of kubectl and the
+ * largest copies.
+ */
 export const isFullRun = process.env.SLUICE_FULL === "1" || process.env.SLUICE_WRITE_DOCS === "1";
 
 /** `describeReal` for tests that take minutes: other runs skip them, and the closing table says so. */
@@ -103,26 +109,35 @@ export function describeFull(needed: readonly RealPart[], name: string, tests: (
   else describe.skip(`${name} (SLUICE_FULL=1)`, { meta: { realParts: needed } }, tests);
 }
 
-/** For use inside `describeReal("kubectl", ...)`, oldest first: every release found in a full run, otherwise the sample. */
+/**
+ * For use inside `describeReal("kubectl", ...)`. The oldest first: in a full run every release
+ * found, otherwise a sample.
+ */
 export function kubectls(): readonly Kubectl[] {
   return isFullRun ? findKubectls() : kubectlSample();
 }
 
-/** The oldest, the last release that knows no WebSocket (or else the middle one), and the newest. */
+/**
+ * The oldest release, the last one that does not support WebSocket (or else the middle one), and
+ * the newest.
+ */
 export function kubectlSample(): readonly Kubectl[] {
   const all = findKubectls();
   const lastSpdyOnly = all.findLast((kubectl) => kubectl.minor < 29) ?? all[Math.floor(all.length / 2)];
   return [...new Set([all[0], lastSpdyOnly, all.at(-1)])].filter((kubectl) => kubectl !== undefined);
 }
 
-/** For matrices with many cells: ordinary runs have the oldest and the newest alone, and name the others as skipped. */
+/**
+ * For matrices with many cells: ordinary runs have only the oldest and the newest, and name the
+ * others as skipped.
+ */
 export function oldestAndNewest(sample: readonly Kubectl[]): readonly Kubectl[] {
   if (isFullRun) return sample;
   for (const { version } of sample.slice(1, -1)) it.skip(`kubectl ${version} (SLUICE_FULL=1)`);
   return sample.filter((kubectl) => kubectl === sample[0] || kubectl === sample.at(-1));
 }
 
-/** For use inside `describeReal("containerd", ...)`: the installed one first. */
+/** For use inside `describeReal("containerd", ...)`. The installed one comes first. */
 export function containerds(): readonly Containerd[] {
   return findContainerds();
 }
@@ -133,28 +148,29 @@ const PROGRAMS: Readonly<
   go: [["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/],
   chromium: [["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/],
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
-  // Older ones show nothing without a terminal of their own.
+  // Older versions show nothing without a terminal of their own.
   asciinema: [["asciinema"], ["--version"], /asciinema ((?:2\.[4-9]|[3-9]\.\d+)\.\d+)/],
   versitygw: [["versitygw"], ["--version"], /Version\s*:\s*(\S+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
   envoy: [["envoy"], ["--version"], /\/(\d+\.\d+\.\d+)\//],
-  // Debian's redis-tools has the server under this name; it goes by the name it is called by.
+  // Debian's redis-tools has the server under this name, and the program acts by the name it is
+  // called by.
   redis: [["redis-server", "valkey-server", "redis-check-rdb"], ["--version"], /(\d+\.\d+\.\d+)/],
   helm: [["helm"], ["version", "--short"], /v(\d+\.\d+(?:\.\d+)?)/],
-  // The engine's: the client alone starts nothing.
+  // The engine's version, because the client alone starts no container.
   docker: [["docker"], ["info", "--format", "engine {{.ServerVersion}}"], /engine (\d+\.\d+\.\d+)/],
   promtool: [["promtool"], ["--version"], /version (\d+\.\d+\.\d+)/],
 };
 
-/** Where a part that is one program is, inside its `describeReal`. */
+/** The path of a part that is a single program, inside its `describeReal`. */
 export function programOf(part: keyof typeof PROGRAMS): string {
   const found = findProgram(...PROGRAMS[part]);
   if (found === undefined) throw new Error(`${part} is not installed`);
   return found.path;
 }
 
-/** The packaged containerd that a kubelet of today can use, which speaks to no 1.x. */
+/** The packaged containerd that a current kubelet can use; the kubelet does not support 1.x. */
 export function newestContainerd(): Containerd | undefined {
   const usable = findContainerds().filter(
     ({ version, isBuilt }) => !isBuilt && Number.parseInt(version, 10) >= 2,
@@ -170,7 +186,7 @@ function versionsOf(part: RealPart): readonly string[] {
   return program === undefined ? [] : [program.version];
 }
 
-/** containerd alone runs nothing: it needs a runtime, something to put into an image, and root. */
+/** containerd alone runs no container: it needs a runtime, content for an image, and root. */
 function containerdObstacle(): string | undefined {
   if (process.getuid?.() !== 0) return "containerd needs root for namespaces, mounts and cgroups";
   if (!findProgram(["runc"], ["--version"], /runc version (\S+)/))
@@ -181,7 +197,10 @@ function containerdObstacle(): string | undefined {
   return undefined;
 }
 
-/** A cluster needs Kubernetes' own programs, which `npm run build:cluster` builds, and what containerd needs. */
+/**
+ * A cluster needs Kubernetes' own programs, which `npm run build:cluster` builds, and all that
+ * containerd needs.
+ */
 function clusterObstacle(versions: readonly string[]): string | undefined {
   if (versions.length === 0) return "a cluster's programs are not built: npm run build:cluster";
   if (newestContainerd() === undefined) return "a cluster needs containerd 2, which is not installed";

@@ -6,7 +6,7 @@ import type { ScriptedApi } from "./scripted-api.ts";
 
 const FOLDER = path.join(import.meta.dirname, "../fixtures/kubernetes-1.37.2");
 
-/** Each kind that is read, as a real API server answers it; see the README of the fixtures. */
+/** Each kind that Sluice reads, as a real API server answers it; see the README of the fixtures. */
 export const RECORDED_KINDS = [
   "Pod",
   "Node",
@@ -40,7 +40,7 @@ export interface RecordedEvent {
   readonly object: RecordedObject;
 }
 
-/** The lines of a file of the fixtures, parsed. */
+/** The parsed lines of a fixture file. */
 export function recordedLines(name: string): readonly unknown[] {
   const text = readFileSync(path.join(FOLDER, `${name}.jsonl`), "utf8");
   return text
@@ -57,13 +57,13 @@ export function recorded(kind: ObjectKind): {
   return { list: list as RecordedList, events: events as RecordedEvent[] };
 }
 
-/** The objects of a list as `kubectl get -o json` writes them: each states what it is. */
+/** A list's objects as `kubectl get -o json` writes them: each states its kind. */
 export function recordedObjects(kind: ObjectKind): readonly RecordedObject[] {
   const { apiVersion, items } = recorded(kind).list;
   return items.map((item) => ({ apiVersion, kind, ...item }));
 }
 
-/** Lets the scripted API list all of them. */
+/** Makes the scripted API list all of them. */
 export function listRecorded(api: ScriptedApi): void {
   for (const kind of RECORDED_KINDS) api.answers.set(collectionPath(kind), recorded(kind).list);
 }

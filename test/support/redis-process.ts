@@ -11,13 +11,13 @@ import type { TestCertificate } from "./test-certificates.ts";
 
 export interface RedisOptions {
   readonly password?: string;
-  /** It speaks TLS alone, with this certificate. */
+  /** The certificate for TLS, which is then the only protocol. */
   readonly tls?: TestCertificate;
-  /** Besides loopback, for pods. */
+  /** An address besides loopback, for pods. */
   readonly address?: string;
 }
 
-/** A real Redis on loopback, in memory alone. For use inside `describeReal("redis", ...)`. */
+/** A real Redis on loopback, without persistence. For use inside `describeReal("redis", ...)`. */
 export class RedisProcess {
   readonly url: string;
   readonly port: number;
@@ -52,7 +52,7 @@ export class RedisProcess {
     return file;
   }
 
-  /** Empty, on the port it had before. */
+  /** Starts it without data, on its earlier port. */
   async start(): Promise<void> {
     const child = spawn(programOf("redis"), [...this.#arguments], {
       argv0: "redis-server",
@@ -66,12 +66,12 @@ export class RedisProcess {
     });
   }
 
-  /** It stands still and keeps its connections, until SIGCONT. */
+  /** SIGSTOP suspends it with its connections until SIGCONT. */
   signal(name: "SIGSTOP" | "SIGCONT"): void {
     this.#child?.kill(name);
   }
 
-  /** Killed: its connections are reset. */
+  /** Kills it: its connections are reset. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -79,7 +79,7 @@ export class RedisProcess {
     await once(child, "exit");
   }
 
-  /** By Redis' own command line client. */
+  /** Runs a command with Redis' own command-line client. */
   cli(...command: readonly string[]): string {
     const ran = spawnSync("redis-cli", ["-p", String(this.port), ...command], {
       encoding: "utf8",
@@ -94,4 +94,4 @@ export class RedisProcess {
   }
 }
 
-/** Redis binds no port of the system's choice. */
+/** Redis cannot bind a port of the system's choice. */

@@ -32,7 +32,7 @@ interface PolicyRule {
   readonly verbs: readonly string[];
 }
 
-/** Each verb with what it is held on: `get /pods`. */
+/** Each verb with its resource or path: `get /pods`. */
 function grantsOf({ apiGroups = [], resources = [], nonResourceURLs = [], verbs }: PolicyRule): string[] {
   const objects = apiGroups.flatMap((group) => resources.map((resource) => `${group}/${resource}`));
   return verbs.flatMap((verb) => [...objects, ...nonResourceURLs].map((object) => `${verb} ${object}`));
@@ -58,7 +58,7 @@ export function helm(...arguments_: readonly string[]) {
   return { status, stdout, stderr };
 }
 
-/** The chart as the release `s` in the namespace `sluice`. */
+/** Renders the chart as the release `s` in the namespace `sluice`. */
 export function renderChart(...options: readonly string[]): readonly Rendered[] {
   const { status, stdout, stderr } = helm("template", "s", CHART, "--namespace", "sluice", ...options);
   if (status !== 0) throw new Error(stderr);
@@ -70,7 +70,9 @@ export function configurationOf(objects: readonly Rendered[]): string {
   return objects.find(({ data }) => data?.["config.yaml"])?.data?.["config.yaml"] ?? "";
 }
 
-/** What the roles that are bound grant, and what the configuration of the only component needs. */
+/**
+ * The rules that bound roles grant, and the rules that the only component's configuration needs.
+ */
 export function rightsOf(objects: readonly Rendered[]) {
   const bound = objects.flatMap(({ roleRef }) => (roleRef ? `${roleRef.kind}/${roleRef.name}` : []));
   const roles = objects.filter(({ kind, metadata }) => bound.includes(`${kind}/${metadata.name}`));

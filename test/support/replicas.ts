@@ -14,26 +14,29 @@ import { type ServedGateway, type ServeOptions, serveGateway } from "./served-ga
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
 import { startConfigured } from "./test-gateway.ts";
 
-/** What all replicas sign the names of sessions with. */
+/** The key with which all replicas sign the names of sessions. */
 export const SESSION_KEY = "a key of at least thirty-two characters";
 const ENDLESS = { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 0 };
 
 export interface ReplicasOptions {
   readonly count?: number;
-  /** More of `listeners.peers` for the replica of that index. */
+  /** Further fields of `listeners.peers` for the replica with this index. */
   readonly peers?: (index: number) => object;
-  /** More of `listeners`. */
+  /** Further fields of `listeners`. */
   readonly listeners?: (index: number) => object;
-  /** Of their API listeners. */
+  /** The certificate of their API listeners. */
   readonly tls?: CertificatePair;
   /** Of the node's pod. */
   readonly ports?: ReadonlyMap<number, number>;
-  /** More objects of the cluster. */
+  /** Further objects of the cluster. */
   readonly manifests?: readonly object[];
   readonly configuration?: object;
   readonly timeouts?: object;
   readonly users?: readonly string[];
-  /** They find each other by EndpointSlices of `default/sluice-peers`, none of them ready, in place of a list. */
+  /**
+   * The replicas find each other by EndpointSlices of `default/sluice-peers`, none of them ready,
+   * instead of by a list.
+   */
   readonly bySlices?: boolean;
 }
 
@@ -44,7 +47,10 @@ export interface Replica {
   readonly log: string[];
 }
 
-/** What replicas of one gateway share: a node with the pod `default/web`, an authority, the wires between them. */
+/**
+ * What the replicas of one gateway share: a node with the pod `default/web`, an authority, and the
+ * wires between them.
+ */
 export class ReplicaFiles {
   readonly node: FakeNode;
   readonly authority: TestCertificate;
@@ -68,11 +74,11 @@ export class ReplicaFiles {
     users = [],
     bySlices = false,
   }: ReplicasOptions = {}): Promise<ReplicaFiles> {
-    // What is tried is the way, which keeps a half-close where the runtime does.
+    // These tests are about the path, which keeps a half-close if the runtime does.
     const node = await runWebNode({ ports, limits: { forwardGraceMs: Number.POSITIVE_INFINITY } });
     const authority = await issueCertificate({ commonName: "peers' authority" });
     const leaf = await issueCertificate({ commonName: "sluice-peer" }, authority);
-    // Port 1: nothing listens there before a replica does.
+    // Port 1, because nothing listens there until a replica starts.
     const wires = await Promise.all(Array.from({ length: count }, () => startFaultProxy(1, ENDLESS)));
     const addresses = wires.map(({ port }) => `127.0.0.1:${port}`);
     const found = bySlices ? { service: { name: "sluice-peers" } } : { addresses };
@@ -101,7 +107,7 @@ export class ReplicaFiles {
     return new ReplicaFiles(node, authority, replicas);
   }
 
-  /** Starts the replica of that index in this process. */
+  /** Starts the replica with this index in this process. */
   async start(index: number): Promise<RunningGateway> {
     const { files, wire, log } = this.replicas[index] as Replica;
     const running = await startConfigured(files, log);
@@ -109,7 +115,10 @@ export class ReplicaFiles {
     return running;
   }
 
-  /** The same as a primary with this many workers; the compiled program, which can start processes. */
+  /**
+   * Starts it as a primary with this many workers, with the compiled program, because only that can
+   * start processes.
+   */
   async startWorkers(index: number, count: number): Promise<RunningWorkers> {
     const { files, wire } = this.replicas[index] as Replica;
     const primary: typeof import("../../src/app/runtime/primary.ts") = await import(
@@ -119,14 +128,14 @@ export class ReplicaFiles {
     const configurationText = readFileSync(configurationFile, "utf8");
     const forWorkers = { configurationText, configurationFile, flags: {} };
     const configuration = parseConfiguration(configurationText, configurationFile);
-    // With the conditions of this process, workers would import sources.
+    // With this process' conditions, workers would import sources.
     process.execArgv = [];
     const running = await primary.startWorkers(configuration, count, forWorkers);
     wire.targetPort = portOf(running.listening.peers);
     return running;
   }
 
-  /** The same as a process of its own. */
+  /** Starts it as a process of its own. */
   async serve(index: number, options?: ServeOptions): Promise<ServedGateway> {
     const { files, wire } = this.replicas[index] as Replica;
     const served = await serveGateway(files.configurationFile, options);
@@ -143,7 +152,10 @@ export class ReplicaFiles {
   }
 }
 
-/** One for each replica: on one machine they have one address, and different ports. */
+/**
+ * One EndpointSlice for each replica: on one machine they have the same address and different
+ * ports.
+ */
 function peerSlice(port: number): object {
   return {
     apiVersion: "discovery.k8s.io/v1",

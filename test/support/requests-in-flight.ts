@@ -3,12 +3,12 @@ import type { ClientHttp2Session } from "node:http2";
 import { text } from "node:stream/consumers";
 import { ask, connectHttp2 } from "./http2-client.ts";
 
-/** What a client has of a request in the end: its status and body, or the code of the error. */
+/** A request's outcome for its client: status and body, or the error's code. */
 export type Outcome = readonly [status: number, body: string] | string;
 
 const PATHS = ["/late", "/begun"];
 
-/** So many GETs of HTTP/1.1, each on a connection of its own that it would keep. */
+/** Sends this many HTTP/1.1 GETs, each on a connection of its own that it would keep open. */
 export function http1Requests(port: number, count: number): Promise<Outcome>[] {
   return Array.from({ length: count }, (_, index) => {
     const agent = new Agent({ keepAlive: true });
@@ -23,7 +23,7 @@ export function http1Requests(port: number, count: number): Promise<Outcome>[] {
   });
 }
 
-/** So many GETs of HTTP/2, four to a connection. */
+/** Sends this many HTTP/2 GETs, four to a connection. */
 export async function http2Requests(
   port: number,
   count: number,

@@ -5,22 +5,22 @@ import { TESTER_TOKEN } from "./gateway-files.ts";
 import type { MetricSamples } from "./taken-path.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
-/** Another user, who may do as much. */
+/** The token of another user with the same rights. */
 export const OTHER_TOKEN = "other-token";
 
 export interface ResumableGatewayOptions {
   readonly declaresWebSockets?: boolean;
-  /** As of WebNodeOptions. */
+  /** Like `WebNodeOptions.ports`. */
   readonly ports?: ReadonlyMap<number, number>;
-  /** Of the node, where a test needs others. */
+  /** The node's limits, if a test needs other ones. */
   readonly nodeLimits?: Partial<FakeNodeLimits>;
-  /** The section of the configuration. */
+  /** The configuration's section `resumption`. */
   readonly resumption?: object;
   readonly shutdownGracePeriod?: string;
   readonly more?: object;
 }
 
-/** A gateway over plain HTTP before one fake node, and targets for our own clients. */
+/** A gateway over plain HTTP in front of one fake node, and targets for our own clients. */
 export class ResumableGateway {
   readonly port: number;
   readonly #gateway: TestGateway;
@@ -56,7 +56,7 @@ export class ResumableGateway {
     return this.#gateway.logLines;
   }
 
-  /** Through a proxy at that port, if any. */
+  /** The gateway as a target, through a proxy at that port if one is given. */
   target(port = this.port, token = TESTER_TOKEN): Target {
     return new Target({
       url: `http://127.0.0.1:${port}`,
@@ -65,7 +65,7 @@ export class ResumableGateway {
     });
   }
 
-  /** Writes the manifests anew. */
+  /** Rewrites the manifests. */
   editCluster(edit: (text: string) => string): void {
     const { files } = this.#gateway;
     files.write("cluster.json", edit(files.read("cluster.json")));

@@ -5,14 +5,17 @@ import { TESTER_TOKEN } from "./gateway-files.ts";
 
 const POD = { namespace: "default", pod: "web", container: "main" };
 
-/** An interactive shell with a terminal, whose session may be resumed, and somebody who types. */
+/**
+ * An interactive shell with a terminal, whose session may be resumed, and a simulated user who
+ * types.
+ */
 export class ResumedShell {
   readonly ended: Promise<CommandEnd>;
   readonly notes: string[] = [];
   readonly #keyboard = new PassThrough();
   #screen = "";
 
-  /** Whatever certificate the server has. */
+  /** Accepts any certificate of the server. */
   constructor(url: string) {
     const target = new Target({
       url,

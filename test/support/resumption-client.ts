@@ -17,14 +17,17 @@ import {
 
 export const EXEC_PATH = "/api/v1/namespaces/default/pods/web/exec";
 
-/** What a resumption says; the proof is right unless given, and nothing has been received. */
+/** The values of a resumption. By default the proof is right, and nothing has been received. */
 export interface Claim {
   readonly attempt: number;
   readonly received?: number;
   readonly proof?: string;
 }
 
-/** A session of `default/web` that a server agreed to resume, whose client does not come back by itself. */
+/**
+ * A session of `default/web` that the server made resumable, whose client does not return by
+ * itself.
+ */
 export async function openResumable(
   target: Target,
   command: readonly string[],
@@ -42,7 +45,7 @@ export async function openResumable(
   return { connection, agreement };
 }
 
-/** One attempt to go on with it. Rejects with the ConnectError that says why not. */
+/** One attempt to resume it. Rejects with the ConnectError that says why it failed. */
 export function resumeOnce(
   target: Target,
   { session, key }: Pick<Agreement, "session" | "key">,

@@ -14,9 +14,9 @@ export interface RuntimeNodeOptions {
   readonly script?: RuntimeScript;
   /** The runtime's streaming server. */
   readonly streaming?: KubeletScript;
-  /** More of `listeners.kubelet`. */
+  /** Further fields of `listeners.kubelet`. */
   readonly listener?: object;
-  /** More sections of the configuration. */
+  /** Further sections of the configuration. */
   readonly more?: object;
 }
 
@@ -26,7 +26,10 @@ export interface TextAnswer {
   readonly body: string;
 }
 
-/** RBAC for two users: the node's admin may everything with `nodes/*`, the reader may `get nodes/proxy` alone. */
+/**
+ * RBAC for two users: the node's admin may do everything with `nodes/*`, the reader only `get
+ * nodes/proxy`.
+ */
 const RBAC = [
   role("node-admin", ["*"], ["nodes/proxy", "nodes/stats", "nodes/log", "nodes/metrics"]),
   role("node-reader", ["get"], ["nodes/proxy"]),
@@ -80,7 +83,10 @@ export function container(id: string, more: object = {}) {
   };
 }
 
-/** The kubelet listener over plain HTTP, composed as `sluice serve` does, in front of a scripted runtime and its streaming server. */
+/**
+ * The kubelet listener over plain HTTP, built as by `sluice serve`, in front of a scripted runtime
+ * and its streaming server.
+ */
 export class RuntimeNode {
   readonly runtime: ScriptedRuntime;
   readonly streaming: ScriptedKubelet;
@@ -147,7 +153,10 @@ export class RuntimeNode {
     return this.#gateway.adminUrl;
   }
 
-  /** A plain request, or an upgrade with the headers for one; an upgrade that succeeds is closed and answers 101. */
+  /**
+   * Sends a plain request, or an upgrade with the headers for one. An upgrade that succeeds is
+   * closed, and returns 101.
+   */
   async ask(
     pathAndQuery: string,
     { method = "GET", token = ADMIN_TOKEN, headers = {} }: AskOptions = {},

@@ -8,14 +8,14 @@ import { closeServer } from "./http/loopback.ts";
 import { type ScriptedBackend, startScriptedBackend } from "./scripted-backend.ts";
 
 export interface ScriptedApiLeg {
-  /** The API server behind the gateway, and the node of its pod, in one. */
+  /** The API server behind the gateway, which is also the pod's node. */
   readonly peer: ScriptedBackend;
-  /** Of a listener in the clear, and of one with TLS and HTTP/2. */
+  /** The addresses of a listener in plain HTTP, and of one with TLS and HTTP/2. */
   readonly authorities: Readonly<Record<"h1" | "h2", string>>;
   close(): Promise<void>;
 }
 
-/** Two API listeners, each before one scripted server. */
+/** Two API listeners, each in front of one scripted server. */
 export async function startScriptedApiLeg(): Promise<ScriptedApiLeg> {
   const peer = await startScriptedBackend("http/1.1");
   const harness = await startGatewayHarness({ kubeletPort: peer.port });

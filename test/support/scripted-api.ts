@@ -10,13 +10,15 @@ import { Metrics } from "../../src/observability/metrics.ts";
 
 type Watch = PassThrough & { complete: boolean };
 
-/** An API server's answers, byte for byte as a test gives them. Nothing is checked, stored or stamped on the way. */
+/**
+ * An API server's answers, byte for byte as a test sets them. It checks, stores and stamps nothing.
+ */
 export class ScriptedApi implements Pick<ApiClient, "json" | "open"> {
-  /** Answers to GETs by path without query: lists and single objects. */
+  /** Answers to GETs, keyed by path without query: lists and single objects. */
   readonly answers = new Map<string, unknown>();
-  /** The paths of lists and watches in the order in which they were asked for. */
+  /** The paths of lists and watches in the order of the requests. */
   readonly asked: string[] = [];
-  /** Refusals of the watches to come, first come first served. */
+  /** Refusals of the next watches, in order. */
   readonly refusals: Error[] = [];
   readonly #watches = new Map<string, Watch>();
 
@@ -48,7 +50,7 @@ export class ScriptedApi implements Pick<ApiClient, "json" | "open"> {
     return this.#watches.get(collectionPath(kind))?.destroyed === false;
   }
 
-  /** Lines of the open watch of that kind: events, or whatever a text says. */
+  /** Sends lines to the open watch of this kind: events, or any text. */
   send(kind: ObjectKind, ...events: readonly unknown[]): void {
     for (const event of events) {
       const line = typeof event === "string" ? event : JSON.stringify(event);
@@ -56,7 +58,7 @@ export class ScriptedApi implements Pick<ApiClient, "json" | "open"> {
     }
   }
 
-  /** Ends the watch; broken: as when the connection breaks. */
+  /** Ends the watch. `isBroken`: as if the connection broke. */
   endWatch(kind: ObjectKind, { isBroken = false } = {}): void {
     const watch = this.#watches.get(collectionPath(kind));
     if (watch === undefined) return;
@@ -65,7 +67,7 @@ export class ScriptedApi implements Pick<ApiClient, "json" | "open"> {
   }
 }
 
-/** A store that follows those answers. `stop` it at the end. */
+/** A store that follows these answers. Call `stop` at the end. */
 export function followScripted(
   api: ScriptedApi,
   kinds: readonly ObjectKind[],

@@ -4,29 +4,37 @@ import { frameOf, headerBlockOf } from "./http2-frames.ts";
 
 export type Lines = readonly (readonly [name: string, value: string])[];
 
-/** What a backend says to one request, whatever version of HTTP it speaks, with lines that no library would send. */
+/**
+ * A backend's answer to one request, in any version of HTTP, with lines that no library would send.
+ */
 export interface ScriptedAnswer {
   readonly interims?: readonly { readonly status: number; readonly lines: Lines }[];
   readonly status: number;
   readonly reason?: string;
   readonly lines: Lines;
   readonly body?: string;
-  /** How HTTP/1.1 delimits the body; by a length unless said otherwise. Trailers need chunks. */
+  /** How HTTP/1.1 delimits the body; by default by a length. Trailers need chunks. */
   readonly framing?: "length" | "chunked" | "close";
   readonly trailers?: Lines;
-  /** The connection is cut behind so many bytes of the answer; over HTTP/2 the stream is reset behind the head. */
+  /**
+   * The connection is cut after this many bytes of the answer; over HTTP/2 the stream is reset
+   * after the head.
+   */
   readonly cutAt?: number;
 }
 
 export interface ScriptedBackend {
   readonly port: number;
   readonly connections: number;
-  /** For requests from now on. */
+  /** The answer to requests from now on. */
   answer: ScriptedAnswer;
   stop(): Promise<void>;
 }
 
-/** A backend that says what it is told to, byte for byte, to every request without a body, over HTTP/1.1 or h2c. */
+/**
+ * A backend that gives its scripted answer, byte for byte, to every request without a body, over
+ * HTTP/1.1 or h2c.
+ */
 export async function startScriptedBackend(version: "http/1.1" | "h2c"): Promise<ScriptedBackend> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -115,7 +123,7 @@ function serveHttp2(socket: Socket, current: () => ScriptedAnswer): void {
   });
 }
 
-/** Bodies are shorter than the windows that every peer gives (65,535 bytes). */
+/** Bodies are shorter than the windows that every peer allows (65,535 bytes). */
 function http2BytesOf(answer: ScriptedAnswer, streamId: number): Buffer {
   const { interims = [], status, lines, body = "", trailers = [], cutAt } = answer;
   const section = (fields: Lines, flags: number): Buffer => {

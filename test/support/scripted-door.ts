@@ -2,10 +2,10 @@ import { type AnsweredClient, http1Client, http2Client } from "./answered.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "./front-door.ts";
 import { type ScriptedBackend, startScriptedBackend } from "./scripted-backend.ts";
 
-/** The host of each backend, by the version of HTTP that it speaks. */
+/** The host of each backend, keyed by its version of HTTP. */
 export const HOSTS = { "http/1.1": "one.test", h2c: "two.test" } as const;
 
-/** A front door with a scripted backend, and a client, for each version of HTTP. */
+/** A front door with a scripted backend and a client for each version of HTTP. */
 export interface ScriptedDoor {
   readonly backends: Readonly<Record<keyof typeof HOSTS, ScriptedBackend>>;
   readonly clients: Readonly<Record<"h1" | "h2", AnsweredClient>>;
@@ -24,7 +24,7 @@ export async function startScriptedDoor(): Promise<ScriptedDoor> {
     ...serviceObjects("two", [two], { appProtocol: "kubernetes.io/h2c" }),
     ingressObject("both", { rules: [rule(HOSTS["http/1.1"], "one"), rule(HOSTS.h2c, "two")] }),
   ];
-  // An exchange that a test breaks is in flight until then.
+  // An exchange that a test breaks stays in flight until then.
   const door = await FrontDoor.start(objects, {}, { timeouts: { shutdownGracePeriod: "0s" } });
   await door.serves(1);
   const clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };

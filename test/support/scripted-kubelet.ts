@@ -3,30 +3,33 @@ import type { Duplex } from "node:stream";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
 import { closeServer, listen } from "./http/loopback.ts";
 
-/** One upgraded SPDY connection as the kubelet's side sees it. Streams are named by `streamtype` (and `requestid`). */
+/**
+ * One upgraded SPDY connection from the kubelet's side. Streams are named by `streamtype` (and
+ * `requestid`).
+ */
 export interface KubeletSession {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly spdy: SpdySession;
   readonly streams: Map<string, SpdyStream>;
-  /** Ids of our PINGs that came back: everything sent before them has been read. */
+  /** Ids of our PINGs that came back: the peer has read everything sent before them. */
   readonly pongs: number[];
 }
 
 export interface KubeletScript {
-  /** Answers instead of a 101: raw bytes, or undefined to go on. */
+  /** Answers with raw bytes instead of a 101, or continues if undefined. */
   refuse?(request: IncomingMessage): string | undefined;
-  /** Which protocol the 101 names; absent: the first offered. */
+  /** The protocol in the 101; absent: the first one offered. */
   protocol?: string;
-  /** Extra: never answer at all. */
+  /** Never answers at all. */
   isSilent?: boolean;
   onStream?(name: string, stream: SpdyStream, session: KubeletSession): void;
   onData?(name: string, part: Uint8Array, fin: boolean, session: KubeletSession): void;
 }
 
 /**
- * A kubelet whose every word is scripted, over plain HTTP on loopback. Echoing, dying, stalling and refusing are the
- * test's business; it only does framing.
+ * A kubelet that a test scripts completely, over plain HTTP on loopback. Tests decide about
+ * echoing, dying, stalling and refusing; this class only does the framing.
  */
 export class ScriptedKubelet {
   readonly sessions: KubeletSession[] = [];
@@ -84,7 +87,7 @@ export class ScriptedKubelet {
         const id = stream.headers.get("requestid");
         const name = `${stream.headers.get("streamtype")}${id === undefined ? "" : id}`;
         streams.set(name, stream);
-        // The reply goes out when this returns, and data must not overtake it.
+        // The reply is sent when this function returns, and data must not overtake it.
         queueMicrotask(() => script.onStream?.(name, stream, session));
         return {
           onData: (part, fin) => script.onData?.(name, part, fin, session),
@@ -99,7 +102,10 @@ export class ScriptedKubelet {
   }
 }
 
-/** Ends an exec as containerd does: output finished, status on the error stream, RST, GOAWAY, half-close. */
+/**
+ * Ends an exec as containerd does: output finished, status on the error stream, RST, GOAWAY,
+ * half-close.
+ */
 export function endExec(session: KubeletSession, status: string): void {
   const { streams, spdy, socket } = session;
   for (const name of ["stdout", "stderr"]) streams.get(name)?.finish();
@@ -111,7 +117,7 @@ export function endExec(session: KubeletSession, status: string): void {
 
 export const SUCCESS = '{"metadata":{},"status":"Success"}';
 
-/** Copies stdin to stdout and succeeds at its end. */
+/** Copies stdin to stdout, and succeeds at its end. */
 export const CAT: KubeletScript = {
   onData: (name, part, fin, session) => {
     if (name !== "stdin") return;

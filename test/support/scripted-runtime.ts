@@ -12,7 +12,7 @@ import {
 import { fromJSON } from "@grpc/proto-loader";
 import { CRI_METHODS, CRI_SERVICE, type CriMethod, criNamespace } from "../../src/cri/cri-schema.ts";
 
-/** Throw one to fail a call. */
+/** A script throws this to fail a call. */
 export class GrpcFailure extends Error {
   readonly code: number;
 
@@ -22,10 +22,13 @@ export class GrpcFailure extends Error {
   }
 }
 
-/** Answers of a runtime by method; a method without one is not implemented. An answer that never comes is a promise that never settles. */
+/**
+ * A runtime's answers by method; a method without one is not implemented. A promise that never
+ * settles means an answer that never comes.
+ */
 export type RuntimeScript = { [Method in CriMethod]?: (request: never) => unknown };
 
-/** A CRI service on a unix socket of its own that answers as a test tells it to. */
+/** A CRI service on a unix socket of its own that answers as the test scripts it. */
 export class ScriptedRuntime {
   readonly folder: string = mkdtempSync(path.join(tmpdir(), "sluice-runtime-"));
   readonly socket: string = path.join(this.folder, "cri.sock");
@@ -61,7 +64,7 @@ export class ScriptedRuntime {
     this.#server = server;
   }
 
-  /** As a runtime that is killed: calls under way fail. */
+  /** Stops like a runtime that is killed: pending calls fail. */
   stop(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;

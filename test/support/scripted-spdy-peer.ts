@@ -14,7 +14,7 @@ import {
 
 export type SeenFrame = ControlFrame | { type: "DATA"; streamId: number; text: string; fin: boolean };
 
-/** The bytes of a whole DATA frame. */
+/** The bytes of a complete DATA frame. */
 export function dataFrame(streamId: number, text: string, fin = false): Uint8Array {
   const payload = new TextEncoder().encode(text);
   const frame = new Uint8Array(DATA_HEADER_BYTES + payload.length);
@@ -31,7 +31,7 @@ export function synStream(
   return { type: "SYN_STREAM", streamId, associatedStreamId: 0, priority: 0, fin, unidirectional, headers };
 }
 
-/** Decodes as a Go peer does and writes down each DATA part and control frame. */
+/** Decodes as a Go peer does, and records each DATA part and control frame. */
 export function frameRecorder(): { push(chunk: Uint8Array): void; take(): SeenFrame[] } {
   let seen: SeenFrame[] = [];
   const decoder = new FrameDecoder(
@@ -52,7 +52,7 @@ export function frameRecorder(): { push(chunk: Uint8Array): void; take(): SeenFr
   };
 }
 
-/** What one stream of the session under test was told, in words. */
+/** The events of one stream of the session under test, as text. */
 export class StreamLog implements SpdyStreamHandler {
   readonly events: string[] = [];
   onData(part: Uint8Array, fin: boolean): void {
@@ -66,7 +66,10 @@ export class StreamLog implements SpdyStreamHandler {
   }
 }
 
-/** A session under test and the peer that a test scripts: frames in by `send`, frames out by `take`. */
+/**
+ * A session under test and the peer that a test scripts: `send` delivers frames to it, `take`
+ * returns its frames.
+ */
 export class ScriptedSpdyPeer {
   readonly session: SpdySession;
   readonly streams: SpdyStream[] = [];

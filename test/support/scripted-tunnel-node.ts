@@ -8,7 +8,7 @@ import { closeServer, listen } from "./http/loopback.ts";
 const ACCEPT_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const TUNNEL = "SPDY/3.1+portforward.k8s.io";
 
-/** One tunnel as the node sees it. Streams are named by type and request id, as `data0`. */
+/** One tunnel from the node's side. Streams are named by type and request id, such as `data0`. */
 export interface TunnelSession {
   readonly socket: WebSocket;
   readonly spdy: SpdySession;
@@ -18,13 +18,15 @@ export interface TunnelSession {
 }
 
 export interface TunnelScript {
-  /** Absent: every stream is accepted. */
+  /** Absent: accepts every stream. */
   accepts?(name: string): boolean;
   onStream?(name: string, stream: SpdyStream, session: TunnelSession): void;
   onData?(name: string, part: Buffer, fin: boolean, session: TunnelSession): void;
 }
 
-/** A node that takes the port-forward tunnel and nothing else: WebSocket by `ws`, SPDY inside scripted. */
+/**
+ * A node that only accepts the port-forward tunnel: WebSocket by `ws`, with scripted SPDY inside.
+ */
 export class ScriptedTunnelNode {
   readonly sessions: TunnelSession[] = [];
   readonly requests: IncomingMessage[] = [];
@@ -70,14 +72,14 @@ export class ScriptedTunnelNode {
     const received = new Map<string, Buffer[]>();
     const fins: string[] = [];
     const spdy = new SpdySession("server", {
-      // Each write a message, as spdystream does it.
+      // Each write is one message, as in spdystream.
       send: (bytes) => socket.send(Buffer.from(bytes)),
       onStream: (stream) => {
         const name = `${stream.headers.get("streamtype")}${stream.headers.get("requestid")}`;
         if (script.accepts?.(name) === false) return 3;
         streams.set(name, stream);
         received.set(name, []);
-        // The reply goes out when this returns, and data must not overtake it.
+        // The reply is sent when this function returns, and data must not overtake it.
         queueMicrotask(() => script.onStream?.(name, stream, session));
         return {
           onData: (part, fin) => {
@@ -104,7 +106,10 @@ export class ScriptedTunnelNode {
   }
 }
 
-/** The server's end of `ws` over a connection that has been upgraded: its own handshake refuses the tunnel's name. */
+/**
+ * The server side of `ws` over a connection that is already upgraded: its own handshake refuses the
+ * tunnel's name.
+ */
 function serverSocketOver(socket: Duplex, head: Buffer): WebSocket {
   const Bare = WebSocket as unknown as new (
     address: null,

@@ -3,16 +3,16 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { closeServer, listen } from "./http/loopback.ts";
 
-/** One session as the node sees it: channels of `v5.channel.k8s.io`, spoken by `ws`. */
+/** One session from the node's side: channels of `v5.channel.k8s.io`, spoken by `ws`. */
 export interface V5Session {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
-  /** What came on channels 0 to 4. */
+  /** Messages received on channels 0 to 4. */
   readonly channels: Buffer[][];
   /** Channels that the client closed. */
   readonly closed: number[];
   send(channel: number, payload: Uint8Array | string): void;
-  /** Status on channel 3, then Close 1000. */
+  /** Sends the status on channel 3, then Close 1000. */
   succeed(): void;
 }
 
@@ -24,7 +24,7 @@ export interface V5Script {
 
 export const SUCCESS = '{"metadata":{},"status":"Success"}';
 
-/** A node behind a hop that refuses whatever is no WebSocket v5, with 403 as the hop's answer. */
+/** A node behind a hop that refuses everything but WebSocket v5 with the hop's own 403. */
 export class ScriptedV5Node {
   readonly sessions: V5Session[] = [];
   readonly requests: IncomingMessage[] = [];
@@ -94,7 +94,7 @@ export class ScriptedV5Node {
       session.channels[channel]?.push(data.subarray(1));
       script.onData?.(channel, data.subarray(1), session);
     });
-    // As Kubernetes' servers: the first message names a channel and carries nothing.
+    // As with Kubernetes' servers, the first message names a channel and is empty.
     send(1, "");
     script.onStart?.(session);
   }

@@ -14,10 +14,16 @@ import type { Readable } from "node:stream";
 import { SeededStream } from "../../packages/lab/src/load/seeded-stream.ts";
 import { connectHttp2 } from "./http2-client.ts";
 
-/** What a backend speaks: HTTP/1.1 with a length or in chunks, the same over TLS, or HTTP/2 with prior knowledge. */
+/**
+ * A backend's protocol: HTTP/1.1 with a length or in chunks, the same over TLS, or HTTP/2 with
+ * prior knowledge.
+ */
 export type BackendKind = "http/1.1" | "http/1.1 in chunks" | "https" | "h2c";
 
-/** What answers seeded bytes: `GET /3/40000` is the first 40,000 bytes of body 3. */
+/**
+ * A backend that answers with seeded bytes: `GET /3/40000` returns the first 40,000 bytes of body
+ * 3.
+ */
 export interface SeededBackend {
   readonly port: number;
   stop(): Promise<void>;
@@ -25,7 +31,7 @@ export interface SeededBackend {
 
 const SEED = 14;
 
-/** `tls` is needed for "https" alone. */
+/** Only "https" needs `tls`. */
 export async function startSeededBackend(
   kind: BackendKind,
   tls?: { readonly cert: string; readonly key: string },
@@ -38,7 +44,7 @@ export async function startSeededBackend(
     response.end(bytes);
   };
   let server: HttpServer | Http2Server;
-  // In MB, for bodies that wait on the one connection that all exchanges share.
+  // Megabytes of bodies that wait on the one connection that all exchanges share.
   if (kind === "h2c") server = createH2cServer({ maxSessionMemory: 1_000 }, answer as never);
   else if (kind === "https") server = createHttpsServer({ ...tls }, answer as RequestListener);
   else server = createServer(answer as RequestListener);
@@ -59,18 +65,25 @@ export async function startSeededBackend(
   };
 }
 
-/** Whose connection is paused: a client of HTTP/1.1 or HTTP/2, in the clear or over TLS as the URL says. */
+/**
+ * The client whose connection is paused: HTTP/1.1 or HTTP/2, plain or over TLS according to the
+ * URL.
+ */
 export type ClientKind = "HTTP/1.1" | "HTTP/2";
 
-/** What a client of HTTP/2 asks for fits its windows and our queues in part; that of HTTP/1.1 has the kernel's to fill. */
+/**
+ * An HTTP/2 client's requests fit partly in its windows and our queues; an HTTP/1.1 client must
+ * fill the kernel's buffers.
+ */
 const HELD_BYTES = { "HTTP/1.1": [3_000_000, 500_000], "HTTP/2": [100_000, 16_000] } as const;
 const HOLDERS = { "HTTP/1.1": 6, "HTTP/2": 12 } as const;
 const OTHERS = 8;
 const OTHER_BYTES = 40_000;
 
 /**
- * Clients ask for seeded bytes and pause; others ask for other bytes meanwhile, over connections of their own; then the first read on.
- * Resolves with what any of them got that was not its own.
+ * Clients request seeded bytes and pause. Others request different bytes meanwhile, over their own
+ * connections; then the first continue. Resolves with all bytes that a client got and that were not
+ * its own.
  */
 export async function foreignBytes(
   client: ClientKind,
@@ -104,14 +117,14 @@ export async function foreignBytes(
   return wrong;
 }
 
-/** An answer whose body is not read yet. */
+/** An answer whose body has not been read yet. */
 interface HeldAnswer {
   readonly name: string;
-  /** Reads to the end and compares: "ok", or what was wrong. */
+  /** Reads to the end and compares: "ok", or the fault. */
   readOn(): Promise<string>;
 }
 
-/** By node:http, over a connection of its own. */
+/** Requests with node:http, over a connection of its own. */
 async function askHttp1(
   url: string,
   body: number,
@@ -125,7 +138,7 @@ async function askHttp1(
   return { name: `HTTP/1.1 ${body}`, readOn: () => compared(response, body, length) };
 }
 
-/** By node:http2: what fits the stream's window comes, and waits in it. */
+/** Requests with node:http2: bytes that fit the stream's window arrive, and wait in it. */
 async function askHttp2(
   session: ClientHttp2Session,
   body: number,
@@ -144,12 +157,12 @@ async function compared(stream: Readable, body: number, length: number): Promise
   return compareBody(Buffer.concat(parts), body, length);
 }
 
-/** The first bytes of that body; not to be written to. */
+/** The first bytes of this body. Do not write to them. */
 export function seededBody(body: number, length: number): Buffer {
   return new SeededStream(SEED, body).bytes(0, length);
 }
 
-/** "ok", or what was wrong. */
+/** "ok", or the fault. */
 export function compareBody(bytes: Buffer, body: number, length: number): string {
   const wrong = new SeededStream(SEED, body).firstWrong(0, bytes.subarray(0, length));
   if (wrong !== -1) {

@@ -9,25 +9,25 @@ import { openWebSocket } from "./http2-client.ts";
 import { compareBody, seededBody } from "./seeded-answers.ts";
 import { TUNNEL_PROTOCOL, TunnelClient } from "./tunnel-client.ts";
 
-/** Where a session is asked for, and by whom. */
+/** The server from which a session is requested, and the user. */
 export interface SessionServer {
   readonly url: string;
   readonly token: string;
 }
 
-/** A command that echoes as many bytes as its client sends, each session its own. */
+/** A command that echoes the bytes that its client sends, different ones in each session. */
 export interface SeededSession {
-  /** Stops reading; what comes waits in the gateway and in the kernel. */
+  /** Stops reading; bytes then wait in the gateway and in the kernel. */
   pause(): void;
   resume(): void;
-  /** "ok", or what was wrong with the output, when the session is over. */
+  /** "ok", or the fault in the output, when the session is over. */
   readonly result: Promise<string>;
 }
 
-/** What a client writes at once. */
+/** The bytes of one write of a client. */
 const PART_BYTES = 30_000;
 
-/** Over `v5.channel.k8s.io` or one of the WebSocket protocols before it, by `ws`. */
+/** Over `v5.channel.k8s.io` or an earlier WebSocket protocol, with `ws`. */
 export async function webSocketSession(
   { url, token }: SessionServer,
   pod: string,
@@ -87,7 +87,7 @@ export async function spdySession(
   return { pause: () => void socket.pause(), resume: () => void socket.resume(), result };
 }
 
-/** A port-forward through the tunnel, to the echo on port 7. */
+/** A port-forward through the tunnel to the echo on port 7. */
 export async function tunnelSession(
   server: SessionServer,
   pod: string,
@@ -161,7 +161,7 @@ function* partsOf(body: number, length: number): Generator<Buffer> {
   for (let at = 0; at < length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
 }
 
-/** `head` ends by itself: the protocols before v5 cannot end an input. */
+/** `head` ends by itself, because protocols before v5 cannot end an input. */
 function execPath(pod: string, length: number): string {
   const command = ["head", "-c", String(length)].map((word) => `command=${word}`).join("&");
   return `/api/v1/namespaces/default/pods/${pod}/exec?stdin=true&stdout=true&${command}`;

@@ -5,10 +5,10 @@ import { sluiceCommand } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
 
-/** Past it a gateway that got SIGTERM is killed. */
+/** How long a gateway may take to exit after SIGTERM. Past it, it is killed. */
 const STOP_MS = 30_000;
 
-/** The fields of the line that reports where the listeners are. */
+/** The fields of the log line that reports the listeners' addresses. */
 export interface ReadyLine {
   readonly apiServerUrl: string;
   readonly adminUrl: string;
@@ -24,12 +24,12 @@ export interface ServedGateway {
   /** `127.0.0.1:port` of the API listener. */
   readonly authority: string;
   readonly adminUrl: string;
-  /** What is on stderr so far: JSON lines. */
+  /** stderr so far, as JSON lines. */
   log(): string;
   logLines(): readonly LogLine[];
-  /** Resolves to exit code and signal when the process has ended. */
+  /** Resolves with exit code and signal when the process has ended. */
   readonly exited: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
-  /** SIGTERM, and its end. Rejects if it had to be killed. */
+  /** Sends SIGTERM and waits for the exit. Rejects if the process had to be killed. */
   stop(): Promise<void>;
 }
 
@@ -39,18 +39,24 @@ export interface LogLine extends Readonly<Record<string, unknown>> {
 }
 
 export interface ServeOptions {
-  /** Of node, before the program. */
+  /** Node's own arguments, before the program. */
   readonly nodeArguments?: readonly string[];
-  /** The module of node that serves, instead of the program as users run it. */
+  /** A module that serves, run by Node instead of the program that users run. */
   readonly program?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Where it runs; where we do unless given. */
+  /** The working directory; by default ours. */
   readonly folder?: string;
-  /** Listening sockets from descriptor 3 on, as systemd gives them; for this process unless `owner` says so. */
+  /**
+   * Listening sockets from descriptor 3 on, as systemd passes them; for this process unless `owner`
+   * is another.
+   */
   readonly sockets?: { readonly descriptors: readonly number[]; readonly owner?: number | undefined };
 }
 
-/** `sluice serve` as a process, until its log says that it is ready. The only place where tests start one that serves. */
+/**
+ * Starts `sluice serve` as a process, and waits until its log says that it is ready. The only place
+ * where tests start one that serves.
+ */
 export async function serveGateway(
   configurationFile: string,
   { nodeArguments = [], program: module, environment = {}, folder, sockets }: ServeOptions = {},
@@ -110,7 +116,9 @@ export async function serveGateway(
   }
 }
 
-/** Arguments of node for a process whose wall clock is wrong by so much; monotonic time stays. */
+/**
+ * Node's arguments for a process whose wall clock is off by this much; monotonic time is unchanged.
+ */
 export function shiftedClock(byMs: number): readonly string[] {
   const program = `
     const { Date: Right } = globalThis;

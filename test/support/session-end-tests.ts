@@ -15,7 +15,10 @@ import {
   write,
 } from "./session-ends.ts";
 
-/** For a `describe` of a path with `afterEach(closeEnds)`: ends that are the same on every path. */
+/**
+ * For a `describe` of a path with `afterEach(closeEnds)`: tests of ends that are the same on every
+ * path.
+ */
 export function testEnds(path: Path): void {
   it.each(["FIN", "RST"])("is the client's that is killed: %s", async (how) => {
     const { client, node } = await start(path);
@@ -52,7 +55,7 @@ export function testEnds(path: Path): void {
   });
 }
 
-/** Likewise: what a client reads of failures. */
+/** Likewise: tests of what a client reads if a session fails. */
 export function testFailures(path: Path): void {
   it.each(FAILURES)("is told, and has no clean end, where %s", async (what, closeCode, act) => {
     const rule = { name: "short", action: "allow", maxDuration: what.includes("limit") ? "10s" : "1h" };

@@ -23,10 +23,10 @@ import { afterHead, listenRaw, type RawUpstream } from "./http/loopback.ts";
 import { connectHttp2, openSwitched } from "./http2-client.ts";
 import { websocketOnly } from "./websocket-only.ts";
 
-/** A socket, or a stream of HTTP/2 (RFC 8441), which is reset with CANCEL. */
+/** A socket, or an HTTP/2 stream (RFC 8441), which is reset with CANCEL. */
 export type ClientEnd = Duplex & { resetAndDestroy(): unknown };
 
-/** Both sides are raw: every byte, FIN and RST is the test's. */
+/** Both sides are raw: the test writes every byte, FIN and RST. */
 interface Ends {
   readonly client: ClientEnd;
   readonly node: Socket;
@@ -36,13 +36,13 @@ export interface Path {
   readonly name: string;
   readonly subresource: "exec" | "attach" | "portforward";
   readonly plan: string;
-  /** The client's upgrade: lines beyond those that every upgrade has. */
+  /** The client's upgrade: its lines besides those of every upgrade. */
   readonly clientHead: readonly string[];
   readonly nodeHead: readonly string[];
   readonly declaredFeatures?: readonly string[];
-  /** Absent: a node of one's own. */
+  /** Absent: each test has its own node. */
   readonly streaming?: NodeStreaming;
-  /** The client's WebSocket is a stream of HTTP/2. */
+  /** The client's WebSocket is an HTTP/2 stream. */
   readonly isHttp2?: boolean;
   /** What the client sends first, so that the session's streams exist. */
   readonly open: readonly Uint8Array[];
@@ -50,7 +50,7 @@ export interface Path {
   readonly accept: readonly Uint8Array[];
   /** A frame with the node's output "out". */
   readonly output: Uint8Array;
-  /** How each side says the end in its protocol. */
+  /** How each side ends the session in its protocol. */
   readonly clientLeaves: readonly Uint8Array[];
   readonly nodeSucceeds: readonly Uint8Array[];
   readonly nodeFails?: readonly Uint8Array[];
@@ -90,7 +90,7 @@ const WEB_SOCKET = (protocol: string): string[] => [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
   ...(protocol === "" ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
 ];
-/** Of the key in WEB_SOCKET; a gateway that dials itself has another. */
+/** The accept value for the key in WEB_SOCKET; a gateway that dials itself uses another key. */
 const ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 const WEB_SOCKET_ANSWER = (protocol: string): string[] => [
   "Upgrade: websocket",
@@ -277,7 +277,9 @@ const found = (name: string): Path => {
 const V5_NODE = found("exec, v5.channel.k8s.io passed through");
 const TUNNEL_NODE = found("port-forward, a tunnel passed through");
 
-/** `client`'s side of a path, before a node that only WebSocket v5 or the tunnel reaches. */
+/**
+ * A path with `client`'s side, to a node that can only be reached by WebSocket v5 or the tunnel.
+ */
 const bridged = (client: Path, node: Path, name: string): Path => ({
   ...client,
   name,
@@ -292,7 +294,7 @@ const bridged = (client: Path, node: Path, name: string): Path => ({
   ...(node.nodeReportsFailure !== undefined && { nodeReportsFailure: node.nodeReportsFailure }),
 });
 
-/** Paths behind a hop that passes WebSocket v5 and the tunnel alone. */
+/** Paths behind a hop that only passes WebSocket v5 and the tunnel. */
 export const BRIDGES: readonly Path[] = [
   bridged(found("exec, SPDY v4 passed through"), V5_NODE, "exec, SPDY v4 bridged to v5"),
   bridged(found("attach, SPDY v4 passed through"), V5_NODE, "attach, SPDY v4 bridged to v5"),
@@ -317,11 +319,11 @@ export interface StartOptions {
   readonly user?: Partial<UserInfo>;
   readonly idleMs?: number;
   readonly clock?: SettableClock;
-  /** Where a cable can be pulled. */
+  /** The side on which a cable can be pulled. */
   readonly proxied?: "client" | "node";
 }
 
-/** Ticks often, and may be put forward. */
+/** A clock that ticks often and can be advanced. */
 export class SettableClock extends SessionClock {
   aheadMs = 0;
 
@@ -368,9 +370,9 @@ export async function start(
   client.on("data", (chunk: Buffer) => {
     answered += chunk.byteLength;
   });
-  // The head of a stream's answer is no data.
+  // The head of a stream's answer is not data.
   if (path.isHttp2 !== true) await eventually("the client has its 101", () => answered > 0);
-  // The node's first words come back only when they, and what the client opened, have passed.
+  // The node's first bytes arrive only after they, and what the client opened, have passed.
   let reached = 0;
   node.on("data", (chunk: Buffer) => {
     reached += chunk.byteLength;
@@ -378,7 +380,7 @@ export async function start(
   const switched = answered;
   for (const bytes of path.open) client.write(bytes);
   const isBridge = path.plan === "bridge";
-  // A bridge answers a command's streams itself, and opens those of a port-forward.
+  // A bridge answers a command's streams itself, and opens a port-forward's streams.
   if (path.open.length > 0)
     await eventually("the streams are open", () =>
       isBridge && path.subresource !== "portforward" ? answered > switched : reached > 0,
@@ -437,7 +439,7 @@ export async function report(): Promise<Report> {
 export const write = (socket: Duplex, frames: readonly Uint8Array[] = []): void => {
   socket.write(Buffer.concat(frames));
 };
-/** What a peer does when its socket is ended: it ends, too. */
+/** A peer whose socket is ended ends its side, too. */
 export const endsWithPeer = (socket: Duplex): void => {
   socket.on("end", () => socket.end());
   socket.resume();
@@ -447,13 +449,13 @@ export const CLIENT = { endedBy: "client", cause: "client-gone", code: 200 };
 export const LOST = { endedBy: "node", cause: "upstream-lost", code: 500 };
 export const COMPLETED = { endedBy: "node", cause: "completed", code: 200 };
 
-/** What a client has read, as a client of its protocol reads it: messages or DATA, and how it was closed. */
+/** What a client has read, in its protocol's terms: messages or DATA, and how it was closed. */
 export function readBy({ clientHead }: Path, bytes: Buffer): string[] {
   const seen: string[] = [];
   if (clientHead[0]?.includes("SPDY")) {
     for (let at = 0; at + 8 <= bytes.length; at += 8 + bytes.readUIntBE(at + 5, 3)) {
       const data = bytes.toString("latin1", at + 8, at + 8 + bytes.readUIntBE(at + 5, 3));
-      // Empty DATA carries a FIN alone.
+      // An empty DATA frame only carries a FIN.
       if ((bytes[at] as number) < 0x80 && data !== "") seen.push(`${bytes.readUInt32BE(at)}:${data}`);
     }
     return seen;
@@ -472,7 +474,7 @@ export function readBy({ clientHead }: Path, bytes: Buffer): string[] {
   return seen;
 }
 
-/** What the client of each protocol sees last where its session does not end by itself. */
+/** The last thing that each protocol's client sees if its session does not end by itself. */
 export function failureSeen({ clientHead, subresource }: Path, closeCode: number): RegExp[] {
   const isSpdy = clientHead[0]?.includes("SPDY") === true;
   if (subresource === "portforward")

@@ -14,13 +14,13 @@ import type { MemorySocket } from "./carried-session.ts";
 
 const ZERO_DIGIT = 0x30;
 const MASK_KEY = 0x1ad34c7f;
-/** What a peer sends into its session, and what it was sent. */
+/** A peer's connection to its session: what it sends, and what it received. */
 export interface Pipe {
   send(bytes: Uint8Array): void;
   take(): Uint8Array[];
-  /** Codes of the Close frames that it was sent. */
+  /** Codes of the Close frames that it received. */
   readonly closes: readonly number[];
-  /** Ends the connection in its own framing, or without a word. */
+  /** Ends the connection in its own framing, or silently. */
   close(): void;
 }
 
@@ -73,18 +73,18 @@ export function webSocketPipe(
   };
 }
 
-/** One end of a session: sends what a peer of Kubernetes' sends. */
+/** One end of a session, which sends what Kubernetes' peers send. */
 export interface Peer {
-  /** Input of the client's, output of the node's. */
+  /** Sends input if it is the client, output if it is the node. */
   send(stream: string, text: string): void;
-  /** No more for this stream, where the protocol can express it. */
+  /** Ends this stream, if the protocol can express that. */
   finish(stream: string): void;
-  /** A port-forward: the client opens a connection to this port. */
+  /** In a port-forward, the client opens a connection to this port. */
   open(port: number): void;
   leave(): void;
-  /** Takes what it was sent. */
+  /** Reads what was sent to it. */
   receive(): void;
-  /** What it took, by stream; and the streams that ended. */
+  /** What it has read, by stream, and the streams that ended. */
   readonly received: Readonly<Record<string, string>>;
   readonly ended: readonly string[];
 }
@@ -144,7 +144,7 @@ const COMMAND_CHANNELS: Readonly<Record<string, number>> = {
   resize: CHANNEL.RESIZE,
 };
 
-/** Either end of WebSocket channels: of a command, or of a legacy port-forward of one port. */
+/** Either end of WebSocket channels, of a command or of a legacy port-forward of one port. */
 export function channelPeer(
   pipe: Pipe,
   { isBase64 = false, hasClose = false, isForward = false, isNode = false } = {},
@@ -178,7 +178,7 @@ export function channelPeer(
   };
 }
 
-/** Until neither end has anything more to take. */
+/** Runs until neither end has anything more to read. */
 export async function settle(...peers: readonly Peer[]): Promise<void> {
   for (let round = 0; round < 3; round++) {
     await turn();

@@ -1,6 +1,6 @@
 import { evidenceTable } from "./evidence-table.ts";
 
-/** One check of one kubectl in one combination. */
+/** The result of one check of one kubectl in one combination. */
 export interface SkewResult {
   readonly combination: string;
   readonly kubectl: string;
@@ -9,7 +9,10 @@ export interface SkewResult {
   journey: string;
 }
 
-/** A markdown table: a row for each combination, a column for each kubectl, each cell with journeys of all checks; equal ones are one. */
+/**
+ * A markdown table: a row for each combination, a column for each kubectl, and in each cell the
+ * paths of all checks, equal ones once.
+ */
 export function skewTable(results: readonly SkewResult[]): string {
   const kubectls = [...new Set(results.map(({ kubectl }) => kubectl))];
   const combinations = [...new Set(results.map(({ combination }) => combination))];
@@ -32,7 +35,7 @@ export function skewTable(results: readonly SkewResult[]): string {
   return evidenceTable(["API server", "node", ...names], rows, [1, 0]);
 }
 
-/** Checks that travelled alike are one entry: `WebSocket translate (exec, attach, cp)`. */
+/** Checks with equal paths form one entry: `WebSocket translate (exec, attach, cp)`. */
 function cellOf(results: readonly SkewResult[]): string {
   const groups = new Map<string, string[]>();
   for (const { check, hasPassed, journey } of results) {

@@ -4,9 +4,12 @@ export interface SkewedApiServer {
   readonly featureGates: Readonly<Record<string, boolean>>;
   /** `kubelet.streaming.mode` */
   readonly mode: "auto" | "websocket";
-  /** It ends, or passes on, WebSockets by intention; one that is older forwards what it does not know. */
+  /**
+   * True if it ends or passes on WebSockets on purpose; an older one forwards what it does not
+   * know.
+   */
   readonly speaksWebSocket: boolean;
-  /** It passes WebSockets through to nodes that declare it. */
+  /** True if it passes WebSockets through to nodes that declare support. */
   readonly asksNodes: boolean;
 }
 
@@ -45,7 +48,10 @@ export const skewedApiServers: readonly SkewedApiServer[] = [
   },
 ];
 
-/** Beyond the KEP: told that all nodes take WebSocket, which it learns better of where they do not. */
+/**
+ * Not in the KEP: configured to assume that all nodes accept WebSocket, and corrected by those that
+ * do not.
+ */
 export const toldApiServer: SkewedApiServer = {
   name: "3., with `kubelet.streaming.mode: websocket`",
   featureGates: {},
@@ -71,8 +77,9 @@ export const skewedNodes: readonly SkewedNode[] = [
 ];
 
 /**
- * How a client's requests must travel. `webSocket`: it comes over WebSocket first. `plan`: how WebSocket ends at an API server.
- * `isFirst`: nothing has been learned of this path yet. `tunnelRefusal`: how a node that knows no tunnel refuses it.
+ * The path that a client's requests must take. `webSocket`: the client tries WebSocket first.
+ * `plan`: how WebSocket ends at an API server. `isFirst`: nothing is known of this path yet.
+ * `tunnelRefusal`: the refusal of a node without the tunnel.
  */
 export function expectedJourney(
   api: SkewedApiServer,

@@ -38,7 +38,10 @@ export async function pairWithFakeNode(api: SkewedApiServer, node: SkewedNode): 
   };
 }
 
-/** The node is a second Sluice with a kubelet listener in front of a container runtime, which speaks SPDY alone. */
+/**
+ * The node is a second Sluice with a kubelet listener in front of a container runtime that speaks
+ * only SPDY.
+ */
 export async function pairWithRuntime(
   socket: string,
   api: SkewedApiServer,

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Sluice } from "./sluice.ts";
 
-/** `sluice` with a kubeconfig of a server on this machine's loopback, without credentials, and a folder of its own. */
+/**
+ * `sluice` with a kubeconfig for a server on this machine's loopback, without credentials, and a
+ * folder of its own.
+ */
 export class SluiceAtPort {
   readonly folder = mkdtempSync(path.join(tmpdir(), "sluice-at-port-"));
   readonly sluice: Sluice;

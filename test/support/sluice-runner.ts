@@ -8,7 +8,7 @@ import { sluiceCommand } from "./built-program.ts";
 import { collect, type KubectlResult, type RunOptions } from "./kubectl.ts";
 import type { CommandRunner } from "./kubectl-checks.ts";
 
-/** Our own commands where kubectl's are expected. */
+/** Our own commands in place of kubectl's. */
 export class SluiceRunner implements CommandRunner {
   readonly version = "sluice";
   readonly folder = mkdtempSync(path.join(tmpdir(), "sluice-runner-"));

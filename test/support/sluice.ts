@@ -26,7 +26,7 @@ export class Sluice {
     });
   }
 
-  /** Killed, with exit code `null`, when it takes longer than `timeoutMs`: a minute. */
+  /** Killed, with exit code `null`, if it takes longer than `timeoutMs`: a minute. */
   async run(
     args: readonly string[],
     {

@@ -4,23 +4,23 @@ import { closeServer, listen } from "./http/loopback.ts";
 
 export interface TestSocksProxy {
   readonly port: number;
-  /** What was asked for, in hexadecimal from the address type on, and by whom. */
+  /** The requested addresses, in hexadecimal from the address type on, and the users. */
   readonly asked: readonly { readonly address: string; readonly user: string | undefined }[];
   close(): Promise<void>;
 }
 
 export interface TestSocksOptions {
-  /** `user:password` to insist on. */
+  /** The `user:password` that the proxy requires. */
   readonly credentials?: string;
-  /** Where every connection leads, whatever is asked for. */
+  /** The port that every connection leads to, whatever address is requested. */
   readonly targetPort: number;
-  /** Answered to every request, in the place of a connection. */
+  /** The reply to every request, instead of a connection. */
   readonly refusal?: number;
-  /** Sends what it says byte by byte. */
+  /** Sends its replies byte by byte. */
   readonly isSlow?: boolean;
 }
 
-/** A SOCKS5 proxy (RFC 1928, 1929) that writes down what it was asked. */
+/** A SOCKS5 proxy (RFC 1928, 1929) that records its requests. */
 export async function startSocksProxy(options: TestSocksOptions): Promise<TestSocksProxy> {
   const asked: { address: string; user: string | undefined }[] = [];
   const sockets = new Set<Socket>();

@@ -8,15 +8,15 @@ export interface SpdyCommandClient {
   readonly socket: Socket;
   readonly spdy: SpdySession;
   readonly streams: Readonly<Record<string, SpdyStream>>;
-  /** What came on each stream. */
+  /** What was received on each stream. */
   readonly received: Record<string, Buffer[]>;
-  /** Streams that the server finished, in order. */
+  /** Streams that the server has finished, in order. */
   readonly fins: string[];
   readonly replies: string[];
   text(stream: string): string;
   /** The status of the server's GOAWAY. */
   readonly goAways: readonly number[];
-  /** Resolves when the connection is gone; true: by FIN. */
+  /** Resolves when the connection has ended; true: by FIN. */
   readonly ended: Promise<boolean>;
 }
 
@@ -31,7 +31,9 @@ export interface SpdyCommandOptions {
   readonly streams?: readonly string[];
 }
 
-/** An exec or attach over SPDY/3.1, as kubectl before 1.30 does it. Rejects when the answer is no 101. */
+/**
+ * An exec or attach over SPDY/3.1, like kubectl before 1.30. Rejects if the answer is not a 101.
+ */
 export async function startSpdyCommand(
   authority: string,
   {

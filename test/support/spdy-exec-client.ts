@@ -3,7 +3,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
 
-/** What kubectl 1.20 to 1.29 do, in small: an exec over SPDY with error, stdin and stdout. */
+/** A minimal kubectl 1.20 to 1.29: an exec over SPDY with error, stdin and stdout. */
 export interface SpdyExecClient {
   readonly socket: Socket;
   readonly stdin: SpdyStream;

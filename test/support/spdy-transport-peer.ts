@@ -1,8 +1,9 @@
 import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
 
-// spdy-transport 3.0.0 speaks SPDY as browsers did. Against Kubernetes' dialect it needs three changes: it must take
-// SYN_STREAMs without :method and :path, SYN_REPLYs without :status, and must not wait for WINDOW_UPDATEs.
+// spdy-transport 3.0.0 speaks SPDY as browsers did. For Kubernetes' dialect it needs three changes:
+// it must accept SYN_STREAMs without :method and :path, SYN_REPLYs without :status, and must not
+// wait for WINDOW_UPDATEs.
 
 interface Transport {
   connection: {
@@ -39,7 +40,7 @@ export function spdyTransportPeer(socket: Duplex, role: "client" | "server"): Sp
   return connection;
 }
 
-/** Its private state is the only way in. */
+/** Only its private state allows these changes. */
 interface Internals {
   _spdyState: {
     parser: {

@@ -4,8 +4,8 @@ const SAMPLES = 6;
 const INTERVAL_MS = 25;
 
 /**
- * Waits until a number that counts progress is above `above` and has not moved for a while: every buffer on the way is full.
- * Returns it.
+ * Waits until a number that counts progress exceeds `above` and has not changed for a while: every
+ * buffer on the way is full. Returns the number.
  */
 export async function untilStill(
   what: string,

@@ -6,12 +6,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { headerListOf } from "../../packages/client/src/http/header-list.ts";
 
-/** An API server of objects that a test sets, whose streaming subresources are spliced to one loopback port for each pod. */
+/**
+ * An API server with objects that a test sets. Streaming subresources are spliced to one loopback
+ * port for each pod.
+ */
 export class StreamingApi {
   readonly kubeconfig: string;
-  /** By path, without the query; a list is an object, too. */
+  /** Keyed by path without the query; a list is an object, too. */
   readonly objects = new Map<string, object>();
-  /** Where each pod's sessions go. */
+  /** The port that each pod's sessions go to. */
   readonly podPorts = new Map<string, number>();
   readonly requests: string[] = [];
   readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-api-"));
@@ -23,7 +26,7 @@ export class StreamingApi {
     this.kubeconfig = path.join(this.#folder, "kubeconfig");
   }
 
-  /** On the same port again after `stop`. */
+  /** Starts again on the same port after `stop`. */
   async start(): Promise<void> {
     const server = createServer((request, response) => {
       this.requests.push(request.url ?? "");
@@ -69,7 +72,7 @@ export class StreamingApi {
     );
   }
 
-  /** As if it were killed. */
+  /** Stops as if it were killed. */
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     const server = this.#server;
@@ -84,7 +87,7 @@ export class StreamingApi {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Sets what is in the namespace `default`: pods (ready unless said otherwise) with label `app: web`. */
+  /** Sets the pods in the namespace `default` (ready by default), with the label `app: web`. */
   setPods(pods: readonly { name: string; isReady?: boolean; phase?: string; port: number }[]): void {
     const items = pods.map(({ name, isReady = true, phase = "Running", port }) => {
       this.podPorts.set(name, port);

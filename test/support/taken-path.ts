@@ -6,7 +6,7 @@ import { eventually } from "./eventually.ts";
 /** Every sample of a /metrics page by its full name, `name{label="value"}`. */
 export type MetricSamples = ReadonlyMap<string, number>;
 
-/** Over a connection of its own: one that was kept may be closed by the server as it is used again. */
+/** Uses its own connection: the server may close a kept one just as it is used again. */
 export async function readMetricsOf(adminUrl: string): Promise<MetricSamples> {
   const request = get(new URL("/metrics", adminUrl), { agent: false });
   const [response] = (await once(request, "response")) as [IncomingMessage];
@@ -22,16 +22,21 @@ export function parseMetrics(page: string): MetricSamples {
   return samples;
 }
 
-/** How requests travelled: `WebSocket translate`, `SPDY pass-through`; several when there were several ways. */
+/**
+ * The paths of requests: `WebSocket translate`, `SPDY pass-through`; several if there were several.
+ */
 export interface TakenPath {
   ways: readonly string[];
-  /** Answers other than 101, as `403 x2`: a client that came again in another protocol leaves one. */
+  /**
+   * Answers other than 101, such as `403 x2`; a client that falls back to another protocol leaves
+   * one.
+   */
   refusals: readonly string[];
 }
 
 /**
- * Runs `action` and tells from the gateway's own counters by which way its requests went. Exact as long as nobody else uses
- * the gateway meanwhile.
+ * Runs `action`, and reads from the gateway's own counters which path its requests took. Exact
+ * while no other client uses the gateway.
  */
 export async function pathTakenBy(
   read: () => Promise<MetricSamples>,
@@ -41,7 +46,7 @@ export async function pathTakenBy(
   await action();
   const path = describePath(before, await read());
   if (!path.ways.some((way) => way.endsWith("translate"))) return path;
-  // kube-apiserver's counter of translations counts sessions that are over; the client may be quicker.
+  // kube-apiserver counts translations of sessions that are over, and the client may be quicker.
   await eventually(
     "the translator's counter says so too",
     async () =>

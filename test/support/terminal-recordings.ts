@@ -16,7 +16,7 @@ export function recordingOf(program: string): readonly TerminalPart[] {
   });
 }
 
-/** The parts up to so many bytes, and those behind. */
+/** The part up to this many bytes, and the part after them. */
 export function cutAt(
   parts: readonly TerminalPart[],
   bytes: number,

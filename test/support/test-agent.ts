@@ -18,11 +18,11 @@ export const AGENT_TOKEN = "the-agents-own-token";
 export const USER_TOKEN = "the-users-secret-token";
 
 export interface TestAgentOptions {
-  /** The API server's, with a path or not. */
+  /** The API server's URL, with a path or without. */
   readonly server: string;
-  /** Of the kubeconfig's user; a token unless said otherwise. */
+  /** The kubeconfig's user; by default a token. */
   readonly user?: object;
-  /** More of the kubeconfig's cluster. */
+  /** Further fields of the kubeconfig's cluster. */
   readonly cluster?: object;
   readonly memoryClock?: { now(): number };
   readonly timeouts?: Partial<Timeouts>;
@@ -48,7 +48,7 @@ export class TestAgent {
   readonly #folder: string;
   readonly #tls: Agent;
   readonly #authority: string;
-  /** Everything that it told: notes, traced requests and answers, log lines. */
+  /** Everything that it reported: notes, traced requests and answers, log lines. */
   readonly told: string[];
 
   private constructor(agent: RunningAgent, folder: string, ca: string, told: string[]) {
@@ -94,7 +94,7 @@ export class TestAgent {
     return new TestAgent(agent, folder, cert, told);
   }
 
-  /** For our own library's clients. */
+  /** A target for our own library's clients. */
   target(): Target {
     const headers = () => [["Authorization", `Bearer ${AGENT_TOKEN}`] as const];
     return new Target({ url: this.url, tls: { ca: this.#authority }, proxy: "none", headers });
@@ -108,7 +108,10 @@ export class TestAgent {
     return (await this.#agent.metrics.expose()).split("\n").filter((line) => line.startsWith(name));
   }
 
-  /** A request with the agent's token, unless `headers` has another Authorization; the whole answer. */
+  /**
+   * A request with the agent's token, unless `headers` has another Authorization. Returns the whole
+   * answer.
+   */
   async fetch(target: string, options: AgentRequest = {}): Promise<AgentAnswer> {
     const response = await this.open(target, options);
     const body = collect(response);
@@ -116,7 +119,7 @@ export class TestAgent {
     return { status: response.statusCode ?? 0, headers: response.headers, body: body() };
   }
 
-  /** The same, with the body yet to come. */
+  /** The same, without waiting for the body. */
   open(
     target: string,
     { method = "GET", headers = {}, body = "" }: AgentRequest = {},
@@ -137,7 +140,7 @@ export class TestAgent {
     });
   }
 
-  /** An upgrade in SPDY; the socket where it was accepted, the whole answer where it was not. */
+  /** An SPDY upgrade. Returns the socket if it was accepted, otherwise the whole answer. */
   upgradeToSpdy(
     target: string,
     versions: readonly string[] = ["v4.channel.k8s.io"],
@@ -173,7 +176,7 @@ export class TestAgent {
     });
   }
 
-  /** A WebSocket client of another hand. */
+  /** A WebSocket client by another library. */
   webSocket(target: string, protocols: string | string[], headers: Record<string, string> = {}): WebSocket {
     return new WebSocket(new URL(target, this.url.href.replace("https:", "wss:")), protocols, {
       agent: this.#tls,

@@ -20,7 +20,7 @@ export interface IssueOptions {
   readonly notAfter?: Date;
 }
 
-/** A new certificate, its own authority when `issuer` is absent. */
+/** A new certificate, self-signed if `issuer` is absent. */
 export async function issueCertificate(
   { commonName, organizations = [] }: SubjectFields,
   issuer?: TestCertificate,

@@ -13,9 +13,9 @@ import {
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
 
 export interface TestGatewayOptions extends GatewayFilesOptions {
-  /** How the API listener is served; over TLS with a certificate of its own unless one is given. */
+  /** How the API listener is served; by default over TLS with a certificate of its own. */
   readonly scheme?: "http" | "https";
-  /** Nodes that start before the gateway and end after it, in front of the other `nodes`. */
+  /** Nodes that start before the gateway and end after it; they come before the other `nodes`. */
   readonly fakeNodes?: readonly WebNodeOptions[];
   readonly logLevel?: "debug" | "info";
 }
@@ -24,12 +24,12 @@ export interface TestGateway {
   readonly running: RunningGateway;
   readonly files: GatewayFiles;
   readonly fakeNodes: readonly FakeNode[];
-  /** Empty where the API has no port. */
+  /** Empty if the API has no port. */
   readonly apiServerUrl: string;
   /** `127.0.0.1:port` of the API listener. */
   readonly authority: string;
   readonly adminUrl: string;
-  /** Of the front door over TLS; undefined where none is configured. */
+  /** The front door's URL over TLS; undefined if none is configured. */
   readonly ingressUrl: string | undefined;
   readonly token: string;
   readonly kubeconfig: string;
@@ -40,13 +40,18 @@ export interface TestGateway {
   /** What SIGHUP does. */
   reload(): Promise<void>;
   shutDown(): Promise<void>;
-  /** The gateway, then its fake nodes; its files go. May be called after `shutDown`. */
+  /**
+   * Stops the gateway, then its fake nodes, and removes its files. May be called after `shutDown`.
+   */
   stop(): Promise<void>;
 }
 
 let ownPair: Promise<CertificatePair> | undefined;
 
-/** The gateway in this process, configured by files as `sluice serve` is. The only place where tests start one. */
+/**
+ * The gateway in this process, configured by files like `sluice serve`. The only place where tests
+ * start one.
+ */
 export async function startTestGateway(
   options: TestGatewayOptions = {},
   files: GatewayFiles = new GatewayFiles(),
@@ -60,7 +65,7 @@ export async function startTestGateway(
   try {
     for (const each of options.fakeNodes ?? []) fakeNodes.push(await runWebNode(each));
     const isPlain = options.tls === undefined && options.scheme === "http";
-    // Made once for all gateways of this process.
+    // Generated once for all gateways of this process.
     if (!isPlain) ownPair ??= selfSignedPair("gateway");
     const tls = options.tls ?? (isPlain ? undefined : await ownPair);
     files.configure({ ...options, ...inFrontOf(options, fakeNodes), tls });
@@ -98,7 +103,7 @@ export async function startTestGateway(
   }
 }
 
-/** A gateway of the files as they are. */
+/** Starts a gateway with the files as they are. */
 export async function startConfigured(
   { configurationFile }: GatewayFiles,
   logLines: string[],

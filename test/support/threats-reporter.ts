@@ -3,16 +3,16 @@ import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
 import { LONG_TESTS } from "./long-tests.ts";
 import { readThreats, type ThreatTest } from "./threats.ts";
 
-/** Those that make a run whole. Long tests, and those with real parts, answer for themselves where they ran. */
+/** The projects of a complete run. Long tests and those with real parts count only if they ran. */
 const PROJECTS = ["unit", "properties", "integration", "alone"];
 const OTHER_PROJECTS = ["long", "real"];
-/** A part may be missing here. */
+/** In these tests a part may be missing. */
 const REAL_TESTS = "test/real/";
 const root = path.resolve(import.meta.dirname, "../..");
 
 /**
- * Fails a run in which a test that docs/threats.md names did not pass: it failed, was skipped, or is not there. A run of some files answers
- * for those alone, and a run of some tests (`-t`) for none.
+ * Fails a run if a test that docs/threats.md names did not pass: it failed, was skipped, or does
+ * not exist. A run of some files checks only those, and a run of some tests (`-t`) none.
  */
 export default class ThreatsReporter implements Reporter {
   #vitest: Vitest | undefined;
@@ -39,17 +39,20 @@ export default class ThreatsReporter implements Reporter {
     process.exitCode = 1;
   }
 
-  /** Every file that holds these tests has run. */
+  /** True if every file that contains these tests has run. */
   async #isWhole(files: ReadonlySet<string>): Promise<boolean> {
     const all = (await this.#vitest?.globTestSpecifications()) ?? [];
     const wanted = all.filter(({ project }) => !OTHER_PROJECTS.includes(project.name));
-    // Only the projects that were asked for are listed.
+    // Only the requested projects are listed.
     const areAllListed = PROJECTS.every((name) => wanted.some(({ project }) => project.name === name));
     return areAllListed && wanted.every(({ moduleId }) => files.has(nameOf(moduleId)));
   }
 }
 
-/** Undefined: at least one test has that title, and all that have it passed; with real parts they may be skipped (SLUICE_REQUIRE forbids it). */
+/**
+ * Undefined if at least one test has this title and all of them passed; with real parts they may be
+ * skipped, unless SLUICE_REQUIRE forbids it.
+ */
 export function problemOf(
   { file, title }: ThreatTest,
   tests: readonly Pick<TestCase, "fullName" | "result">[] | undefined,
@@ -65,7 +68,7 @@ function isElsewhere(file: string): boolean {
   return file.startsWith(REAL_TESTS) || LONG_TESTS.includes(file);
 }
 
-/** From the repository's folder on. */
+/** The path from the repository's root. */
 function nameOf(moduleId: string): string {
   return path.relative(root, moduleId).split(path.sep).join("/");
 }

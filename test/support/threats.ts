@@ -2,9 +2,12 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 
 export interface ThreatTest {
-  /** From the repository's folder on. */
+  /** The path from the repository's root. */
   readonly file: string;
-  /** Part of the full name of one test or more, those of its `describe` included; empty: all of the file's. */
+  /**
+   * A part of one or more tests' full names, including those of their `describe`; empty: all tests
+   * of the file.
+   */
   readonly title: string;
 }
 

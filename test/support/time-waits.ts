@@ -13,12 +13,18 @@ interface TcpRow {
   readonly state: string;
 }
 
-/** Connections of a port's earlier owner are in TIME_WAIT for a minute: addresses of both ends, to be left out of a count. */
+/**
+ * Connections of a port's earlier owner stay in TIME_WAIT for a minute. These are both ends'
+ * addresses, to be left out of a count.
+ */
 export function earlierTimeWaits(port: number): ReadonlySet<string> {
   return new Set(rowsOf(port).filter(isTimeWait).map(nameOf));
 }
 
-/** How many sockets in TIME_WAIT each side of a server's connections keeps, once none of these is open. IPv4. */
+/**
+ * The number of sockets in TIME_WAIT on each side of a server's connections, once none is open.
+ * IPv4.
+ */
 export async function timeWaitsOf(
   port: number,
   earlier: ReadonlySet<string> = new Set(),

@@ -6,7 +6,7 @@ import { SpdySession, type SpdyStream, type StreamEnd } from "../../protocols/sp
 
 export const TUNNEL_PROTOCOL = "SPDY/3.1+portforward.k8s.io";
 
-/** One SPDY stream inside the tunnel and what came on it. */
+/** One SPDY stream inside the tunnel, and what was received on it. */
 export interface TunnelStream {
   readonly stream: SpdyStream;
   /** What came so far. */
@@ -21,31 +21,34 @@ export interface TunnelRefusal {
 }
 
 export interface TunnelClientOptions {
-  /** Subprotocols to offer; the shipped name unless said otherwise. */
+  /** Subprotocols to offer; by default the shipped name. */
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Default `web`. */
   readonly pod?: string;
-  /** False: what comes is only collected, not read as SPDY. */
+  /** False: received bytes are only collected, not read as SPDY. */
   readonly speaksSpdy?: boolean;
 }
 
-/** A port-forward client as client-go has it: SPDY frames, each write one binary message, over the WebSocket of `ws`. */
+/**
+ * A port-forward client like client-go's: SPDY frames, each write one binary message, over the
+ * WebSocket of `ws`.
+ */
 export class TunnelClient {
   readonly socket: WebSocket;
-  /** What the server chose. */
+  /** The subprotocol that the server chose. */
   readonly protocol: string;
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly messages: Buffer[] = [];
   readonly spdy: SpdySession;
   pings = 0;
 
-  /** Over a connection, or an HTTP/2 stream, that has been switched to `protocol` already. */
+  /** Over a connection, or an HTTP/2 stream, that has already switched to `protocol`. */
   constructor(protocol: string, socket: Duplex, head: Buffer, speaksSpdy: boolean) {
     this.protocol = protocol;
     this.socket = clientSocketOver(socket, head);
     this.spdy = new SpdySession("client", {
-      // `ws` masks in place what it sends.
+      // `ws` masks its input in place.
       send: (bytes) => this.socket.send(Buffer.from(bytes)),
       onStream: () => 3,
     });
@@ -62,7 +65,7 @@ export class TunnelClient {
     this.socket.on("error", () => {});
   }
 
-  /** Rejects when the answer is no 101. */
+  /** Rejects if the answer is not a 101. */
   static async open(authority: string, options: TunnelClientOptions = {}): Promise<TunnelClient> {
     const answer = await ask(authority, options);
     if ("status" in answer) throw new Error(`refused with ${answer.status}: ${answer.body}`);
@@ -71,7 +74,7 @@ export class TunnelClient {
     return new TunnelClient(protocol, socket, head, options.speaksSpdy ?? false);
   }
 
-  /** Rejects when the answer is a 101. */
+  /** Rejects if the answer is a 101. */
   static async refused(authority: string, options: TunnelClientOptions = {}): Promise<TunnelRefusal> {
     const answer = await ask(authority, options);
     if ("status" in answer) return answer;
@@ -79,7 +82,7 @@ export class TunnelClient {
     throw new Error("not refused");
   }
 
-  /** Everything that came, message boundaries forgotten. */
+  /** All received bytes, without message boundaries. */
   bytes(): Buffer {
     return Buffer.concat(this.messages);
   }
@@ -139,8 +142,9 @@ function ask(
 }
 
 /**
- * The client's end of `ws` over a connection that has been upgraded already. Its constructor refuses to offer the tunnel's
- * name, whose slash is no token character of RFC 9110, so the handshake cannot be its own; the rest of it is.
+ * The client side of `ws` over a connection that is already upgraded. Its constructor refuses to
+ * offer the tunnel's name, whose slash is not a token character of RFC 9110, so only the handshake
+ * is ours.
  */
 export function clientSocketOver(socket: Duplex, head: Buffer): WebSocket {
   const Bare = WebSocket as unknown as new (

@@ -9,7 +9,7 @@ export interface TunnelProxyOptions {
   readonly tls?: ServerOptions;
 }
 
-/** An HTTP proxy that does CONNECT and nothing else, by Node's own HTTP server. */
+/** An HTTP proxy that supports only CONNECT, by Node's own HTTP server. */
 export class TunnelProxy {
   readonly requests: IncomingMessage[] = [];
   readonly #server: Server;

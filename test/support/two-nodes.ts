@@ -5,8 +5,8 @@ const backend = { resource: { apiGroup: "sluice.dev", kind: "StreamingGateway", 
 const paths = [{ path: "/clusters/own", pathType: "Prefix", backend }];
 
 /**
- * The pod `web`, whose node speaks SPDY, and `web-ws`, whose node takes WebSockets. The API leg is behind the gateway's own Ingress
- * as well, under `/clusters/own`.
+ * The pod `web`, whose node speaks SPDY, and `web-ws`, whose node accepts WebSockets. The API leg
+ * is also behind the gateway's own Ingress, under `/clusters/own`.
  */
 export const TWO_NODES: TestGatewayOptions = {
   fakeNodes: [

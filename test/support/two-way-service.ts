@@ -17,12 +17,12 @@ const ANSWER_BYTES = 256 * 1024;
 
 export interface TwoWayService {
   readonly port: number;
-  /** SHA-256 of what a greeted client had sent to its end, by its seed in hex. */
+  /** SHA-256 of what a greeted client had sent up to its end, keyed by its seed in hex. */
   readonly received: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
-/** A TCP service with which bytes that are lost, doubled or in another's place show. */
+/** A TCP service that reveals bytes that are lost, doubled or out of place. */
 export async function startTwoWayService(): Promise<TwoWayService> {
   const received = new Map<string, string>();
   const sockets = new Set<Socket>();
@@ -58,7 +58,10 @@ async function serve(socket: Socket, received: Map<string, string>): Promise<voi
   }
 }
 
-/** Has the conversation with so many random bytes, and resolves with what is wrong; "" where nothing is. */
+/**
+ * Has the conversation with this many random bytes. Resolves with a description of the fault; "" if
+ * there is none.
+ */
 export async function converse(
   stream: Duplex,
   kind: Conversation,
@@ -72,7 +75,7 @@ export async function converse(
   stream.write(Buffer.concat([Buffer.of(CODES[kind]), seed]));
   const half = bytes >> 1;
   await written(stream, input.subarray(0, half));
-  // What greets ends before the client does.
+  // A service that greets ends before the client does.
   if (kind === "greet") await heard;
   await written(stream, input.subarray(half));
   stream.end();
@@ -100,7 +103,7 @@ async function written(stream: Duplex, bytes: Buffer): Promise<void> {
   }
 }
 
-/** All that comes to the end. `node:stream/consumers` would then destroy the other direction. */
+/** All bytes up to the end. `node:stream/consumers` would then destroy the other direction. */
 function allOf(stream: Duplex): Promise<Buffer> {
   const parts: Buffer[] = [];
   stream.on("data", (part: Buffer) => parts.push(Buffer.from(part)));

@@ -9,11 +9,13 @@ import { sluiceFile } from "./built-program.ts";
 const root = path.resolve(import.meta.dirname, "../..");
 const BLOCK = /^```(sh|text)\n([\s\S]*?)^```$/gm;
 const SET_UP = /^```sh\n(npm ci\n[\s\S]*?)^```$/m;
-/** Past it the page's shell is ended, and fails. */
+/** How long a page may take. Past it the page's shell is ended, and the test fails. */
 const MOST_MS = 100_000;
 const BETWEEN = "=== the next block ===";
 
-/** A block of a page's commands, with what the page says that they print; `...` in it is anything. */
+/**
+ * A block of a page's commands, with the output that the page shows; `...` in it matches anything.
+ */
 export interface TypedBlock {
   readonly commands: string;
   readonly printed: string;
@@ -22,8 +24,9 @@ export interface TypedBlock {
 }
 
 /**
- * Types every `sh` block of a page into one shell, as a newcomer does: after the set-up of docs/README.md, with an empty home, in a folder that
- * has what the pages use of a checkout. What the shell started ends with it. A command that fails ends the shell, and the last block has its output.
+ * Types every `sh` block of a page into one shell, as a newcomer would: after the set-up in
+ * docs/README.md, with an empty home, in a folder with the files that pages use of a checkout. A
+ * command that fails ends the shell.
  */
 export async function typePage(page: string): Promise<{ status: number; blocks: readonly TypedBlock[] }> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-typed-"));
@@ -67,8 +70,8 @@ export async function typePage(page: string): Promise<{ status: number; blocks: 
 }
 
 /**
- * The block of docs/README.md that comes before every page. This checkout has had its `npm ci`, which would take minutes and the network; a
- * single binary stands before what it installed.
+ * The block of docs/README.md that comes before every page. This checkout already had its `npm ci`,
+ * which would take minutes and the network. A single binary replaces what it installed.
  */
 function setUp(folder: string): string {
   const [, block] = SET_UP.exec(readFileSync(path.join(root, "docs/README.md"), "utf8")) ?? [];
@@ -80,7 +83,7 @@ function setUp(folder: string): string {
   return [...lines, `export PATH="${folder}/bin:$PATH"`].join("\n");
 }
 
-/** Also programs that outlive the one that started them, as a successor of a gateway does. */
+/** Also finds programs that outlive their starter, such as a gateway's successor. */
 function endGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGTERM");
@@ -89,7 +92,7 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** Lines are looked for in order. */
+/** Lines must be printed in this order. */
 function missingLines(expected: readonly string[], printed: string): string[] {
   const lines = printed.split("\n").map((line) => line.trim().replace(/ {2,}/g, " "));
   let from = 0;

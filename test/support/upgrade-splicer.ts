@@ -10,8 +10,9 @@ export interface SpliceTarget {
 }
 
 /**
- * Sends an upgrade request on to `target`, every header as it came except Host, and then joins the two connections byte for
- * byte. The target's answer, a refusal too, is the client's. Understands nothing of what it carries, so it can hide nothing.
+ * Forwards an upgrade request to `target` with all headers but Host, and then joins both
+ * connections byte for byte. The client gets the target's answer, even a refusal. Interprets
+ * nothing that it carries, so it can hide nothing.
  */
 export function spliceUpgrade(
   request: IncomingMessage,
@@ -36,7 +37,7 @@ export function spliceUpgrade(
   client.once("close", () => upstream.destroy());
 }
 
-/** Ends a request that came as an upgrade with an ordinary answer. */
+/** Answers a request that came as an upgrade with an ordinary response, and ends it. */
 export function refuseUpgrade(
   client: Duplex,
   code: number,

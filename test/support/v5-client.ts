@@ -3,12 +3,15 @@ import { WebSocket } from "ws";
 export interface V5Result {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
-  /** The Status JSON of channel 3, "" when none came. */
+  /** The Status JSON of channel 3, "" if none arrived. */
   readonly status: string;
   readonly closeCode: number;
 }
 
-/** An exec or attach over `v5.channel.k8s.io`, spoken by `ws`: a client that shares no code with the gateway. */
+/**
+ * An exec or attach over `v5.channel.k8s.io` with `ws`: a client that shares no code with the
+ * gateway.
+ */
 export class V5Client {
   readonly socket: WebSocket;
   readonly opened: Promise<void>;
@@ -17,7 +20,7 @@ export class V5Client {
   pongs = 0;
 
   constructor(
-    /** `host:port`, or a WebSocket that is open already. */
+    /** `host:port`, or a WebSocket that is already open. */
     server: string | WebSocket,
     query = "stdin=true&stdout=true&stderr=true",
     path = "exec",

@@ -1,13 +1,15 @@
 import type { ObjectReading } from "../../src/api/strategy/read-object.ts";
 
-/** What of an API server's Status is compared. */
+/** The parts of an API server's Status that are compared. */
 export interface ValidationAnswer {
   readonly code: number;
   readonly message?: string;
   readonly details?: { readonly causes?: readonly { field: string; message: string }[] };
 }
 
-/** The sentences of an answer: a 422 has one for each cause, in the order of their finding. */
+/**
+ * The sentences of an answer: a 422 has one for each cause, in the order in which they were found.
+ */
 export function answeredTexts({ code, message = "", details }: ValidationAnswer): string[] {
   if (code === 201) return [];
   if (code !== 422) return [message];
@@ -16,7 +18,7 @@ export function answeredTexts({ code, message = "", details }: ValidationAnswer)
   return causes.map((cause) => `${subject} is invalid: ${cause.field}: ${cause.message}`);
 }
 
-/** Ours, as the API server joins them. The nearest name is our own addition. */
+/** Our texts, joined as the API server does. The nearest name is our own addition. */
 export function ourTexts(reading: ObjectReading): string[] {
   if (reading.isValid) return [];
   const texts = reading.problems.map(({ message }) => message.replace(/; did you mean "[^"]*"\?$/, ""));

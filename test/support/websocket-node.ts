@@ -4,7 +4,10 @@ import type { IncomingMessage } from "node:http";
 const ACCEPT_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const CLOSE_1000 = Buffer.of(0x88, 2, 0x03, 0xe8);
 
-/** A node that takes WebSocket v5, says these messages and closes: bytes for ScriptedKubelet's `refuse`, as latin1. */
+/**
+ * A node that accepts WebSocket v5, sends these messages and closes: bytes for ScriptedKubelet's
+ * `refuse`, as latin1.
+ */
 export function webSocketAnswer(
   request: IncomingMessage,
   messages: readonly (string | Uint8Array)[],
@@ -23,7 +26,7 @@ export function webSocketAnswer(
   return `${head}\r\n\r\n${frames.toString("latin1")}`;
 }
 
-/** A Status as the first and last word of a kubelet, on the error channel. */
+/** A Status as a kubelet's only message, on the error channel. */
 export function statusMessage(status: object): Buffer {
   return Buffer.concat([Buffer.of(3), Buffer.from(JSON.stringify(status))]);
 }

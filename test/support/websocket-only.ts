@@ -1,7 +1,7 @@
 import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "./gateway-harness.ts";
 
-/** Every node stands behind a hop that passes nothing but WebSocket. */
+/** Every node is behind a hop that passes only WebSocket. */
 export const websocketOnly: NodeStreaming = {
   mode: "websocket-only",
   nodes: new Map(),
@@ -14,7 +14,7 @@ interface ScriptedNode {
   close(): Promise<unknown>;
 }
 
-/** A gateway before one such node, which a script moves; a test at a time. */
+/** A gateway in front of one such node, which a script controls; one test at a time. */
 export class BridgedNode<Script, Node extends ScriptedNode> {
   readonly #create: (script: Script) => Node;
   harness: GatewayHarness | undefined;
@@ -24,7 +24,7 @@ export class BridgedNode<Script, Node extends ScriptedNode> {
     this.#create = create;
   }
 
-  /** The gateway's authority. */
+  /** Starts both, and returns the gateway's authority. */
   readonly start = async (script: Script, options: Partial<HarnessOptions> = {}): Promise<string> => {
     this.node = this.#create(script);
     const kubeletPort = await this.node.listen();
@@ -32,7 +32,7 @@ export class BridgedNode<Script, Node extends ScriptedNode> {
     return this.harness.authority;
   };
 
-  /** Samples of what ended. */
+  /** The metric samples of sessions' ends. */
   readonly endCauses = async (): Promise<string[]> => {
     const samples = await this.harness?.metric("sluice_streaming_sessions_ended_total");
     return samples?.filter((line) => !line.endsWith(" 0")) ?? [];

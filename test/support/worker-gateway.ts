@@ -13,15 +13,21 @@ export interface ListedSession {
 export interface WorkerGatewayOptions {
   readonly script?: KubeletScript;
   readonly workers?: number;
-  /** Of the API listener, for clients that send tokens over TLS alone. */
+  /** The API listener's certificate, for clients that send tokens only over TLS. */
   readonly tls?: CertificatePair;
   readonly gracePeriod?: string;
   readonly more?: Readonly<Record<string, unknown>>;
-  /** Further files by name; `more` may name them. Relative names count from the configuration's folder. */
+  /**
+   * Further files by name, which `more` may use. Relative names start at the configuration's
+   * folder.
+   */
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** `sluice serve` with worker processes over plain HTTP unless `tls` is given, and one scripted node. */
+/**
+ * `sluice serve` with worker processes, over plain HTTP unless `tls` is given, and one scripted
+ * node.
+ */
 export class WorkerGateway {
   readonly kubelet: ScriptedKubelet;
   readonly #files: GatewayFiles;
@@ -87,7 +93,7 @@ export class WorkerGateway {
     return this.#served.child.pid as number;
   }
 
-  /** The process that is worker `index` now. */
+  /** The id of the process that currently is worker `index`. */
   pidOf(index: number): number {
     const served = this.#served
       .logLines()
@@ -102,14 +108,14 @@ export class WorkerGateway {
     return this.#served.ready;
   }
 
-  /** Where a listener of the front door is. */
+  /** The address of one of the front door's listeners. */
   listener(name: "ingress.http" | "ingress.https"): { readonly address: string; readonly port: number } {
     const { httpUrl, httpsUrl } = this.ready().ingress ?? { httpUrl: "", httpsUrl: "" };
     const { hostname, port } = new URL(name === "ingress.http" ? httpUrl : httpsUrl);
     return { address: hostname, port: Number(port) };
   }
 
-  /** JSON lines of all processes so far. */
+  /** Log lines (JSON) of all processes so far. */
   log(): string {
     return this.#served.log();
   }
@@ -141,7 +147,7 @@ export class WorkerGateway {
     });
   }
 
-  /** Until all of them are in the list. */
+  /** Waits until the list contains all of them. */
   async listed(count: number): Promise<readonly ListedSession[]> {
     return eventually(`${count} sessions run`, async () => {
       const sessions = await this.sessions();

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 const root = new URL("../../", import.meta.url);
 
 /**
- * Aliases that read the workspaces by their sources, as tsconfig.json's condition does. A condition would reach the
- * threads of built programs, too: they cannot load TypeScript.
+ * Aliases that read the workspaces from their sources, as tsconfig.json's condition does. A
+ * condition would also reach the threads of built programs, which cannot load TypeScript.
  */
 export const workspaceSources = ["protocols", "packages/client", "packages/lab"].flatMap((folder) => {
   const { name, exports } = JSON.parse(readFileSync(new URL(`${folder}/package.json`, root), "utf8")) as {

@@ -3,7 +3,7 @@ const WIDTH = 100;
 const KEPT = /^(?:$|\||#|<|\[[^\]]+\]:| {4})/;
 const LIST_MARK = /^ {0,3}(?:[-*]|\d+\.) +/;
 
-/** A generated document with its paragraphs and list items filled to 100 columns. */
+/** A generated document with its paragraphs and list items wrapped at 100 columns. */
 export function wrappedPage(markdown: string): string {
   const lines = markdown.split("\n");
   const filled: string[] = [];

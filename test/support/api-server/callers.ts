@@ -9,12 +9,15 @@ export interface Caller {
 }
 
 export interface Callers {
-  /** Who speaks, after impersonation. Throws StatusError 401. */
+  /** The caller, after impersonation. Throws StatusError 401. */
   identify(request: IncomingMessage): Caller;
   ofToken(token: string): Caller | undefined;
 }
 
-/** Without tokens everybody is an administrator. A client certificate's common name and organisations count as well. */
+/**
+ * Without tokens every caller is an administrator. A client certificate's common name and
+ * organisations identify a caller, too.
+ */
 export function callersOf(tokens: Readonly<Record<string, Caller>> | undefined): Callers {
   const ofToken = (token: string) =>
     tokens !== undefined && Object.hasOwn(tokens, token) ? tokens[token] : undefined;

@@ -7,7 +7,10 @@ const REVIEWS = [
   { group: "authorization.k8s.io", plural: "selfsubjectaccessreviews", kind: "SelfSubjectAccessReview" },
 ];
 
-/** The document at a path of discovery, in the form that every kubectl reads; undefined for any other path. */
+/**
+ * The document at a path of discovery, in the form that every kubectl reads; undefined for any
+ * other path.
+ */
 export function discoveryDocument(path: string): object | undefined {
   if (path === "/api") return { kind: "APIVersions", versions: ["v1"], serverAddressByClientCIDRs: [] };
   if (path === "/apis") return { kind: "APIGroupList", apiVersion: "v1", groups: groups().map(groupEntry) };
@@ -80,7 +83,7 @@ function resourceEntries({
   return [{ ...base, name: plural, verbs: VERBS, shortNames }, ...(hasStatus ? [status] : [])];
 }
 
-/** kubectl asks whether writes may be checked by the server (`fieldValidation`) before it applies. */
+/** Before it applies, kubectl asks whether the server can validate writes (`fieldValidation`). */
 function openApiIndex(): object {
   const versions = [...new Set(resources.map(groupVersionOf))];
   const pathOf = (groupVersion: string) => (groupVersion.includes("/") ? "apis" : "api");

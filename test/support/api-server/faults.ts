@@ -31,10 +31,13 @@ interface Fault {
   timesLeft: number;
 }
 
-/** What goes wrong on purpose. Faults apply in the order in which they were set, each so often. */
+/**
+ * Faults that tests inject. They apply in the order in which they were set, each for its number of
+ * requests.
+ */
 export class Faults {
   readonly #faults: Fault[] = [];
-  /** How many requests got one. */
+  /** The number of requests that got a fault. */
   inflicted = 0;
 
   add(
@@ -48,7 +51,10 @@ export class Faults {
     this.#faults.length = 0;
   }
 
-  /** True: the request is answered, or never will be. Throws StatusError for the ones that the server says itself. */
+  /**
+   * True if the request has been answered, or never will be. Throws StatusError for faults that the
+   * server answers itself.
+   */
   async strike(request: FaultyRequest, response: ServerResponse): Promise<boolean> {
     const fault = this.#faults.find(({ isMeant, timesLeft }) => timesLeft > 0 && isMeant(request));
     if (fault === undefined) return false;

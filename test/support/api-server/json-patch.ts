@@ -19,7 +19,7 @@ export function mergePatch(target: Json, patch: Json): Json {
   return result;
 }
 
-/** RFC 6902. Throws StatusError 400 or 422 as the API server does. */
+/** Applies a patch by RFC 6902. Throws StatusError 400 or 422 as the API server does. */
 export function jsonPatch(target: Json, operations: unknown): Json {
   if (!Array.isArray(operations)) throw badRequest("error decoding patch: a list of operations is expected");
   return (operations as Operation[]).reduce(apply, structuredClone(target));

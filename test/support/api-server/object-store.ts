@@ -11,13 +11,19 @@ export interface StoredEvent {
 
 export interface Page {
   readonly objects: readonly ApiObject[];
-  /** Of the first page: a watch that starts there sees what changed while the others were read. */
+  /**
+   * The version of the first page: a watch that starts there sees what changed while the others
+   * were read.
+   */
   readonly version: number;
   readonly continueToken: string | undefined;
   readonly remaining: number;
 }
 
-/** What etcd is to an API server: one counter of versions, objects by key, and as much of the past as was not compacted. */
+/**
+ * The API server's etcd: one counter of versions, objects by key, and past events that were not
+ * compacted.
+ */
 export class ObjectStore {
   readonly #tables = new Map<string, Map<string, ApiObject>>();
   readonly #orders = new Map<string, readonly string[]>();
@@ -42,7 +48,7 @@ export class ObjectStore {
     return this.#tableOf(resource).get(`${namespace}/${name}`);
   }
 
-  /** Stores with the next version and tells the watchers. */
+  /** Stores the object with the next version, and notifies the watchers. */
   put(resource: Resource, object: ApiObject): ApiObject {
     const { namespace = "", name } = object.metadata;
     const table = this.#tableOf(resource);
@@ -61,7 +67,7 @@ export class ObjectStore {
     return stored;
   }
 
-  /** The last event of an object shows it as it was, with the version of its end. */
+  /** The last event of an object shows its last state, with the version of its deletion. */
   delete(resource: Resource, namespace: string, name: string): ApiObject | undefined {
     const table = this.#tableOf(resource);
     const previous = table.get(`${namespace}/${name}`);
@@ -84,7 +90,7 @@ export class ObjectStore {
     return wanted.map((key) => table.get(key) as ApiObject);
   }
 
-  /** Undefined: the token's version is compacted, or is none of ours. */
+  /** Undefined if the token's version is compacted, or not one of ours. */
   page(
     resource: Resource,
     namespace: string | undefined,
@@ -113,7 +119,7 @@ export class ObjectStore {
     return { objects, version: start.version, continueToken: undefined, remaining: 0 };
   }
 
-  /** Undefined: some of them are forgotten, or the version is one of the future. */
+  /** Undefined if some events are forgotten, or the version is in the future. */
   eventsAfter(version: number, resource: Resource): readonly StoredEvent[] | undefined {
     if (version < this.#compactedVersion || version > this.#version) return undefined;
     const events: StoredEvent[] = [];
@@ -125,7 +131,7 @@ export class ObjectStore {
     return events.reverse();
   }
 
-  /** From now on the past is forgotten: watches and continue tokens of before get 410. */
+  /** Forgets the past: watches and continue tokens from before get 410. */
   compact(): void {
     this.#events = [];
     this.#compactedVersion = this.#version;

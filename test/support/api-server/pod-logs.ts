@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** What `pods/NAME/log` gives: text so far, and with `follow` what comes. */
+/** The output of `pods/NAME/log`: the text so far, and with `follow` the text to come. */
 export class PodLogs {
   readonly #texts = new Map<string, string>();
   readonly #followers = new Map<string, Set<ServerResponse>>();
@@ -11,7 +11,7 @@ export class PodLogs {
     for (const response of this.#followers.get(key) ?? []) response.write(text);
   }
 
-  /** The container has ended: so do they who follow. */
+  /** The container has ended, so followed logs end, too. */
   end(namespace: string, name: string): void {
     for (const response of this.#followers.get(`${namespace}/${name}`) ?? []) response.end();
   }

@@ -11,7 +11,7 @@ export function prepareCreate(strategy: Strategy, object: ApiObject, gates: Feat
   return { object: prepared, errors, warnings: strategy.warnings(prepared) };
 }
 
-/** A PUT or PATCH of `/status`. Undefined if the kind has none. */
+/** Prepares a PUT or PATCH of `/status`. Undefined if the kind has none. */
 export function prepareStatusUpdate(
   { kind }: Pick<Strategy, "kind">,
   next: ApiObject,

@@ -48,7 +48,7 @@ export function getOrList(
   return { kind: `${resource.kind}List`, apiVersion: groupVersionOf(resource), metadata, items };
 }
 
-/** How a watch shows an object; undefined: as it is. */
+/** How a watch shows an object; undefined: unchanged. */
 export function watchPresenter(
   resource: Resource,
   query: URLSearchParams,

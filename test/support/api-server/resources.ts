@@ -1,4 +1,4 @@
-/** One row per resource; routing, discovery and storage read nothing else. */
+/** One row for each resource; routing, discovery and storage read only these rows. */
 export interface Resource {
   readonly group: string;
   readonly version: string;
@@ -11,7 +11,10 @@ export interface Resource {
 
 const RBAC = { group: "rbac.authorization.k8s.io", version: "v1" };
 const NETWORKING = { group: "networking.k8s.io", version: "v1" };
-/** Read and written by conversion; behind the version in which objects are stored. */
+/**
+ * Another version, read and written by conversion; it comes after the version in which objects are
+ * stored.
+ */
 const NETWORKING_BETA = { group: "networking.k8s.io", version: "v1beta1" };
 const ADMISSION = { group: "admissionregistration.k8s.io", version: "v1", isNamespaced: false };
 const APPS = { group: "apps", version: "v1" };
@@ -86,7 +89,7 @@ export const resources: readonly Resource[] = [
   { ...ADMISSION, plural: "mutatingwebhookconfigurations", kind: "MutatingWebhookConfiguration" },
   { ...ADMISSION, plural: "validatingadmissionpolicies", kind: "ValidatingAdmissionPolicy" },
   { ...ADMISSION, plural: "validatingadmissionpolicybindings", kind: "ValidatingAdmissionPolicyBinding" },
-  // As before Kubernetes 1.36.
+  // The version before Kubernetes 1.36.
   { ...ADMISSION, version: "v1beta1", plural: "mutatingadmissionpolicies", kind: "MutatingAdmissionPolicy" },
   {
     ...ADMISSION,
@@ -100,7 +103,7 @@ export function groupVersionOf({ group, version }: Pick<Resource, "group" | "ver
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** `pods`, `ingresses.networking.k8s.io`: how messages name it. */
+/** `pods`, `ingresses.networking.k8s.io`: the resource's name in messages. */
 export function qualifiedName({ plural, group }: Resource): string {
   return group === "" ? plural : `${plural}.${group}`;
 }
@@ -111,7 +114,7 @@ export function resourceOfKind(kind: string): Resource {
   return found;
 }
 
-/** A path below `/api/v1` or `/apis/GROUP/VERSION`, taken apart. */
+/** The parts of a path below `/api/v1` or `/apis/GROUP/VERSION`. */
 export interface ResourcePath {
   readonly resource: Resource;
   readonly namespace: string | undefined;
@@ -134,7 +137,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   return { resource, namespace, name, subresource };
 }
 
-/** `namespaces/x/status` is of the namespace, `namespaces/x/pods` is in it. */
+/** `namespaces/x/status` belongs to the namespace, `namespaces/x/pods` is in it. */
 function isNamespaceSubresource(rest: readonly string[]): boolean {
   return rest.length === 3 && (rest[2] === "status" || rest[2] === "finalize");
 }

@@ -13,7 +13,9 @@ export interface AccessRequest {
 
 export type Allows = (request: AccessRequest) => boolean;
 
-/** TokenReview, SubjectAccessReview and SelfSubjectAccessReview; undefined for another path. */
+/**
+ * Answers TokenReview, SubjectAccessReview and SelfSubjectAccessReview; undefined for another path.
+ */
 export function answerReview(
   path: string,
   body: unknown,

@@ -8,7 +8,7 @@ import { validateNamespace, validateNode } from "../../../src/api/strategy/strat
 import { validateMetadataUpdate } from "../../../src/api/validation/validate-metadata.ts";
 import { validateService } from "../../../src/api/validation/validate-service.ts";
 
-/** The kinds with a `/status`, and what is validated at a write to it. */
+/** The kinds with a `/status`, and the validation of a write to it. */
 const validated: Readonly<Record<string, (object: ApiObject) => FieldError[]>> = {
   Node: (object) => validateNode(object as Node),
   Namespace: (object) => validateNamespace(object as Namespace),

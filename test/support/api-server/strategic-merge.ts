@@ -1,6 +1,9 @@
 import { isRecord } from "./json-patch.ts";
 
-/** The lists that Kubernetes merges by a key instead of replacing them (`patchMergeKey` in k8s.io/api), by field name. */
+/**
+ * The lists that Kubernetes merges by a key instead of replacing them (`patchMergeKey` in
+ * k8s.io/api), by field name.
+ */
 const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
   containers: ["name"],
   initContainers: ["name"],
@@ -15,15 +18,18 @@ const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
   addresses: ["type"],
   ownerReferences: ["uid"],
   secrets: ["name"],
-  /** Of a container, or of a Service. */
+  /** The ports of a container, or of a Service. */
   ports: ["containerPort", "port"],
 };
-/** Lists of plain values that are united. */
+/** Lists of plain values that are merged as sets. */
 const UNITED = ["finalizers", "podCIDRs"];
 
 type Fields = Record<string, unknown>;
 
-/** Kubernetes' strategic merge patch, with `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. */
+/**
+ * Applies Kubernetes' strategic merge patch, with `$patch`, `$retainKeys`,
+ * `$deleteFromPrimitiveList` and `$setElementOrder`.
+ */
 export function strategicMerge(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const { $patch, $retainKeys, ...fields } = patch;

@@ -33,16 +33,19 @@ export interface TestApiServerOptions {
   readonly port?: number;
   /** Absent: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
-  /** Who has which token. Absent: everybody is an administrator. */
+  /** The callers by their tokens. Absent: every caller is an administrator. */
   readonly tokens?: Readonly<Record<string, Caller>>;
-  /** Of reviews and, with `enforces`, of requests too. Everything is allowed unless it says otherwise. */
+  /**
+   * Answers reviews and, with `enforces`, authorizes requests, too. Without it everything is
+   * allowed.
+   */
   readonly allows?: Allows;
   readonly enforces?: boolean;
   readonly gates?: FeatureGates;
-  /** How many events are remembered for watches. */
+  /** The number of events that are remembered for watches. */
   readonly maxEvents?: number;
   readonly bookmarkIntervalMs?: number;
-  /** Takes exec, attach and port-forward, which it does not have itself. */
+  /** Handles exec, attach and port-forward, which this server does not implement. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -62,8 +65,8 @@ const VERBS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A Kubernetes API server as far as clients can tell: it lists, watches, writes, reviews and is discovered, checks what it stores with
- * the strategies of `src/api`, and fails when told to. It is written for tests, the bench and docker-compose.yml; nothing is persisted.
+ * A Kubernetes API server as far as clients can tell: it lists, watches, writes, reviews, serves
+ * discovery, validates with the strategies of `src/api`, and fails on request. Persists nothing.
  */
 export class TestApiServer {
   readonly store: ObjectStore;
@@ -100,7 +103,7 @@ export class TestApiServer {
     return this.#sockets.size;
   }
 
-  /** Listens, on the port that it had before if it had one. */
+  /** Listens, on its earlier port if it had one. */
   async listen(): Promise<void> {
     const { tls, onUpgrade } = this.#options;
     const answer = (request: IncomingMessage, response: ServerResponse): void =>
@@ -126,7 +129,7 @@ export class TestApiServer {
     this.#server = server;
   }
 
-  /** Breaks every connection and stops listening; what is stored stays. */
+  /** Breaks every connection and stops listening. Stored objects stay. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -136,7 +139,7 @@ export class TestApiServer {
     await once(server, "close");
   }
 
-  /** Stores an object as it is, without checks, as a test's way to set the stage. */
+  /** Stores an object unchanged and unchecked, for the set-up of a test. */
   apply(object: object): ApiObject {
     const given = object as ApiObject;
     const resource = resourceOfKind(given.kind);
@@ -153,7 +156,7 @@ export class TestApiServer {
     this.store.delete(resourceOfKind(kind), namespace, name);
   }
 
-  /** A kubeconfig for a token; its certificate authority is the server's own certificate. */
+  /** A kubeconfig for a token. Its certificate authority is the server's own certificate. */
   async writeKubeconfig(
     file: string,
     token = "",
@@ -343,7 +346,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** JSON alone: kubectl and client-go send protobuf only where discovery did not ask otherwise, and fall back at 415. */
+/**
+ * Accepts only JSON: kubectl and client-go send protobuf only if discovery did not exclude it, and
+ * fall back at 415.
+ */
 function parsedBody(body: Buffer, contentType: string): unknown {
   if (body.byteLength === 0) return undefined;
   if (!/[/+]json\b/.test(contentType)) throw unsupportedMediaType(["application/json"]);

@@ -5,7 +5,7 @@ import type { ObjectStore, StoredEvent } from "./object-store.ts";
 import { groupVersionOf, type Resource } from "./resources.ts";
 import type { IsWanted } from "./selectors.ts";
 
-/** A watcher that does not read is let go, as by kube-apiserver. */
+/** A watcher that does not read this much is disconnected, as by kube-apiserver. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 const DEFAULT_BOOKMARK_INTERVAL_MS = 60_000;
 
@@ -13,20 +13,20 @@ export interface WatchRequest {
   readonly resource: Resource;
   readonly isWanted: IsWanted;
   readonly query: URLSearchParams;
-  /** How the client wants to see an object; undefined: as it is. */
+  /** The form in which the client wants an object; undefined: unchanged. */
   readonly present: ((object: ApiObject) => unknown) | undefined;
 }
 
-/** The open watches of a server, and ways to break them. */
+/** A server's open watches, and ways to break them. */
 export class Watches {
   readonly #store: ObjectStore;
   readonly #bookmarkIntervalMs: number;
   readonly #open = new Set<Watch>();
-  /** An event is written to every watcher in the same bytes. */
+  /** Every watcher gets an event in the same bytes. */
   readonly #lines = new WeakMap<StoredEvent, string>();
-  /** How many were ever begun. */
+  /** The number of watches that have ever begun. */
   begun = 0;
-  /** True: events are kept back, as by a network that swallows them. */
+  /** True: events are held back, as by a network that loses them. */
   isSilent = false;
 
   constructor(store: ObjectStore, bookmarkIntervalMs = DEFAULT_BOOKMARK_INTERVAL_MS) {
@@ -38,7 +38,7 @@ export class Watches {
     return this.#open.size;
   }
 
-  /** Answers `watch=true`. Throws StatusError 410 for a version that is compacted. */
+  /** Answers `watch=true`. Throws StatusError 410 for a compacted version. */
   begin(request: WatchRequest, response: ServerResponse): void {
     const { query, resource } = request;
     const text = query.get("resourceVersion") ?? "";
@@ -73,17 +73,17 @@ export class Watches {
     for (const watch of [...this.#open]) watch.drop();
   }
 
-  /** They end cleanly, as when their time is over. */
+  /** Ends all watches cleanly, as when their time is over. */
   end(): void {
     for (const watch of [...this.#open]) watch.end();
   }
 
-  /** They are told 410 in an event, and end. */
+  /** Sends every watch a 410 in an event, and ends it. */
   expire(): void {
     for (const watch of [...this.#open]) watch.expire();
   }
 
-  /** Lines that are no JSON, between the others. */
+  /** Sends lines that are not JSON between the others. */
   garble(): void {
     for (const watch of [...this.#open]) watch.write('{"type":"MODIFIED","object":{"kind"\n');
   }

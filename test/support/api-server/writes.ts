@@ -64,7 +64,10 @@ export function create(path: ResourcePath, body: unknown, context: WriteContext)
   return { object: isDryRun ? stamped : store.put(path.resource, stamped), warnings, isCreated: true };
 }
 
-/** PUT, of the object or of its `/status`. A resourceVersion must be the present one; without it the last writer wins. */
+/**
+ * PUT of the object or of its `/status`. A resourceVersion must be the current one; without it the
+ * last writer wins.
+ */
 export function update(path: ResourcePath, body: unknown, context: WriteContext): Written {
   const old = require(path, context.store);
   return store(path, decode(path, body), old, context);
@@ -80,7 +83,7 @@ export function patch(
   return store(path, decode(path, patched(inVersionOf(path.resource, old), contentType, body)), old, context);
 }
 
-/** The object when finalizers keep it, or undefined when it is gone. */
+/** The object if finalizers keep it, or undefined if it is gone. */
 export function remove(
   path: ResourcePath,
   options: unknown,
@@ -125,7 +128,7 @@ function store(path: ResourcePath, given: ApiObject, old: ApiObject, context: Wr
     if (prepared === undefined) throw notFound(qualifiedName(path.resource), old.metadata.name);
     return prepared;
   });
-  // A write that changes nothing is no write.
+  // A write that changes nothing is not stored.
   if (isDryRun || isDeepStrictEqual(plain(object), plain(old))) return { object, warnings, isCreated: false };
   const { metadata } = object;
   const isFinalized =
@@ -137,7 +140,7 @@ function store(path: ResourcePath, given: ApiObject, old: ApiObject, context: Wr
   return { object: context.store.put(path.resource, object), warnings, isCreated: false };
 }
 
-/** Kinds without a strategy are stored as they come. */
+/** Kinds without a strategy are stored unchanged. */
 function checked(
   { resource }: ResourcePath,
   object: ApiObject,
@@ -187,7 +190,7 @@ function patched(old: ApiObject, contentType: string, body: unknown): unknown {
     case "application/strategic-merge-patch+json":
       return strategicMerge(old, body);
     default:
-      // Server-side apply is not here: kubectl applies on its own side unless it is told otherwise.
+      // Server-side apply is not implemented: kubectl applies on the client's side by default.
       throw unsupportedMediaType(PATCH_TYPES);
   }
 }
@@ -195,7 +198,8 @@ function patched(old: ApiObject, contentType: string, body: unknown): unknown {
 function require({ resource, namespace = "", name = "" }: ResourcePath, store: ObjectStore): ApiObject {
   const found = store.get(resource, namespace, name);
   if (found === undefined) throw notFound(qualifiedName(resource), name);
-  // What a test put there itself gets its defaults now, as what an API server reads from its storage does.
+  // Objects that a test put there itself get their defaults now, like those that an API server
+  // reads from its storage.
   return strategyOf(resource.kind)?.withDefaults(found) ?? found;
 }
 
@@ -212,7 +216,7 @@ function withName(object: ApiObject): ApiObject {
   return { ...object, metadata: { ...object.metadata, name: generateName + randomUUID().slice(-5) } };
 }
 
-/** What the server writes into the metadata of a new object. */
+/** The fields that the server writes into the metadata of a new object. */
 export function stampedNew(object: ApiObject): ApiObject {
   const { resourceVersion: _, ...metadata } = object.metadata;
   const generation = "spec" in object && object.kind !== "Service" ? { generation: 1 } : {};

@@ -3,7 +3,10 @@ import type { Socket } from "node:net";
 import { ACCEPT_GUID } from "../../../protocols/websocket/index.ts";
 import { afterHead } from "../http/loopback.ts";
 
-/** Answers the first request with a 101 to WebSocket and that subprotocol, whatever was offered. */
+/**
+ * Answers the first request with a 101 to WebSocket and this subprotocol, whatever the client
+ * offered.
+ */
 export function switchingWebSocket(
   subprotocol: string,
   accept?: string,

@@ -13,12 +13,15 @@ export interface TestWebSocketServer {
 }
 
 export interface TestWebSocketServerOptions {
-  /** What the server accepts; the first of the client's offers that is among them. */
+  /**
+   * The accepted subprotocols; the server chooses the first of the client's offers that is among
+   * them.
+   */
   readonly protocols?: readonly string[];
   readonly autoPong?: boolean;
 }
 
-/** A WebSocket server of another hand (`ws`) whose sessions are the test's business. */
+/** A WebSocket server by another library (`ws`), whose sessions the test scripts. */
 export async function startWebSocketServer(
   onSession: (socket: WebSocket, request: IncomingMessage) => void,
   { protocols = ["v5.channel.k8s.io"], autoPong = true }: TestWebSocketServerOptions = {},
@@ -65,13 +68,13 @@ export function onChannel(channel: number, payload: Uint8Array | string): Buffer
   return Buffer.concat([Buffer.of(channel), Buffer.from(payload)]);
 }
 
-/** Says the status and closes as a server of Kubernetes does. */
+/** Sends the status and closes, as a Kubernetes server does. */
 export function endSession(socket: WebSocket, status: string = SUCCESS): void {
   socket.send(onChannel(3, status));
   socket.close(1000);
 }
 
-/** Gathers what is written to it. */
+/** Collects what is written to it. */
 export class Collected extends Writable {
   readonly #parts: Buffer[] = [];
 

@@ -11,7 +11,7 @@ import { selfSignedPair } from "../gateway-files.ts";
 import type { ByteFilter } from "./byte-filters.ts";
 
 const PASS: ByteFilter = { push: (chunk, send) => send(chunk) };
-/** Of a masked PING or an unmasked PONG without much payload. */
+/** The size of a masked PING or an unmasked PONG with little payload. */
 const MAX_PING_BYTES = 30;
 
 /** A request's or an answer's first line and header lines, without the empty line. */
@@ -24,40 +24,42 @@ export interface ProxyDefect extends ProxyBehaviour {
   readonly id: string;
   /** What the proxy does wrong. */
   readonly what: string;
-  /** The cases that have to fail because of it, at least. */
+  /** The cases that must fail because of it, at least. */
   readonly namedBy: readonly string[];
 }
 
 export interface ProxyBehaviour {
-  /** Changes the request's head; text instead is the proxy's own answer, whole. */
+  /** Changes the request's head. If it returns text, that is the proxy's own complete answer. */
   request?(head: MessageHead): string | undefined;
   /** Changes the answer's head. */
   response?(head: MessageHead, request: MessageHead): void;
-  /** Of what the server sends behind a 101. */
+  /** Filters what the server sends after a 101. */
   downstream?(request: MessageHead): ByteFilter;
-  /** Of what the client sends behind a 101. */
+  /** Filters what the client sends after a 101. */
   upstream?(request: MessageHead): ByteFilter;
-  /** Of the body of an answer that is not a 101. */
+  /** Filters the body of an answer that is not a 101. */
   body?(request: MessageHead): ByteFilter;
-  /** A connection ends without anything having been carried for so long. */
+  /** A connection that has carried nothing for this long is ended. */
   readonly idleMs?: number;
-  /** Of which short frames are none: PINGs and PONGs do not count. */
+  /** Only data counts as carried: PINGs and PONGs, which are short frames, do not. */
   readonly countsDataOnly?: boolean;
-  /** A connection ends this long after it began, whatever it carries. */
+  /** A connection is ended this long after it began, whatever it carries. */
   readonly maxDurationMs?: number;
-  /** So many upgraded connections at once; others are refused with 503. */
+  /** The most upgraded connections at once; others are refused with 503. */
   readonly maxConnections?: number;
   /** The client's connection is reset, not closed, when the server's has ended. */
   readonly resetsAtEnd?: boolean;
-  /** The server's connection stays open when the client's has gone. */
+  /** The server's connection stays open after the client has left. */
   readonly keepsServer?: boolean;
-  /** The client's connection stays open when the server's has ended. */
+  /** The client's connection stays open after the server's has ended. */
   readonly keepsClient?: boolean;
-  /** More of the server's bytes is dropped while the client has not taken so many. */
+  /**
+   * If the client leaves more of the server's bytes than this unread, further bytes are dropped.
+   */
   readonly maxBufferedBytes?: number;
-  /** No session is read while the client of any does not read. */
+  /** No session is read while the client of any session does not read. */
   readonly sharesBackpressure?: boolean;
-  /** TLS with HTTP/2, which allows extended CONNECT, and answers it so. */
+  /** The proxy offers TLS with HTTP/2, allows extended CONNECT, and answers it with this status. */
   readonly http2Status?: number;
 }
 
@@ -66,7 +68,10 @@ export interface BrokenProxy {
   close(): Promise<void>;
 }
 
-/** A hop with one known defect in front of an HTTPS server on loopback; without one it is a plain hop. */
+/**
+ * A hop with one known defect in front of an HTTPS server on loopback. Without a defect it is a
+ * plain hop.
+ */
 export async function startBrokenProxy(
   upstreamPort: number,
   behaviour: ProxyBehaviour,
@@ -168,7 +173,7 @@ class Hop {
     if (first.byteLength > 0) takeFirst(first);
   }
 
-  /** The answer to one connection too many. */
+  /** The refusal of one connection too many; undefined if the connection is admitted. */
   #admit(client: Socket, request: MessageHead): string | undefined {
     if (headerOf(request, "upgrade") === undefined) return undefined;
     if (this.#upgraded >= (this.#behaviour.maxConnections ?? Number.POSITIVE_INFINITY))
@@ -180,7 +185,7 @@ class Hop {
     return undefined;
   }
 
-  /** Returns what takes a chunk as if it had been read. */
+  /** Returns a function that handles a chunk as if it had been read. */
   #carry(from: Socket, to: Socket, filter: ByteFilter, onEnd: () => void): (chunk: Buffer) => void {
     const { maxBufferedBytes, sharesBackpressure } = this.#behaviour;
     const send = (part: Uint8Array): void => {
@@ -244,7 +249,10 @@ export function headerOf({ lines }: MessageHead, name: string): string | undefin
   return lines.find(([line]) => line.toLowerCase() === name)?.[1];
 }
 
-/** Removes every line of that name. Returns nothing, so that it can stand for a whole change of a request. */
+/**
+ * Removes every line with this name. Returns nothing, so that it can be the whole change of a
+ * request.
+ */
 export function withoutHeader(head: MessageHead, name: string): undefined {
   head.lines = head.lines.filter(([line]) => line.toLowerCase() !== name);
 }
@@ -253,7 +261,7 @@ export function refuse(status: number, text: string): string {
   return `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`;
 }
 
-/** Reads to the end of a head; the socket is paused afterwards. */
+/** Reads to the end of a head, and then pauses the socket. */
 function readHead(socket: Socket): Promise<{ head: MessageHead; rest: Buffer }> {
   return new Promise((resolve, reject) => {
     let read: Buffer = Buffer.alloc(0);

@@ -2,7 +2,7 @@ import { OPCODE } from "../../../protocols/websocket/index.ts";
 
 export type Send = (part: Uint8Array) => void;
 
-/** Changes what goes one way. */
+/** Changes the bytes in one direction. */
 export interface ByteFilter {
   push(chunk: Buffer, send: Send): void;
   /** The sender has ended. */
@@ -18,7 +18,10 @@ export interface WebSocketFrame {
 
 type FrameMap = (frame: WebSocketFrame) => readonly WebSocketFrame[];
 
-/** Whole frames of a WebSocket, mapped to others. `isMasked`: they are a client's. `atEnd`: what is still to be sent. */
+/**
+ * Maps whole frames of a WebSocket to others. `isMasked`: the frames are a client's. `atEnd`: what
+ * remains to be sent.
+ */
 export function webSocketFrames(
   isMasked: boolean,
   map: FrameMap,
@@ -85,7 +88,7 @@ function uint64(value: number): Buffer {
   return bytes;
 }
 
-/** Messages of one channel, mapped to others; what is not one is passed on. */
+/** Maps messages of one channel to others, and passes everything else on. */
 export function channelMessages(
   isMasked: boolean,
   channel: number,
@@ -108,7 +111,7 @@ export function message(channel: number, payload: Uint8Array): WebSocketFrame {
 
 const SPDY_HEADER_BYTES = 8;
 
-/** Whole frames of SPDY/3.1, header included, mapped to others. */
+/** Maps whole SPDY/3.1 frames, headers included, to others. */
 export function spdyFrames(map: (frame: Buffer) => readonly Buffer[]): ByteFilter {
   let waiting: Buffer = Buffer.alloc(0);
   return {

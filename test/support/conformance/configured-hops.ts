@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import type { Advice } from "../../../packages/lab/src/conformance/index.ts";
 import { type Layer7Proxy, startProxy } from "../layer7-proxies.ts";
 
-/** The default time-outs of these hops divided by what silences are divided by in the same run. */
+/** These hops' default timeouts, divided by the same number as the silences of the run. */
 export const HOP_IDLE_SCALE = 0.05;
 const NGINX_TIMEOUT_MS = 60_000 * HOP_IDLE_SCALE;
 const HAPROXY_TIMEOUT_MS = 50_000 * HOP_IDLE_SCALE;
@@ -14,7 +14,7 @@ const HAPROXY_TIMEOUT_MS = 50_000 * HOP_IDLE_SCALE;
 const ENVOY_IDLE_TIMEOUT_S = 300 * HOP_IDLE_SCALE;
 const ENVOY_TYPES = "type.googleapis.com/envoy.extensions";
 
-/** Settings of an advice by the place that its comments name. */
+/** The settings of some advice, by the place that its comments name. */
 function settingsBy(place: RegExp, product: string, advices: readonly Advice[]): string {
   return blocksBy(place, product, advices).join("\n");
 }
@@ -25,7 +25,7 @@ function blocksBy(place: RegExp, product: string, advices: readonly Advice[]): s
     .filter((block) => place.test(block));
 }
 
-/** nginx as it is when only proxy_pass is written, and with what a report advises. */
+/** nginx with only proxy_pass configured, and with the settings that a report advises. */
 export function startAdvisedNginx(upstreamPort: number, advices: readonly Advice[]): Promise<Layer7Proxy> {
   return startProxy((folder, port) => {
     const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -57,7 +57,9 @@ ${settingsBy(/^# in location/, "nginx", advices)}
   });
 }
 
-/** HAProxy with the time-outs of Debian's haproxy.cfg, and with what a report advises. */
+/**
+ * HAProxy with the timeouts of Debian's haproxy.cfg, and with the settings that a report advises.
+ */
 export function startAdvisedHaproxy(upstreamPort: number, advices: readonly Advice[]): Promise<Layer7Proxy> {
   return startProxy((folder, port) => {
     const file = path.join(folder, "haproxy.cfg");
@@ -84,10 +86,13 @@ backend server
   });
 }
 
-/** Places of Envoy's advice in the configuration below. */
+/** The places of Envoy's advice in the configuration below. */
 const ENVOY_PLACES = ["http_connection_manager", "route", "cluster"] as const;
 
-/** Envoy with what its documentation's first configuration has, and with what a report advises. The time-out of silence is the default, divided. */
+/**
+ * Envoy with the first configuration of its documentation, and with the settings that a report
+ * advises. The idle timeout is the default, divided.
+ */
 export function startAdvisedEnvoy(
   program: string,
   upstreamPort: number,
@@ -163,7 +168,7 @@ export function startAdvisedEnvoy(
   });
 }
 
-/** `kubectl proxy` on a free port of loopback. */
+/** Starts `kubectl proxy` on a free port of loopback. */
 export async function startKubectlProxy(
   kubectl: string,
   kubeconfig: string,

@@ -5,7 +5,7 @@ const isSpdy = (head: MessageHead): boolean => headerOf(head, "upgrade")?.toLowe
 const isTunnel = (head: MessageHead): boolean =>
   headerOf(head, "sec-websocket-protocol")?.startsWith("SPDY/3.1+") === true;
 
-/** A change of the answer to WebSockets alone. */
+/** Changes only answers to WebSockets. */
 const ofWebSockets =
   (change: (head: MessageHead) => void): NonNullable<ProxyDefect["response"]> =>
   (head, request) => {

@@ -17,7 +17,7 @@ const SUCCESS = Buffer.from('{"metadata":{},"status":"Success"}');
 const isFrom = (frame: WebSocketFrame, channel: number): boolean =>
   frame.opcode === OPCODE.BINARY && frame.payload[0] === channel;
 
-/** A filter for sessions of v5 alone; the others pass. */
+/** A filter for v5 sessions only; others pass unchanged. */
 const onV5 =
   (filter: () => ByteFilter) =>
   (request: MessageHead): ByteFilter =>
@@ -28,7 +28,7 @@ const fromServer = (map: (frame: WebSocketFrame) => readonly WebSocketFrame[]) =
 const fromClient = (map: (frame: WebSocketFrame) => readonly WebSocketFrame[]) =>
   onV5(() => webSocketFrames(true, map));
 
-/** Every n-th whole message of stdout, mapped. */
+/** Maps every n-th whole message of stdout. */
 const everyStdout = (n: number, map: (payload: Buffer) => readonly WebSocketFrame[]) =>
   onV5(() => {
     let count = 0;

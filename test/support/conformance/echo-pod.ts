@@ -15,14 +15,17 @@ const SERVER = `require("node:net").createServer({ allowHalfOpen: true }, (socke
   socket.pipe(socket);
 }).listen(${ECHO_PORT}, () => console.log("listening"));`;
 
-/** The pod, run by containerd alone. */
+/** Starts the pod with containerd alone. */
 export async function runEchoPod({ cri, cgroupParent, podLogs }: RunningContainerd): Promise<void> {
   const sandbox = await cri.runPod({ name: ECHO_POD.pod, cgroupParent, logDirectory: podLogs });
   const { container: name } = ECHO_POD;
   await cri.runContainer(sandbox, { name, image: BUSYBOX_IMAGE, command: ECHO_COMMAND, stdin: true });
 }
 
-/** Repeats what each connection to ECHO_PORT of the running pod sends. busybox's nc resets some of many connections. */
+/**
+ * Echoes what each connection to ECHO_PORT of the running pod sends. busybox's nc is not used,
+ * because it resets some of many connections.
+ */
 export async function serveEcho(cri: CriClient): Promise<() => Promise<void>> {
   const network = await cri.networkOf(ECHO_POD);
   const server = spawn("nsenter", [`--net=${network}`, process.execPath, "-e", SERVER], {

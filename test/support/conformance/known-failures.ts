@@ -1,12 +1,18 @@
 import type { ConformanceReport } from "../../../packages/lab/src/conformance/index.ts";
 
-/** A defect of a peer, found by a case and explained from the peer's source. A row in docs/evidence/conformance.md has its text. */
+/**
+ * A defect of a peer that a case found and that the peer's source explains. A row in
+ * docs/evidence/conformance.md has its text.
+ */
 export interface KnownFailure {
   readonly cases: RegExp;
   readonly text: string;
 }
 
-/** Of Kubernetes' streaming servers: kubelet, API server and containerd have the same library. */
+/**
+ * Defects of Kubernetes' streaming servers: kubelet, API server and containerd use the same
+ * library.
+ */
 export const TRUNCATION: KnownFailure = {
   cases: /^slow-reader\/[^/]+\/(?:websocket-|spdy$)/,
   text: "kubernetes #142376: the server closes its socket while the client still sends, and the reset discards what was not read",
@@ -21,7 +27,7 @@ export const UNREAD_INPUT: KnownFailure = {
   text: "containerd (1.6.20, 1.7.24 and 2.1.9) waits for its copy of the input into a fifo that nothing reads once the command has ended (`ExecIO.Attach`): more unread input than the pipes hold, 64 KiB twice, and no status comes",
 };
 
-/** Ids of failed cases that nothing explains. */
+/** The ids of failed cases that no known defect explains. */
 export function unexplained({ cases }: ConformanceReport, known: readonly KnownFailure[] = []): string[] {
   return cases
     .filter(({ id, verdict }) => verdict === "failed" && !known.some((one) => one.cases.test(id)))

@@ -2,7 +2,7 @@ import type { ProxyDefect } from "./broken-proxy.ts";
 import { bodyDefects, handshakeDefects, requestDefects } from "./defects-of-heads.ts";
 import { spdyDefects, streamDefects, timeDefects } from "./defects-of-streams.ts";
 
-/** What proxies were found to do wrong with Kubernetes' streams, each as a defect that can be injected. */
+/** Defects that real proxies show with Kubernetes' streams, each of which can be injected. */
 export const PROXY_DEFECTS: readonly ProxyDefect[] = [
   ...handshakeDefects,
   ...requestDefects,

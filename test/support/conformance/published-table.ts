@@ -8,7 +8,7 @@ import { ATTACH_WITHOUT_INPUT, type KnownFailure, TRUNCATION, UNREAD_INPUT } fro
 const document = path.resolve(import.meta.dirname, "../../../docs/evidence/conformance.md");
 const MAX_NOTE = 110;
 
-/** Explained once, above the tables, with the cases that fail by them. */
+/** Defects that are explained once, above the tables, with the cases that fail because of them. */
 const KNOWN: readonly (readonly [string, KnownFailure, string])[] = [
   ["K1", TRUNCATION, "slow-reader"],
   ["K2", ATTACH_WITHOUT_INPUT, "attach/stays-open/websocket-v4"],
@@ -33,7 +33,10 @@ ${KNOWN.map(([name, { text }, cases]) => `- ${name} (\`${cases}\`): ${text}.`).j
 `;
 const TABLE_HEAD = "| server or hop | passed | failed | skipped | date |\n|---|---|---|---|---|\n";
 
-/** With SLUICE_WRITE_DOCS=1 puts a report into docs/evidence/conformance.md, in place of the last one of that name. */
+/**
+ * With SLUICE_WRITE_DOCS=1 writes a report into docs/evidence/conformance.md, in place of the last
+ * one with its name.
+ */
 export function publish(name: string, report: ConformanceReport, known: readonly KnownFailure[] = []): void {
   if (process.env.SLUICE_WRITE_DOCS !== "1") return;
   const { rows, sections } = parse(readFileSync(document, "utf8"));
@@ -53,7 +56,7 @@ export function publish(name: string, report: ConformanceReport, known: readonly
   writeFileSync(document, `${HEAD}${TABLE_HEAD}${textOf(rows)}${textOf(sections)}`);
 }
 
-/** Rows of one product stay together. */
+/** The product of a row; rows of one product stay together. */
 function productOf(name: string): string {
   return name.split(/[ ,]/)[0] ?? "";
 }
@@ -67,7 +70,7 @@ function parse(text: string): { rows: Map<string, string>; sections: Map<string,
   };
 }
 
-/** What explains every failure of a report; undefined if something else failed. */
+/** What explains every failure of a report; undefined if any failure has no explanation. */
 function codesOf({ cases }: ConformanceReport, known: readonly KnownFailure[]): string[] | undefined {
   const failed = cases.filter(({ verdict }) => verdict === "failed");
   const entries = KNOWN.filter(([, entry]) => known.includes(entry));
@@ -81,7 +84,7 @@ function sectionOf(name: string, { cases }: ConformanceReport, known: readonly K
   const lines = new Map<string, { readonly one: CaseReport; readonly names: string[] }>();
   for (const one of failed) {
     const [, family = "", leaf = ""] = /^(.*\/)?([^/]*)$/.exec(one.id) ?? [];
-    // Measured figures differ between cases that fail alike.
+    // Cases that fail alike may differ in measured figures, which are left out of the key.
     const key = [family, one.severity, noteOf(one).replaceAll(/[\d.]+/g, "0")].join("\n");
     const line = lines.get(key) ?? { one, names: [] };
     lines.set(key, line);

@@ -7,7 +7,10 @@ import { ECHO_PORT } from "./echo-pod.ts";
 
 const MIB = 1024 * 1024;
 
-/** kubernetes/kubernetes#142376, at the size of its report and beyond; clients send a PING each 500 ms meanwhile. */
+/**
+ * The reads of kubernetes/kubernetes#142376, at the size of its report and beyond. Meanwhile
+ * clients send a PING every 500 ms.
+ */
 const READS = [
   { what: "16 MiB at 4 MiB/s", name: "steady", share: 0.6, slowBytes: 16 * MIB, slowRate: 4 * MIB },
   { what: "64 MiB at 3 MiB/s", name: "steady", share: 0.1, slowBytes: 64 * MIB, slowRate: 3 * MIB },
@@ -24,15 +27,20 @@ const COLUMNS = {
 } as const;
 type Path = keyof typeof COLUMNS;
 const PATHS = Object.keys(COLUMNS) as readonly Path[];
-/** Sessions of each path at a time: more hide losses, if the machine then reads no more than it writes. */
+/**
+ * Concurrent sessions for each path: more would hide losses if the machine then reads no more than
+ * it writes.
+ */
 const EACH_AT_ONCE = Number(process.env.SLUICE_SESSIONS_AT_ONCE ?? 2);
 
-/** Of each path of a server in full runs; a whole table takes an hour on two idle cores. */
+/**
+ * Sessions for each path of a server in a full run; a whole table takes an hour on two idle cores.
+ */
 export const SESSIONS = Number(process.env.SLUICE_SESSIONS ?? 100);
-/** The same of servers that are not Sluice's, which are tried for comparison. */
+/** The same for servers that are not Sluice's, which are tested for comparison. */
 export const PEER_SESSIONS = Number(process.env.SLUICE_PEER_SESSIONS ?? Math.ceil(SESSIONS / 2));
 
-/** One server, and how many sessions of each path are tried with it in a full run. */
+/** A server, and the number of sessions that a full run tries for each of its paths. */
 export interface SlowlyRead {
   readonly server: string;
   readonly endpoint: Endpoint;
@@ -50,7 +58,10 @@ export interface SlowRow {
   readonly cells: ReadonlyMap<Path, Cell>;
 }
 
-/** Each path of a server: a part of the runs in full runs, otherwise one session of each read, all at once. */
+/**
+ * Tests each path of a server: in a full run a part of the sessions, otherwise one session for each
+ * read, all at once.
+ */
 export async function readSlowly({ server, endpoint, runs }: SlowlyRead): Promise<SlowRow[]> {
   if (!isFullRun) return Promise.all(READS.map((read) => rowOf(server, endpoint, read, 1)));
   const rows: SlowRow[] = [];
@@ -80,14 +91,15 @@ async function rowOf(
       if (verdict !== "skipped") cell.tried += 1;
       if (verdict !== "failed") continue;
       cell.problems.push(note);
-      // At once: a run of an hour that is broken off has no list of its losses.
+      // Printed at once, because a run of an hour that is interrupted has no other list of its
+      // losses.
       console.error(`${new Date().toISOString()} ${server}, ${what}, ${id}: ${note}`);
     }
   }
   return { server, what, cells };
 }
 
-/** Every session that was not whole. */
+/** Every session that lost bytes. */
 export function losses(rows: readonly SlowRow[]): string[] {
   return rows.flatMap(({ server, what, cells }) =>
     [...cells].flatMap(([path, { problems }]) =>
@@ -96,12 +108,15 @@ export function losses(rows: readonly SlowRow[]): string[] {
   );
 }
 
-/** Paths of which no session was carried: the server refuses them. */
+/** Paths that carried no session, because the server refuses them. */
 export function refusedPaths(rows: readonly SlowRow[]): Path[] {
   return PATHS.filter((path) => rows.every(({ cells }) => cells.get(path)?.tried === 0));
 }
 
-/** Prints the table of a full run. With SLUICE_WRITE_DOCS=1: a section of docs/evidence/no-truncation.md. */
+/**
+ * Prints a full run's table. With SLUICE_WRITE_DOCS=1 writes it as a section of
+ * docs/evidence/no-truncation.md.
+ */
 export function publishSlowRows(heading: string, run: string, rows: readonly SlowRow[]): void {
   const numbers = [
     ["sessions", SESSIONS],
@@ -131,7 +146,7 @@ ${table}
   );
 }
 
-/** Lost and tried sessions of all reads. */
+/** The lost and tried sessions of all reads. */
 function sumOf(rows: readonly SlowRow[], path: Path): string {
   const cells = rows.flatMap(({ cells: all }) => all.get(path) ?? []);
   const tried = cells.reduce((sum, cell) => sum + cell.tried, 0);

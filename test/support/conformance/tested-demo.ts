@@ -11,7 +11,10 @@ import {
 import { type RunningDemo, startDemo } from "../demo.ts";
 import { type ProxyBehaviour, startBrokenProxy } from "./broken-proxy.ts";
 
-/** Small and quick: what is tested is whether each case judges rightly, not the endpoint's endurance. */
+/**
+ * Small and quick, because these runs test whether each case judges correctly, and not the
+ * endpoint's endurance.
+ */
 export const quickSettings: Partial<LabSettings> = {
   dialTimeoutMs: 20_000,
   stepTimeoutMs: 20_000,
@@ -26,11 +29,11 @@ export const quickSettings: Partial<LabSettings> = {
   mayAttachInput: true,
 };
 
-/** A defect shows by a time-out as well as by a wrong answer. */
+/** A defect may show by a timeout as well as by a wrong answer. */
 const defectSettings: Partial<LabSettings> = {
   ...quickSettings,
   stepTimeoutMs: 3_000,
-  // On a busy machine a command needs longer to fill what a hop buffers.
+  // On a busy machine a command needs longer to fill a hop's buffers.
   stallMs: 2_000,
   caseTimeoutMs: 15_000,
 };
@@ -53,19 +56,19 @@ export class TestedDemo {
     return this.#demo.kubeconfig;
   }
 
-  /** Of the API server; the demo has a certificate of its own. */
+  /** The API server as a target; the demo has a certificate of its own. */
   async target(): Promise<Target> {
     return kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
   }
 
-  /** Cases against a pod. */
+  /** Runs cases against a pod. */
   async run(pod: DemoPod, cases: readonly ConformanceCase[] = ALL_CASES): Promise<ConformanceReport> {
     const target = await this.target();
     const endpoint = apiServerEndpoint(target, { namespace: "default", pod, container: "main" });
     return runConformance(endpoint, { cases, settings: quickSettings });
   }
 
-  /** Cases against a pod through a proxy with that defect. */
+  /** Runs cases against a pod through a proxy with this defect. */
   async runThrough(
     defect: ProxyBehaviour,
     { pod = "web", cases }: { pod?: DemoPod; cases?: readonly ConformanceCase[] } = {},
@@ -93,7 +96,7 @@ export class TestedDemo {
   }
 }
 
-/** What failed or was skipped, for people and for comparisons. */
+/** The failed and skipped cases, for people and for comparisons. */
 export function troubles({ cases }: ConformanceReport): string[] {
   return cases
     .filter(({ verdict }) => verdict !== "passed")

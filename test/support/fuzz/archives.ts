@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 
-/** What records choose from by a byte. The last is a type that no tar has. */
+/** The types that records choose from by a byte. The last type does not exist in tar. */
 const TYPES = ["0", "5", "1", "2", "3", "6", "7", "L", "K", "x", "g", "\0", "Z"];
-/** As a header's size, in place of the content's own. */
+/** Sizes for a header in place of the content's size. */
 const ODD_SIZES = [
   "77777777777",
   "-0000000001",
@@ -17,8 +17,9 @@ const FLAG = { wrongSum: 1, ustar: 2, slash: 4, long: 8, pax: 16, large: 32, cut
 const BLOCK_BYTES = 512;
 
 /**
- * An archive made of any bytes, so that a search changes entries and not only blocks. The first byte says what follows: odd, an archive as
- * it is; even, records of type, flags, size, and three strings with a byte of length each: name, link and content.
+ * Makes an archive from any bytes, so that a search changes entries as well as blocks. If the first
+ * byte is odd, the rest is an archive; if even, records of type, flags, size and three strings with
+ * a length byte each: name, link, content.
  */
 export function archiveOf(bytes: Buffer): Buffer {
   if ((bytes[0] ?? 0) % 2 === 1) return bytes.subarray(1);
@@ -88,7 +89,7 @@ function entry(
   return [header, Buffer.from(content, "latin1"), Buffer.alloc(-content.length & (BLOCK_BYTES - 1))];
 }
 
-/** `LENGTH KEY=VALUE` and a line feed, the length with its own digits. */
+/** `LENGTH KEY=VALUE` and a line feed; the length includes its own digits. */
 function paxOf(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([key, value]) => {

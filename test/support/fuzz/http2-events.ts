@@ -20,7 +20,7 @@ const block = encodeHeaderBlock([
 ]);
 const trailers = encodeHeaderBlock([["grpc-status", "0"]]);
 
-/** Frames of a server, and a whole conversation of them. */
+/** Frames of a server, and a complete conversation of them. */
 export const http2Frames: readonly Uint8Array[] = [
   encodeSettings([]),
   encodeSettings([[4, 10]]),
@@ -42,7 +42,10 @@ export const http2Frames: readonly Uint8Array[] = [
 const [SETTINGS, , ACK, HEAD] = http2Frames as [Uint8Array, Uint8Array, Uint8Array, Uint8Array];
 export const http2Conversation: Buffer = Buffer.concat([SETTINGS, ACK, HEAD, ...http2Frames.slice(7)]);
 
-/** What a client with a request, and a second one after it, says and sends when a server's bytes come in these parts. */
+/**
+ * The events and frames of a client that sends one request, then another, if a server's bytes
+ * arrive in these parts.
+ */
 export function http2Events(parts: readonly Buffer[]): unknown {
   const events: unknown[] = [];
   const sent: Buffer[] = [];

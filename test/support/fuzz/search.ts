@@ -3,10 +3,14 @@ import type { FuzzTarget } from "./targets.ts";
 
 const MAX_INPUT_BYTES = 8 * 1024;
 const OURS = /\/(?:src|protocols)\//;
-/** V8 counts all blocks that ran. Asked after so many inputs, its answer costs less than they do. */
+/**
+ * V8 counts all blocks that ran. Read once after this many inputs, the counts cost less than the
+ * inputs do.
+ */
 const INPUTS_PER_LOOK = 50;
 
-// Functions that ran before it began are counted whole, without their blocks: hence before the targets are loaded.
+// Functions that ran before counting began are counted whole, without their blocks. So counting
+// begins before the targets are loaded.
 const session = new Session();
 session.connect();
 await session.post("Profiler.enable");
@@ -14,16 +18,16 @@ await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed:
 
 export interface SearchResult {
   readonly inputs: number;
-  /** Blocks of our source that ran. */
+  /** Blocks of our source that have run. */
   readonly blocks: number;
-  /** Inputs that reached something new. */
+  /** Inputs that reached a new block. */
   readonly interesting: readonly Buffer[];
   readonly finding: { readonly input: Buffer; readonly error: unknown } | undefined;
 }
 
 /**
- * Looks for an input that `target` fails on: changes inputs that are known, and keeps those that run blocks which none ran before, as V8
- * counts them. Ends at the first finding, or when the time is over.
+ * Searches for an input on which `target` fails: changes known inputs, and keeps those that run new
+ * blocks, as counted by V8. Ends at the first finding, or when the time is over.
  */
 export async function search(
   target: FuzzTarget,
@@ -38,7 +42,7 @@ export async function search(
   const known = [...target.seeds, ...corpus];
   const interesting: Buffer[] = [];
   const seen = new Set<string>();
-  /** Blocks that ran since the last call. */
+  /** The blocks that have run since the last call. */
   const takeBlocks = async (): Promise<string[]> => {
     const { result } = await session.post("Profiler.takePreciseCoverage");
     return result
@@ -49,7 +53,7 @@ export async function search(
       .filter(({ count }) => count > 0)
       .map(({ url, startOffset, endOffset }) => `${url}:${startOffset}:${endOffset}`);
   };
-  /** The inputs of a batch that ran blocks which are new, each for at least one of its own. */
+  /** The inputs of a batch that ran new blocks, each at least one that the others did not. */
   const reaching = async (batch: readonly Buffer[], fresh: Set<string>): Promise<Buffer[]> => {
     const kept: Buffer[] = [];
     for (const input of batch) {
@@ -91,7 +95,10 @@ async function failureOf(target: FuzzTarget, input: Buffer): Promise<unknown> {
   }
 }
 
-/** One to four changes of a known input: a bit, a byte, a word of the format, a piece moved, repeated or removed, or another input's end. */
+/**
+ * Makes one to four changes to a known input: a bit, a byte, a word of the format, a piece moved,
+ * repeated or removed, or another input's end.
+ */
 function mutated(
   known: readonly Buffer[],
   words: readonly string[],
@@ -119,7 +126,7 @@ function mutated(
   return bytes;
 }
 
-/** xorshift32, so that a seed gives the same search. */
+/** xorshift32, so that a seed repeats the same search. */
 function generator(seed: number): (below: number) => number {
   let state = seed >>> 0 || 1;
   return (below) => {

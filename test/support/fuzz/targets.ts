@@ -15,15 +15,18 @@ import { archiveOf, archiveRecord } from "./archives.ts";
 import { http2Conversation, http2Events, http2Frames } from "./http2-events.ts";
 import { unpacksSafely } from "./unpacks.ts";
 
-/** Something that reads bytes of strangers. */
+/** A function that reads untrusted bytes. */
 export interface FuzzTarget {
-  /** Throws for a finding: an error that is not the format's own, or other results when the bytes come in other parts. */
+  /**
+   * Throws for a finding: an error that is not the format's own, or different results if the bytes
+   * arrive in other parts.
+   */
   run(bytes: Buffer): void | Promise<void>;
   /** `run` returns a promise. */
   readonly isAsync?: true;
-  /** Pieces of the format, which mutations put in whole. */
+  /** Pieces of the format that mutations insert whole. */
   readonly words: readonly string[];
-  /** Where a search begins when the corpus is empty. */
+  /** The inputs from which a search begins if the corpus is empty. */
   readonly seeds: readonly Buffer[];
 }
 
@@ -41,7 +44,10 @@ const HTTP1_WORDS = [
   "a;x=y\r\n",
   "0\r\n",
 ];
-/** SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE, and DATA of stream 1. */
+/**
+ * SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE, and DATA of
+ * stream 1.
+ */
 const SPDY_WORDS = [1, 2, 3, 4, 6, 7, 8, 9]
   .map((type) => String.fromCharCode(0x80, 3, 0, type, 0, 0, 0, 4, 0, 0, 0, 1))
   .concat("\0\0\0\x01\x01\0\0\x03abc");
@@ -54,7 +60,7 @@ const WEBSOCKET_WORDS = [
   "\x88\x02\x03\xe8",
   "\x82\x7e\x01\x00",
 ];
-/** Records of test/support/fuzz/archives.ts: what a folder holds, and what planted entries look like. */
+/** Records of test/support/fuzz/archives.ts: the contents of a folder, and malicious entries. */
 const TAR_RECORDS = [
   archiveRecord("5", "./"),
   archiveRecord("0", "./a/file", { content: "content" }),
@@ -161,7 +167,9 @@ export const fuzzTargets: Readonly<Record<string, FuzzTarget>> = {
   },
 };
 
-/** The same bytes whole, and in parts whose sizes the last byte chooses, give the same. */
+/**
+ * Checks that the bytes give the same result whole and in parts, whose sizes the last byte chooses.
+ */
 function cutAnywhere(read: (parts: readonly Buffer[]) => unknown): (bytes: Buffer) => void {
   return (bytes) => {
     const step = 1 + ((bytes.at(-1) ?? 0) % 16);
@@ -173,7 +181,7 @@ function cutAnywhere(read: (parts: readonly Buffer[]) => unknown): (bytes: Buffe
   };
 }
 
-/** As a listener does: all that has come, until there is an answer. */
+/** Decodes like a listener: from all bytes so far, until there is a result. */
 function proxyHeader(parts: readonly Buffer[]): unknown {
   for (let count = 1; count <= parts.length; count++) {
     try {

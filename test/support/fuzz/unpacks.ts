@@ -11,7 +11,7 @@ import type { RemoteShell, ShellStreams } from "../../../packages/client/src/cop
 import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import { printWarning } from "../../../src/cli/client/report-error.ts";
 
-/** An archive of a few KiB takes milliseconds. */
+/** The time after which a copy counts as hung; an archive of a few KiB takes milliseconds. */
 const HANG_MS = 10_000;
 const SOURCE: RemotePath = {
   kind: "folder",
@@ -24,8 +24,9 @@ const SOURCE: RemotePath = {
 };
 
 /**
- * `sluice cp` of a folder whose container prints `archive`. Throws where that hangs, fails other than as a copy may, leaves anything beside
- * the destination or a link in it, prints control characters, or ends otherwise when the bytes come in parts of `step`.
+ * Runs `sluice cp` of a folder whose container prints `archive`. Throws if the copy hangs, fails in
+ * an undefined way, leaves files beside the destination or a link in it, prints control characters,
+ * or ends differently in parts of `step` bytes.
  */
 export async function unpacksSafely(archive: Buffer, step: number): Promise<void> {
   const whole = await copied(archive, archive.length);
@@ -63,7 +64,7 @@ async function copied(archive: Buffer, step: number): Promise<unknown> {
     const files = filesIn(inside);
     if (failure !== undefined && files.length > 0)
       throw new Error(`fails (${failure}) and leaves ${files.join(", ")}`);
-    // Which of two faults is met first is a matter of time.
+    // If there are two faults, which one is found first depends on timing.
     return { hasFailed: failure !== undefined, files };
   } finally {
     clearTimeout(timer);
@@ -72,14 +73,14 @@ async function copied(archive: Buffer, step: number): Promise<unknown> {
   }
 }
 
-/** The copy's own failure, as it is said; undefined for none. */
+/** The copy's own failure, as it is printed; undefined if there is none. */
 async function failureOf(archive: Buffer, step: number, destination: string): Promise<string | undefined> {
   const shell = {
     script: async (_script: string, _args: readonly string[], { stdout }: ShellStreams = {}) => {
       const stream = stdout as NodeJS.WritableStream & { readonly destroyed: boolean };
       for (let at = 0; at < archive.length && !stream.destroyed; at += step) {
         stream.write(Buffer.from(archive.subarray(at, at + step)));
-        // What waits in a stream is read as one.
+        // Bytes that wait in a stream are read as one chunk.
         await setImmediate();
       }
       return { exitCode: 0, stdout: "", stderr: "" };

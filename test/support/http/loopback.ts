@@ -53,10 +53,15 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Linux gives ephemeral ports from 32768 on: below, no other program is given one before it is opened for good. */
+/**
+ * Linux assigns ephemeral ports from 32768 on, so no other program is assigned a lower port before
+ * ours is opened.
+ */
 const [FIRST_PORT, LAST_PORT] = [20_000, 30_000];
 
-/** Ports that nothing listens on, at any address, each another one. For programs that do not take port 0. */
+/**
+ * Distinct ports on which nothing listens, at any address. For programs that do not accept port 0.
+ */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listenBelowEphemeral));
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
@@ -90,7 +95,7 @@ export async function openClient(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Resolves when nothing listens at the port any more. */
+/** Resolves when nothing listens on the port any more. */
 export async function untilRefused(port: number): Promise<void> {
   let outcome: unknown;
   while (outcome !== "ECONNREFUSED") {
@@ -100,7 +105,7 @@ export async function untilRefused(port: number): Promise<void> {
   }
 }
 
-/** Resolves when the predicate holds, looking again after every turn of the event loop. */
+/** Resolves when the predicate is true; checks it after every turn of the event loop. */
 export async function until(isTrue: () => boolean, what: string): Promise<void> {
   const deadlineMs = Date.now() + 30_000;
   while (!isTrue()) {
@@ -109,7 +114,7 @@ export async function until(isTrue: () => boolean, what: string): Promise<void> 
   }
 }
 
-/** All bytes until the peer ends or closes, and whether it ended cleanly. */
+/** All bytes until the peer ends or closes, and whether the connection ended cleanly. */
 export async function readToEnd(socket: Socket): Promise<{ text: string; isClean: boolean }> {
   const chunks: Buffer[] = [];
   let isClean = false;
@@ -122,7 +127,10 @@ export async function readToEnd(socket: Socket): Promise<{ text: string; isClean
   return { text: Buffer.concat(chunks).toString("latin1"), isClean: isClean && !socket.errored };
 }
 
-/** TCP sockets that this process holds open: client and server ends on loopback. For leak checks. */
+/**
+ * The number of open TCP sockets of this process, client and server ends on loopback. For leak
+ * checks.
+ */
 export function openSocketCount(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "TCPSocketWrap" || kind === "TLSWrap")
     .length;

@@ -1,16 +1,16 @@
-/** A recording as a player of its own would read it: shares no code with the recorder. */
+/** A recording as an independent player reads it; shares no code with the recorder. */
 export interface Played {
   readonly header: Record<string, unknown> & { readonly term: { cols: number; rows: number } };
   /** The exact bytes of each stream. */
   readonly stdout: Buffer;
   readonly stderr: Buffer;
-  /** What stock players show. */
+  /** The output that stock players show. */
   readonly shown: string;
   readonly input: string;
   readonly events: readonly (readonly [seconds: number, code: string, data: string])[];
-  /** Data of the events with this code. */
+  /** The data of the events with this code. */
   of(code: string): string[];
-  /** Our comments, parsed. */
+  /** Our comments in the recording, parsed. */
   readonly comments: readonly Record<string, unknown>[];
 }
 

@@ -12,22 +12,22 @@ import { eventually } from "../eventually.ts";
 import { runWebNode } from "../fake-nodes.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "../gateway-harness.ts";
 
-/** The thread runs what was compiled: Node.js 20 runs no TypeScript. */
+/** The thread runs the compiled program, because Node.js 20 does not run TypeScript. */
 const PROGRAM = pathToFileURL(path.resolve("dist/src/recording/thread/recorder-thread.js"));
 
 export interface RecordedGatewayOptions {
-  /** More of the section `recording`. */
+  /** Further fields of the section `recording`. */
   readonly recording?: object;
   readonly declaresWebSockets?: boolean;
   readonly streaming?: HarnessOptions["streaming"];
-  /** Absent: a fake node with real processes. */
+  /** The port of a kubelet. Absent: a fake node with real processes. */
   readonly kubeletPort?: number;
   readonly program?: URL;
   readonly folder?: string;
   readonly limits?: HarnessOptions["limits"];
 }
 
-/** A gateway that records what its rules say, in front of a fake node. */
+/** A gateway that records what its rules select, in front of a fake node. */
 export class RecordedGateway {
   readonly folder: string;
   readonly harness: GatewayHarness;
@@ -35,7 +35,7 @@ export class RecordedGateway {
   readonly #node: FakeNode | undefined;
   readonly #recording: Awaited<ReturnType<typeof buildRecording>>;
   readonly #ownsFolder: boolean;
-  /** What was logged about recordings. */
+  /** Log lines about recordings. */
   readonly logLines: string[];
   #stopped: Promise<void> | undefined;
 
@@ -98,7 +98,7 @@ export class RecordedGateway {
       .filter((line) => line.startsWith(name) && !line.endsWith(" 0"));
   }
 
-  /** Finished recordings, waiting until there are so many. */
+  /** Waits until there are this many finished recordings, and returns them. */
   async recordings(count = 1): Promise<string[]> {
     return await eventually(`${count} finished recordings`, () => {
       const files = filesIn(this.folder, ".cast");
@@ -112,7 +112,7 @@ export class RecordedGateway {
     return readFileSync(file, "utf8");
   }
 
-  /** Ends the gateway and the recorder, and keeps the folder. */
+  /** Stops the gateway and the recorder, and keeps the folder. */
   shutDown(): Promise<void> {
     this.#stopped ??= (async () => {
       await this.harness.close();
@@ -136,7 +136,7 @@ export function settingsOf(folder: string, more: object = {}) {
   return recording;
 }
 
-/** Files below the folder with this ending. */
+/** Files below the folder whose names have this ending. */
 export function filesIn(folder: string, ending: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(ending))

@@ -11,7 +11,7 @@ import { programOf } from "../real-parts.ts";
 export const ACCESS_KEY = "sluice-tests";
 export const SECRET_KEY = "a-secret-of-tests";
 
-/** Of bodies, of which these requests have none. */
+/** The header that states a body's hash; these requests have no body. */
 const UNSIGNED = "x-amz-content-sha256: UNSIGNED-PAYLOAD";
 
 /** A real S3 gateway on a folder of its own. For use inside `describeReal("versitygw", ...)`. */
@@ -55,7 +55,7 @@ export class VersitygwProcess {
     return store;
   }
 
-  /** A request by curl, which signs by itself. */
+  /** Sends a request with curl, which signs it. */
   curl(method: string, target: string, headers: readonly string[] = []): { status: number; text: string } {
     const answer = execFileSync(
       "curl",

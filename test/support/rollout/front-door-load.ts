@@ -3,15 +3,21 @@ import type { ClientHttp2Session } from "node:http2";
 import { text } from "node:stream/consumers";
 import { ask, connectHttp2 } from "../http2-client.ts";
 
-/** RFC 9113: the server has not begun with the stream, and it may be sent again. */
+/** RFC 9113: the server has not processed the stream, so it may be sent again. */
 const REFUSED_STREAM = 7;
 const HTTP2_CONNECTIONS = 4;
 
-/** So many GETs a second, whether earlier ones are answered or not: half over kept HTTP/1.1 connections, half over HTTP/2. */
+/**
+ * Sends this many GETs a second, whether earlier ones are answered or not: half over kept HTTP/1.1
+ * connections, half over HTTP/2.
+ */
 export class FrontDoorLoad {
   sent = 0;
   answered = 0;
-  /** Sent once more by the rules of HTTP: refused streams of HTTP/2, and kept connections that were closed meanwhile. */
+  /**
+   * Requests that were sent again by the rules of HTTP: refused HTTP/2 streams, and kept
+   * connections that were closed meanwhile.
+   */
   repeated = 0;
   goaways = 0;
   readonly #startedMs = performance.now();
@@ -23,7 +29,7 @@ export class FrontDoorLoad {
   readonly #open = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
 
-  /** A timer that is late is made up for. `expected` is what every answer's body is. */
+  /** Catches up if a timer is late. `expected` is the body of every answer. */
   constructor(port: number, perSecond: number, expected: string) {
     this.#port = port;
     this.#timer = setInterval(() => {
@@ -48,12 +54,12 @@ export class FrontDoorLoad {
     void done.finally(() => this.#open.delete(done));
   }
 
-  /** As it came to be, when it has stopped. */
+  /** The rate that was reached, once the load has stopped. */
   get perSecond(): number {
     return (1_000 * this.sent) / (this.#stoppedMs - this.#startedMs);
   }
 
-  /** Resolves when all are answered. */
+  /** Resolves when all requests are answered. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#stoppedMs = performance.now();

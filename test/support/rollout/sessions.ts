@@ -17,14 +17,20 @@ const POD = { namespace: "default", pod: "web", container: "main" };
 const FORWARD_PATH = "/api/v1/namespaces/default/pods/web/portforward";
 const CONVERSATIONS = ["echo", "answer", "greet"] as const satisfies readonly Conversation[];
 const EXIT_CODE = 7;
-/** Of a shell's line and of a conversation, each followed by a pause. */
+/** The bytes of a shell's line and of a conversation, each followed by a pause. */
 const LINE_BYTES = 200;
 const CONVERSATION_BYTES = 20_000;
 const PAUSE_MS = isFullRun ? 1_000 : 200;
-/** Between two of the same kind that begin, or end, at the same time: 200 are no test of set-ups. */
+/**
+ * The time between two sessions of a kind that start, or end, together: 200 at once would test
+ * set-ups.
+ */
 const APART_MS = 100;
 
-/** Sessions of one kind, so many at once. All go on until their turn is ended, and then others begin in their place. */
+/**
+ * Keeps a number of sessions of one kind running. All continue until their turn is ended, and then
+ * others replace them.
+ */
 export class SteadySessions {
   finished = 0;
   bytes = 0;
@@ -38,7 +44,7 @@ export class SteadySessions {
   #opened = 0;
   #isOver = false;
 
-  /** `session` resolves with what is wrong; "": nothing. */
+  /** `session` resolves with a description of the fault; "" if there is none. */
   constructor(count: number, session: (life: SessionLife) => Promise<string>) {
     this.count = count;
     const loop = async (index: number): Promise<void> => {
@@ -54,12 +60,12 @@ export class SteadySessions {
     this.#loops = Promise.all(Array.from({ length: count }, (_, index) => loop(index)));
   }
 
-  /** All of this turn have had an answer. */
+  /** True if all sessions of this turn have received an answer. */
   get areOpen(): boolean {
     return this.#opened >= this.count;
   }
 
-  /** Lets all end by themselves, and resolves when the next ones have begun. */
+  /** Lets all sessions end by themselves, and resolves when their replacements have started. */
   async endTurn(): Promise<void> {
     this.#turn += 1;
     this.#turnedMs = performance.now();
@@ -92,14 +98,17 @@ export class SteadySessions {
   }
 }
 
-/** What a session asks and reports. */
+/** What a session asks of its turn, and reports to it. */
 export interface SessionLife {
   isOver(): boolean;
   received(bytes: number): void;
   note(text: string): void;
 }
 
-/** A shell of a resumable client, to which something is typed all the time. Resolves with what is wrong; "": nothing. */
+/**
+ * A shell of a resumable client, into which lines are typed all the time. Resolves with a
+ * description of the fault; "" if there is none.
+ */
 export async function shellSession(target: Target, life: SessionLife): Promise<string> {
   const keyboard = new PassThrough();
   let shown = "";
@@ -153,17 +162,20 @@ export async function forwardSession(
   }
 }
 
-/** How a kubectl ended: when, by `Date.now()`. */
+/** How and when (by `Date.now()`) a kubectl ended. */
 export interface KubectlEnd {
   readonly atMs: number;
   readonly exitCode: number | null;
   readonly stderr: string;
-  /** What it showed is what was typed, as far as it came. */
+  /** True if its output is what was typed, as far as it arrived. */
   readonly isWhole: boolean;
   readonly bytes: number;
 }
 
-/** `kubectl exec -i web -- cat`, to which a line is typed all the time; without resumption. Its input ends when `isOver`. */
+/**
+ * Runs `kubectl exec -i web -- cat`, without resumption; a line is typed into it all the time. Its
+ * input ends when `isOver`.
+ */
 export async function kubectlSession(
   kubectl: KubectlRunner,
   isOver: () => boolean,

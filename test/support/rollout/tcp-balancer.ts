@@ -9,17 +9,23 @@ import { eventually } from "../eventually.ts";
 import { freePorts } from "../http/loopback.ts";
 import { programOf } from "../real-parts.ts";
 
-/** Where a replica listens, or will. */
+/** The address where a replica listens, or will listen. */
 export interface Endpoint {
   readonly api: number;
   readonly admin: number;
   readonly door: number;
 }
 
-/** Three ways in: the API for clients that keep their connection, for those whose connections are cut in the end, and the front door. */
+/**
+ * Three entry points: the API for clients that keep their connection, the API for clients whose
+ * connections are cut in the end, and the front door.
+ */
 const WAYS = ["api", "movingApi", "door"] as const;
 
-/** HAProxy in TCP mode. It asks `/readyz` of each replica every 100 ms, and sends new connections to those that are ready. */
+/**
+ * HAProxy in TCP mode. It checks `/readyz` of each replica every 100 ms, and sends new connections
+ * to those that are ready.
+ */
 export class TcpBalancer {
   readonly ports: Readonly<Record<(typeof WAYS)[number], number>>;
   readonly #folder: string;
@@ -38,16 +44,19 @@ export class TcpBalancer {
     const file = path.join(folder, "haproxy.cfg");
     writeFileSync(file, configurationOf(path.join(folder, "control"), ports, endpoints));
     const program = programOf("haproxy");
-    // Fails, with what is wrong, where HAProxy would warn of its configuration.
+    // Throws, with the warning, if HAProxy would warn about its configuration.
     execFileSync(program, ["-c", "-dW", "-f", file], { stdio: "pipe" });
-    // Quiet: it would print each replica that comes or goes, which is what it is asked about.
+    // Quiet, because it would print each replica that comes or goes, which tests ask for
+    // separately.
     const child = spawn(program, ["-q", "-db", "-f", file], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     return new TcpBalancer(folder, child, ports);
   }
 
-  /** Waits until exactly the replicas of these indexes get new connections, everywhere. */
+  /**
+   * Waits until exactly the replicas with these indexes get new connections, at all entry points.
+   */
   async sendsTo(...indexes: readonly number[]): Promise<void> {
     const expected = WAYS.flatMap((way) => indexes.map((index) => `${way}/r${index}`)).sort();
     let seen: readonly string[] = [];
@@ -61,7 +70,7 @@ export class TcpBalancer {
     );
   }
 
-  /** Cuts what moving clients have at a replica, as balancers do some time after they have left one. */
+  /** Cuts moving clients' connections to a replica, as balancers do some time after it has left. */
   async cut(index: number): Promise<void> {
     await this.#command(`shutdown sessions server movingApi/r${index}`);
   }
@@ -77,7 +86,7 @@ export class TcpBalancer {
   async #ready(): Promise<readonly string[]> {
     const rows = (await this.#command("show stat")).split("\n").map((line) => line.split(","));
     const status = rows[0]?.indexOf("status") ?? -1;
-    // "UP 1/2" is on its way down.
+    // "UP 1/2" means that it is about to be down.
     return rows
       .filter(([, server = "", ...rest]) => /^r\d+$/.test(server) && rest[status - 2] === "UP")
       .map(([way, server]) => `${way}/${server}`)

@@ -2,7 +2,7 @@ import { crc32c } from "../../../../protocols/proxy-protocol/decode-header.ts";
 
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 
-/** A header of version 2 with these bytes behind its length. */
+/** A version 2 header with these bytes after its length. */
 export function binaryHeader(
   versionAndCommand: number,
   familyAndTransport: number,
@@ -16,7 +16,7 @@ export function tlv(type: number, value: ArrayLike<number>): number[] {
   return [type, value.length >> 8, value.length & 0xff, ...Array.from(value)];
 }
 
-/** The same with a checksum as its last TLV. */
+/** The same header with a checksum as its last TLV. */
 export function withChecksum(
   versionAndCommand: number,
   familyAndTransport: number,

@@ -77,7 +77,7 @@ export function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] 
 
 export const cutPlaces = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 });
 
-/** Bytes that are often nearly right: a conversation with some bytes changed, or anything at all. */
+/** Bytes that are often nearly valid: a conversation with some bytes changed, or random bytes. */
 export function hostileBytes(isMasked: boolean): fc.Arbitrary<Uint8Array> {
   const changes = fc.array(fc.record({ place: fc.nat(), byte: fc.nat(255) }), { minLength: 1, maxLength: 4 });
   const changed = fc.tuple(conversations, changes).map(([frames, edits]) => {
@@ -88,7 +88,7 @@ export function hostileBytes(isMasked: boolean): fc.Arbitrary<Uint8Array> {
   return fc.oneof(fc.uint8Array({ maxLength: 300 }), changed, headerSoup(isMasked));
 }
 
-/** Headers of every kind in a row, so that deep rules are reached and not only the first one. */
+/** Headers of every kind in a row, so that tests reach later rules as well as the first one. */
 function headerSoup(isMasked: boolean): fc.Arbitrary<Uint8Array> {
   const frame = fc
     .record({

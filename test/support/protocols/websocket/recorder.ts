@@ -7,7 +7,10 @@ import {
   type WebSocketRole,
 } from "../../../../protocols/websocket/index.ts";
 
-/** What a decoder said, with messages assembled again, so that it does not depend on how the bytes were cut. */
+/**
+ * A decoder's events, with messages assembled again, so that the record does not depend on how the
+ * bytes were cut.
+ */
 export type Event =
   | { readonly type: "text" | "binary" | "ping" | "pong"; readonly hex: string }
   | { readonly type: "close"; readonly code: number; readonly reason: string }
@@ -15,7 +18,7 @@ export type Event =
 
 export class Recorder {
   readonly events: Event[] = [];
-  /** Every part as it was handed out. */
+  /** Every part as the decoder delivered it. */
   readonly parts: { part: Uint8Array; isFirst: boolean; isLast: boolean }[] = [];
   readonly decoder: WebSocketFrameDecoder;
   #message: Buffer[] = [];
@@ -33,7 +36,9 @@ export class Recorder {
     this.decoder = new WebSocketFrameDecoder(role, handler, { ...defaultWebSocketLimits, ...limits });
   }
 
-  /** Pushes a copy: the decoder unmasks what it is given. Anything thrown but a ProtocolError passes through. */
+  /**
+   * Pushes a copy, because the decoder unmasks its input. Rethrows everything but a ProtocolError.
+   */
   push(bytes: Uint8Array): this {
     try {
       this.decoder.push(Uint8Array.from(bytes));
@@ -48,7 +53,7 @@ export class Recorder {
     this.events.push(event);
   }
 
-  /** Holds the decoder to its promises about parts, whatever the test is about. */
+  /** Checks the decoder's promises about parts in every test. */
   #onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void {
     if (part.length === 0 && !isLast) throw new Error("an empty part that is not the last");
     if (isFirst === this.#isInMessage) throw new Error("isFirst is wrong");

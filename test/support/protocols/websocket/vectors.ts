@@ -8,7 +8,7 @@ export interface Vector {
   readonly role: WebSocketRole;
   readonly wire: string;
   readonly events: readonly Event[];
-  /** The limits that the wire just meets: one less of any refuses it. */
+  /** The limits that these bytes just meet. With any of them one lower, the bytes are refused. */
   readonly meets?: Partial<WebSocketLimits>;
 }
 
@@ -151,7 +151,7 @@ export const vectors: readonly Vector[] = [
   },
 ];
 
-/** Bytes that are refused, and the close code that says so. `ws` 8.23 must judge each of them alike. */
+/** Bytes that must be refused, and their close code. `ws` 8.23 must judge each of them alike. */
 export interface Refusal {
   readonly name: string;
   readonly role: WebSocketRole;
