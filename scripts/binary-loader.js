@@ -1,4 +1,5 @@
-// Runs a program in the single binary: gives its files to each other, by name, as they are asked for. A script and a module at once.
+// Runs a program in the single binary: passes its files to each other, by name, on request. This
+// file is valid as a script and as a module.
 {
   const { getAsset, getRawAsset } = process.getBuiltinModule("node:sea");
   const { Script } = process.getBuiltinModule("node:vm");
@@ -10,12 +11,13 @@
     loaded.set(name, module);
     const text = getAsset(name, "utf8").replace(/^#!.*/, "");
     const source = `(function (exports, require, module, __filename) {${text}\n})`;
-    // V8 checks what the build compiled, and compiles again what does not fit, as under other V8 options.
+    // V8 checks the code that the build compiled, and compiles it again if it does not fit, for
+    // example because of other V8 options.
     const script = new Script(source, { filename: `sluice/${name}`, cachedData: compiled(name) });
     script.runInThisContext()(module.exports, require, module, process.execPath);
     return module.exports;
   };
-  /** What the build compiled of a file; it has that of files which a session needs. */
+  /** The compiled code of a file; the build has it for files that a session needs. */
   const compiled = (name) => {
     try {
       return new Uint8Array(getRawAsset(`${name}.compiled`));
@@ -29,6 +31,6 @@
     if (builtin !== undefined) return builtin;
     throw Object.assign(new Error(`Cannot find module '${id}'`), { code: "MODULE_NOT_FOUND" });
   };
-  // Replaced by the program's name.
+  // The build replaces this by the program's name.
   load("PROGRAM.cjs");
 }

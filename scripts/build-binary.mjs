@@ -1,5 +1,6 @@
-// Builds Sluice as one file, a single executable application of the Node.js that runs this (24 or newer), with the packages that it needs; terminals of
-// fake nodes are left out, for they need native code. Beside it: the licences of what is in it.
+// Builds Sluice as one file, a single executable application of the Node.js that runs this script
+// (24 or newer), with the packages that it needs. The fake nodes' terminals are left out, because
+// they need native code. Writes the licences of its contents beside it.
 //
 //   node scripts/build-binary.mjs [FILE]      default: dist/sluice; beside it FILE.LICENSES
 //   node scripts/build-binary.mjs --archive FOLDER      also packs FOLDER/sluice-VERSION-OS-ARCH.tar.gz, for downloads and Krew
@@ -51,11 +52,12 @@ const assets = Object.fromEntries([
   ...ofProject.map((name) => [name, path.join(root, name)]),
   ["loader.js", loader],
 ]);
-// Symbols are a seventh of Node.js. Before the injection, which moves what strip looks for.
+// Symbols are a seventh of Node.js. They are stripped before the injection, which moves what strip
+// looks for.
 copyFileSync(process.execPath, at("node"));
 chmodSync(at("node"), 0o755);
 execFileSync("strip", [at("node")]);
-// The first binary has the session whose code the second one need not compile.
+// The first binary runs the session whose compiled code goes into the second one.
 await writeBinary(at("first"), assets);
 await writeBinary(file, { ...assets, ...(await compiledBySession()) });
 console.log(`${file}: ${Math.round(statSync(file).size / 2 ** 20)} MiB, ${packages.size} packages`);
@@ -90,7 +92,7 @@ if (first === "--archive") {
 async function writeBinary(to, assets) {
   const settings = { main: at("main.js"), output: at("blob"), assets, disableExperimentalSEAWarning: true };
   writeFileSync(at("sea.json"), JSON.stringify(settings));
-  // Its output matters only if it fails; then the error has it.
+  // The output matters only if this fails, and then the error contains it.
   execFileSync(process.execPath, ["--experimental-sea-config", at("sea.json")], { stdio: "pipe" });
   copyFileSync(at("node"), to);
   chmodSync(to, 0o755);
@@ -101,7 +103,7 @@ async function writeBinary(to, assets) {
   );
 }
 
-/** What V8 compiles for `sluice exec`, from one against a demo. */
+/** The code that V8 compiles for `sluice exec`, taken from one run against a demo. */
 async function compiledBySession() {
   const demo = spawn(at("first"), ["demo", "--dir", at("demo")], { stdio: ["ignore", "pipe", "inherit"] });
   try {
@@ -126,7 +128,10 @@ async function compiledBySession() {
   }
 }
 
-/** postject warns that stripped notes, which nothing reads, have no name. All else that it says is printed. */
+/**
+ * postject warns that stripped notes, which no program reads, have no name. Its other output is
+ * printed.
+ */
 async function withoutNoteWarnings(work) {
   const { warn, error } = console;
   const filtered =

@@ -1,4 +1,5 @@
-// Packs the chart as helm does, reproducibly, with the released image as its default: by digest where one is known, else by the version's tag.
+// Packs the chart as helm does, reproducibly, with the released image as its default: by digest if
+// one is known, else by the version's tag.
 //
 //   IMAGE=ghcr.io/OWNER/NAME DIGEST=sha256:... node scripts/build-chart-archive.mjs FOLDER      writes FOLDER/sluice-chart-VERSION.tgz, prints its path
 import { execFileSync } from "node:child_process";
@@ -10,7 +11,10 @@ import { gzipSync } from "node:zlib";
 
 const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** `image` is REGISTRY/REPOSITORY; without it the chart keeps its own default. Throws for another image, and for a digest without one. */
+/**
+ * `image` is REGISTRY/REPOSITORY; without it the chart keeps its own default. Throws for another
+ * form, and for a digest without an image.
+ */
 export function buildChartArchive(folder, image, digest) {
   const { version } = JSON.parse(readFileSync(path.join(project, "package.json"), "utf8"));
   const scratch = mkdtempSync(path.join(tmpdir(), "sluice-chart-"));
@@ -38,7 +42,7 @@ export function buildChartArchive(folder, image, digest) {
   }
 }
 
-/** Its tag is the version, or the digest comes beside it. */
+/** The image's tag is the version, unless a digest is given. */
 const REPOSITORY = /^[a-z0-9.-]+(?::\d+)?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+$/;
 
 function withImage(values, image, digest) {

@@ -1,5 +1,6 @@
-// Writes what is made of the chart's values.yaml and of the built program's configuration (npm run build): values.schema.json and the table in the
-// chart's README. `--check` only compares, exit 1 if one is stale.
+// Writes the files that are derived from the chart's values.yaml and the built program's
+// configuration (npm run build): values.schema.json and the table in the chart's README. With
+// `--check` only compares, and exits with 1 if one is stale.
 import { readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument } from "yaml";
 
@@ -14,7 +15,7 @@ const OF_SERVICES = {
   "service.type": { enum: ["ClusterIP", "NodePort", "LoadBalancer"] },
   "service.externalTrafficPolicy": { enum: ["", "Cluster", "Local"] },
 };
-/** What a value may be, by its path or the end of it. */
+/** The schema of a value, by its path or the end of its path. */
 const CONSTRAINTS = {
   ...OF_SERVICES,
   "image.digest": { pattern: "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})?$" },
@@ -23,7 +24,7 @@ const CONSTRAINTS = {
   "service.port": { minimum: 1, maximum: 65535 },
 };
 
-/** `{}` and `[]` are for what users fill in; everything else is as written here, and nothing else. */
+/** Users fill in `{}` and `[]`; any other value allows only what is written here. */
 function schemaOf(node, comment, name, path = "") {
   const description = comment === undefined ? {} : { description: comment };
   if (isSeq(node)) return { type: "array", ...description };
@@ -43,13 +44,16 @@ function schemaOf(node, comment, name, path = "") {
   return { type, ...description, ...CONSTRAINTS[end], default: node.value };
 }
 
-/** Any part of a configuration: the chart has the rest. Sections that users begin are checked as `check-config` does. */
+/**
+ * Any part of a configuration; the chart has the rest. Sections that users begin are checked as by
+ * `check-config`.
+ */
 function partOfConfiguration() {
   const { $schema: _, required: __, ...schema } = configurationSchema();
   return schema;
 }
 
-/** The lines of `# -- ` above a key. The parser gives those above a map's first key to the map. */
+/** The `# -- ` lines above a key. The parser assigns those above a map's first key to the map. */
 function commentOf(pair, map) {
   const text =
     (pair === map.items[0] ? (map.commentBefore ?? document.commentBefore) : pair.key.commentBefore) ?? "";
@@ -69,7 +73,7 @@ function rowsOf(node, path) {
 }
 
 const root = schemaOf(values);
-// Helm hands the parent chart's `global` to every chart.
+// Helm passes the parent chart's `global` to every chart.
 const schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   ...root,
@@ -77,7 +81,7 @@ const schema = {
   $defs: { configuration: partOfConfiguration() },
 };
 const rows = rowsOf(values, "");
-/** Names of the values without a comment, by default. */
+/** The names of values without a comment, by default. */
 const plain = new Map();
 for (const { name, default: value } of rows.filter(({ text }) => text === ""))
   plain.set(value, [...(plain.get(value) ?? []), `\`${name}\``]);

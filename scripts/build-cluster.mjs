@@ -1,6 +1,7 @@
-// Builds the programs of a Kubernetes cluster, and helm, from the modules in test/cluster into a cache, for `npm run test:cluster`. Cold it takes 15
-// minutes on two cores; Kubernetes' own tests, an older API server and helm 6 each, metrics-server one; a program that is there in the wanted version
-// is kept. SLUICE_CLUSTER_DIR names another cache.
+// Builds the programs of a Kubernetes cluster, and helm, from the modules in test/cluster into a
+// cache, for `npm run test:cluster`. With an empty cache this takes 15 minutes on two cores;
+// Kubernetes' own tests, an older API server and helm take 6 each, metrics-server one. A program
+// that the cache has in the right version is kept. SLUICE_CLUSTER_DIR names another cache.
 //
 //   node scripts/build-cluster.mjs [PROGRAM...]      these alone; status 1 where one could not be built
 import { spawnSync } from "node:child_process";
@@ -11,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 const folderOf = (name) => fileURLToPath(new URL(`../test/cluster/${name}/`, import.meta.url));
 const cache = process.env.SLUICE_CLUSTER_DIR ?? path.join(homedir(), ".cache/sluice/cluster");
-/** Of each group's programs together, downloads included. */
+/** The time limit for each group's programs together, including downloads. */
 const TIMEOUT_MS = 60 * 60_000;
 const GROUPS = [
   {
@@ -26,7 +27,7 @@ const GROUPS = [
       kubectl: "k8s.io/kubernetes/cmd/kubectl",
     },
   },
-  // Kubernetes' own tests, and the program of their pods: without them test/cluster/e2e is skipped.
+  // Kubernetes' own tests, and the program in their pods. Without them test/cluster/e2e is skipped.
   {
     module_: folderOf("kubernetes"),
     programs: {
@@ -34,21 +35,21 @@ const GROUPS = [
       "e2e.test": "k8s.io/kubernetes/test/e2e",
     },
   },
-  // For SLUICE_API_SERVER=oldest.
+  // The older API server, for SLUICE_API_SERVER=oldest.
   {
     module_: folderOf("oldest"),
     programs: { "kube-apiserver-oldest": "k8s.io/kubernetes/cmd/kube-apiserver" },
   },
-  // For test/cluster/metrics-server.
+  // metrics-server, for test/cluster/metrics-server.
   {
     module_: folderOf("metrics-server"),
     programs: { "metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server" },
   },
-  // For the tests of the chart.
+  // helm, for the tests of the chart.
   { module_: folderOf("helm"), programs: { helm: "helm.sh/helm/v4/cmd/helm" } },
 ];
 
-/** The module that a package belongs to, and its version in a go.mod. */
+/** The module that contains a package, and the module's version in a go.mod. */
 function moduleOf(package_, module_) {
   const goMod = readFileSync(path.join(module_, "go.mod"), "utf8");
   const name = package_.replace(
@@ -66,7 +67,7 @@ function isBuilt(file, { name, version }) {
   return stdout.split("\n").some((line) => line.startsWith(`\tmod\t${name}\t${version}\t`));
 }
 
-/** What the programs give as their version, as in a release. */
+/** The version that the programs print, as in a release. */
 function linkerFlags(name, version) {
   if (name.startsWith("helm.sh/")) return `-s -w -X ${name}/internal/version.version=${version}`;
   const [major, minor] = version.slice(1).split(".");
@@ -77,7 +78,7 @@ function linkerFlags(name, version) {
   return ["-s", "-w", ...settings, `-X k8s.io/client-go/pkg/version.gitVersion=${version}`].join(" ");
 }
 
-/** True where the program is there in the end. */
+/** Returns true if the program exists in the end. */
 function build(program, package_, module_, timeoutMs) {
   const file = path.join(cache, "bin", program);
   const { name, version } = moduleOf(package_, module_);
@@ -101,7 +102,7 @@ function build(program, package_, module_, timeoutMs) {
     console.error(`cluster: ${program} could not be built (${reason}, ${seconds} s)`);
     return false;
   }
-  // Only whole programs carry their name.
+  // Only a complete program gets its final name.
   renameSync(partial, file);
   console.log(`cluster: ${program} ${version} built in ${seconds} s`);
   return true;

@@ -1,10 +1,11 @@
-// Writes the dashboards of Grafana from the table below. `--check` only compares, exit 1 if one is stale.
+// Writes Grafana's dashboards from the table below. With `--check` only compares, and exits with 1
+// if one is stale.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const folder = new URL("../deploy/grafana/", import.meta.url);
 const WIDTH = 24;
 const HEIGHT = 8;
-/** What the variables at the top choose. */
+/** The choices of the variables at the top. */
 const OF = 'job=~"$job",instance=~"$instance"';
 const rate = (metric, labels = "") => `rate(${metric}{${OF}${labels}}[$__rate_interval])`;
 const quantile = (share, metric, by = "") =>

@@ -1,5 +1,5 @@
-// Builds a Debian package of what `npm run build` made, with a Node.js of its own: no release of Debian has one that is new enough. As root, so that
-// the files belong to root.
+// Builds a Debian package from the result of `npm run build`, with its own Node.js, because no
+// Debian release has one that is new enough. Run it as root, so that the files belong to root.
 //
 //   node scripts/build-deb.mjs [FOLDER] [COMPRESSION]      writes FOLDER/sluice_VERSION_ARCH.deb (default: dist/deb, xz) and prints its path
 import { execFileSync } from "node:child_process";
@@ -43,7 +43,7 @@ const write = (name, content, mode = 0o644) => {
 const read = (name) => readFileSync(path.join(project, name));
 const zipped = (content) => gzipSync(content, { level: 9 });
 
-// The image has the program with its packages, and a stripped Node.js.
+// The image contains the program with its packages, and a stripped Node.js.
 execFileSync(process.execPath, [path.join(project, "scripts/image-rootfs.mjs"), image], {
   stdio: ["ignore", "ignore", "inherit"],
 });
@@ -57,7 +57,7 @@ cpSync(path.join(image, "usr/bin/node"), path.join(root, LIBRARY, "node"));
 const starter = (program) => `#!/bin/sh\nexec ${LIBRARY}/node ${LIBRARY}/dist/bin/${program} "$@"\n`;
 write("/usr/bin/sluice", starter("sluice.cjs"), 0o755);
 write("/usr/bin/kubectl_complete-sluice", starter("kubectl-complete.cjs"), 0o755);
-// By its name it knows that kubectl runs it.
+// The program recognizes kubectl by the name under which it is called.
 symlinkSync("sluice.cjs", path.join(root, LIBRARY, "dist/bin/kubectl-sluice"));
 write("/usr/bin/kubectl-sluice", starter("kubectl-sluice"), 0o755);
 for (const unit of readdirSync(path.join(project, "deploy/systemd"))) {

@@ -1,5 +1,6 @@
-// Writes the fuzz targets of test/support/fuzz/targets.ts for Jazzer.js into test/fuzz/built: a CommonJS file fuzz_NAME.js that exports `fuzz`, and a
-// folder fuzz_NAME_seed_corpus of each. Prints a line for each file, with `--sync` for one whose `fuzz` returns no promise.
+// Writes the fuzz targets of test/support/fuzz/targets.ts for Jazzer.js into test/fuzz/built: for
+// each a CommonJS file fuzz_NAME.js that exports `fuzz`, and a folder fuzz_NAME_seed_corpus. Prints
+// a line for each file, with `--sync` if its `fuzz` returns no promise.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -42,5 +43,5 @@ for (const [name, { seeds, isAsync = false }] of Object.entries(fuzzTargets)) {
     copyFileSync(path.join(kept, input), path.join(corpus, input));
   console.log(isAsync ? file : `${file} --sync`);
 }
-// The root's package is of modules.
+// The root's package is an ES module package.
 writeFileSync(path.join(built, "package.json"), `${JSON.stringify({ type: "commonjs" })}\n`);

@@ -1,22 +1,23 @@
-// Builds the Go programs that real tests talk to, into node_modules/.cache/go-peers/NAME, before the tests and with time-outs of their own: on a
-// machine whose Go cache is cold that takes minutes, afterwards a second. Without Go there is nothing to do; the tests are skipped then.
+// Builds the Go programs that real tests talk to, into node_modules/.cache/go-peers/NAME, before
+// the tests and with its own time limits: with an empty Go cache this takes minutes, afterwards a
+// second. Without Go it does nothing, and the tests are skipped.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-/** Modules and the packages that are built of each. */
+/** The modules, and the packages that are built from each. */
 const PEERS = {
   kubernetes: { folder: "bench/peers/kubernetes", packages: ["./kube-upstream", "./kube-proxy-go"] },
-  // With the flags of scripts/build-cluster.mjs, whose compiled packages it shares.
+  // Built with the flags of scripts/build-cluster.mjs, so that they share compiled packages.
   "access-oracle": { folder: "test/real/access-oracle", packages: ["./..."], flags: ["-trimpath"] },
   "probe-servers": { folder: "test/real/probe-servers", packages: ["./..."] },
   "grpc-interop": {
     folder: "test/real/grpc-interop",
     packages: ["google.golang.org/grpc/interop/client", "google.golang.org/grpc/interop/server"],
   },
-  // A release that no suite of Debian has.
+  // A release that no version of Debian has.
   "newest-containerd": {
     folder: "test/real/newest-containerd",
     packages: ["containerd", "containerd-shim-runc-v2", "ctr"].map(
@@ -25,7 +26,7 @@ const PEERS = {
     flags: ["-trimpath", "-ldflags=-s -w"],
   },
 };
-/** Of one module, downloads included. */
+/** The time limit for one module, including downloads. */
 const TIMEOUT_MS = 20 * 60_000;
 
 const isGoThere = spawnSync("go", ["version"], { timeout: 60_000 }).status === 0;
@@ -44,7 +45,7 @@ for (const [name, { folder, packages, flags = [] }] of isGoThere ? Object.entrie
     console.log(`Go peers: ${name} built in ${seconds} s`);
     continue;
   }
-  // Rather none than old ones.
+  // No programs are better than old ones.
   rmSync(target, { recursive: true, force: true });
   console.error(
     `Go peers: ${name} could not be built (${error?.message ?? `status ${status}`}, ${seconds} s)`,

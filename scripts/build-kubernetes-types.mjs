@@ -1,5 +1,6 @@
-// Writes src/api/validation/kubernetes-types.ts: names and types of every field of the kinds that are read here, taken by reflection from
-// the Go types of k8s.io/api in the version that test/real/access-oracle pins. Facts alone: no description is in it.
+// Writes src/api/validation/kubernetes-types.ts: names and types of every field of the kinds that
+// Sluice reads, by reflection from the Go types of k8s.io/api in the version that
+// test/real/access-oracle pins. Contains only facts, no descriptions.
 //
 //   node scripts/build-kubernetes-types.mjs            writes the file; needs Go
 //   node scripts/build-kubernetes-types.mjs --check    fails if the file is not what this would write
@@ -31,7 +32,10 @@ if (status !== 0 || version === undefined) {
 const text = `/** Written by scripts/build-kubernetes-types.mjs, not by hand; the release of Kubernetes whose types these are. */
 export const KUBERNETES_VERSION = "${version}";
 
-/** Every type of the kinds read here, a line each: src/api/validation/kubernetes-shapes.ts reads it. */
+/**
+ * Every type of the kinds that Sluice reads, one a line. src/api/validation/kubernetes-shapes.ts
+ * reads them.
+ */
 export const KUBERNETES_TYPES = \`
 ${stdout}\`;
 `;

@@ -1,11 +1,12 @@
-// Writes deploy/kustomize, what `sluice install` prints and `kubectl kustomize` builds, from the chart as helm renders it; helm is in PATH or $HELM.
-// `--check` only compares, exit 1 if a file is stale.
+// Writes deploy/kustomize, which `sluice install` prints and `kubectl kustomize` builds, from the
+// chart as helm renders it. Finds helm in PATH or $HELM. With `--check` only compares, and exits
+// with 1 if a file is stale.
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const chart = fileURLToPath(new URL("../deploy/chart", import.meta.url));
-/** Certificates and keys are given, for a rendering must be the same each time. */
+/** Certificates and keys are given, so that every rendering is the same. */
 const ROLES = {
   gateway: [
     "--set",
@@ -17,14 +18,14 @@ const ROLES = {
     "--set",
     "gateway.enabled=false,node.enabled=true,node.tls.hostPath=/var/lib/kubelet/pki,node.clientCA.existingConfigMap=sluice-node-client-ca",
   ],
-  // `sluice load job` sets number, arguments and place.
+  // `sluice load job` sets the number, the arguments and the namespace.
   load: [
     "--set",
     "gateway.enabled=false,load.enabled=true,load.arguments={exec,web,--sessions=2},load.ttlSecondsAfterFinished=3600",
   ],
 };
 
-/** A load runs in the namespace of the pods that it opens. */
+/** A load runs in the namespace of the pods in which it opens sessions. */
 const namespaceOf = (role) => (role === "load" ? "default" : "sluice");
 const namespace = (role) => `apiVersion: v1
 kind: Namespace
@@ -45,10 +46,10 @@ function manifestsOf(role) {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe"],
   });
-  // Neither helm nor its release manages these.
+  // Helm adds these, but neither helm nor a release manages the result.
   const own = rendered
     .replace(/^ *(helm\.sh\/chart|app\.kubernetes\.io\/managed-by): .*\n|^# Source: .*\n/gm, "")
-    // One Job, by a name to wait for.
+    // A single Job, with a fixed name to wait for.
     .replace(/^( +name: sluice-load)-\w{8}$/m, "$1")
     .replace(/\n+---\n/g, "\n---\n");
   const all = role === "load" ? own.replace(/^---\n/, "") : `${namespace(role)}${own}`;

@@ -1,4 +1,5 @@
-// Writes man of a built folder: sluice(1), a page for each command, and sluice.yaml(5), from the tables of commands and of the configuration, as built.
+// Writes the man folder of a built folder: sluice(1), a page for each command, and sluice.yaml(5),
+// from the tables of commands and of the configuration, as built.
 //
 //   node scripts/build-man.mjs FOLDER
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +15,7 @@ const { placedFields } = await import("@sluice/client/internal/config/field");
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 const folder = new URL("man/", dist);
 
-/** Text of a page: a backslash, a hyphen and what would begin a request are written as roff wants them. */
+/** The text of a page: escapes backslashes, hyphens and whatever would begin a roff request. */
 const plain = (text) =>
   text
     .replaceAll("\\", "\\e")

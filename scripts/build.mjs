@@ -1,5 +1,6 @@
-// Builds dist and those of the workspaces, each in a folder of its own, which takes the place of the old one when it is finished. So nothing that runs from dist
-// misses a file, two builds at once do not disturb each other, and one that is interrupted changes nothing.
+// Builds dist and the workspaces' dist folders, each in a new folder that replaces the old one when
+// it is finished. So a program that runs from dist misses no file, two builds at once do not
+// disturb each other, and an interrupted build changes nothing.
 //
 //   node scripts/build.mjs                builds
 //   node scripts/build.mjs --if-needed    builds unless dist is newer than its sources; without the compilers it says so and exits with 0
@@ -23,7 +24,7 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(root, "dist");
 const program = "bin/sluice.cjs";
 const TSC = "node_modules/typescript/bin/tsc";
-/** Each imports only those before it. */
+/** The workspaces; each imports only those before it. */
 const WORKSPACES = ["protocols", "packages/client", "packages/lab"];
 
 function isUpToDate() {
@@ -34,7 +35,7 @@ function isUpToDate() {
   return built.every((file) => existsSync(file)) && statSync(built[0]).mtimeMs > newestSourceMs();
 }
 
-/** Folders are in it, too: a removed file changes them. */
+/** Includes folders, because a removed file changes its folder. */
 function newestSourceMs() {
   const folders = ["src", "scripts", ...WORKSPACES.map((workspace) => path.join(workspace, "src"))];
   const files = folders
@@ -46,7 +47,10 @@ function newestSourceMs() {
   return Math.max(...all.map((file) => statSync(path.join(root, file)).mtimeMs));
 }
 
-/** They are development dependencies, and their native parts are optional packages for each platform. */
+/**
+ * The compilers are development dependencies, and their native parts are optional packages for each
+ * platform.
+ */
 async function areCompilersInstalled() {
   const { status } = spawnSync(process.execPath, [path.join(root, TSC), "--version"], { stdio: "ignore" });
   const rolldown = await import("rolldown").catch(() => undefined);
@@ -71,14 +75,15 @@ async function build() {
   for (const workspace of WORKSPACES) buildWorkspace(workspace);
   run(TSC, "-p", "tsconfig.build.json", "--outDir", folder);
   const { licencesOf, writeBundle } = await import("./bundle.mjs");
-  // Of packages it includes yaml, which every client command loads and which comes in 70 files; npm installs the others.
+  // Of the packages, it includes only yaml, which every client command loads and which comes in 70
+  // files. npm installs the others.
   const packages = await writeBundle(path.join(folder, "bin"), (name) => name === "yaml");
   writeFileSync(path.join(folder, "bin/LICENSES"), licencesOf(packages));
   const { publishConfig } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
   for (const file of Object.values(publishConfig.bin))
     chmodSync(path.join(folder, path.relative("dist", file)), 0o755);
   run("scripts/build-man.mjs", folder);
-  // A source that is written while this builds has to be newer than what it builds.
+  // A source that is written during this build must be newer than its result.
   utimesSync(path.join(folder, program), startedAt, startedAt);
   replaceFolder(dist, folder);
 }
@@ -88,7 +93,7 @@ function buildWorkspace(workspace) {
   const folder = `${target}.${process.pid}`;
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   run(TSC, "-p", path.join(workspace, "tsconfig.json"), "--outDir", folder);
-  // tsc rewrites the extension of imports in programs only.
+  // tsc rewrites import extensions only in programs.
   for (const name of readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
     const file = path.join(folder, name);
     const text = readFileSync(file, "utf8");
@@ -98,7 +103,7 @@ function buildWorkspace(workspace) {
   copyFileSync(path.join(root, "LICENSE"), path.join(root, workspace, "LICENSE"));
 }
 
-/** A build whose process was killed leaves its folders. */
+/** Removes folders that a killed build left behind. */
 function removeAbandoned() {
   for (const parent of [root, ...WORKSPACES.map((workspace) => path.join(root, workspace))])
     for (const name of readdirSync(parent)) {

@@ -1,5 +1,6 @@
-// Bundles the program into few files that start fast, for npm (build-bundle.mjs) and for the single binary (build-binary.mjs). CommonJS, because an
-// import of node:http as a module also loads fetch, WebSocket and HTTP/2. Names and lines stay readable in stack traces.
+// Bundles the program into few files that start fast, for npm (build-bundle.mjs) and for the single
+// binary (build-binary.mjs). The format is CommonJS, because importing node:http as a module also
+// loads fetch, WebSocket and HTTP/2. Names and lines stay readable in stack traces.
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,19 +8,25 @@ import { rolldown } from "rolldown";
 
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const source = (name) => path.join(root, "src", name);
-/** Of the workspaces whose sources are the program's. */
+/** The source folders of the workspaces that are part of the program. */
 const OURS = /^@sluice\//;
-/** How a source file names a program of ours that a thread or process runs. */
+/** Matches the name by which a source file refers to a program that a thread or process runs. */
 const OWN_PROGRAM = /ownProgram\("([\w-]+)", import\.meta\.url\)/g;
 const PACKAGE = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//;
 
-/** Of packages that have both, modules: what no import names goes. Workspaces are read by their sources. */
+/**
+ * For packages that have both forms, the ES modules: code that no import names is dropped.
+ * Workspaces are read from their sources.
+ */
 export const fromSources = {
   mainFields: ["module", "main"],
   conditionNames: ["source", "node", "import", "module", "default"],
 };
 
-/** Writes the program to a folder, with the packages that `isIncluded` takes, and gives their names. */
+/**
+ * Writes the program to a folder, with the packages that `isIncluded` accepts, and returns their
+ * names.
+ */
 export async function writeBundle(folder, isIncluded) {
   rmSync(folder, { recursive: true, force: true });
   const start = new Set();
@@ -32,7 +39,7 @@ export async function writeBundle(folder, isIncluded) {
     tsconfig: false,
     plugins: [startGroups(start, client)],
     external: (id) => /^[^./]/.test(id) && !path.isAbsolute(id) && !OURS.test(id) && !isIncluded(id),
-    // Packages that look for the global object, or have a build of their own for it, use `eval`.
+    // Packages that look for the global object, or that have their own build for it, use `eval`.
     checks: { eval: false, ineffectiveDynamicImport: false },
   });
   const { output } = await bundle.write({
@@ -54,7 +61,10 @@ export async function writeBundle(folder, isIncluded) {
   return new Set(packages.filter((name) => name !== undefined));
 }
 
-/** Finds the modules that start together: opening twenty files costs more than reading one that is larger. */
+/**
+ * Finds the modules that are loaded together at the start: opening twenty files costs more than
+ * reading one larger file.
+ */
 function startGroups(start, client) {
   return {
     name: "start-groups",
@@ -86,7 +96,7 @@ function ownPrograms() {
   return programs;
 }
 
-/** The licences of packages, one after another. Throws for a package that has none. */
+/** The licences of packages, one after another. Throws if a package has none. */
 export function licencesOf(names) {
   return [...names]
     .toSorted()

@@ -1,5 +1,6 @@
-// What V8 compiles for a command, for scripts/build-binary.mjs: runs the loader outside of a binary, with the same files, and keeps V8's code of each
-// file that the command loaded, functions that ran included. Only the same Node.js with the same V8 options takes it.
+// Collects the code that V8 compiles for a command, for scripts/build-binary.mjs: runs the loader
+// outside a binary, with the same files, and keeps V8's code of each file that the command loaded,
+// including functions that ran. Only the same Node.js with the same V8 options accepts it.
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -27,7 +28,10 @@ process.on("exit", () => {
 });
 `;
 
-/** Runs the program whose start is `main` in these assets, and gives the assets of what it compiled. Throws if the command fails. */
+/**
+ * Runs the program whose start is `main` in these assets, and returns the assets with compiled
+ * code. Throws if the command fails.
+ */
 export async function compiledAssets({ scratch, main, assets, command, env }) {
   const folder = path.join(scratch, "compiled");
   mkdirSync(folder);

@@ -1,11 +1,12 @@
-// Draws a recorded terminal (asciicast v3) as an SVG that moves, and loops, by itself: no script, no style sheet, no request. Pure.
+// Draws a recorded terminal (asciicast v3) as an SVG that plays and loops by itself: no script, no
+// style sheet, no request. Pure.
 import { stripVTControlCharacters } from "node:util";
 
-/** A pause is cut to this, as players do. */
+/** Longer pauses are cut to this, as players do. */
 const MAX_PAUSE = 1.2;
-/** Changes closer than this are one. */
+/** Changes that are closer together than this count as one. */
 const MIN_STEP = 0.07;
-/** How long the last screen stays. */
+/** How long the last screen is shown. */
 const LAST = 4;
 const [CHARACTER, LINE, MARGIN] = [8.43, 18, 14];
 
@@ -27,7 +28,9 @@ export function drawCast(text) {
   ].join("\n");
 }
 
-/** The screens, each with its time: an emulator of the few sequences that shells print in lines. */
+/**
+ * The screens with their times, from an emulator of the few sequences that shells print in lines.
+ */
 function screensOf(events, cols, rows) {
   const screens = [];
   let lines = [""];
@@ -59,7 +62,7 @@ function screensOf(events, cols, rows) {
   return screens;
 }
 
-/** Each text at its place, from when to when. */
+/** Each text with its position and the times when it appears and disappears. */
 function spansOf(screens, rows) {
   const seconds = (screens.at(-1)?.seconds ?? 0) + LAST;
   const spans = [];
@@ -76,7 +79,7 @@ function spansOf(screens, rows) {
   return { spans, seconds };
 }
 
-/** A program that shows no motion shows the last screen. */
+/** A program that does not show animations shows the last screen. */
 function drawn({ row, text, from, to }, seconds) {
   const start = share(from / seconds);
   const end = share(to / seconds);

@@ -1,5 +1,7 @@
-// `node scripts/draw-demo.mjs [--record|--check]`: draws docs/demo.cast, a recorded terminal, as the moving docs/demo.svg; the same recording gives the same
-// bytes. --record first records it anew: a shell in a terminal of its own, where these lines are typed. After `npm run build`.
+// `node scripts/draw-demo.mjs [--record|--check]` draws docs/demo.cast, a recorded terminal, as the
+// animated docs/demo.svg; the same recording gives the same bytes. With --record it first makes a
+// new recording: it types the lines below into a shell in its own terminal. Run it after `npm run
+// build`.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +15,9 @@ const castFile = path.join(root, "docs/demo.cast");
 const pictureFile = path.join(root, "docs/demo.svg");
 const size = { cols: 62, rows: 20 };
 
-/** What is typed, each once the prompt is there. The demo keeps running without a reader. */
+/**
+ * The lines to type, each once the prompt has appeared. The demo keeps running without a reader.
+ */
 const LINES = [
   "head -n 1 <(npx sluice demo --dir $DIR)",
   "export KUBECONFIG=$DIR/kubeconfig",
@@ -22,7 +26,7 @@ const LINES = [
   "npx sluice sessions list | cut -c1-8,37-",
   "npx sluice sessions end $(npx sluice sessions list -o name)",
 ];
-/** What comes behind the prompt of a line. */
+/** Matches what follows a line's prompt. */
 const LATER = { 3: "a session runs", 5: "ended by" };
 
 async function record() {
@@ -76,7 +80,7 @@ async function record() {
   writeFileSync(castFile, `${[header, ...events].map((line) => JSON.stringify(line)).join("\n")}\n`);
 }
 
-/** It outlives its reader, and the folder's name is its own. */
+/** The program outlives its reader, and uses a folder of its own. */
 function endDemo(folder) {
   for (const line of execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" }).split("\n")) {
     if (!line.includes(`--dir ${folder}`)) continue;

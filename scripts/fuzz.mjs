@@ -1,5 +1,5 @@
-// Looks for inputs that a reader of strangers' bytes fails on. A finding, and inputs that reach new code, are kept in test/fuzz/corpus/TARGET, which every
-// test run replays.
+// Looks for inputs on which a reader of untrusted bytes fails. Findings, and inputs that reach new
+// code, are kept in test/fuzz/corpus/TARGET; every test run replays them.
 //
 //   npm run fuzz TARGET SECONDS      TARGET: a name in test/support/fuzz/targets.ts
 import { spawnSync } from "node:child_process";

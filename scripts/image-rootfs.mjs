@@ -1,5 +1,6 @@
-// Puts the files of the container image into a folder: a Node.js with the libraries that it loads, this program in one bundle with its packages, and the
-// few files of /etc that they read. No shell, no package manager. As root, so that the files of the image belong to root.
+// Writes the files of the container image to a folder: a Node.js with the libraries that it loads,
+// this program in one bundle with its packages, and the few files of /etc that they read. No shell,
+// no package manager. Run it as root, so that the image's files belong to root.
 //
 //   node scripts/image-rootfs.mjs FOLDER [NODE]      NODE: the binary to take; the one that runs this if absent
 import { execFileSync } from "node:child_process";
@@ -7,9 +8,12 @@ import { chmodSync, chownSync, cpSync, mkdirSync, realpathSync, rmSync, writeFil
 import path from "node:path";
 import { licencesOf, root, writeBundle } from "./bundle.mjs";
 
-/** Whom the image runs as: by number, so that Kubernetes can check runAsNonRoot. */
+/** The user that the image runs as: a number, so that Kubernetes can check runAsNonRoot. */
 const USER = 1_000;
-/** Not in it: terminals need native code, and load of plain HTTP and its reports are for people's machines. */
+/**
+ * Left out of the image: terminals need native code, and loads of plain HTTP and their reports are
+ * for users' own machines.
+ */
 const LEFT_OUT = new Set(["@lydell/node-pty", "autocannon"]);
 
 const [folder, node = process.execPath] = process.argv.slice(2);
@@ -34,7 +38,7 @@ const output = (program, ...arguments_) =>
 rmSync(folder, { recursive: true, force: true });
 directory("/");
 copy(realpathSync(node), "/usr/bin/node");
-// Symbols are a seventh of it, and of no use to anybody here.
+// Symbols are a seventh of it, and have no use here.
 execFileSync("strip", [at("/usr/bin/node")]);
 chmodSync(at("/usr/bin/node"), 0o755);
 for (const [, library] of output("ldd", node).matchAll(/(?:=> |^\s*)(\/\S+)/gm))
@@ -55,6 +59,6 @@ writeFileSync(
 writeFileSync(at("/etc/group"), `root:x:0:\nsluice:x:${USER}:\n`);
 writeFileSync(at("/etc/nsswitch.conf"), "hosts: files dns\n");
 directory("/etc/sluice");
-// A volume that is mounted here belongs to the user.
+// A volume that is mounted here belongs to this user.
 directory("/var/lib/sluice", 0o755, USER);
 directory("/tmp", 0o1777);

@@ -1,4 +1,4 @@
-// What the jobs of a release make on machines of their own, as far as it can be made on this one.
+// Makes what a release's jobs make on their own machines, as far as this machine can.
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -6,10 +6,16 @@ import path from "node:path";
 import { project } from "./release-packages.mjs";
 
 const PLATFORMS = "linux/amd64,linux/arm64";
-/** The Node.js that programs are built of: the oldest that makes single binaries, and the newest with long support. */
+/**
+ * The versions of Node.js that programs are built with: the oldest that makes single binaries, and
+ * the newest with long-term support.
+ */
 const NODE_MAJOR = 24;
 
-/** Makes the single binary and the Debian package in the folder; [name, reason] for each that is not made. */
+/**
+ * Builds the single binary and the Debian package into the folder. Returns [name, reason] for each
+ * that was not built.
+ */
 export function dryRunParts(folder, skipped) {
   const node = nodeOfPrograms();
   const [deb, strip] = ["dpkg-deb", "strip"].map((program) => spawnSync(program, ["--version"]).status === 0);
@@ -39,7 +45,7 @@ export function dryRunParts(folder, skipped) {
 
 const NO_NODE = `needs Node.js ${NODE_MAJOR}: npm exec --yes --package=node@${NODE_MAJOR} -- true fetches one`;
 
-/** This Node.js, or one that npm has in its cache; undefined without. */
+/** This Node.js, or one in npm's cache; undefined if neither fits. */
 function nodeOfPrograms() {
   if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR) return process.execPath;
   const flags = ["exec", "--yes", "--offline", `--package=node@${NODE_MAJOR}`, "--", "which", "node"];
@@ -47,7 +53,7 @@ function nodeOfPrograms() {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** The image is built and pushed by digest, so it is named with its context and its command. */
+/** The image is built and pushed by digest, so only its context and command are named. */
 export function imageRow() {
   const ignored = readFileSync(path.join(project, ".dockerignore"), "utf8");
   const roots = [...ignored.matchAll(/^!(.+)$/gm)].map(([, name]) => name);

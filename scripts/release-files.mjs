@@ -1,6 +1,7 @@
-// The files of a release: the npm packages' archives, the chart, an SBOM (CycloneDX), the manifest of kubectl's plugin for Krew and the formula for Homebrew
-// (where there are binaries), and the checksums of all. $GITHUB_REPOSITORY is the owner and name that downloads are of; $IMAGE and $DIGEST are the image that
-// the chart uses.
+// Makes the files of a release: the npm packages' archives, the chart, an SBOM (CycloneDX), Krew's
+// manifest of the kubectl plugin and Homebrew's formula (if there are binaries), and the checksums
+// of all. Downloads are from the repository $GITHUB_REPOSITORY; the chart uses the image $IMAGE
+// with $DIGEST.
 //
 //   node scripts/release-files.mjs FOLDER                        after `npm run build`; binaries and the Debian package may lie there already
 //   node scripts/release-files.mjs --dry-run [--skip binary,deb]    all of a release into a new folder, which it names and lists, with what cannot be made
@@ -45,7 +46,8 @@ const bill = JSON.parse(
     stdio: ["ignore", "pipe", "inherit"],
   }),
 );
-// `--omit dev` would also leave out what a dependency of ours and one for development share.
+// `--omit dev` would also leave out packages that both a dependency and a development dependency
+// need.
 const { packages } = JSON.parse(readFileSync(path.join(project, "package-lock.json"), "utf8"));
 const installed = new Set(
   Object.entries(packages)
@@ -56,7 +58,7 @@ bill.components = bill.components.filter((component) => installed.has(component[
 bill.dependencies = bill.dependencies
   .filter(({ ref }) => installed.has(ref) || ref === bill.metadata.component["bom-ref"])
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => installed.has(each)) }));
-// npm names the component by the folder of the checkout.
+// npm names the component after the checkout's folder.
 bill.metadata.component.name = name;
 writeFileSync(path.join(folder, `sluice-${version}.cdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`);
 
@@ -95,7 +97,9 @@ if (isDryRun) {
   console.log(`\nThe chart's image: ${chart}`);
 }
 
-/** One of the three ways to call the script; anything else ends it with one line and exit code 2. */
+/**
+ * One of the three ways to call the script. Anything else ends it with one line and exit code 2.
+ */
 function commandOf(args) {
   const refuse = (problem) => {
     console.error(`${problem}; ${USAGE}`);
@@ -106,7 +110,7 @@ function commandOf(args) {
   try {
     ({ values, positionals } = parseArgs({ args, options, strict: true, allowPositionals: true }));
   } catch (error) {
-    // Node's further sentences say how to pass a positional that looks like a flag.
+    // Node's further sentences explain how to pass a positional that looks like a flag.
     return refuse(error.message.split(". ")[0]);
   }
   const { "dry-run": isDryRun = false, skip, check: tag } = values;

@@ -1,7 +1,7 @@
-// What package managers read of a release's binaries: Krew's manifest and Homebrew's formula. `platforms` are { file, os, arch, sum }; `home` is the
-// repository's address.
+// Writes what package managers read about a release's binaries: Krew's manifest and Homebrew's
+// formula. `platforms` are { file, os, arch, sum }; `home` is the repository's address.
 
-/** The formula for a tap, with the Linux and macOS binaries that are there. */
+/** The formula for a tap, with the Linux and macOS binaries that exist. */
 export function homebrewFormula({ home, version, platforms }) {
   const system = { linux: "linux", darwin: "macos" };
   const processor = { amd64: "intel", arm64: "arm" };
@@ -33,7 +33,7 @@ end
 `;
 }
 
-/** The manifest for Krew's index, which has it as plugins/sluice.yaml. JSON is YAML. */
+/** The manifest for Krew's index, in which it is plugins/sluice.yaml. JSON is valid YAML. */
 export function krewManifest({ home, version, platforms }) {
   const manifest = {
     apiVersion: "krew.googlecontainertools.github.com/v1alpha2",

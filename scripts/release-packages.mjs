@@ -1,5 +1,6 @@
-// The npm packages of a release: which they are, and their archives. Every package.json is private, so that no `npm publish` in the checkout publishes by
-// accident; the archives are not, and name the repository, which is one variable: $GITHUB_REPOSITORY, owner and name.
+// The npm packages of a release and their archives. Every package.json is private, so that no `npm
+// publish` in the checkout publishes by accident. The archives are not, and name the repository
+// from the variable $GITHUB_REPOSITORY, owner and name.
 //
 //   node scripts/release-packages.mjs --publish TAG [npm's flags]      publishes those that the registry lacks; run again, it completes
 //   node scripts/release-packages.mjs --stage SOURCE FOLDER            the files of one, as they are published
@@ -10,13 +11,13 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-/** Each depends only on those before it. */
+/** Each package depends only on those before it. */
 const PUBLISHED = ["protocols", "packages/client", "."];
 
 export const manifestOf = (folder) =>
   JSON.parse(readFileSync(path.join(project, folder, "package.json"), "utf8"));
 
-/** What is wrong with a release of this tag, a line each. */
+/** The faults of a release with this tag, one a line. */
 export function problemsOf(tag) {
   const folders = [
     ".",
@@ -36,13 +37,16 @@ export function problemsOf(tag) {
   return wrong;
 }
 
-/** The repository's address; undefined without the variable. */
+/** The repository's address; undefined if the variable is not set. */
 export function repositoryHome() {
   const { GITHUB_REPOSITORY: repository, GITHUB_SERVER_URL: server = "https://github.com" } = process.env;
   return repository ? `${server}/${repository}` : undefined;
 }
 
-/** Packs every published package into the folder, by one npm; the archives' manifests in order of publication. */
+/**
+ * Packs every published package into the folder, with one npm. Returns the archives' manifests in
+ * order of publication.
+ */
 export function packPackages(folder) {
   const scratch = mkdtempSync(path.join(tmpdir(), "sluice-packages-"));
   try {
@@ -59,7 +63,7 @@ export function packPackages(folder) {
     });
     const packed = new Map(JSON.parse(printed).map(({ name, filename }) => [name, filename]));
     return staged.map(({ manifest }) => {
-      // Old npm prints the scope's slash, and writes a hyphen.
+      // Old versions of npm print the scope's slash, but write a hyphen.
       const filename = packed.get(manifest.name).replace("@", "").replace("/", "-");
       return { manifest, file: path.join(folder, filename) };
     });
@@ -102,13 +106,15 @@ function stage(source, folder) {
   return published;
 }
 
-/** By it a second run knows that what is published is of the same commit. */
+/** Lets a second run recognize that the published package is from the same commit. */
 function commit() {
   const { status, stdout } = spawnSync("git", ["rev-parse", "HEAD"], { cwd: project, encoding: "utf8" });
   return status === 0 ? { gitHead: stdout.trim() } : {};
 }
 
-/** `none`, `same` or `other`: what the registry has of this version. Throws if it does not answer. */
+/**
+ * `none`, `same` or `other`: what the registry has of this version. Throws if it does not answer.
+ */
 function publishedState({ name, version, gitHead }) {
   const { status, stdout, stderr } = spawnSync("npm", ["view", `${name}@${version}`, "--json"], {
     encoding: "utf8",
@@ -117,7 +123,7 @@ function publishedState({ name, version, gitHead }) {
     if (/\bE404\b/.test(`${stdout}${stderr}`)) return "none";
     throw new Error(`the registry does not say whether it has ${name}@${version}: ${stderr.trim()}`);
   }
-  // npm prints nothing for a package that lacks this version.
+  // npm prints nothing if the package lacks this version.
   if (stdout.trim() === "") return "none";
   return JSON.parse(stdout).gitHead === gitHead ? "same" : "other";
 }

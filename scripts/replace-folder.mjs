@@ -1,6 +1,9 @@
 import { renameSync, rmSync } from "node:fs";
 
-/** Puts a finished folder in the place of another, by two renames. Where another process does the same, the last one wins. */
+/**
+ * Replaces a folder by a finished one, with two renames. If another process does the same, the last
+ * one wins.
+ */
 export function replaceFolder(target, finished) {
   const old = `${finished}.old`;
   for (;;) {
@@ -14,7 +17,7 @@ export function replaceFolder(target, finished) {
       renameSync(finished, target);
       break;
     } catch (error) {
-      // Another build was between the two renames.
+      // Another build came between the two renames.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     }
   }

@@ -1,5 +1,7 @@
-// Times what lies between a machine with Node, Go and the packages of .ci/run, and tests on a real Kubernetes: a clone, npm ci and build:cluster with
-// empty caches, and one test file. Writes docs/evidence/bare-machine.md. It takes half an hour on two free cores, and 10 GB below TMPDIR, removed after it.
+// Times the way from a machine with Node, Go and the packages of .ci/run to tests on a real
+// Kubernetes: a clone, npm ci and build:cluster with empty caches, and one test file. Writes
+// docs/evidence/bare-machine.md. Takes half an hour on two free cores, and 10 GB below TMPDIR,
+// which it removes.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
@@ -20,7 +22,7 @@ const env = {
 const rows = [];
 const loadBefore = loadavg()[0];
 
-/** Its output; ends the whole where it fails. */
+/** Returns the command's output. Ends the whole run if the command fails. */
 function step(name, command, args, cwd = clone) {
   const startMs = performance.now();
   const { status, stdout } = spawnSync(command, args, {

@@ -1,4 +1,5 @@
-// What a newcomer types, in a fresh clone with an empty HOME: seconds and exit codes, as a section of docs/evidence/first-hour.md.
+// Runs what a newcomer types, in a fresh clone with an empty HOME. Writes the seconds and exit
+// codes as a section of docs/evidence/first-hour.md.
 //
 //   node scripts/time-first-hour.mjs NODE NPM     such as 22 10: both come from npm's registry
 import { execFileSync, spawn } from "node:child_process";
@@ -39,7 +40,10 @@ const versions = execFileSync("sh", ["-c", "node --version; npm --version"], { e
   .split("\n");
 
 const rows = [];
-/** Runs a line of shell, interrupted as by Ctrl-C after so many milliseconds; `ready` ends it with SIGTERM when that is printed. */
+/**
+ * Runs a shell line and interrupts it, as by Ctrl-C, after this many milliseconds. If `ready` is
+ * printed, ends it with SIGTERM.
+ */
 async function step(line, { cwd = clone, interruptMs, ready } = {}) {
   const startedMs = performance.now();
   const child = spawn("sh", ["-c", line], { cwd, env, detached: true });
