@@ -84,7 +84,7 @@ export const gatewayConfiguration = table({
     "Valkey or Redis that counts the sessions of all replicas for `policy.limits`. Absent: each replica counts its own.",
     quotaStore,
   ),
-  audit: section("Audit events of requests. Absent `log` and `webhook`: none are recorded.", audit),
+  audit: section("Audit events of requests. Without `log` and `webhook` none are recorded.", audit),
   recording: optionalSection(
     "Recordings of sessions (docs/session-recording.md). Absent: none. `rules` and the signing key are read again.",
     recording,
@@ -105,7 +105,7 @@ export const gatewayConfiguration = table({
   timeouts: section("Durations.", timeouts),
   resumption: section("Sessions between two Sluices survive lost connections.", resumption),
   sessions: section(
-    "Whether running sessions may go on, what is kept of them, and how port-forwards are carried.",
+    "How long running sessions keep their rights, what is kept of their output, and how port-forwards are carried.",
     sessionAuthorization,
   ),
   workers,

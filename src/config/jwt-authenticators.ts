@@ -82,7 +82,7 @@ const issuer = checked(
     }),
     discoveryURL: string("URL of the discovery document, if it is not below `url`.", { check: checkUrl }),
     certificateAuthority: string(
-      "Authorities of the issuer's certificate, PEM. Absent: Node.js's own list.",
+      "CA certificates (PEM) that sign the issuer's certificate. Absent: Node.js's own list.",
       { check: checkPem },
     ),
     audiences: strings("A token must name at least one of these audiences.", {

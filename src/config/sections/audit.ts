@@ -64,7 +64,7 @@ const webhook = table(
   {
     ...webhookTargetFields(CONFIG_FILE_FLAG),
     mode: choice(
-      "`blocking`: a request waits until its event is delivered. `batch`: it does not.",
+      "`blocking`: a request waits until its event is delivered. `batch`: it does not wait.",
       ["batch", "blocking"],
       {
         default: "batch",
@@ -131,7 +131,7 @@ export const audit = table({
     withTarget(webhook, "https://audit.example.com/events"),
   ),
   onFailure: choice(
-    "If an event cannot be stored: `refuse`: 503; `continue`: the request is served, and the loss counted.",
+    "What happens if an event cannot be stored. `refuse`: the request gets 503. `continue`: it is served, and the loss is counted.",
     ["refuse", "continue"],
     {
       default: "refuse",

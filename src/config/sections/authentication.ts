@@ -15,7 +15,7 @@ const TTL = { from: "0s", to: "1h" } as const;
 
 const requestHeader = table(
   {
-    clientCAFile: file("Authorities of the proxy's client certificate.", "certificates", {
+    clientCAFile: file("CA certificates that sign the proxy's client certificate.", "certificates", {
       required: "is required",
       flag: "requestheader-client-ca-file",
     }),
@@ -59,9 +59,13 @@ const oidc = table(
       required: "is required: without it tokens for others would do",
       flag: "oidc-client-id",
     }),
-    caFile: file("Authorities of the issuer's certificate. Absent: Node.js's own list.", "certificates", {
-      flag: "oidc-ca-file",
-    }),
+    caFile: file(
+      "CA certificates that sign the issuer's certificate. Absent: Node.js's own list.",
+      "certificates",
+      {
+        flag: "oidc-ca-file",
+      },
+    ),
     usernameClaim: string("The claim with the user's name.", { default: "sub", flag: "oidc-username-claim" }),
     usernamePrefix: string(
       "Prefix for user names; `-` means none. Absent: the issuer and `#`, or none if the claim is `email`.",
@@ -139,7 +143,7 @@ const tokenReview = table(
 /** The authenticators in the order in which they are tried; an absent one accepts no caller. */
 const fields = table({
   clientCAFile: file(
-    "Authorities of client certificates: the common name is the user, organizations are groups.",
+    "CA certificates that sign client certificates: the common name is the user, organizations are groups.",
     "certificates",
     { flag: "client-ca-file" },
   ),

@@ -70,7 +70,7 @@ export const authorization = checked(fields, checkModes);
 
 const portForward = table({
   connections: choice(
-    "`shared`: one connection to the node, as in Kubernetes. `separate`: one for each forwarded connection, 64 of a forward at most, so that one that stalls or fails leaves the others alone; kubectl gets no error text, at which it would end.",
+    "`shared`: one connection to the node, as in Kubernetes. `separate`: one for each forwarded connection, 64 of a forward at most, so that a connection that stalls or fails does not affect the others; kubectl gets no error text, because it would exit.",
     ["shared", "separate"],
     { default: "shared" },
   ),

@@ -36,7 +36,7 @@ const fields = table({
   ),
   ...impersonationFields,
   admission: choice(
-    "Sessions that go through the API server for its admission. `apiServer`: those that a webhook or policy may match; `always`: all; `none`: none.",
+    "Which sessions go through the API server for its admission. `apiServer`: those that a webhook or policy may match; `always`: all; `none`: none.",
     ["apiServer", "always", "none"],
     { default: "apiServer" },
   ),
@@ -45,11 +45,11 @@ const fields = table({
     { as: "maxStateAgeMs", default: "5m", from: "1s", to: "24h" },
   ),
   podDeletionCost: boolean(
-    "Annotate this pod (variable POD_NAME) with its number of sessions: a scale-in removes empty replicas first.",
+    "Annotate this pod (variable POD_NAME) with its number of sessions, so that a scale-in removes idle replicas first.",
     { default: false },
   ),
   publishDeclaredFeatures: optionalSection(
-    "Publish features of nodes for gateways: in an annotation, and in `status.declaredFeatures` if no kubelet writes it.",
+    "Tell gateways the features of nodes: in an annotation, and in `status.declaredFeatures` if no kubelet writes it.",
     shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
   ),
 });

@@ -32,7 +32,7 @@ const upstreamFields = table({
     ...ORIGIN_URL,
     required: 'is required, such as "https://127.0.0.1:10260"',
   }),
-  serverName: string("Name that the kubelet's certificate must carry. Absent: the host of `url`.", {
+  serverName: string("Name that the kubelet's certificate must contain. Absent: the host of `url`.", {
     flag: "kubelet-upstream-server-name",
   }),
   ...upstreamTrustFields(),

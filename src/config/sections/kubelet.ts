@@ -71,7 +71,7 @@ const fields = table({
     egressProxy,
   ),
   spareConnections: count(
-    "Idle TLS connections kept ready, one for each node with a session in the last 10 s. Past it the next session dials.",
+    "Idle TLS connections that are kept ready, one for each node with a session in the last 10 s. Past it the next session dials.",
     { default: 0, from: 0, to: 10_000 },
   ),
   verifyNodeName: boolean("Require that a node's certificate names `system:node:<name>`.", {

@@ -75,17 +75,20 @@ const fields = table({
     { default: 1_000, ...MILLION },
   ),
   maxConcurrentRequestsPerUser: count(
-    "How many of them one user may use while others are free; when others leave fewer, the same fraction of what they leave. A caller counts by address until its user is known. Past it: 429, after up to 15 s for an address.",
+    "How many of these one user may have. While others have some, the limit is the same fraction of the rest. A caller counts by address until its user is known. Past it: 429, after up to 15 s for an address.",
     { default: 250, ...MILLION },
   ),
   maxLongRunningRequests: count(
     "Concurrent watches and followed logs of each listener except ingress. Past it the user with the most loses its newest to a user with fewer, or else: 429 with Retry-After.",
     { default: 10_000, ...MILLION },
   ),
-  maxLongRunningRequestsPerUser: count("How many of them one user may use. Past it: 429 with Retry-After.", {
-    default: 1_000,
-    ...MILLION,
-  }),
+  maxLongRunningRequestsPerUser: count(
+    "How many of these one user may have. Past it: 429 with Retry-After.",
+    {
+      default: 1_000,
+      ...MILLION,
+    },
+  ),
   maxConcurrentIngressRequests: count(
     "Requests that the ingress listener forwards concurrently. Past it: 503.",
     {
@@ -94,7 +97,7 @@ const fields = table({
     },
   ),
   maxConcurrentIngressRequestsPerAddress: count(
-    "How many of them one client address may use while others are free; when others leave fewer, the same fraction of what they leave. Behind `edge.trustedProxies` the client's address counts. Past it: 503.",
+    "How many of these one client address may have. While others have some, the limit is the same fraction of the rest. Behind `edge.trustedProxies` the client's address counts. Past it: 503.",
     { default: 2_500, ...MILLION },
   ),
   maxIngressMetricRoutes: count(
@@ -107,7 +110,7 @@ const fields = table({
   ),
   // Payload stops at socketBufferBytes plus one read, so only answers to PINGs reach this limit.
   stalledPeerBufferBytes: bytes(
-    "Bytes that wait for a peer that sends but does not read; at least `socketBufferBytes` and 128Ki. Past it the connection is closed.",
+    "Bytes that may wait for a peer that sends but does not read; at least `socketBufferBytes` and 128Ki. Past it the connection is closed.",
     { default: "256Ki", from: "4Ki", to: "64Mi" },
   ),
   maxUpgradeResponseHeadBytes: bytes(

@@ -19,10 +19,14 @@ const tls = table({
     required: REQUIRED,
     certificate: "certFile",
   }),
-  certificateAuthorityFile: file("Authorities of the replicas' certificates, PEM.", "certificates", {
-    required: REQUIRED,
-  }),
-  name: string("DNS name that every replica's certificate must carry.", {
+  certificateAuthorityFile: file(
+    "CA certificates (PEM) that sign the replicas' certificates.",
+    "certificates",
+    {
+      required: REQUIRED,
+    },
+  ),
+  name: string("DNS name that every replica's certificate must contain.", {
     default: DEFAULT_PEER_NAME,
     check: checkHost,
   }),

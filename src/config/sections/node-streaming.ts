@@ -21,12 +21,12 @@ const PAUSE = { from: "100ms", to: "24h" } as const;
 
 const streamingFields = table({
   mode: choice(
-    "WebSocket requests that pass through to a node. `auto`: if it declares ExtendWebSocketsToKubelet; `websocket`: all; `spdy`: none; `websocket-only`: all, and SPDY is bridged to WebSocket.",
+    "Which WebSocket requests pass through to a node. `auto`: all if the node declares ExtendWebSocketsToKubelet; `websocket`: all; `spdy`: none; `websocket-only`: all, and SPDY is bridged to WebSocket.",
     MODES,
     { default: "auto" },
   ),
   nodes: map(
-    `Modes by node name. Other nodes have that of their annotation \`${STREAMING_ANNOTATION}\`, or \`mode\`.`,
+    `Modes by node name. Other nodes use their annotation \`${STREAMING_ANNOTATION}\`, or \`mode\`.`,
     { type: "map of modes", values: { enum: [...MODES, null] }, parse: modeOf },
   ),
   retryFailedPath: duration(
@@ -52,13 +52,13 @@ export const nodeStreaming = shaped(streamingFields, ({ nodes, ...values }, sect
 export type NodeStreaming = ValueOf<typeof nodeStreaming>;
 
 const circuitFields = table({
-  failures: count("After this many failed dials in a row sessions to the node get 503 at once.", {
+  failures: count("Failed dials in a row after which sessions to the node get 503 at once.", {
     default: 3,
     from: 1,
     to: 1_000,
   }),
   retry: duration(
-    "How long sessions then get 503; doubles with each failure, and is 1 s at most after a refused connection. Past it one session tries the node.",
+    "How long sessions then get 503. Doubles with each failure; at most 1 s after a refused connection. Past it one session tries the node.",
     {
       default: "5s",
       ...PAUSE,

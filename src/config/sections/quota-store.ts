@@ -20,12 +20,12 @@ const fields = table({
       /^[\w.:-]{1,100}$/.test(value) ? undefined : "must be up to 100 letters, digits, dots, dashes, colons",
   }),
   onFailure: choice(
-    "While the store is unreachable: `allow`: each replica counts its own sessions; `deny`: new sessions get 503.",
+    "While the store is unreachable, with `allow` each replica counts its own sessions; with `deny` new sessions get 503.",
     ["allow", "deny"],
     { default: "allow" },
   ),
   lease: duration(
-    "How long a session counts after its last renewal; replicas renew it three times as often. Past it its place is free.",
+    "How long a session counts after its last renewal; replicas renew it three times in this time. Past it its place is free.",
     { default: "1m", from: "1s", to: "1h" },
   ),
   commandTimeout: duration("One command. Past it the store counts as unreachable, and `onFailure` decides.", {

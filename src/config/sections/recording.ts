@@ -20,7 +20,7 @@ const rule = table({
     { default: "output" },
   ),
   recordOnFailure: choice(
-    "If a session cannot be recorded: `refuse` ends it; `continue` marks the gap.",
+    "What happens if a session cannot be recorded: `refuse` ends it; `continue` marks the gap.",
     ["refuse", "continue"],
     { default: "refuse" },
   ),
@@ -47,15 +47,15 @@ const storeFields = table({
     required: "is required",
     check: checkEndpoint,
   }),
-  bucket: string("The bucket, which exists already.", { required: "is required", check: checkBucket }),
+  bucket: string("The bucket, which must exist.", { required: "is required", check: checkBucket }),
   region: string("The region that requests are signed for.", { default: "us-east-1", check: checkRegion }),
-  prefix: string("The beginning of the objects' names. Gateways with folders of their own may share it.", {
+  prefix: string("How the objects' names begin. Gateways with separate folders may share it.", {
     default: "recordings/",
     check: checkPrefix,
   }),
-  pathStyle: boolean("The bucket is in the URL's path; otherwise in its host's name.", { default: true }),
+  pathStyle: boolean("Put the bucket into the URL's path; otherwise into its host name.", { default: true }),
   credentialsFile: file(
-    "AWS credentials file, of which `[default]` is used; read for each request. Absent: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.",
+    "AWS credentials file with a section `[default]`; read for each request. Absent: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.",
     "text",
   ),
   caFile: file(
@@ -76,7 +76,10 @@ const storeFields = table({
     from: "0s",
     to: "876000h",
   }),
-  objectLock: optionalSection("Locks each recording. The bucket has Object Lock. Absent: no lock.", lock),
+  objectLock: optionalSection(
+    "Lock each recording; the bucket must have Object Lock enabled. Absent: no lock.",
+    lock,
+  ),
 });
 
 /** The store to which finished recordings are uploaded. */
@@ -113,9 +116,13 @@ function checkPrefix(value: string): string | undefined {
 }
 
 const fields = table({
-  folder: file("Folder of the recordings, made if it is absent. Replicas may share it.", undefined, {
-    required: "is required: recordings are written there",
-  }),
+  folder: file(
+    "Folder of the recordings; it is created if it does not exist. Replicas may share it.",
+    undefined,
+    {
+      required: "is required: recordings are written there",
+    },
+  ),
   rules: {
     ...sections(
       "Rules are tried in order; the first match decides. A session that matches no rule is not recorded.",
@@ -123,13 +130,16 @@ const fields = table({
     ),
     isReloaded: true,
   },
-  maxOutputBytes: bytes("Output of one session that is recorded. Past it output is counted, not recorded.", {
-    default: "64Mi",
-    from: "4Ki",
-    to: "1Ti",
-  }),
+  maxOutputBytes: bytes(
+    "How much output of one session is recorded. Past it output is counted, not recorded.",
+    {
+      default: "64Mi",
+      from: "4Ki",
+      to: "1Ti",
+    },
+  ),
   maxQueuedBytesPerSession: bytes(
-    "Output of one session that waits to be written; 128 KiB before it the session is held. Past it `recordOnFailure` decides.",
+    "Output of one session that waits to be written. The session is held 128 KiB before this. Past it `recordOnFailure` decides.",
     {
       default: "1Mi",
       from: "256Ki",
@@ -137,7 +147,7 @@ const fields = table({
     },
   ),
   maxQueuedBytes: bytes(
-    "Output of all sessions that waits to be written; from 7/8 of it sessions are held. Past it `recordOnFailure` decides.",
+    "Output of all sessions that waits to be written. Sessions are held from 7/8 of it on. Past it `recordOnFailure` decides.",
     {
       default: "64Mi",
       from: "1Mi",
@@ -166,7 +176,7 @@ const fields = table({
     isReloaded: true,
   },
   maxTotalBytes: {
-    ...bytes("Bytes of all finished recordings. Past it the oldest are deleted. 0: no bound.", {
+    ...bytes("Bytes of all finished recordings. Past it the oldest are deleted. 0: no limit.", {
       default: 0,
       from: 0,
       to: "1024Ti",
@@ -174,7 +184,7 @@ const fields = table({
     isReloaded: true,
   },
   signingKeyFile: file(
-    "Ed25519 private key (PKCS#8, PEM) that signs recordings. Absent: one that is made in the folder.",
+    "Ed25519 private key (PKCS#8, PEM) that signs recordings. Absent: Sluice creates one in the folder.",
     "signing key",
   ),
   s3: optionalSection(

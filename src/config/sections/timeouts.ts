@@ -88,7 +88,7 @@ export const timeouts = table({
     },
   ),
   keepAlive: duration(
-    "How long a client's connection may have no request; longer than the 60 s of common load balancers. Past it, it is closed.",
+    "How long a client's connection may be idle; longer than the 60 s of common load balancers. Past it, it is closed.",
     { default: "75s", ...PATIENCE },
   ),
   handshake: duration(

@@ -47,7 +47,7 @@ export const CIPHER_SUITES: readonly CipherSuite[] = [
 /** The flags set the API listener's fields. */
 const tlsSettingFields = {
   cipherSuites: choices(
-    "Cipher suites of TLS 1.2 by Go's names, most wanted first; those of TLS 1.3 are always offered.",
+    "Cipher suites of TLS 1.2 by Go's names, preferred ones first; those of TLS 1.3 are always offered.",
     CIPHER_SUITES,
     { default: DEFAULT_CIPHER_SUITES, flag: "tls-cipher-suites" },
   ),

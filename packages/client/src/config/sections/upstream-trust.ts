@@ -9,7 +9,7 @@ import type { Section } from "../section.ts";
 export function upstreamTrustFields(options: TrustOptions = {}) {
   return {
     certificateAuthorityFile: file(
-      "Authorities of the server's certificate. Absent: Node.js's own list.",
+      "CA certificates that sign the server's certificate. Absent: Node.js's own list.",
       "certificates",
       options.certificateAuthorityFile,
     ),
