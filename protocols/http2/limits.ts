@@ -37,7 +37,7 @@ export const SETTING = {
 /** Memory bounds for one response. Each is checked before the memory is allocated. */
 export interface Http2Limits {
   /**
-   * Bytes in the payload of one frame other than DATA. This is the protocol's default, so it is not
+   * Bytes in the payload of one frame other than DATA; the protocol's default, so it is not
    * announced. Past it a probe fails: `http2: frame too large`.
    */
   readonly maxFrameBytes: number;

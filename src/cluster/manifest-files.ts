@@ -5,12 +5,12 @@ import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import type { ManifestFile } from "./manifests.ts";
 
 /**
- * The size of one manifest file. A larger file is refused before it is read, and the last good
- * state stays.
+ * The size of one manifest file. Past it, it is refused before it is read, and the last good state
+ * stays.
  */
 export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
 /**
- * Files in a folder of manifests. A folder with more is refused before any file is read, and the
+ * Files in a folder of manifests. Past it the folder is refused before any file is read, and the
  * last good state stays.
  */
 export const MAX_MANIFEST_FILES = 1_000;

@@ -11,7 +11,7 @@ export const MAX_BURST_EVENTS = 25;
 
 export const EVENT_REFILL_MS = 5 * 60_000;
 
-/** Objects whose budget is remembered. Past it the least recently used one is dropped. */
+/** How many objects have a remembered budget; the least recently used one is dropped. */
 const MAX_BUDGETED_OBJECTS = 4_096;
 
 /** An Event about a container, for `kubectl describe pod`. */

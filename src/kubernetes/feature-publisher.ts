@@ -8,8 +8,8 @@ import { type ApiClient, ApiError } from "./api-client.ts";
 import { liveObject, objectPath } from "./live-object.ts";
 
 /**
- * How long a shutdown may spend on withdrawing features. Past it they stay until the gateway starts
- * again.
+ * How long a shutdown may spend on withdrawing features. Past it the features stay until the next
+ * start.
  */
 const WITHDRAW_TIMEOUT_MS = 2_000;
 /** The pause between two writes to one node, in case another program keeps reverting them. */

@@ -18,7 +18,7 @@ import {
 interface KnownNodesOptions {
   readonly streaming: NodeStreaming;
   readonly circuit: NodeCircuit;
-  /** Remembered nodes. Past it the least recently used one is forgotten. */
+  /** The number of remembered nodes. Beyond it, the least recently used one is forgotten. */
   readonly maxNodes: number;
   /** A node that no session used for this long is forgotten. */
   readonly forgetAfterMs: number;

@@ -70,8 +70,8 @@ export function impersonationRecord({ user, constraint }: Impersonated): object 
 }
 
 /**
- * Bytes of a URI in an audit event; level Request records a longer command line among the options.
- * Past it the URI is cut, with `...TRUNCATED`.
+ * Characters of a URI in an audit event; level Request records a longer command line among the
+ * options. Past it the URI is cut, with `...TRUNCATED`.
  */
 const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
 /**

@@ -45,7 +45,7 @@ interface Handed {
 export const MAX_KEPT_CONNECTIONS = 4_096;
 
 /**
- * Connections that wait while no worker can take them, about a moment's worth. Past it they are
+ * Connections that wait while no worker can take them; about a moment's worth. Past it they are
  * closed.
  */
 export const MAX_WAITING_CONNECTIONS = 1_024;

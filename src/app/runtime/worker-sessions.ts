@@ -5,7 +5,8 @@ import type { ListedSession } from "../../sessions/session-info.ts";
 import type { PlaceAnswer } from "./calls.ts";
 
 /**
- * How long viewers and joiners can ask a worker how its session ended. Past it, they get "unknown".
+ * How long viewers and joiners can ask a worker how its session ended. Past it the answer is
+ * "unknown".
  */
 export const KEPT_OVER_MS = 5_000;
 /** Ended sessions that are remembered for viewers. Past it the oldest is forgotten. */

@@ -26,7 +26,7 @@ interface RawEnd {
   readonly problem?: string;
 }
 
-/** The number of messages that are stored. Past it messages are only counted. */
+/** Bytes of messages that are stored; later messages are only counted. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024;
 
 /** A WebSocket client that exposes frames unchanged, and sends any frame. */

@@ -20,12 +20,12 @@ export interface FakeNodeLimits {
    */
   readonly maxForwardBufferBytes: number;
   /**
-   * How long the client may take to finish after the target has ended. Past it both close, as in
-   * containerd. Infinity: a runtime that half-closes.
+   * How long the client may take to finish after the target has ended; then, as in containerd, both
+   * close. Infinity: a runtime that half-closes.
    */
   readonly forwardGraceMs: number;
   /**
-   * Bytes that the client may send after its target has ended. Past it the node stops reading the
+   * Bytes that the client may send after its target has ended. Then the node stops reading the
    * connection, like spdystream with full queues.
    */
   readonly maxUnreadForwardBytes: number;
@@ -39,14 +39,10 @@ export interface FakeNodeLimits {
    * client is disconnected.
    */
   readonly maxQueuedBytes: number;
-  /**
-   * How long a client may neither send nor close after a session. Past it the client is
-   * disconnected.
-   */
+  /** How long a client may neither send nor close after a session before it is disconnected. */
   readonly lingerIdleMs: number;
   /**
-   * How long a client may keep sending without closing after a session. Past it the client is
-   * disconnected.
+   * How long a client may keep sending without closing after a session before it is disconnected.
    */
   readonly lingerMaxMs: number;
 }
