@@ -1,4 +1,5 @@
 // asciicast v3: one header object, then one array for each event. Pure.
+import { OutputLine } from "./output-line.ts";
 
 /**
  * Event codes. `o`, `i`, `r`, `m` and `x` are asciicast's; players skip the others
@@ -72,10 +73,19 @@ export class EventLines {
 
   /** `timeMs` counts from the session's start. */
   line(timeMs: number, code: EventCode, data: string): string {
+    return `${this.#start(timeMs, code)}${JSON.stringify(data)}]`;
+  }
+
+  /** Begins a line of output, of about this many bytes. */
+  output(timeMs: number, bytes: number): OutputLine {
+    return new OutputLine(`${this.#start(timeMs, "o")}"`, bytes);
+  }
+
+  #start(timeMs: number, code: EventCode): string {
     const nowMs = Math.max(this.#lastMs, Math.round(timeMs));
     const interval = ((nowMs - this.#lastMs) / 1_000).toFixed(3);
     this.#lastMs = nowMs;
-    return `[${interval}, "${code}", ${JSON.stringify(data)}]`;
+    return `[${interval}, "${code}", `;
   }
 
   /** The last event's rounded time. */

@@ -66,7 +66,7 @@ export class LineChain {
     this.#hash = createHash("sha256").update(`${DOMAIN} header\n`).update(digest).digest();
   }
 
-  add(line: string): void {
+  add(line: string | Uint8Array): void {
     this.addDigest(digestOf(saltOf(this.#seed, this.#lines + 1), line));
   }
 

@@ -22,7 +22,8 @@ export class EchoedInput {
 
   /** Call with what the client typed. */
   type(bytes: Uint8Array, timeMs: number): void {
-    for (const character of this.#text.push(bytes)?.text ?? "") this.#key(character, timeMs);
+    for (const character of this.#text.push(bytes)?.bytes.toString("utf8") ?? "")
+      this.#key(character, timeMs);
   }
 
   /** Call with what the terminal showed. Returns the typed lines that it echoed. */

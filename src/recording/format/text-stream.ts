@@ -1,9 +1,10 @@
 import { isUtf8 } from "node:buffer";
 
 export interface DecodedPart {
-  readonly text: string;
-  /** Set if the bytes are not valid UTF-8: the original bytes of `text`, which has replacement characters. */
-  readonly bytes: Uint8Array | undefined;
+  /** May be a view of the part that was pushed. */
+  readonly bytes: Buffer;
+  /** False if the bytes are not valid UTF-8. */
+  readonly isText: boolean;
 }
 
 /** Decodes a stream of UTF-8 that is cut anywhere: an incomplete character waits for its remaining bytes. */
@@ -27,7 +28,7 @@ export class TextStream {
 }
 
 function decoded(bytes: Buffer): DecodedPart {
-  return { text: bytes.toString("utf8"), bytes: isUtf8(bytes) ? undefined : Uint8Array.from(bytes) };
+  return { bytes, isText: isUtf8(bytes) };
 }
 
 function asBuffer(part: Uint8Array): Buffer {

@@ -12,8 +12,8 @@ export function writerOf(part: string): { readonly file: string; readonly writer
 }
 
 /**
- * An append-only file. Text that could not be written is kept and written before later text, so that
- * the file is always a prefix of the appended text.
+ * An append-only file. Lines that could not be written are kept and written before later ones, so that
+ * the file is always a prefix of the appended lines.
  */
 export class RecordingFile {
   readonly #disk: Disk;
@@ -21,7 +21,7 @@ export class RecordingFile {
   readonly #part: string;
   readonly #handle: number;
   #position = 0;
-  #unwritten: string[] = [];
+  #unwritten: Uint8Array[] = [];
   #isDirty = false;
   #isSyncing = false;
   #isClosed = false;
@@ -34,18 +34,20 @@ export class RecordingFile {
     this.#handle = disk.create(part);
   }
 
-  append(line: string): void {
-    this.#unwritten.push(line, "\n");
+  /** Appends a line with its end. The file keeps the memory until it is written. */
+  append(line: Uint8Array): void {
+    this.#unwritten.push(line);
   }
 
   get hasUnwritten(): boolean {
     return this.#unwritten.length > 0;
   }
 
-  /** Writes the appended text. If it throws the system's error, the text is kept. */
+  /** Writes the appended lines. If it throws the system's error, they are kept. */
   flush(): void {
-    if (this.#unwritten.length === 0) return;
-    const bytes = Buffer.from(this.#unwritten.join(""), "utf8");
+    const [first, ...others] = this.#unwritten;
+    if (first === undefined) return;
+    const bytes = others.length === 0 ? first : Buffer.concat(this.#unwritten);
     this.#disk.write(this.#handle, bytes, this.#position);
     this.#position += bytes.byteLength;
     this.#unwritten = [];

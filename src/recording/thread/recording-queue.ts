@@ -1,7 +1,13 @@
 import type { EventCode, TerminalSize } from "../format/asciicast.ts";
-import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 import type { PartKind } from "./slab.ts";
-import type { FromThread, LostOutput, RecordedEnd, ToThread } from "./thread-messages.ts";
+import type {
+  BegunRecording,
+  FinishedRecording,
+  FromThread,
+  LostOutput,
+  RecordedEnd,
+  ToThread,
+} from "./thread-messages.ts";
 
 /** A session waits when its queue has less room than this, so that data already read still fits. */
 const ROOM_AHEAD_BYTES = 128 * 1024;

@@ -9,13 +9,15 @@ import {
 } from "../format/asciicast.ts";
 import { LineChain, seedLine } from "../format/chain.ts";
 import { EchoedInput } from "../format/echoed-input.ts";
+import type { OutputLine } from "../format/output-line.ts";
 import { headLine, keyNameOf } from "../format/signed-head.ts";
 import { type DecodedPart, TextStream } from "../format/text-stream.ts";
 import { ArchiveRecord } from "./archive-record.ts";
 import type { RecordingFile } from "./recording-file.ts";
+import type { BegunRecording, FinishedRecording } from "./thread-messages.ts";
 
-/** A chunk of the chain ends after this many characters, or after SYNC_MS (recording-service.ts). */
-const CHUNK_CHARACTERS = 256 * 1024;
+/** A chunk of the chain ends after this many bytes, or after SYNC_MS (recording-service.ts). */
+const CHUNK_BYTES = 256 * 1024;
 /** Output in invalid UTF-8 whose bytes are kept. Past it: only the length and digest of each part. */
 export const MAX_BINARY_BYTES: number = 1024 * 1024;
 /** A terminal size that arrives this soon is written into the header. */
@@ -28,19 +30,6 @@ interface Gap {
   readonly fromMs: number;
   readonly hash: Hash;
   bytes: number;
-}
-
-export interface BegunRecording {
-  readonly facts: RecordedFacts;
-  /** Limits output of an archiving command that is not part of an archive. */
-  readonly maxOutputBytes: number;
-}
-
-/** Parts of a finished recording's head, for the audit log. */
-export interface FinishedRecording {
-  readonly hash: string;
-  readonly key: string;
-  readonly gaps: number;
 }
 
 /**
@@ -57,9 +46,10 @@ export class SessionWriter {
   readonly #echo: EchoedInput | undefined;
   readonly #texts = { stdout: new TextStream(), stderr: new TextStream() };
   #stream: OutputStream = "stdout";
-  #run: { readonly timeMs: number; readonly stream: OutputStream; text: string } | undefined;
+  /** Output of one stream and millisecond. */
+  #run: { readonly ms: number; readonly line: OutputLine } | undefined;
   #header: string | undefined;
-  #charactersOfChunk = 0;
+  #bytesOfChunk = 0;
   #returnedChunk = 0;
   #binaryBytes = 0;
   #bytes = 0;
@@ -79,8 +69,8 @@ export class SessionWriter {
     this.#echo = facts.record === "all" && facts.tty ? new EchoedInput() : undefined;
     this.#chain = new LineChain(seed);
     this.#header = headerLine(facts, DEFAULT_SIZE);
-    file.append(this.#header);
-    file.append(seedLine(seed));
+    file.append(lineOf(this.#header));
+    file.append(lineOf(seedLine(seed)));
   }
 
   /** Sets the function that is called when a gap has ended. */
@@ -121,7 +111,7 @@ export class SessionWriter {
   event(timeMs: number, code: EventCode, data: string, isKept = false): void {
     if (this.#gap !== undefined && !isKept) return;
     this.#endRun();
-    this.#append(this.#events.line(timeMs, code, data));
+    this.#append(lineOf(this.#events.line(timeMs, code, data)));
   }
 
   /** Records a gap that arose before the output reached this writer. */
@@ -178,8 +168,8 @@ export class SessionWriter {
     }
     this.#endRun();
     this.#endGap(timeMs);
-    if (exitCode === undefined) this.#append(this.#events.line(timeMs, "m", `ended: ${cause}`));
-    else this.#append(this.#events.line(timeMs, "x", String(exitCode)));
+    if (exitCode === undefined) this.#append(lineOf(this.#events.line(timeMs, "m", `ended: ${cause}`)));
+    else this.#append(lineOf(this.#events.line(timeMs, "x", String(exitCode))));
     this.#closeChunk(atMs);
     const { session, startedAt } = this.#facts;
     const head = {
@@ -194,23 +184,18 @@ export class SessionWriter {
       session,
       startedAt,
     };
-    this.#file.append(headLine(head, this.#key));
+    this.#file.append(lineOf(headLine(head, this.#key)));
     return { hash: head.hash, key: head.key, gaps: head.gaps };
   }
 
-  #show(stream: OutputStream, timeMs: number, { text, bytes }: DecodedPart): void {
+  #show(stream: OutputStream, timeMs: number, { bytes, isText }: DecodedPart): void {
     if (stream !== this.#stream) {
       this.#stream = stream;
       this.event(timeMs, "s", stream);
     }
-    const run = this.#run;
-    if (bytes !== undefined) this.#showBinary(timeMs, text, bytes);
-    else if (run !== undefined && Math.round(run.timeMs) === Math.round(timeMs)) run.text += text;
-    else {
-      this.#endRun();
-      this.#run = { timeMs, stream, text };
-    }
-    this.#showEcho(timeMs, text);
+    if (isText) this.#showText(timeMs, bytes);
+    else this.#showBinary(timeMs, bytes);
+    if (this.#echo !== undefined) this.#showEcho(this.#echo, timeMs, bytes.toString("utf8"));
   }
 
   #showHeld(timeMs: number, held: Uint8Array | undefined): void {
@@ -219,8 +204,8 @@ export class SessionWriter {
   }
 
   /** Echoed input is recorded after the output that shows it. */
-  #showEcho(timeMs: number, text: string): void {
-    for (const line of this.#echo?.show(text, timeMs) ?? []) {
+  #showEcho(echo: EchoedInput, timeMs: number, text: string): void {
+    for (const line of echo.show(text, timeMs)) {
       this.#markHidden(timeMs);
       this.event(timeMs, "i", `${line}\r`);
     }
@@ -231,22 +216,31 @@ export class SessionWriter {
       this.event(timeMs, "m", "input that the terminal did not echo as it was typed");
   }
 
-  #showBinary(timeMs: number, text: string, bytes: Uint8Array): void {
+  #showText(timeMs: number, bytes: Buffer): void {
+    const ms = Math.round(timeMs);
+    if (this.#run?.ms !== ms) {
+      this.#endRun();
+      this.#run = { ms, line: this.#events.output(timeMs, bytes.byteLength) };
+    }
+    this.#run.line.add(bytes);
+  }
+
+  #showBinary(timeMs: number, bytes: Buffer): void {
     this.#binaryBytes += bytes.byteLength;
     if (this.#binaryBytes > MAX_BINARY_BYTES) {
       const sha256 = createHash("sha256").update(bytes).digest("base64");
       this.event(timeMs, "d", JSON.stringify({ bytes: bytes.byteLength, sha256 }));
       return;
     }
-    this.event(timeMs, "o", text);
-    this.event(timeMs, "b", Buffer.from(bytes).toString("base64"));
+    this.event(timeMs, "o", bytes.toString("utf8"));
+    this.event(timeMs, "b", bytes.toString("base64"));
   }
 
   #endRun(): void {
     const run = this.#run;
     if (run === undefined) return;
     this.#run = undefined;
-    this.#append(this.#events.line(run.timeMs, "o", run.text));
+    this.#append(run.line.end());
   }
 
   #endGap(timeMs: number): void {
@@ -267,12 +261,12 @@ export class SessionWriter {
     this.event(timeMs, "m", `gap: ${bytes} bytes, ${duration} s, sha256:${sha256}`, true);
   }
 
-  #append(line: string): void {
+  #append(line: Buffer): void {
     this.#beginChain();
     this.#file.append(line);
-    this.#chain.add(line);
-    this.#charactersOfChunk += line.length;
-    if (this.#charactersOfChunk >= CHUNK_CHARACTERS) this.#closeChunk(Date.now());
+    this.#chain.add(line.subarray(0, -1));
+    this.#bytesOfChunk += line.byteLength;
+    if (this.#bytesOfChunk >= CHUNK_BYTES) this.#closeChunk(Date.now());
   }
 
   /** Begins the chain; after this the header must not change. */
@@ -293,7 +287,11 @@ export class SessionWriter {
   }
 
   #closeChunk(atMs: number): void {
-    this.#charactersOfChunk = 0;
-    this.#file.append(this.#chain.close(atMs));
+    this.#bytesOfChunk = 0;
+    this.#file.append(lineOf(this.#chain.close(atMs)));
   }
+}
+
+function lineOf(text: string): Buffer {
+  return Buffer.from(`${text}\n`, "utf8");
 }

@@ -1,8 +1,8 @@
 import type { RecordingStore } from "../../config/sections/recording.ts";
+import type { RecordedFacts } from "../format/asciicast.ts";
 import type { Deleted, Retention } from "../storage/apply-retention.ts";
 import type { UploadRound } from "../storage/s3/uploader.ts";
 import type { PartOutcome } from "./finish-left-parts.ts";
-import type { BegunRecording, FinishedRecording } from "./session-writer.ts";
 
 /** The thread's `workerData`. */
 export interface ThreadInput {
@@ -34,6 +34,19 @@ export type ToThread =
   | { readonly kind: "retention"; readonly retention: Retention }
   /** Ends the thread once all ended recordings are on the disk. */
   | { readonly kind: "stop" };
+
+export interface BegunRecording {
+  readonly facts: RecordedFacts;
+  /** Limits output of an archiving command that is not part of an archive. */
+  readonly maxOutputBytes: number;
+}
+
+/** Parts of a finished recording's head, for the audit log. */
+export interface FinishedRecording {
+  readonly hash: string;
+  readonly key: string;
+  readonly gaps: number;
+}
 
 /** Output for which the queue had no room. */
 export interface LostOutput {

@@ -69,6 +69,19 @@ describe("a session's writer", () => {
     expect([header.term, of("r")]).toEqual([{ cols: 80, rows: 24 }, ["132x43"]]);
   });
 
+  it("keeps no view of the output that it takes", () => {
+    const { writer, end } = start();
+    for (const text of ["first ", "\u00e4".repeat(700), " last \ud83d\ude00"]) {
+      // The last bytes wait for the rest of their character.
+      for (const part of [Buffer.from(text).subarray(0, -1), Buffer.from(text).subarray(-1)]) {
+        const lent = Uint8Array.from(part);
+        writer.output("stdout", 1, lent);
+        lent.fill(0xdd);
+      }
+    }
+    expect(end(2).of("o").join("")).toBe(`first ${"\u00e4".repeat(700)} last \ud83d\ude00`);
+  });
+
   it("joins output of one stream and millisecond", () => {
     const { writer, end } = start();
     for (const [stream, timeMs, text] of [
