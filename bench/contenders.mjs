@@ -198,6 +198,12 @@ export const contenders = {
     start: sluice([], { build: () => other }),
     missing: () => (other === undefined ? "no --against PATH was given" : undefined),
   },
+  "sluice-other-recorded": {
+    title: "Sluice, the other build, recorded",
+    via: speaksProtocols,
+    start: sluice([], { build: () => other, maxOutputBytes: "1Ti" }),
+    missing: () => (other === undefined ? "no --against PATH was given" : undefined),
+  },
   kubernetes: {
     title: "Kubernetes' handlers",
     via: speaksProtocols,

@@ -1,5 +1,5 @@
 // `node bench/recording.mjs [--repeat 3 --mib 512 --sessions 2000 --against MAIN_JS]`: what recording costs, as Markdown tables: CPU of the event loop and of
-// the other threads for each GiB of output, memory of a recorded session that is idle, and echoes. With --against, of another build without recording, too.
+// the other threads for each GiB of output, memory of a recorded session that is idle, and echoes. With --against, of another build, too.
 // Needs no Go: client and node are this repository's. Five minutes.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -24,7 +24,9 @@ const [repeat, mib] = [values.repeat, values.mib].map(Number);
 const sessions = Math.floor((sessionsWithin(Number(values.sessions) * 1.5) * 2) / 3);
 if (values.against !== undefined) competeWith(values.against);
 const unrecorded = values.against === undefined ? ["sluice"] : ["sluice", "sluice-other"];
-const all = [...unrecorded, "sluice-recorded", "sluice-recorded-past"];
+const recordedOnes =
+  values.against === undefined ? ["sluice-recorded"] : ["sluice-recorded", "sluice-other-recorded"];
+const all = [...unrecorded, ...recordedOnes, "sluice-recorded-past"];
 const plan = "translate";
 const lab = await Lab.open(undefined, { isWithoutGo: true });
 const { cpus, model, node, kernel } = machine();
@@ -109,7 +111,7 @@ async function bulk(encryption) {
 
 async function memory() {
   const cell = { plan, encryption: "plain", sessions, hold: "2s" };
-  const names = [...unrecorded, "sluice-recorded"];
+  const names = [...unrecorded, ...recordedOnes];
   const samples = new Map();
   for (const name of names) {
     const each = [];
@@ -133,7 +135,7 @@ async function echoes() {
     ["p50", 0],
     ["p99", 0],
   ];
-  const names = [...unrecorded, "sluice-recorded"];
+  const names = [...unrecorded, ...recordedOnes];
   const parts = [];
   for (const [what, kind, cell] of [
     ["alone", "echo", { rounds: 2000 }],
