@@ -144,7 +144,8 @@ export function connectionCap(
 /** The first four groups of an IPv6 address, or an IPv4 address in its usual form, whatever its spelling. */
 export function networkOf(address: string): string {
   const plain = canonicalAddress(address);
-  if (!isIPv6(plain)) return plain;
+  // Node's own check is a long pattern, and most addresses are IPv4.
+  if (!plain.includes(":") || !isIPv6(plain)) return plain;
   const groups = ipv6Groups(plain).slice(0, 4);
   return groups.map((group) => group.toString(16)).join(":");
 }
