@@ -81,9 +81,9 @@ export function readIngressRequest(
   if (ownTarget === "*" && method === "OPTIONS") {
     return { method, authority, host, path: undefined, target: ownTarget };
   }
-  const path = requestPathOf(ownTarget);
-  if (path === undefined) return { refusal: WIRE_ERRORS["target-not-path"].ingress() };
-  return { method, authority, host, ...path };
+  const read = requestPathOf(ownTarget);
+  if (read === undefined) return { refusal: WIRE_ERRORS["target-not-path"].ingress() };
+  return { method, authority, host, path: read.path, target: read.target };
 }
 
 export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigin {
