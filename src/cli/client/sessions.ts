@@ -54,8 +54,7 @@ export async function run(invocation: Invocation<typeof sessionsFlags>): Promise
     if (action === "list") return await list(connection, values);
     if (action === "watch") return await viewSession(connection, names[0] ?? "", values);
     if (action === "join") return await joinSession(connection, names[0] ?? "", values);
-    for (const name of names) await end(connection, name, values);
-    return 0;
+    return await endAll(connection, names, values);
   } catch (error) {
     return reportError(error);
   }
@@ -170,6 +169,21 @@ function isLost(error: unknown): boolean {
   return error instanceof ConnectError
     ? error.leg !== "http" || error.apiStatus?.code === 410
     : error instanceof UpstreamError;
+}
+
+/** Ends the others if one cannot be ended, as kubectl deletes them. */
+async function endAll(
+  connection: ClientConnection,
+  names: readonly string[],
+  values: SessionsValues,
+): Promise<number> {
+  let code = 0;
+  for (const name of names) {
+    await end(connection, name, values).catch((error: unknown) => {
+      code = reportError(error);
+    });
+  }
+  return code;
 }
 
 async function end(connection: ClientConnection, name: string, values: SessionsValues): Promise<void> {

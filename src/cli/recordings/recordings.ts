@@ -139,19 +139,26 @@ async function show(file: string, values: Values): Promise<number> {
 
 async function verify(places: readonly string[], { key }: Values): Promise<number> {
   if (places.length === 0) throw new UsageError("name a recording, or a folder", { showsUsage: true });
-  let code = 0;
-  let count = 0;
-  for (const place of places) {
-    for (const file of await findRecordings(place)) {
-      count += 1;
+  return await forEach(places, async (place) => {
+    const files = await findRecordings(place);
+    if (files.length === 0) throw new RecordingFileError(`there is no recording in ${place}`);
+    let code = 0;
+    for (const file of files) {
       const keys = await readPublicKeys(key, key.length > 0 ? undefined : folderOf(file));
       const { verdict, text } = await verifiedLine(file, keys);
       if (verdict !== "unchanged") code = 1;
       process.stdout.write(`${maskControls(file)}: ${maskControls(text)}\n`);
     }
-  }
-  if (count > 0) return code;
-  throw new RecordingFileError("there is no recording");
+    return code;
+  });
+}
+
+/** Runs an action on each name, and on the others if one cannot be read. Returns the highest exit code. */
+async function forEach(names: readonly string[], action: (name: string) => Promise<number>): Promise<number> {
+  let code = 0;
+  for (const name of names)
+    code = Math.max(code, await reportingFileErrors("recordings", () => action(name)));
+  return code;
 }
 
 /** A file that cannot be read does not end the check of the others. */
@@ -179,11 +186,10 @@ interface VerifiedLine {
 async function remove(names: readonly string[], values: Values): Promise<number> {
   const folder = requireFolder(values);
   if (names.length === 0) throw new UsageError("name the recordings by their ids");
-  for (const name of names) {
-    if (name.endsWith(".cast")) throw new UsageError("name the recordings by their ids");
-    const file = await findRecording(folder, name);
-    await deleteRecording(folder, file, "command");
+  if (names.some((name) => name.endsWith(".cast"))) throw new UsageError("name the recordings by their ids");
+  return await forEach(names, async (name) => {
+    await deleteRecording(folder, await findRecording(folder, name), "command");
     process.stdout.write(`${maskControls(name)} is deleted\n`);
-  }
-  return 0;
+    return 0;
+  });
 }

@@ -176,8 +176,19 @@ describe("sluice recordings", () => {
   });
 
   it("delete removes a recording, and leaves its head", async () => {
-    const { stdout } = await sluice.run(["recordings", "delete", "--folder", gateway.folder, id]);
-    expect(stdout).toBe(`${id} is deleted\n`);
+    // One that is not there keeps no other from being verified or deleted.
+    const missing = path.join(gateway.folder, "absent");
+    expect(await sluice.run(["recordings", "verify", missing, file])).toEqual({
+      exitCode: 1,
+      stdout: `${file}: unchanged\n`,
+      stderr: `sluice recordings: there is no file ${missing}\n`,
+    });
+    const deleted = await sluice.run(["recordings", "delete", "--folder", gateway.folder, "absent", id]);
+    expect(deleted).toEqual({
+      exitCode: 1,
+      stdout: `${id} is deleted\n`,
+      stderr: `sluice recordings: ${gateway.folder} has no recording absent\n`,
+    });
     expect(existsSync(file)).toBe(false);
     expect(readFileSync(path.join(gateway.folder, "deleted.jsonl"), "utf8")).toContain(id);
     const gone = await sluice.run(["recordings", "show", "--folder", gateway.folder, id]);

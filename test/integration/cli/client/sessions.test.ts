@@ -47,14 +47,22 @@ describe("sluice sessions, at a gateway", () => {
       kind: "StreamingSessionList",
       items: [{ metadata: { name: id } }],
     });
-    const ended = await sluice.run(["sessions", "end", id, "-A", "-n", "other", "--reason", "INC 42"]);
-    expect(ended).toEqual({ exitCode: 0, stdout: `session ${id} ended\n`, stderr: "" });
+    // One that cannot be ended keeps no other from its end.
+    const names = ["gone", id, "over"];
+    const ended = await sluice.run(["sessions", "end", ...names, "-A", "-n", "other", "--reason", "INC 42"]);
+    const unknown = (name: string) =>
+      `Error from server (NotFound): streamingsessions.sluice.dev "${name}" not found\n`;
+    expect(ended).toEqual({
+      exitCode: 1,
+      stdout: `session ${id} ended\n`,
+      stderr: unknown("gone") + unknown("over"),
+    });
     const { status } = await client.done;
     expect(JSON.parse(status)).toMatchObject({ message: "the session was ended by tester: INC 42" });
     expect(await sluice.run(["sessions", "end", id])).toEqual({
       exitCode: 1,
       stdout: "",
-      stderr: `Error from server (NotFound): streamingsessions.sluice.dev "${id}" not found\n`,
+      stderr: unknown(id),
     });
     expect(await sluice.run(["sessions", "list"])).toMatchObject({
       exitCode: 0,
