@@ -145,7 +145,7 @@ export class Recorder {
     return this.#queuedBytes > this.#options.maxQueuedBytes * (7 / 8);
   }
 
-  /** Notifies this queue when all sessions together have room again. */
+  /** Notifies this queue once it and all sessions together have room again. */
   wait(queue: RecordingQueue): void {
     this.#waiting.add(queue);
   }
@@ -157,6 +157,7 @@ export class Recorder {
   }
 
   readonly #due = (): void => {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#slab.used > 0 && this.#slabsAway < SLABS_AHEAD) this.#handOver(this.#thread());
   };
@@ -175,17 +176,17 @@ export class Recorder {
     this.#slab = new Slab(this.#slabs.pop());
   }
 
-  #taken({ buffer, bytes }: Extract<FromThread, { kind: "taken" }>): void {
-    this.#slabsAway -= 1;
-    if (buffer !== undefined && this.#slabs.length < KEPT_SLABS) this.#slabs.push(buffer);
+  #taken({ slabs, buffers, bytes }: Extract<FromThread, { kind: "taken" }>): void {
+    this.#slabsAway -= slabs;
+    this.#slabs.push(...buffers.slice(0, KEPT_SLABS - this.#slabs.length));
     for (const [handle, count] of bytes) {
       this.#queuedBytes -= count;
       this.#queues.get(handle)?.taken(count);
     }
-    if (!this.isFilling) {
-      for (const queue of this.#waiting) queue.taken(0);
-    }
-    this.#due();
+    if (!this.isFilling)
+      for (const queue of [...this.#waiting]) if (queue.notify()) this.#waiting.delete(queue);
+    // Other data waits for the timer, so that the thread gets larger slabs.
+    if (this.#timer === undefined || this.#waiting.size > 0) this.#due();
   }
 
   #thread(): Worker {

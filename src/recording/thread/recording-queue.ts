@@ -11,6 +11,8 @@ import type {
 
 /** A session waits when its queue has less room than this, so that data already read still fits. */
 const ROOM_AHEAD_BYTES = 128 * 1024;
+/** A session that waits continues once this part of its bound is left; with more it would wait more often. */
+const LOW_PART = 1 / 4;
 
 /** A recording cannot be written. The message is the system's error code or a sentence. */
 export class RecordingError extends Error {}
@@ -27,7 +29,7 @@ interface SharedQueue {
 
 /** Events for the queue's session. */
 export interface QueueEvents {
-  /** The queue has room again after `isFilling`. */
+  /** The queue has room again after `isFilling`, or after it did not take a part. */
   onRoom(): void;
   /** A gap began, because the file cannot be written or the thread ended. */
   onFailed(problem: string): void;
@@ -74,8 +76,11 @@ export class RecordingQueue {
   /** Copies a part into the queue. Returns false without copying if the queue is full. */
   add(kind: PartKind, timeMs: number, part: Uint8Array): boolean {
     const { maxQueuedBytesPerSession } = this.#shared;
-    if (this.#isGone || this.#queuedBytes + part.byteLength > maxQueuedBytesPerSession) return false;
-    if (!this.#shared.add(this.#handle, kind, timeMs, part)) return false;
+    const isWithin = !this.#isGone && this.#queuedBytes + part.byteLength <= maxQueuedBytesPerSession;
+    if (!isWithin || !this.#shared.add(this.#handle, kind, timeMs, part)) {
+      this.#wait();
+      return false;
+    }
     this.#queuedBytes += part.byteLength;
     this.#isAsked = this.isWritten = false;
     return true;
@@ -85,7 +90,7 @@ export class RecordingQueue {
   get isFilling(): boolean {
     const most = this.#shared.maxQueuedBytesPerSession - ROOM_AHEAD_BYTES;
     if (!this.#isGone && this.#queuedBytes <= most && !this.#shared.isFilling) return false;
-    this.#shared.wait(this);
+    this.#wait();
     return true;
   }
 
@@ -133,8 +138,13 @@ export class RecordingQueue {
   /** The recorder calls this when the thread has handled this many bytes of the session. */
   taken(bytes: number): void {
     this.#queuedBytes -= bytes;
-    if (this.#queuedBytes <= this.#shared.maxQueuedBytesPerSession / 2 && !this.#shared.isFilling)
-      this.#events?.onRoom();
+  }
+
+  /** The recorder calls this while the session waits. Returns false if the queue has too little room. */
+  notify(): boolean {
+    if (this.#queuedBytes > this.#shared.maxQueuedBytesPerSession * LOW_PART) return false;
+    this.#events?.onRoom();
+    return true;
   }
 
   receive(message: Extract<FromThread, { handle: number }>): void {
@@ -174,6 +184,10 @@ export class RecordingQueue {
     this.#ended?.reject(error);
     this.#events?.onFailed(THREAD_ENDED);
     for (const resolve of this.#written.splice(0)) resolve();
+  }
+
+  #wait(): void {
+    if (!this.#isGone) this.#shared.wait(this);
   }
 
   #post(message: ToThread): void {

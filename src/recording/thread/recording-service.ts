@@ -4,7 +4,8 @@ import type { EventCode } from "../format/asciicast.ts";
 import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { partOf, RecordingFile } from "./recording-file.ts";
 import { SessionWriter } from "./session-writer.ts";
-import { partsOf, SLAB_BYTES, type SlabPart } from "./slab.ts";
+import { partsOf, type SlabPart } from "./slab.ts";
+import { TakenSlabs } from "./taken-slabs.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import type { Reserve } from "./writer-lease.ts";
 
@@ -30,6 +31,7 @@ export class RecordingService {
   readonly #writer: string;
   readonly #answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
   readonly #disk: Disk;
+  readonly #taken: TakenSlabs;
   readonly #reserve: Reserve;
   readonly #open = new Map<number, OpenRecording>();
   #key: KeyObject;
@@ -47,6 +49,7 @@ export class RecordingService {
     this.#writer = writer;
     this.#key = createPrivateKey(signingKey);
     this.#answer = answer;
+    this.#taken = new TakenSlabs(answer);
     this.#reserve = reserve;
     this.#disk = disk;
   }
@@ -146,9 +149,7 @@ export class RecordingService {
       unwritten = 0;
     }
     if (unwritten > 0) this.#flushAll(bytes.keys());
-    const taken = { kind: "taken", bytes: [...bytes] } as const;
-    if (buffer.byteLength === SLAB_BYTES) this.#answer({ ...taken, buffer }, [buffer]);
-    else this.#answer(taken);
+    this.#taken.add(buffer, bytes);
   }
 
   #flushAll(handles: Iterable<number>): void {

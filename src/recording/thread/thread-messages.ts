@@ -21,7 +21,7 @@ export type ToThread =
   /** Creates the session's file. Answered by `opened`. */
   | { readonly kind: "open"; readonly handle: number; readonly file: string }
   | ({ readonly kind: "begin"; readonly handle: number } & BegunRecording)
-  /** Parts of several sessions (slab.ts). Answered by `taken`, which returns the buffer. */
+  /** Parts of several sessions (slab.ts). Answered by `taken`, which returns this and other buffers. */
   | { readonly kind: "slab"; readonly buffer: ArrayBuffer; readonly used: number }
   | ({ readonly kind: "lost"; readonly handle: number; readonly timeMs: number } & LostOutput)
   /** Answered by `written` when all earlier data is in the file or `failed` was sent. */
@@ -79,8 +79,10 @@ export type FromThread =
   | { readonly kind: "opened"; readonly handle: number; readonly problem?: string | undefined }
   | {
       readonly kind: "taken";
-      /** Absent if the buffer was smaller than a slab. */
-      readonly buffer?: ArrayBuffer | undefined;
+      /** Number of slabs that were taken. */
+      readonly slabs: number;
+      /** Their buffers, except those that were smaller than a slab. */
+      readonly buffers: readonly ArrayBuffer[];
       /** The bytes of each session that were written, or counted in a gap. */
       readonly bytes: readonly (readonly [handle: number, bytes: number])[];
     }

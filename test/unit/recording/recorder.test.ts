@@ -10,6 +10,12 @@ const HANGING = new URL(
     'import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ kind, handle }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); });',
   )}`,
 );
+/** A thread that takes every slab of session 1, one at a time. */
+const TAKING = new URL(
+  `data:text/javascript,${encodeURIComponent(
+    'import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ kind, handle, buffer, used }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); if (kind !== "slab") return; let bytes = 0; const view = new DataView(buffer); for (let at = 0; at < used; ) { const length = view.getUint32(at + 16); bytes += length; at += 20 + length; } parentPort.postMessage({ kind: "taken", slabs: 1, buffers: [], bytes: [[1, bytes]] }); });',
+  )}`,
+);
 const MIB = 1024 * 1024;
 
 let recorder: Recorder | undefined;
@@ -45,6 +51,38 @@ describe("the queue of a recording", () => {
     expect(queue.add("stdout", 0, part)).toBe(true);
     expect(queue.add("stdout", 0, new Uint8Array(1))).toBe(false);
     expect(recorder?.queuedBytes).toBe(MIB);
+  });
+
+  it("tells a session that waits once, when a quarter of the bound is left", async () => {
+    const queue = await start(TAKING).open("a");
+    const left: number[] = [];
+    let notify = (): void => {};
+    const onRoom = (): void => {
+      left.push(recorder?.queuedBytes ?? Number.NaN);
+      notify();
+    };
+    const none = (): void => {};
+    queue.begin({} as never, { onRoom, onFailed: none, onGap: none, onChunk: none });
+    const part = new Uint8Array(64 * 1024);
+    for (let round = 1; round <= 3; round++) {
+      const notified = new Promise<void>((resolve) => {
+        notify = resolve;
+      });
+      while (!queue.isFilling) expect(queue.add("stdout", 0, part)).toBe(true);
+      await notified;
+      expect(left).toHaveLength(round);
+    }
+    expect(left.every((bytes) => bytes <= MIB / 4)).toBe(true);
+    const lost = new Promise<void>((resolve) => {
+      notify = resolve;
+    });
+    while (queue.add("stdout", 0, part));
+    await lost;
+    expect(left).toHaveLength(4);
+    // A session that does not wait is told nothing.
+    expect(queue.add("stdout", 0, part)).toBe(true);
+    while ((recorder?.queuedBytes ?? 0) > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(left).toHaveLength(4);
   });
 
   it("of all sessions asks each to wait, and takes nothing past its bound", async () => {
