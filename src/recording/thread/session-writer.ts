@@ -176,7 +176,8 @@ export class SessionWriter {
       bytes: this.#bytes,
       chunks: this.#chain.chunks,
       end: cause,
-      endedAt: new Date(atMs).toISOString(),
+      // Not the wall clock, which may have been set back since the start.
+      endedAt: new Date(Date.parse(startedAt) + Math.max(0, Math.round(timeMs))).toISOString(),
       gaps: this.#gaps,
       hash: this.#chain.hash,
       key: keyNameOf(this.#key),

@@ -172,7 +172,7 @@ describe("a clock that jumps while a session is recorded", () => {
   it.each([
     ["an hour back", -1],
     ["a day ahead", 24],
-  ])("%s: the recording has the times that passed, is whole, and plays", async (_, hours) => {
+  ])("%s: the recording has the times that passed, ends after them, is whole, and plays", async (_, hours) => {
     const { client, node } = await start(refuse);
     const startMs = performance.now();
     const { folder } = gateway as RecordedGateway;
@@ -197,7 +197,7 @@ describe("a clock that jumps while a session is recorded", () => {
     });
     const { head } = recorded.comments.at(-1) as { head: { startedAt: string; endedAt: string } };
     const lastedMs = Date.parse(head.endedAt) - Date.parse(head.startedAt);
-    expect(Math.round(lastedMs / HOUR_MS)).toBe(hours);
+    expect(Math.round(lastedMs / HOUR_MS)).toBe(0);
     expect(await new RecordingIndex(folder).list()).toHaveLength(1);
   });
 });

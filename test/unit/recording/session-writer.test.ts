@@ -69,6 +69,11 @@ describe("a session's writer", () => {
     expect([header.term, of("r")]).toEqual([{ cols: 80, rows: 24 }, ["132x43"]]);
   });
 
+  it("ends as long after its start as it lasted, though the clock was set back", () => {
+    const { head } = start().end(1_500.2).comments.at(-1) as { head: object };
+    expect(head).toMatchObject({ startedAt: FACTS.startedAt, endedAt: "2026-11-22T20:00:01.750Z" });
+  });
+
   it("keeps no view of the output that it takes", () => {
     const { writer, end } = start();
     for (const text of ["first ", "\u00e4".repeat(700), " last \ud83d\ude00"]) {
