@@ -43,7 +43,7 @@ async function startWith(more: (takenPort: number) => Readonly<Record<string, un
   files.configure({ configuration });
   const folder = pathToFileURL(compiledSources()).href;
   const args = ["--input-type=module", "-e", PROGRAM, folder, files.configurationFile];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], timeout: 20_000 });
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], timeout: 50_000 });
   const printed = collect(child.stdout);
   const [code, signal] = await once(child, "close");
   expect([code, signal], printed()).toEqual([0, null]);
