@@ -23,6 +23,15 @@ export interface ClusterEndpoints {
   stop(): Promise<void>;
 }
 
+/** Starts the echo pod, and waits until it is ready. */
+export async function startEchoPod(cluster: ClusterAddresses): Promise<void> {
+  const main = { name: ECHO_POD.container, command: ECHO_COMMAND, stdin: true };
+  const kubectl = path.join(cluster.programs, "kubectl");
+  await applyObjects(kubectl, cluster.adminKubeconfig, [pod(ECHO_POD.pod, [main])]);
+  const wait = ["wait", "--for=condition=Ready", "--timeout=60s", `pod/${ECHO_POD.pod}`];
+  await promisify(execFile)(kubectl, ["--kubeconfig", cluster.adminKubeconfig, ...wait]);
+}
+
 /** Opens the doors and runs the echo pod. */
 export async function openEndpoints(
   cluster: ClusterAddresses,
@@ -36,11 +45,7 @@ export async function openEndpoints(
     await closeDoors();
   };
   try {
-    const main = { name: ECHO_POD.container, command: ECHO_COMMAND, stdin: true };
-    const kubectl = path.join(cluster.programs, "kubectl");
-    await applyObjects(kubectl, cluster.adminKubeconfig, [pod(ECHO_POD.pod, [main])]);
-    const wait = ["wait", "--for=condition=Ready", "--timeout=60s", `pod/${ECHO_POD.pod}`];
-    await promisify(execFile)(kubectl, ["--kubeconfig", cluster.adminKubeconfig, ...wait]);
+    await startEchoPod(cluster);
     const cri = new CriClient(cluster.runtimeSocket);
     stopEcho = await serveEcho(cri).finally(() => cri.close());
   } catch (error) {

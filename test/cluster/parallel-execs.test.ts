@@ -7,13 +7,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { exec, kubeconfigTarget } from "../../packages/client/src/index.ts";
 import { loadKubeconfig } from "../../packages/client/src/kubernetes/kubeconfig.ts";
-import { ECHO_COMMAND, ECHO_POD } from "../support/conformance/echo-pod.ts";
+import { ECHO_POD } from "../support/conformance/echo-pod.ts";
 import { publishSection } from "../support/evidence-sections.ts";
 import { evidenceTable } from "../support/evidence-table.ts";
 import { describeFull } from "../support/real-parts.ts";
+import { startEchoPod } from "./cluster-endpoints.ts";
 import { type Door, type Doors, openDoors } from "./doors.ts";
-import { pod } from "./kubernetes/objects.ts";
-import { applyObjects, type ClusterAddresses } from "./kubernetes/start-cluster.ts";
+import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
 
 const EXECS = 50;
 const ROUNDS = Number(process.env.SLUICE_ROUNDS ?? 5);
@@ -49,11 +49,7 @@ describeFull(["cluster"], "commands at once in a cluster", () => {
 
   beforeAll(async () => {
     opened = await openDoors(cluster, ["straight", "gateway"]);
-    const main = { name: ECHO_POD.container, command: ECHO_COMMAND, stdin: true };
-    const kubectl = path.join(cluster.programs, "kubectl");
-    await applyObjects(kubectl, cluster.adminKubeconfig, [pod(ECHO_POD.pod, [main])]);
-    const wait = ["wait", "--for=condition=Ready", "--timeout=60s", `pod/${ECHO_POD.pod}`];
-    await promisify(execFile)(kubectl, ["--kubeconfig", cluster.adminKubeconfig, ...wait]);
+    await startEchoPod(cluster);
   });
   afterAll(() => opened?.stop());
 

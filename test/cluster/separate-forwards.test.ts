@@ -1,17 +1,16 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { ECHO_COMMAND, ECHO_POD, ECHO_PORT, serveEcho } from "../support/conformance/echo-pod.ts";
+import { ECHO_POD, ECHO_PORT, serveEcho } from "../support/conformance/echo-pod.ts";
 import { CriClient } from "../support/cri.ts";
 import { eventually } from "../support/eventually.ts";
 import { collect } from "../support/kubectl.ts";
 import { describeReal } from "../support/real-parts.ts";
+import { startEchoPod } from "./cluster-endpoints.ts";
 import { type DoorName, type Doors, openDoors } from "./doors.ts";
-import { pod } from "./kubernetes/objects.ts";
-import { applyObjects, type ClusterAddresses } from "./kubernetes/start-cluster.ts";
+import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
 
 /** Where nothing listens: the kubelet's refusal is what kubectl ends at. */
 const CLOSED_PORT = 9;
@@ -29,11 +28,7 @@ describeReal(
 
     beforeAll(async () => {
       opened = await openDoors(cluster, ["straight", "separate"]);
-      const main = { name: ECHO_POD.container, command: ECHO_COMMAND, stdin: true };
-      const kubectl = path.join(cluster.programs, "kubectl");
-      await applyObjects(kubectl, cluster.adminKubeconfig, [pod(ECHO_POD.pod, [main])]);
-      const wait = ["wait", "--for=condition=Ready", "--timeout=60s", `pod/${ECHO_POD.pod}`];
-      await promisify(execFile)(kubectl, ["--kubeconfig", cluster.adminKubeconfig, ...wait]);
+      await startEchoPod(cluster);
       const cri = new CriClient(cluster.runtimeSocket);
       stopEcho = await serveEcho(cri).finally(() => cri.close());
     });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { onTestFinished } from "vitest";
 import { Target } from "../../packages/client/src/index.ts";
 import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
@@ -150,6 +151,23 @@ export class ReplicaFiles {
       await wire.close();
     }
   }
+}
+
+/** Two replicas with two workers each, which end with the test. */
+export async function startWorkerReplicas(): Promise<readonly [RunningWorkers, RunningWorkers]> {
+  const files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
+  onTestFinished(() => files.stop());
+  const start = async (index: number): Promise<RunningWorkers> => {
+    const running = await files.startWorkers(index, 2);
+    onTestFinished(() => running.shutDown());
+    return running;
+  };
+  return Promise.all([start(0), start(1)]);
+}
+
+/** The host and port of a gateway's API listener. */
+export function authorityOf({ apiServerUrl = "" }: Pick<RunningWorkers, "apiServerUrl">): string {
+  return new URL(apiServerUrl).host;
 }
 
 /**

@@ -57,6 +57,14 @@ export class V5Client {
     });
   }
 
+  /** The command's output so far. */
+  get text(): string {
+    return this.messages
+      .filter(([channel]) => channel === 1)
+      .map((message) => message.subarray(1).toString())
+      .join("");
+  }
+
   send(channel: number, payload: Uint8Array | string): void {
     this.socket.send(Buffer.concat([Buffer.of(channel), Buffer.from(payload)]));
   }

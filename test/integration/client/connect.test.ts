@@ -1,12 +1,13 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { USER_AGENT } from "../../../packages/client/src/config/version.ts";
 import { type DialRequest, dial } from "../../../packages/client/src/connect.ts";
 import { ConnectError } from "../../../packages/client/src/http/upstream/connect-error.ts";
 import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../../packages/client/src/refusal.ts";
 import { Target, type TargetOptions } from "../../../packages/client/src/target.ts";
+import { closedAfterEach, failureOf } from "../../support/client/closed-after-each.ts";
 import { switchingWebSocket } from "../../support/client/switching.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
-import { afterHead, answering, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";
+import { afterHead, answering, listenRaw, until } from "../../support/http/loopback.ts";
 import { startRawTls } from "../../support/raw-tls-answer.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
@@ -15,11 +16,7 @@ const webSocket: DialRequest = { path: "/exec", transport: "websocket", protocol
 const SWITCHED_TO_SPDY =
   "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-  await until(() => openSocketCount() === 0, "all sockets are closed");
-});
+const closing = closedAfterEach();
 
 async function serve(onConnection: Parameters<typeof listenRaw>[0]) {
   const server = await listenRaw(onConnection);
@@ -31,14 +28,7 @@ function target(port: number, options: Partial<TargetOptions> = {}): Target {
   return new Target({ url: `http://127.0.0.1:${port}`, proxy: "none", ...options });
 }
 
-async function failure(attempt: Promise<unknown>): Promise<ConnectError> {
-  const error = await attempt.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ConnectError) return error;
-  throw new Error(`no ConnectError but ${error}`);
-}
+const failure = (attempt: Promise<unknown>) => failureOf(ConnectError, attempt);
 
 describe("dial", () => {
   it("upgrades to SPDY by POST, with a line per version, below the target's path, with its headers", async () => {

@@ -1,14 +1,11 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { getObject } from "../../../packages/client/src/get-object.ts";
 import { Target } from "../../../packages/client/src/target.ts";
+import { closedAfterEach } from "../../support/client/closed-after-each.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
-import { answering, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";
+import { answering, listenRaw } from "../../support/http/loopback.ts";
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-  await until(() => openSocketCount() === 0, "all sockets are closed");
-});
+const closing = closedAfterEach();
 
 async function serve(onConnection: Parameters<typeof listenRaw>[0]) {
   const server = await listenRaw(onConnection);

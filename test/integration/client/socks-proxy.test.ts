@@ -3,6 +3,7 @@ import { dial } from "../../../packages/client/src/connect.ts";
 import { getObject } from "../../../packages/client/src/get-object.ts";
 import { ConnectError } from "../../../packages/client/src/http/upstream/connect-error.ts";
 import { Target } from "../../../packages/client/src/target.ts";
+import { failureOf } from "../../support/client/closed-after-each.ts";
 import {
   endSession,
   startWebSocketServer,
@@ -31,14 +32,7 @@ async function through(
   return new Target({ url: `http://${host}:6443`, proxy: `socks5://${user}127.0.0.1:${proxy.port}` });
 }
 
-async function failure(run: Promise<unknown>): Promise<ConnectError> {
-  const error = await run.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ConnectError) return error;
-  throw new Error(`no ConnectError but ${error}`);
-}
+const failure = (run: Promise<unknown>) => failureOf(ConnectError, run);
 
 describe("a SOCKS5 proxy", () => {
   it.each([

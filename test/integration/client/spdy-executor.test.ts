@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { PassThrough } from "node:stream";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { FallbackExecutor, SpdyExecutor, WebSocketExecutor } from "../../../packages/client/src/executors.ts";
 import { execPath } from "../../../packages/client/src/pod-paths.ts";
 import type { SessionTimes } from "../../../packages/client/src/session-times.ts";
 import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import { Target } from "../../../packages/client/src/target.ts";
+import { closedAfterEach, failureOf } from "../../support/client/closed-after-each.ts";
 import {
   Collected,
   endSession,
@@ -15,7 +16,7 @@ import {
   startWebSocketServer,
 } from "../../support/client/websocket-server.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
-import { openSocketCount, until } from "../../support/http/loopback.ts";
+import { until } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { startRawNode } from "../../support/raw-node.ts";
 import {
@@ -28,11 +29,7 @@ import { issueCertificate } from "../../support/test-certificates.ts";
 
 const exec = execPath({ namespace: "default", pod: "web" }, ["cat"]);
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-  await until(() => openSocketCount() === 0, "all sockets are closed");
-});
+const closing = closedAfterEach();
 
 async function startKubelet(script: KubeletScript) {
   const kubelet = new ScriptedKubelet(script);
@@ -46,14 +43,7 @@ async function executor(script: KubeletScript, times: Partial<SessionTimes> = {}
   return { ...started, executing: new SpdyExecutor(started.target, exec, { times }) };
 }
 
-async function failure(run: Promise<unknown>): Promise<SessionError> {
-  const error = await run.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof SessionError) return error;
-  throw new Error(`no SessionError but ${error}`);
-}
+const failure = (run: Promise<unknown>) => failureOf(SessionError, run);
 
 /** Ends the session when its last expected stream is there. */
 const endingAt =

@@ -11,6 +11,7 @@ import { SessionError } from "../../../packages/client/src/sessions/session-erro
 import { Target } from "../../../packages/client/src/target.ts";
 import type { RemoteCommandVersion } from "../../../protocols/remotecommand/index.ts";
 import { encodeClose, encodeSwitchingProtocols } from "../../../protocols/websocket/index.ts";
+import { failureOf } from "../../support/client/closed-after-each.ts";
 import {
   Collected,
   endSession,
@@ -63,14 +64,7 @@ const saying =
     socket.close(1000);
   };
 
-async function failure(run: Promise<unknown>): Promise<SessionError> {
-  const error = await run.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof SessionError) return error;
-  throw new Error(`no SessionError but ${error}`);
-}
+const failure = (run: Promise<unknown>) => failureOf(SessionError, run);
 
 describe("WebSocketExecutor", () => {
   it.each([

@@ -7,6 +7,7 @@ import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { publishPodStatus } from "../../../src/kubernetes/publish-pod-status.ts";
 import { buildProbes } from "../../../src/probes/component.ts";
 import { eventually } from "../../support/eventually.ts";
+import { probedSpec, UNREADY_STATUS } from "../../support/probed-pod.ts";
 import { startLive } from "./live.ts";
 
 it("a live pod's conditions follow its probe", async () => {
@@ -22,33 +23,10 @@ it("a live pod's conditions follow its probe", async () => {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "web" },
-    spec: {
-      nodeName: "ours",
-      containers: [
-        {
-          name: "main",
-          image: "web:1",
-          readinessProbe: { httpGet: { port }, periodSeconds: 1, failureThreshold: 1 },
-        },
-      ],
-    },
+    spec: probedSpec(port),
   });
   await send("PATCH", "/web/status", "application/strategic-merge-patch+json", {
-    status: {
-      phase: "Running",
-      podIP: "127.0.0.1",
-      containerStatuses: [
-        {
-          name: "main",
-          image: "web:1",
-          imageID: "sha256:1",
-          containerID: "containerd://1",
-          ready: false,
-          restartCount: 0,
-          state: { running: { startedAt: "2026-01-01T00:00:00Z" } },
-        },
-      ],
-    },
+    status: UNREADY_STATUS,
   });
   await hasPods("web");
   const logged: unknown[] = [];

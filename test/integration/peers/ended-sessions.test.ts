@@ -1,28 +1,19 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import type { RunningWorkers } from "../../../src/app/runtime/primary.ts";
 import { newSessionId, replicaOfSession } from "../../../src/sessions/session-id.ts";
 import { eventually } from "../../support/eventually.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
-import { ReplicaFiles, readJson } from "../../support/replicas.ts";
+import { authorityOf, readJson, startWorkerReplicas } from "../../support/replicas.ts";
 import { startSpdyExec } from "../../support/spdy-exec-client.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
 /** Six processes start, on machines that are busy with other tests. */
 vi.setConfig({ testTimeout: 120_000 });
 
-let files: ReplicaFiles;
-let running: RunningWorkers[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((gateway) => gateway.shutDown()));
-  await files.stop();
-});
-
 const HEADERS = { Authorization: `Bearer ${TESTER_TOKEN}` };
 const MESSAGE = "the session was ended by cleo: production freeze";
 const STATUS = { metadata: {}, status: "Failure", message: MESSAGE, reason: "Forbidden", code: 403 };
-
-const authorityOf = ({ apiServerUrl = "" }: RunningWorkers): string => new URL(apiServerUrl).host;
 
 async function sessionsOf({ adminUrl }: RunningWorkers, count: number): Promise<readonly AdminSession[]> {
   return eventually(`${count} sessions run`, async () => {
@@ -38,9 +29,7 @@ interface ApiList {
 
 describe("a session of a worker of a replica", () => {
   it("is ended by its id from either replica's primary, and its client sees the reason", async () => {
-    files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
-    running = await Promise.all([files.startWorkers(0, 2), files.startWorkers(1, 2)]);
-    const [one, other] = running as [RunningWorkers, RunningWorkers];
+    const [one, other] = await startWorkerReplicas();
     const query = "stdin=true&stdout=true&command=cat";
     const clients = [1, 2, 3].map(() => new V5Client(authorityOf(one), query, "exec", HEADERS));
     await Promise.all(clients.map(({ opened }) => opened));
@@ -68,9 +57,7 @@ describe("a session of a worker of a replica", () => {
   });
 
   it("is listed, and ended by its name, by the API of another replica", async () => {
-    files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
-    running = await Promise.all([files.startWorkers(0, 2), files.startWorkers(1, 2)]);
-    const [one, other] = running as [RunningWorkers, RunningWorkers];
+    const [one, other] = await startWorkerReplicas();
     const query = "stdin=true&stdout=true&command=cat";
     const clients = [1, 2, 3].map(() => new V5Client(authorityOf(one), query, "exec", HEADERS));
     await Promise.all(clients.map(({ opened }) => opened));

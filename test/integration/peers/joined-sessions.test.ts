@@ -1,25 +1,16 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import type { RunningWorkers } from "../../../src/app/runtime/primary.ts";
 import { eventually } from "../../support/eventually.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
-import { ReplicaFiles, readJson } from "../../support/replicas.ts";
+import { authorityOf, readJson, startWorkerReplicas } from "../../support/replicas.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
 /** Six processes start, on machines that are busy with other tests. */
 vi.setConfig({ testTimeout: 120_000 });
 
-let files: ReplicaFiles;
-let running: RunningWorkers[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((gateway) => gateway.shutDown()));
-  await files.stop();
-});
-
 const HEADERS = { Authorization: `Bearer ${TESTER_TOKEN}` };
 const COLLECTION = "/apis/sluice.dev/v1alpha1/namespaces/default/streamingsessions";
-
-const authorityOf = ({ apiServerUrl = "" }: RunningWorkers): string => new URL(apiServerUrl).host;
 
 function join(gateway: RunningWorkers, name: string): V5Client {
   const url = `ws://${authorityOf(gateway)}${COLLECTION}/${name}/attach`;
@@ -28,16 +19,8 @@ function join(gateway: RunningWorkers, name: string): V5Client {
   );
 }
 
-const textOf = ({ messages }: V5Client): string =>
-  messages
-    .filter(([channel]) => channel === 1)
-    .map((message) => message.subarray(1).toString())
-    .join("");
-
 it("a session is joined from any worker of any replica, in order, and its end is everybody's", async () => {
-  files = await ReplicaFiles.create({ configuration: { logging: { level: "warn" } } });
-  running = await Promise.all([files.startWorkers(0, 2), files.startWorkers(1, 2)]);
-  const [one, other] = running as [RunningWorkers, RunningWorkers];
+  const [one, other] = await startWorkerReplicas();
   const owner = new V5Client(authorityOf(one), "stdin=true&stdout=true&command=cat", "exec", HEADERS);
   await owner.opened;
   const [{ id: name = "" } = {}] = await eventually("it runs", async () => {
@@ -51,11 +34,11 @@ it("a session is joined from any worker of any replica, in order, and its end is
   for (const [who, joiner] of joiners.entries()) for (const line of lines(who)) joiner.send(0, line);
   const everyone = [owner, ...joiners];
   await eventually("everyone sees every line", () =>
-    everyone.every((each) => joiners.every((_, who) => textOf(each).includes(`${who}:19\n`))),
+    everyone.every((each) => joiners.every((_, who) => each.text.includes(`${who}:19\n`))),
   );
   for (const [who] of joiners.entries())
     for (const each of everyone) {
-      const seen = textOf(each).match(new RegExp(`${who}:\\d+\n`, "g"));
+      const seen = each.text.match(new RegExp(`${who}:\\d+\n`, "g"));
       expect(seen).toEqual(lines(who));
     }
   const listed = async () => {

@@ -8,6 +8,7 @@ import { resourceOfKind } from "../../support/api-server/resources.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { publishSection } from "../../support/evidence-sections.ts";
 import { GatewayFiles } from "../../support/gateway-files.ts";
+import { probedSpec, UNREADY_STATUS } from "../../support/probed-pod.ts";
 import { type ServedGateway, serveGateway, shiftedClock } from "../../support/served-gateway.ts";
 
 /** Several processes start for each test, on machines that are busy with other tests. */
@@ -48,31 +49,8 @@ class ProbedCluster {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name: "web", namespace: "default", uid: "web" },
-      spec: {
-        nodeName: "ours",
-        containers: [
-          {
-            name: "main",
-            image: "web:1",
-            readinessProbe: { httpGet: { port }, periodSeconds: 1, failureThreshold: 1 },
-          },
-        ],
-      },
-      status: {
-        phase: "Running",
-        podIP: "127.0.0.1",
-        containerStatuses: [
-          {
-            name: "main",
-            image: "web:1",
-            imageID: "sha256:1",
-            containerID: "containerd://1",
-            ready: false,
-            restartCount: 0,
-            state: { running: { startedAt: "2026-01-01T00:00:00Z" } },
-          },
-        ],
-      },
+      spec: probedSpec(port),
+      status: UNREADY_STATUS,
     });
     const kubeconfig = await this.server.writeKubeconfig(path.join(this.#files.folder, "kubeconfig"));
     this.#files.configure({

@@ -110,12 +110,6 @@ function refusal(name: string, user = "ben", protocols?: string[]): Promise<{ co
   });
 }
 
-const textOf = ({ messages }: V5Client): string =>
-  messages
-    .filter(([channel]) => channel === 1)
-    .map((message) => message.subarray(1).toString())
-    .join("");
-
 const metric = async (name: string) => (await gateway.readMetrics()).get(name);
 
 // A test that fails must not fail the next ones.
@@ -130,21 +124,19 @@ describe("a joiner", () => {
   it("types into another's session, both see it, and it gets the session's Status", async () => {
     const { owner, name } = await owned();
     owner.send(0, "from the owner\n");
-    await eventually("the owner sees its own", () => textOf(owner).includes("from the owner\n"));
+    await eventually("the owner sees its own", () => owner.text.includes("from the owner\n"));
     const joiner = join(name);
     await joiner.opened;
     joiner.send(4, '{"Width":1,"Height":1}');
     joiner.send(0, "echo hi\n");
-    await eventually("both see it", () =>
-      [owner, joiner].every((each) => textOf(each).includes("echo hi\n")),
-    );
+    await eventually("both see it", () => [owner, joiner].every((each) => each.text.includes("echo hi\n")));
     const { items } = (await ask(IN_DEFAULT)) as Listed;
     expect(items[0]?.status.joiners).toEqual(["ben"]);
     expect(await metric("sluice_session_joiners")).toBe(1);
     // The end of a joiner's input is not the end of the session's.
     joiner.closeStdin();
     owner.send(0, "still here\n");
-    await eventually("it goes on", () => textOf(joiner).includes("still here\n"));
+    await eventually("it goes on", () => joiner.text.includes("still here\n"));
     owner.closeStdin();
     const [mine, theirs] = await Promise.all([owner.done, joiner.done]);
     expect([mine, theirs].map(({ status, closeCode }) => [JSON.parse(status).status, closeCode])).toEqual([
@@ -185,11 +177,11 @@ describe("a joiner", () => {
     const joiner = join(name, "ben", ["v4.channel.k8s.io"]);
     await joiner.opened;
     stdin.write("one\n");
-    await eventually("the owner's input is seen", () => textOf(joiner).includes("one\n"));
+    await eventually("the owner's input is seen", () => joiner.text.includes("one\n"));
     joiner.send(0, "two\n");
     await eventually(
       "the joiner's input is seen",
-      () => seen.includes("two\n") && textOf(joiner).includes("two\n"),
+      () => seen.includes("two\n") && joiner.text.includes("two\n"),
     );
     stdin.end();
     expect((await owner).exitCode).toBe(0);
@@ -204,12 +196,12 @@ describe("a joiner", () => {
     cleo.send(0, "c\n");
     const all = [owner, ben, cleo];
     await eventually("all see both", () =>
-      all.every((each) => textOf(each).includes("b\n") && textOf(each).includes("c\n")),
+      all.every((each) => each.text.includes("b\n") && each.text.includes("c\n")),
     );
     ben.socket.terminate();
     await eventually("one is left", async () => (await metric("sluice_session_joiners")) === 1);
     cleo.send(0, "alone\n");
-    await eventually("it goes on", () => textOf(owner).includes("alone\n"));
+    await eventually("it goes on", () => owner.text.includes("alone\n"));
     // The owner who leaves ends it for everybody.
     owner.socket.close();
     expect(JSON.parse((await cleo.done).status).status).toBe("Failure");
@@ -274,8 +266,8 @@ describe("a joiner", () => {
     for (const method of ["POST", "PUT", "PATCH"])
       expect((await fetch(`http://${output}`, { method, headers, body: "typed\n" })).status).toBe(403);
     owner.send(0, "last\n");
-    await eventually("the owner's own comes back", () => textOf(owner).includes("last\n"));
-    expect(textOf(owner)).toBe("last\n");
+    await eventually("the owner's own comes back", () => owner.text.includes("last\n"));
+    expect(owner.text).toBe("last\n");
     view.destroy();
   });
 
@@ -348,7 +340,7 @@ describe("a joiner", () => {
       details: { causes: [{ reason: "sluice.dev/JoinEnded", message: "authorization-revoked" }] },
     });
     cleo.send(0, "still here\n");
-    await eventually("the session goes on", () => textOf(owner).includes("still here\n"));
+    await eventually("the session goes on", () => owner.text.includes("still here\n"));
     gateway.files.write("cluster.json", JSON.stringify(list));
     await gateway.reload();
   });

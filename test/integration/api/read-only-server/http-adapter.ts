@@ -2,11 +2,13 @@ import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { afterAll, beforeAll } from "vitest";
 import {
   answerApiRequest,
   type ReadOnlyApiOptions,
 } from "../../../../src/api/read-only-server/answer-api-request.ts";
 import type { ObjectSource } from "../../../../src/api/read-only-server/api-answer.ts";
+import { KubectlRunner } from "../../../support/kubectl.ts";
 
 export const testApiOptions: ReadOnlyApiOptions = {
   version: { gitVersion: "v1.36.0+sluice", runtime: "nodejs", platform: "linux/amd64" },
@@ -46,4 +48,22 @@ export async function serveReadOnlyApi(source: ObjectSource) {
     await once(server, "close");
   };
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+}
+
+/** A kubectl of the tests of one `describe`, at the read-only API over these objects. */
+export function runnerAt(
+  kubectl: ConstructorParameters<typeof KubectlRunner>[0],
+  source: ObjectSource,
+): () => KubectlRunner {
+  let server: Awaited<ReturnType<typeof serveReadOnlyApi>>;
+  let runner: KubectlRunner;
+  beforeAll(async () => {
+    server = await serveReadOnlyApi(source);
+    runner = new KubectlRunner(kubectl, server);
+  });
+  afterAll(async () => {
+    runner.remove();
+    await server.close();
+  });
+  return () => runner;
 }

@@ -1,30 +1,20 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parseManifests } from "../../../../src/cluster/manifests.ts";
 import { exampleCluster, exampleManifests } from "../../../support/api/example-cluster.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { collect, KubectlRunner } from "../../../support/kubectl.ts";
+import { collect } from "../../../support/kubectl.ts";
 import { describeReal, kubectls } from "../../../support/real-parts.ts";
-import { serveReadOnlyApi } from "./http-adapter.ts";
+import { runnerAt } from "./http-adapter.ts";
 
 describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
   for (const kubectl of kubectls()) {
     describe(`kubectl ${kubectl.version}`, () => {
       const store = exampleCluster();
-      let server: Awaited<ReturnType<typeof serveReadOnlyApi>>;
-      let runner: KubectlRunner;
-
-      beforeAll(async () => {
-        server = await serveReadOnlyApi(store);
-        runner = new KubectlRunner(kubectl, server);
-      });
-      afterAll(async () => {
-        runner.remove();
-        await server.close();
-      });
+      const runner = runnerAt(kubectl, store);
 
       const output = async (...arguments_: string[]): Promise<string> => {
-        const { exitCode, stdout, stderr } = await runner.run(arguments_);
+        const { exitCode, stdout, stderr } = await runner().run(arguments_);
         // Older releases warn that the kubeconfig, which they do not need, is not there.
         const complaints = stderr.replace(/^W.*Config not found.*\n/gm, "");
         expect({ exitCode, complaints }).toEqual({ exitCode: 0, complaints: "" });
@@ -88,7 +78,7 @@ describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
           ["ingressclasses", "networking.k8s.io/v1", "IngressClass"],
           ["ingresses", "ing", "Ingress"],
         ]);
-        expect((await runner.run(["version"])).stdout).toContain("v1.36.0+sluice");
+        expect((await runner().run(["version"])).stdout).toContain("v1.36.0+sluice");
         expect(await output("describe", "pod", "web")).toMatch(
           /Node: +node-spdy\/\n[\s\S]*Status: +Running\n/,
         );
@@ -96,15 +86,15 @@ describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
       });
 
       it("says in Kubernetes' words what is not there and what may not be done", async () => {
-        expect((await runner.run(["get", "pod", "nope"])).stderr).toContain(
+        expect((await runner().run(["get", "pod", "nope"])).stderr).toContain(
           'Error from server (NotFound): pods "nope" not found\n',
         );
-        const { stderr } = await runner.run(["delete", "pod", "web", "--wait=false"]);
+        const { stderr } = await runner().run(["delete", "pod", "web", "--wait=false"]);
         expect(stderr).toContain("the server does not allow this method on the requested resource");
       });
 
       it("prints rows as they change", async () => {
-        const child = runner.start(["get", "pods", "-n", "other", "-w"]);
+        const child = runner().start(["get", "pods", "-n", "other", "-w"]);
         const stdout = collect(child.stdout);
         const closed = once(child, "close");
         await eventually("the first row", () => /^waiting +0\/1 +Pending/m.test(stdout()));
@@ -122,7 +112,14 @@ describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
         expect(await output("wait", "--for=condition=Ready", "pod/web", "--timeout=20s")).toBe(
           "pod/web condition met\n",
         );
-        const watching = runner.run(["wait", "--for=delete", "pod/waiting", "-n", "other", "--timeout=20s"]);
+        const watching = runner().run([
+          "wait",
+          "--for=delete",
+          "pod/waiting",
+          "-n",
+          "other",
+          "--timeout=20s",
+        ]);
         const withoutWaiting = exampleManifests.replace(
           / {2}- apiVersion: v1\n {4}kind: Pod\n {4}metadata: \{name: waiting[\s\S]*$/,
           "",

@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../../../src/api/objects.ts";
 import { answerApiRequest } from "../../../../src/api/read-only-server/answer-api-request.ts";
 import { printerOf } from "../../../../src/api/read-only-server/columns.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
 import { parseManifests } from "../../../../src/cluster/manifests.ts";
-import { collect, KubectlRunner } from "../../../support/kubectl.ts";
+import { collect } from "../../../support/kubectl.ts";
 import { describeReal, kubectls } from "../../../support/real-parts.ts";
-import { serveReadOnlyApi } from "./http-adapter.ts";
+import { runnerAt } from "./http-adapter.ts";
 
 const text = `
 apiVersion: networking.k8s.io/v1
@@ -132,40 +132,31 @@ describeReal("kubectl", "Ingresses and Services from manifests, asked by real ku
   for (const kubectl of kubectls()) {
     describe(`kubectl ${kubectl.version}`, () => {
       const store = storeOf();
-      let server: Awaited<ReturnType<typeof serveReadOnlyApi>>;
-      let runner: KubectlRunner;
-      beforeAll(async () => {
-        server = await serveReadOnlyApi(store);
-        runner = new KubectlRunner(kubectl, server);
-      });
-      afterAll(async () => {
-        runner.remove();
-        await server.close();
-      });
+      const runner = runnerAt(kubectl, store);
 
       it("are printed with kubectl's columns, and as they are", async () => {
-        const { stdout } = await runner.run(["get", "ingress"]);
+        const { stdout } = await runner().run(["get", "ingress"]);
         expect(stdout).toMatch(
           /^NAME +CLASS +HOSTS +ADDRESS +PORTS +AGE\nfront +sluice +a\.example\.com +80, 443 +\d+y/,
         );
-        expect((await runner.run(["get", "svc", "-o", "wide"])).stdout).toMatch(
+        expect((await runner().run(["get", "svc", "-o", "wide"])).stdout).toMatch(
           /^NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE +SELECTOR\napp +ClusterIP +10\.0\.0\.9 +<none> +80\/TCP +\d+y\S* +app=web\n/,
         );
-        expect((await runner.run(["get", "ingressclasses"])).stdout).toMatch(
+        expect((await runner().run(["get", "ingressclasses"])).stdout).toMatch(
           /^NAME +CONTROLLER +PARAMETERS +AGE\nsluice +sluice\.dev\/ingress-controller +<none> +/,
         );
-        const { stdout: yaml } = await runner.run(["get", "ing", "front", "-o", "yaml"]);
+        const { stdout: yaml } = await runner().run(["get", "ing", "front", "-o", "yaml"]);
         expect(yaml).toContain("apiVersion: networking.k8s.io/v1\nkind: Ingress\n");
-        expect((await runner.run(["get", "ing", "-l", "app=none"])).stderr).toContain("No resources found");
-        expect((await runner.run(["get", "ing", "none"])).stderr).toContain(
+        expect((await runner().run(["get", "ing", "-l", "app=none"])).stderr).toContain("No resources found");
+        expect((await runner().run(["get", "ing", "none"])).stderr).toContain(
           'Error from server (NotFound): ingresses.networking.k8s.io "none" not found\n',
         );
-        const { exitCode, stdout: secrets } = await runner.run(["get", "secrets", "-A"]);
+        const { exitCode, stdout: secrets } = await runner().run(["get", "secrets", "-A"]);
         expect([exitCode, secrets]).toEqual([1, ""]);
       });
 
       it("are watched", async () => {
-        const watching = runner.start(["get", "ingress", "front", "-w"]);
+        const watching = runner().start(["get", "ingress", "front", "-w"]);
         const output = collect(watching.stdout);
         await expect.poll(() => output()).toContain("front");
         const found = store.get("Ingress", "default", "front");

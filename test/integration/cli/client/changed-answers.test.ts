@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MAX_LISTED_SESSIONS } from "../../../../src/cli/client/session-requests.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../../src/cli/command-list.ts";
 import { knownNames } from "../../../../src/cli/completion/known-names.ts";
+import { capturedOutput } from "../../../support/captured-output.ts";
 import { changedValues } from "../../../support/changed-values.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
 
@@ -64,7 +65,7 @@ describe("an answer with a changed part", () => {
   let server: Server;
   let kubeconfig = "";
   let answers = ANSWERS;
-  let printed = "";
+  const printed = capturedOutput();
   beforeAll(async () => {
     server = createServer(({ url = "" }, response) => {
       asked.push(url);
@@ -79,16 +80,6 @@ describe("an answer with a changed part", () => {
     await once(server.listen(0, "127.0.0.1"), "listening");
     kubeconfig = files.writeKubeconfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   });
-  beforeEach(() => {
-    printed = "";
-    for (const output of [process.stdout, process.stderr]) {
-      vi.spyOn(output, "write").mockImplementation((text) => {
-        printed += String(text);
-        return true;
-      });
-    }
-  });
-  afterEach(() => vi.restoreAllMocks());
   afterAll(() => {
     server?.closeAllConnections();
     server?.close();
@@ -119,12 +110,12 @@ describe("an answer with a changed part", () => {
     const words = [...args.slice(0, at), "--kubeconfig", kubeconfig, ...args.slice(at)];
     for (const part of changedValues(ANSWERS[end])) {
       answers = { ...ANSWERS, [end]: part };
-      [printed, asked.length] = ["", 0];
+      [printed.text, asked.length] = ["", 0];
       const code = await runCommand(name, words).catch((error: unknown) => error);
       const about = JSON.stringify(part);
       expect([0, 1], `${about}: ${code}`).toContain(code);
-      if (code === 1) expect([about, printed]).toEqual([about, expect.stringMatching(/\S/)]);
-      expect([about, printed + asked.join("\n")]).toEqual([
+      if (code === 1) expect([about, printed.text]).toEqual([about, expect.stringMatching(/\S/)]);
+      expect([about, printed.text + asked.join("\n")]).toEqual([
         about,
         expect.not.stringMatching(/Cannot |is not (?:iterable|a function)|undefined|\bnull\b|NaN|\[object/),
       ]);
@@ -140,7 +131,7 @@ describe("an answer with a changed part", () => {
     };
     answers = Object.defineProperty({}, "streamingsessions", { get: nextPage, enumerable: true });
     expect(await runCommand("sessions", ["list", "--kubeconfig", kubeconfig])).toBe(1);
-    expect([pages, printed]).toEqual([4, "error: the pages of the server's list do not end\n"]);
+    expect([pages, printed.text]).toEqual([4, "error: the pages of the server's list do not end\n"]);
   });
 
   it("gives the shell names or none", async () => {

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../../../../src/cli/command-line.ts";
+import { capturedOutput } from "../../../support/captured-output.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -13,22 +14,12 @@ describe("an answer that is not what was asked for", () => {
   let server: Server;
   let url = "";
   let answer = "";
-  let printed = "";
+  const printed = capturedOutput();
   beforeAll(async () => {
     server = createServer((_request, response) => response.end(answer)).listen(0, "127.0.0.1");
     await once(server, "listening");
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
-  beforeEach(() => {
-    printed = "";
-    for (const output of [process.stdout, process.stderr]) {
-      vi.spyOn(output, "write").mockImplementation((text) => {
-        printed += String(text);
-        return true;
-      });
-    }
-  });
-  afterEach(() => vi.restoreAllMocks());
   afterAll(() => {
     server?.closeAllConnections();
     server?.close();
@@ -80,9 +71,9 @@ describe("an answer that is not what was asked for", () => {
     const listeners = () => SIGNALS.map((signal) => [signal, process.listenerCount(signal)]);
     const before = listeners();
     for (answer of answers) {
-      printed = "";
+      printed.text = "";
       const code = await runCommand(name, [...args.slice(0, at), ...kubeconfig, ...args.slice(at)]);
-      expect([answer, code, printed]).toEqual([answer, 1, expect.stringMatching(/^error: [^\n]+\n$/)]);
+      expect([answer, code, printed.text]).toEqual([answer, 1, expect.stringMatching(/^error: [^\n]+\n$/)]);
     }
     expect(listeners()).toEqual(before);
   });
@@ -107,6 +98,6 @@ describe("an answer that is not what was asked for", () => {
       JSON.stringify({ ...config, cluster: { kubeconfig: files.writeKubeconfig(url) } }),
     );
     expect(await runCommand("explain", ["--config", file, "exec", "web", "--as", "ana"])).toBe(1);
-    expect(printed).toMatch(/^refused with (?:404|500|503|504): [^\n]+\n$/m);
+    expect(printed.text).toMatch(/^refused with (?:404|500|503|504): [^\n]+\n$/m);
   });
 });
