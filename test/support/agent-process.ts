@@ -14,7 +14,7 @@ export interface AgentProcess {
   /** What the agent has printed on stderr so far. */
   said(): string;
   readMetrics(): Promise<MetricSamples>;
-  /** Stops the agent. Throws if it does not exit by itself with code 0 and remove its files. */
+  /** Stops the agent. Throws if it had to be killed or did not exit with 0. */
   stop(): Promise<void>;
 }
 

@@ -82,8 +82,7 @@ const OTHER_BYTES = 40_000;
 
 /**
  * Clients request seeded bytes and pause. Others request different bytes meanwhile, over their own
- * connections; then the first continue. Resolves with all bytes that a client got and that were not
- * its own.
+ * connections; then the first continue. Resolves with a description of each wrong answer.
  */
 export async function foreignBytes(
   client: ClientKind,

@@ -372,7 +372,7 @@ export async function start(
   });
   // The head of a stream's answer is not data.
   if (path.isHttp2 !== true) await eventually("the client has its 101", () => answered > 0);
-  // The node's first bytes arrive only after they, and what the client opened, have passed.
+  // The session is ready once the client's first bytes and the node's replies have passed.
   let reached = 0;
   node.on("data", (chunk: Buffer) => {
     reached += chunk.byteLength;
