@@ -122,7 +122,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   }),
   listed({
     name: "agent",
-    summary: "a local address that any kubectl may use and that speaks WebSocket onward",
+    summary: "a local address for kubectl of any age that speaks WebSocket to the server",
     group: "Client",
     load: () => import("./commands/agent.ts"),
     loadProgram: () => import("./client/agent.ts"),
@@ -136,7 +136,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   }),
   listed({
     name: "conformance",
-    summary: "does a server carry Kubernetes' streams right?",
+    summary: "test whether a server carries Kubernetes' streams correctly",
     group: "Tools",
     load: () => import("./commands/conformance.ts"),
     loadProgram: () => import("./conformance/conformance.ts"),

@@ -131,5 +131,5 @@ export function refuseIgnored<V extends Values>(
 ): void {
   const [first] = givenOf(values, ignored);
   if (first !== undefined)
-    throw new UsageError(`--${first} says nothing about ${about}`, { showsUsage: true });
+    throw new UsageError(`--${first} does not apply to ${about}`, { showsUsage: true });
 }

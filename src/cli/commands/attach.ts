@@ -7,7 +7,7 @@ export const attachFlags = {
   ...commandFlags,
   "detach-keys": {
     value: "KEYS",
-    help: "keys that leave the process running and end the command, on a terminal; empty for none",
+    help: "keys that end the command on a terminal, but not the process; empty for none",
     default: "ctrl-p,ctrl-q",
     parse: detachKeys,
   },

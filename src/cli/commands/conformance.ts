@@ -37,7 +37,7 @@ export const conformanceFlags = {
   },
   "bulk-size": {
     value: "BYTES",
-    help: "of large transfers, each way",
+    help: "size of large transfers, in each direction",
     default: "64Mi",
     parse: quantityBetween(1, MAX_BULK_BYTES),
   },
@@ -47,7 +47,7 @@ export const conformanceFlags = {
   list: { help: "list the cases, and run none" },
   json: { value: "FILE", help: "write a report as JSON; - is standard output", completes: "file" },
   junit: { value: "FILE", help: "write a report as JUnit's XML", completes: "file" },
-  html: { value: "FILE", help: "write a page with the failures and how to mend them", completes: "file" },
+  html: { value: "FILE", help: "write a page with the failures and how to fix them", completes: "file" },
   baseline: {
     value: "FILE",
     help: "an earlier report of --json: only new failures count for the exit code",
@@ -74,7 +74,7 @@ export const conformanceFlags = {
 export const command = defineCommand({
   usage: ["--pod NAMESPACE/NAME[/CONTAINER] [flags]", "--list [flags]"],
   description:
-    "Tests case by case whether a server or proxy carries Kubernetes' streams right. A full run takes about 6 minutes, most of it waiting. docs/conformance.md explains the cases.",
+    "Tests case by case whether a server or proxy carries Kubernetes' streams correctly. A full run takes about 6 minutes, most of it waiting. docs/conformance.md explains the cases.",
   flags: conformanceFlags,
   examples: [
     { title: "The API server of the kubeconfig", line: "sluice conformance --pod default/web" },

@@ -11,7 +11,7 @@ export const demoFlags = {
   address: { value: "ADDR", help: "the loopback address to listen on", default: "127.0.0.1" },
   port: { value: "PORT", help: "the gateway's port; 0: any free one", default: "0", parse: listenPort },
   once: {
-    help: "check every path, with a third node that takes only WebSocket; print the table and exit with 0 or 1",
+    help: "check every path, with a third node that accepts only WebSocket; print the table and exit with 0 or 1",
   },
 } as const satisfies FlagTable;
 

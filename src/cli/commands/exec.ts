@@ -16,10 +16,7 @@ export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [ARGS...]"],
   description:
     "Runs a command in a container, over WebSocket, or SPDY if the server has no WebSocket. With a Sluice server the session survives a lost connection.",
-  operands: [
-    podOperand,
-    { name: "COMMAND", help: "the program and its arguments, as the container has them" },
-  ],
+  operands: [podOperand, { name: "COMMAND", help: "the program in the container, and its arguments" }],
   flags: execFlags,
   takesCommand: true,
   examples: [

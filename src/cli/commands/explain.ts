@@ -51,7 +51,7 @@ export const command = defineCommand({
     "--config FILE URL",
   ],
   description:
-    "Says first whether a session is allowed, by authorization and policy, for the user of --as or of your kubeconfig; then its path for each kind of client, with the reason. Or how sessions reach a node; or which Ingress serves a URL.",
+    "Prints whether authorization and policy allow a session, for the user of --as or of your kubeconfig, and its path for each kind of client, with the reason. For a node it prints how sessions reach it; for a URL, which Ingress serves it.",
   operands: [
     {
       name: "SUBRESOURCE",

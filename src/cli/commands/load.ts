@@ -13,14 +13,14 @@ export const loadFlags = {
   ...targetFlags,
   speaks: {
     value: "NAME",
-    help: "whose paths --server has",
+    help: "the kind of server that --server names, which decides its paths",
     default: "api-server",
     choices: ["api-server", "kubelet"],
     group: TARGET_GROUP,
   },
   "streaming-url": {
     value: "URL",
-    help: "instead: the URL that a container runtime gave for one session",
+    help: "instead: a URL that a container runtime returned for one session",
     group: TARGET_GROUP,
   },
   namespace: {
@@ -65,7 +65,7 @@ export const loadFlags = {
   },
   "arrival-rate": {
     value: "N",
-    help: "new sessions per second, however earlier ones fare; 0 replaces those that end",
+    help: "new sessions per second, whatever happens to earlier ones; 0 replaces those that end",
     default: "0",
     parse: ratePerSecond,
     group: traffic,
@@ -139,7 +139,7 @@ export const loadFlags = {
   },
   part: {
     value: "I/N",
-    help: "this program's part of a load that N do side by side, I from 0; merge adds up their reports",
+    help: "this program's part of a load that N programs share, I from 0; merge adds up their reports",
     parse: loadPart,
     group: traffic,
   },

@@ -51,7 +51,7 @@ export const logsFlags = {
 export const command = defineCommand({
   usage: ["(POD | TYPE/NAME) [CONTAINER] [flags]", "-l LABELS [flags]"],
   description:
-    "Prints the logs of containers. If the connection breaks off, it reads on from the last line that it printed.",
+    "Prints the logs of containers. If the connection breaks, it continues after the last line that it printed.",
   operands: [podOperand, { name: "CONTAINER", help: "as --container", completes: "container" }],
   flags: logsFlags,
   examples: [

@@ -82,7 +82,7 @@ export const probeFlags = {
     parse: countFrom(1),
     group: ofWatch,
   },
-  rounds: { value: "N", help: "stop after so many rounds", parse: countFrom(1), group: ofWatch },
+  rounds: { value: "N", help: "stop after this many rounds", parse: countFrom(1), group: ofWatch },
 } as const satisfies FlagTable;
 
 export const command = defineCommand({

@@ -52,7 +52,7 @@ export const command = defineCommand({
     "verify FILE|FOLDER... [flags]",
   ],
   description:
-    "Reads a folder of recordings, without a gateway. `verify` checks that a recording is as it was signed, and names the part that is not. `export` writes to standard output.",
+    "Reads a folder of recordings, without a gateway. `verify` checks the signatures of a recording, and names the part that was changed. `export` writes to standard output.",
   operands: [
     { name: "ACTION", help: "what to do", choices: ACTIONS },
     { name: "ID", help: "a session's id" },

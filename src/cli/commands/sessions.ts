@@ -45,7 +45,7 @@ export const sessionsFlags = {
 export const command = defineCommand({
   usage: ["list [flags]", "watch NAME [flags]", "join NAME [flags]", "end NAME... [--reason TEXT] [flags]"],
   description:
-    "Lists the running sessions of a gateway, in all of its workers and replicas, shows the output of one as it comes, types into one beside its user, and ends them. A session's name is its id in logs, audit and recordings. The user needs list, watch, get and delete of streamingsessions.sluice.dev, get of streamingsessions/output, and to join get and create of streamingsessions/attach beside the right to open such a session.",
+    "Lists the running sessions of a gateway, in all of its workers and replicas, shows the live output of one, lets you type into one beside its user, and ends them. A session's name is its id in logs, audit and recordings. The user needs list, watch, get and delete of streamingsessions.sluice.dev, get of streamingsessions/output, and to join get and create of streamingsessions/attach beside the right to open such a session.",
   operands: [
     { name: "ACTION", help: "what to do", choices: ACTIONS },
     { name: "NAME", help: "a session" },

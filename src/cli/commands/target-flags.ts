@@ -7,7 +7,7 @@ export const TARGET_GROUP = "The server";
 export const targetFlags = {
   kubeconfig: {
     value: "FILE",
-    help: "the API server, as kubectl finds it",
+    help: "the kubeconfig of an API server",
     completes: "file",
     group: TARGET_GROUP,
   },

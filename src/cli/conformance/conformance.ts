@@ -174,7 +174,7 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
       (name) => values[name] !== undefined,
     );
     if (ignored !== undefined)
-      throw new UsageError(`--list runs no case, so that --${ignored} has nothing to do`);
+      throw new UsageError(`--list runs no cases, so --${ignored} would have no effect`);
     for (const { id, severity, requirement } of cases)
       process.stdout.write(`${id}  ${severity}  ${requirement}\n`);
     return 0;
@@ -233,7 +233,7 @@ function settingsOf(values: ValuesOf<typeof conformanceFlags>): Partial<LabSetti
 function casesOf(only: readonly string[]): readonly ConformanceCase[] {
   if (only.length === 0) return ALL_CASES;
   const unknown = only.find((prefix) => !ALL_CASES.some(({ id }) => id.startsWith(prefix)));
-  if (unknown !== undefined) throw new UsageError(`--only ${unknown}: no case begins so; see --list`);
+  if (unknown !== undefined) throw new UsageError(`--only ${unknown}: no case has this prefix; see --list`);
   return ALL_CASES.filter(({ id }) => only.some((prefix) => id.startsWith(prefix)));
 }
 

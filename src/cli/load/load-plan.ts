@@ -35,7 +35,7 @@ export function planOf(
   if (kind === "port-forward" && portText === "") throw new UsageError("PORT is missing");
   const port = kind === "port-forward" ? portOf(portText) : 0;
   if (rest.length > 0 || (kind !== "port-forward" && operands.length > 2)) {
-    throw new UsageError(`too many arguments: a command comes behind "--"`);
+    throw new UsageError(`too many arguments: a command comes after "--"`);
   }
   const protocol = oneOf(
     "protocol",

@@ -76,7 +76,7 @@ function partsIn(text: string): number {
 
 function loadOf(args: readonly string[], parts: number) {
   const invocation = parseFlags(loadCommand, args);
-  if (invocation === "help") throw new UsageError("a load has no --help in a job");
+  if (invocation === "help") throw new UsageError("--help is not for the load of a job");
   const { values, operands, command = [] } = invocation;
   const kind = operands[0];
   if (kind === "http" || kind === "merge" || kind === "job") throw new UsageError(`${kind} is not for a job`);

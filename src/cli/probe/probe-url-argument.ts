@@ -20,7 +20,7 @@ export function parseProbeUrl(text: string, flags: UrlProbeFlags): UrlProbe {
   // Parses host and port by http's rules, which cover IPv6; keeps the path as written.
   const [, authority = "", path = ""] = /^([^/?#]*)(.*)$/s.exec(rest) ?? [];
   if (scheme === undefined || !URL.canParse(`http://${authority}/`)) {
-    throw new UsageError(`${JSON.stringify(text)} is no http://, https://, grpc:// or tcp:// URL`);
+    throw new UsageError(`${JSON.stringify(text)} is not an http://, https://, grpc:// or tcp:// URL`);
   }
   const host = new URL(`http://${authority}/`).hostname.replace(/^\[|\]$/g, "");
   const port = portOf(authority, scheme, text);
@@ -72,6 +72,6 @@ function refuseForeignFlags(scheme: string, flags: UrlProbeFlags): void {
   for (const name of ["protocol", "service", "mode", "header"] as const) {
     if (flags[name] === undefined || flags[name].length === 0 || FLAGS_OF[scheme]?.includes(name)) continue;
     const why = name === "protocol" && scheme === "https" ? "; https negotiates HTTP/2 by itself" : "";
-    throw new UsageError(`--${name} says nothing about ${scheme}://${why}`);
+    throw new UsageError(`--${name} does not apply to ${scheme}://${why}`);
   }
 }

@@ -101,7 +101,7 @@ async function readAsked(
     throw new UsageError("one URL or one -f FILE is needed");
   }
   if (url !== undefined) {
-    if (endpoint !== undefined) throw new UsageError(`--runtime-endpoint says nothing about ${url}`);
+    if (endpoint !== undefined) throw new UsageError(`--runtime-endpoint does not apply to ${url}`);
     const { handler, host } = parseProbeUrl(url, values);
     const kind = kindOf(values.kind ?? "readiness");
     return { handler, target: { host, containerPorts: [] }, kind, timing: timingOf({}) };
@@ -115,7 +115,7 @@ async function readAsked(
   const target = { host: host ?? "", containerPorts: container.ports ?? [], name };
   if (probe.exec === undefined) {
     if (endpoint !== undefined)
-      throw new UsageError("--runtime-endpoint is for exec probes, and this is none");
+      throw new UsageError("--runtime-endpoint is for exec probes, and this probe is not one");
     return { handler: probe, target, kind, timing: timingOf(probe) };
   }
   if (endpoint === undefined) {

@@ -12,7 +12,7 @@ const IMAGE = /^[\w][\w.:/@-]*$/;
 export async function run({ values }: Invocation<typeof installFlags>): Promise<number> {
   const { role } = values;
   if (!values["dry-run"])
-    throw new UsageError("only --dry-run is there: pipe what it prints into kubectl apply -f -");
+    throw new UsageError("--dry-run is required: pipe the manifests that it prints into kubectl apply -f -");
   const { namespace, image } = checkInstalled(values.namespace, values.image);
   const manifests = await readManifests(role);
   process.stdout.write(

@@ -16,7 +16,7 @@ export async function run({ values }: Invocation<typeof rbacFlags>): Promise<num
   if (more.length > 0) throw new UsageError("--service-account must be NAMESPACE/NAME");
   const rules = requiredRules(await loadConfiguration(config));
   if (rules.length === 0) {
-    process.stderr.write("No permissions are needed: the configuration asks no API server.\n");
+    process.stderr.write("No permissions are needed: the configuration uses no API server.\n");
     return 0;
   }
   const subject =

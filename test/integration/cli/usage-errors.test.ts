@@ -152,7 +152,7 @@ it.each([
   [["explain", "--config", "x", "run", "web"], "use exec, attach or portforward"],
   [["explain", "--config", "x", "-n", "a", "exec", "b/web"], "different namespaces"],
   [["explain", "--config", "x", "--as", "a", "--user", "b", "exec", "web"], "different users"],
-  [["explain", "--config", "x", "node/one", "--as", "jane"], "--as says nothing"],
+  [["explain", "--config", "x", "node/one", "--as", "jane"], "--as does not apply"],
   [["explain", "--config", "x", "node/one", "-c", "main"], "--container"],
 ] as const)("%j: the nearest right line", async (args, words) => {
   expect(await expectUsageError(args, args[0])).toContain(words);

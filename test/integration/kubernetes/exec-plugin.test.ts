@@ -123,8 +123,8 @@ describe("an exec plugin", () => {
   });
 
   it.each<[string, string, string]>([
-    ["an empty output", "", "decoding stdout: it is no JSON or YAML map"],
-    ["no JSON", "secret: [", "decoding stdout: it is no JSON or YAML map"],
+    ["an empty output", "", "decoding stdout: it is not a JSON or YAML map"],
+    ["no JSON", "secret: [", "decoding stdout: it is not a JSON or YAML map"],
     [
       "another kind",
       credential({ token: "secret" }, { kind: "Pod" }),

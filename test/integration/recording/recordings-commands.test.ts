@@ -96,10 +96,10 @@ describe("sluice recordings", () => {
     [["recordings", "list"], "--folder"],
     [["recordings", "delete", "x"], "--folder"],
     [["replay"], "one recording"],
-    [["recordings", "list", "--format", "raw"], "--format says nothing about sluice recordings list"],
-    [["recordings", "verify", "x.cast", "-o", "json"], "--output says nothing"],
-    [["recordings", "show", "x.cast", "--redact", "a"], "--redact says nothing"],
-    [["recordings", "export", "x.cast", "--key", "k.pem"], "--key says nothing"],
+    [["recordings", "list", "--format", "raw"], "--format does not apply to sluice recordings list"],
+    [["recordings", "verify", "x.cast", "-o", "json"], "--output does not apply"],
+    [["recordings", "show", "x.cast", "--redact", "a"], "--redact does not apply"],
+    [["recordings", "export", "x.cast", "--key", "k.pem"], "--key does not apply"],
     [["recordings", "export", "x.cast", "--redact", "a", "--format", "raw"], "--redact"],
   ])("%j is a usage error", async (args, message) => {
     const { exitCode, stderr } = await sluice.run(args);

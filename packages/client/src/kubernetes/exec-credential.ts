@@ -89,7 +89,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   } catch {
     value = parsedYaml(text);
   }
-  if (!isMap(value)) throw new Error("decoding stdout: it is no JSON or YAML map");
+  if (!isMap(value)) throw new Error("decoding stdout: it is not a JSON or YAML map");
   return value;
 }
 

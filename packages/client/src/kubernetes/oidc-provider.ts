@@ -77,7 +77,7 @@ function expiryOf(idToken: string): number {
   try {
     claims = JSON.parse(Buffer.from(parts[1] ?? "", "base64url").toString("utf8"));
   } catch {
-    throw new Error("parsing claims: the payload is no JSON");
+    throw new Error("parsing claims: the payload is not JSON");
   }
   const expires = claims?.exp ?? 0;
   if (typeof expires !== "number") throw new Error("parsing claims: exp is not a number");

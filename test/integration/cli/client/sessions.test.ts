@@ -178,14 +178,14 @@ describe("sluice sessions, at a gateway", () => {
     [["sessions", "lst"], 'unknown action "lst"; did you mean "list"?'],
     [["sessions", "watch"], "watch needs the name of one session"],
     [["sessions", "join"], "join needs the name of one session"],
-    [["sessions", "join", "x", "--watch"], "--watch says nothing about a join"],
+    [["sessions", "join", "x", "--watch"], "--watch does not apply to a join"],
     [["sessions", "list", "x"], "list takes no name"],
     [["sessions", "end"], "end needs the name of a session"],
-    [["sessions", "watch", "s", "-l", "a=b"], "--selector says nothing about one session's output"],
-    [["sessions", "watch", "s", "-w"], "--watch says nothing about one session's output"],
-    [["sessions", "watch", "s", "-o", "wide"], "--output says nothing about one session's output"],
-    [["sessions", "end", "s", "-o", "json"], "--output says nothing about a session's end"],
-    [["sessions", "list", "--reason", "x"], "--reason says nothing about a list"],
+    [["sessions", "watch", "s", "-l", "a=b"], "--selector does not apply to one session's output"],
+    [["sessions", "watch", "s", "-w"], "--watch does not apply to one session's output"],
+    [["sessions", "watch", "s", "-o", "wide"], "--output does not apply to one session's output"],
+    [["sessions", "end", "s", "-o", "json"], "--output does not apply to a session's end"],
+    [["sessions", "list", "--reason", "x"], "--reason does not apply to a list"],
   ])("%j is a usage error", async (words, problem) => {
     const { exitCode, stderr } = await sluice.run(words);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(problem)]);

@@ -104,7 +104,7 @@ describe("sluice conformance", () => {
     [["--pod", "a/b", "--baseline", "/dev/null"], "--baseline /dev/null: "],
     [["--pod", "a/b", "--idle-scale", "2"], "must be between 0.001 and 1"],
     [["--pod", "web"], "--pod web: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER"],
-    [["--pod", "a/b", "--only", "nothing"], "--only nothing: no case begins so; see --list"],
+    [["--pod", "a/b", "--only", "nothing"], "--only nothing: no case has this prefix; see --list"],
     [["--pod", "a/b", "--kubelet", "https://127.0.0.1:1"], "--kubelet: --pod needs its container"],
     [["--pod", "a/b", "--runtime-endpoint", "unix:///x"], "--runtime-endpoint: --pod needs its container"],
     [["--pod", "a/b", "--streaming-url", "http://127.0.0.1:1"], "--streaming-url: --pod needs its container"],

@@ -98,6 +98,6 @@ describe("sluice explain of a URL", () => {
     await expect(without).rejects.toThrow("a URL needs listeners.ingress");
     files?.remove();
     const flagged = explain(door, "http://a.example.com/", "--user", "jane");
-    await expect(flagged).rejects.toThrow("--user says nothing about a URL");
+    await expect(flagged).rejects.toThrow("--user does not apply to a URL");
   });
 });

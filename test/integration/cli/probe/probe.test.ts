@@ -156,9 +156,9 @@ describe("sluice probe URL", () => {
   });
 
   it.each([
-    [["nowhere"], "no http://"],
+    [["nowhere"], "not an http://"],
     [["grpc://host"], "needs a port"],
-    [["http://host/", "--mode", "TLS"], "--mode says nothing about http://"],
+    [["http://host/", "--mode", "TLS"], "--mode does not apply to http://"],
     [["https://host/", "--protocol", "HTTP2"], "https negotiates HTTP/2 by itself"],
     [["http://host/", "--protocol", "h2c"], "--protocol h2c: must be HTTP1 or HTTP2"],
     [["http://host/", "--header", "x"], 'no "Name: value"'],
@@ -196,7 +196,7 @@ spec:
     );
     await expect(of("readiness", "--pod-ip", "127.0.0.1", ...endpoint)).rejects.toThrow("is for exec probes");
     await expect(runCommand("probe", ["tcp://127.0.0.1:80", ...endpoint])).rejects.toThrow(
-      "says nothing about tcp://",
+      "does not apply to tcp://",
     );
   });
 
