@@ -4,8 +4,7 @@ import type { EventCode } from "../format/asciicast.ts";
 import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { partOf, RecordingFile } from "./recording-file.ts";
 import { SessionWriter } from "./session-writer.ts";
-import { partsOf, type SlabPart } from "./slab.ts";
-import { TakenSlabs } from "./taken-slabs.ts";
+import { partsOf, type SlabPart, TakenSlabs } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import type { Reserve } from "./writer-lease.ts";
 

@@ -1,6 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { SLAB_BYTES } from "../../../src/recording/thread/slab.ts";
-import { TakenSlabs } from "../../../src/recording/thread/taken-slabs.ts";
+import { SLAB_BYTES, TakenSlabs } from "../../../src/recording/thread/slab.ts";
 import type { FromThread } from "../../../src/recording/thread/thread-messages.ts";
 
 it("slabs that follow at once are returned together, each buffer and byte once", async () => {
