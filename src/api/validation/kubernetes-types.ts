@@ -1,7 +1,10 @@
 /** Written by scripts/build-kubernetes-types.mjs, not by hand; the release of Kubernetes whose types these are. */
 export const KUBERNETES_VERSION = "1.37.2";
 
-/** Every type of the kinds read here, a line each: src/api/validation/kubernetes-shapes.ts reads it. */
+/**
+ * Every type of the kinds that Sluice reads, one a line. src/api/validation/kubernetes-shapes.ts
+ * reads them.
+ */
 export const KUBERNETES_TYPES = `
 any: v1.FieldsV1
 integerOrString: intstr.IntOrString

@@ -85,7 +85,7 @@ Exit codes:
       for (const [flag, { help, value, parse, choices, default: fallback }] of Object.entries<Flag>(
         command.flags,
       )) {
-        expect(help, flag).toMatch(/^[a-z\d"`].*[^.\s]$|^(?:DIR|HTTP|IP|SHA|TLS|UID)\b/);
+        expect(help, flag).toMatch(/^[a-z\d"`].*[^.\s]$|^(?:CA|DIR|HTTP|IP|SHA|TLS|UID)\b/);
         if (value === undefined)
           expect([parse, choices, fallback], flag).toEqual([undefined, undefined, undefined]);
       }
