@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** The part of all connections that one address may have. */
+/** The share of all connections that one address may hold. */
 const ADDRESS_SHARE = 3 / 4;
 
 /**
- * Limits the connections of a server, and of one address. A new one replaces the oldest without a
- * whole head; if there is none, the new one is closed without an answer.
+ * Limits a server's connections, in total and for each address. A new connection replaces the
+ * oldest one that has not sent a complete head; if there is none, the new one is closed.
  */
 export function boundAdminConnections(server: Server, maxConnections: number): void {
   const maxOfAddress = Math.ceil(maxConnections * ADDRESS_SHARE);

@@ -10,8 +10,8 @@ import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks }
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
 /**
- * One running session as `/debug/sessions` and the page show it: no command line, no header but
- * User-Agent, no payload.
+ * One running session, as `/debug/sessions` and the page show it: without its command line, payload
+ * or headers, except User-Agent.
  */
 export interface AdminSession {
   readonly id: string;
@@ -21,43 +21,43 @@ export interface AdminSession {
   readonly node: string;
   readonly user: string;
   readonly requestedBy?: string;
-  /** Absent: it has none, or the replica is of an older release. */
+  /** Absent for sessions without a container, and from replicas of an older release. */
   readonly container?: string;
   readonly ephemeral?: true;
   readonly tty?: boolean;
   readonly stdin?: boolean;
-  /** The users that have joined it; absent: it has none. */
+  /** The users that have joined the session; absent if there are none. */
   readonly joiners?: readonly string[];
   readonly client?: { readonly address: string; readonly agent: string };
   readonly protocol?: string;
   readonly plan: { readonly kind: string; readonly reason: string };
   readonly startedAt: Date;
-  /** Which of several worker processes carries it. */
+  /** The worker process that carries the session, if there are several. */
   readonly worker?: number;
-  /** `host:port` of the replica that carries it; absent: the one that was asked. */
+  /** `host:port` of the replica that carries the session; absent for the replica that answers. */
   readonly replica?: string;
   /** Payload bytes towards the client, and towards the node. */
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
 }
 
-/** Sessions of several processes, as `/sessions` shows those of all replicas. */
+/** Sessions of several processes. `/sessions` shows those of all replicas in this form. */
 export interface SessionLists {
   readonly sessions: readonly AdminSession[];
-  /** Whose sessions are missing, and why. */
+  /** The processes whose sessions are missing, and why. */
   readonly partial: readonly MissingSessions[];
 }
 
-/** A process that did not answer, or all of a replica. */
+/** A process that did not answer, or a whole replica. */
 export interface MissingSessions {
-  /** `host:port`; absent: the replica that was asked. */
+  /** `host:port`; absent for the replica that answers. */
   readonly replica?: string;
-  /** Absent: all of its workers. */
+  /** Absent if the whole replica is missing. */
   readonly worker?: number;
   readonly problem: string;
 }
 
-/** Processes that a Warning names. Past it the rest is counted. */
+/** Processes that a Warning names. Past it the rest are counted. */
 const MAX_NAMED_MISSING = 16;
 
 /** The Warning header of a list; undefined if it is complete. */
@@ -71,7 +71,7 @@ export function partialWarningOf(partial: SessionLists["partial"]): string | und
   return `299 - ${JSON.stringify(`the list may be incomplete: no answer from ${silent.join(", ")}`)}`;
 }
 
-/** One node as `/debug/nodes` shows it, and the part of it that the page shows. */
+/** One node of `/debug/nodes`, with the fields that the page shows. */
 interface AdminNode {
   readonly name: string;
   readonly address?: string;
@@ -91,22 +91,22 @@ interface ExposedMetrics {
 
 export interface AdminServerOptions {
   /**
-   * Liveness checks, which fail only if a restart would help. Absent: an answer is proof enough.
+   * Liveness checks, which fail only if a restart would help. Absent: any answer proves liveness.
    */
   readonly livenessChecks?: HealthChecks;
-  /** Fail while new sessions should go elsewhere: at start, and while draining. */
+  /** Checks that fail while new sessions should go elsewhere: at start, and while draining. */
   readonly readinessChecks: HealthChecks;
   readonly metrics: ExposedMetrics;
   readonly listSessions: () => SessionLists | Promise<SessionLists>;
   /** The sessions of all replicas; absent if there are no others. */
   readonly listAllSessions?: () => Promise<SessionLists>;
-  /** Every node, or the one of that name; absent: there are none, as in `sluice agent`. */
+  /** All nodes, or the node with that name. Absent if there are no nodes, as in `sluice agent`. */
   readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
   /** What `/debug/probes` shows; absent: 404. */
   readonly listProbes?: () => readonly object[] | Promise<readonly object[]>;
   /** Answers the paths that this listener does not serve; absent: 404. */
   readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Host names that requests may be for, besides those that no stranger can register. */
+  /** Accepted Host names, besides those that no stranger can register. */
   readonly allowedHosts?: readonly string[] | undefined;
   readonly limits: { readonly maxAdminConnections: number };
   readonly logger: Logger;
@@ -123,8 +123,9 @@ const BOUNDS: Http1Bounds = {
 const ALIVE: HealthChecks = { ping: () => undefined };
 
 /**
- * The admin listener: /livez, /readyz, /metrics, /sessions, /debug/sessions, /debug/nodes, /debug/probes and a
- * page at /. Read-only, without users: for addresses that only operators reach.
+ * The admin listener: /livez, /readyz, /metrics, /sessions, /debug/sessions, /debug/nodes,
+ * /debug/probes and a page at /. Read-only and without authentication, so only operators may reach
+ * it.
  */
 export function createAdminServer(options: AdminServerOptions): Server {
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
@@ -143,7 +144,7 @@ async function answer(
   response: ServerResponse,
   options: AdminServerOptions,
 ): Promise<void> {
-  // Whatever a caller sends along is not read: the connection ends with the answer.
+  // The request's body is not read, so the connection ends with the answer.
   if (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) {
     response.setHeader("Connection", "close");
   }
@@ -201,7 +202,7 @@ async function answer(
   }
 }
 
-/** If Prometheus accepts OpenMetrics, it lists it first; so of the weights only 0 matters. */
+/** Prometheus lists OpenMetrics first if it accepts it, so the only weight that matters is 0. */
 function takesOpenMetrics({ headers }: IncomingMessage): boolean {
   return (headers.accept ?? "")
     .split(",")
@@ -240,7 +241,7 @@ function answerChecks(
     health = answerSingleCheck(checkName, check);
   }
   if (health.failures.length > 0) {
-    // Probes come every few seconds and fail for as long as a drain takes: no news at the usual level.
+    // Probes repeat every few seconds and fail throughout a drain, so this is not logged at info.
     logger.debug({ endpoint, failures: health.failures }, "a health check failed");
   }
   sendText(response, health.status, health.body);
@@ -260,12 +261,12 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.end(body);
 }
 
-/** Names that no stranger can register: this machine's, one label, and those of the cluster's Services. */
+/** Names that no stranger can register: single labels, .localhost, and the cluster's Services. */
 const LOCAL_NAME = /^[^.]+$|\.localhost$|\.svc$|\.svc\.cluster\.local$/;
 
 /**
- * Whether a request's Host names the listener rather than a foreign site (DNS rebinding: a page's own
- * name resolves to this address). Absent: no browser sent it.
+ * Whether Host names this listener: a foreign site's name may resolve to this address (DNS
+ * rebinding). Browsers always send Host, so a request without one is allowed.
  */
 function isAllowedHost(host: string | undefined, allowed: readonly string[] = []): boolean {
   if (host === undefined) return true;

@@ -1,25 +1,31 @@
 import type { Health } from "../lifecycle/component.ts";
 
-/** Must answer at once; an exception counts as a failure. */
+/** Must return at once; an exception counts as a failure. */
 type HealthCheck = () => Health;
 
-/** Checks by name, as they stand in URLs: `/readyz/draining`. */
+/** Checks by the name that URLs contain: `/readyz/draining`. */
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
 
 export interface HealthAnswer {
   readonly status: 200 | 500;
   readonly body: string;
-  /** `name: reason` of each failed check, for our log: callers are not told why, as with kube-apiserver. */
+  /**
+   * `name: reason` of each failed check, for the log. Like kube-apiserver's, the list of all checks
+   * withholds reasons.
+   */
   readonly failures: readonly string[];
 }
 
 interface HealthQuery {
   readonly isVerbose: boolean;
-  /** Names of checks that shall not count. */
+  /** Names of checks to ignore. */
   readonly excluded: readonly string[];
 }
 
-/** All checks of an endpoint at once, worded byte for byte as kube-apiserver's (k8s.io/apiserver/pkg/server/healthz). */
+/**
+ * Runs all checks of an endpoint. The answer matches kube-apiserver's byte for byte
+ * (k8s.io/apiserver/pkg/server/healthz).
+ */
 export function answerHealth(endpoint: string, checks: HealthChecks, query: HealthQuery): HealthAnswer {
   const failures: string[] = [];
   const unmatched = new Set(query.excluded);
@@ -48,7 +54,7 @@ export function answerHealth(endpoint: string, checks: HealthChecks, query: Heal
   return { status: 200, body, failures };
 }
 
-/** One check alone: `/readyz/NAME`. */
+/** Runs a single check: `/readyz/NAME`. */
 export function answerSingleCheck(name: string, check: HealthCheck): HealthAnswer {
   const wrong = outcomeOf(check);
   return typeof wrong !== "string"

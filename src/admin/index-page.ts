@@ -14,7 +14,7 @@ td { min-width: 7rem; max-width: 20rem; vertical-align: top; white-space: normal
 td.number, th.number { min-width: 0; text-align: right; }
 `;
 
-// Every value is set as text, never as markup: pod and user names come from outside.
+// The script inserts values as text, never as markup, because pod and user names are untrusted.
 const SCRIPT = `
 const columns = [
   ["subresource", (s) => s.subresource],
@@ -91,7 +91,10 @@ byId("nodes-head").append(row("th", nodeColumns.map(([name, , kind]) => [name, k
 refresh();
 `;
 
-/** One static page without any outside resource; what it shows it reads from `/readyz`, `/debug/sessions` and `/debug/nodes`. */
+/**
+ * A static page without external resources. Its script reads `/readyz`, `/debug/sessions` and
+ * `/debug/nodes`.
+ */
 export const INDEX_PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -118,7 +121,7 @@ export const INDEX_PAGE = `<!doctype html>
 </html>
 `;
 
-/** Lets the page run its own script and style and nothing else, whatever a name in the table might hold. */
+/** Allows only the page's own script and style, whatever a name in a table contains. */
 export const INDEX_PAGE_POLICY = [
   "default-src 'none'",
   `script-src '${hashSource(SCRIPT)}'`,
