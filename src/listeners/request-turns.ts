@@ -4,25 +4,25 @@ import { contain, containAsync } from "@sluice/client/internal/observability/fau
 import { networkOf } from "./edge-rules.ts";
 
 /**
- * Requests that a listener begins in one turn of the event loop. Past it they wait for the next:
- * addresses take turns, and so do an address's connections.
+ * Requests that a listener starts in one turn of the event loop. Past it they wait: addresses take
+ * turns, and so do an address's connections.
  */
 export const REQUESTS_A_TURN = 16;
 /**
- * Requests among these of clients whose last answer was 401, 403 or 429. Past it they wait for the
- * next turn, while others begin.
+ * Requests in one turn from clients whose last answer was 401, 403 or 429. Past it they wait for
+ * the next turn, while other clients' requests start.
  */
 export const REFUSED_REQUESTS_A_TURN = 2;
 /**
- * Addresses of which a listener knows that they were refused. Past it the one whose refusal is
- * longest ago counts as all others.
+ * Refused addresses that a listener remembers. Past it the one refused longest ago counts as not
+ * refused.
  */
 export const MAX_REFUSED_ADDRESSES = 10_000;
 
-/** Answers to clients without valid credentials, without the right, or past their shares. */
+/** Answers to clients without valid credentials, without permission, or past their shares. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** A request's connection, which is its lane within its address's. */
+/** A request's connection. Its waiting requests form one of its address's lanes. */
 export interface Lane {
   readonly remoteAddress?: string | undefined;
 }
@@ -30,8 +30,8 @@ export interface Lane {
 type Begin = () => void;
 
 /**
- * Begins a listener's requests a few a turn, since Node reports a client's whole burst in one. Addresses
- * take turns, and within each its connections. Refused clients share fewer among themselves.
+ * Starts a few of a listener's requests in each turn, since Node reports a client's whole burst in
+ * one. Addresses take turns, and so do each one's connections. Refused clients share fewer starts.
  */
 export class RequestTurns {
   readonly #isExempt: (address: string) => boolean;
@@ -41,19 +41,24 @@ export class RequestTurns {
   #isDraining = false;
   readonly #others = new Lanes();
   readonly #refused = new Lanes();
-  /** Whether a connection's last answer was a refusal. Before its first it counts as its address. */
+  /**
+   * Whether a connection's last answer was a refusal. Before its first answer its address decides.
+   */
   readonly #isRefused = new WeakMap<Lane, boolean>();
-  /** Networks whose last answer was a refusal, the newest last. */
+  /** Networks whose last answer was a refusal, the most recent last. */
   readonly #refusedAddresses = new Set<string>();
 
-  /** `isExempt`: of a proxy, whose connections are of many clients, so that none is judged by another. */
+  /**
+   * `isExempt`: true for a proxy's address. Its connections belong to many clients, so one client's
+   * refusal must not affect the others.
+   */
   constructor(isExempt: (address: string) => boolean = () => false) {
     this.#isExempt = isExempt;
   }
 
   /**
-   * Calls `begin`, which must not throw, now or in a later turn. Requests of one connection keep their
-   * order.
+   * Calls `begin`, which must not throw, now or in a later turn. Keeps the order of a connection's
+   * requests.
    */
   take(connection: Lane, begin: Begin): void {
     if (this.#isDraining) {
@@ -68,12 +73,15 @@ export class RequestTurns {
       return;
     }
     this.#count(isRefused);
-    // No immediate for each request: the common turn has one or two of them.
+    // Most turns have one or two requests, and these need no immediate.
     if (this.#left <= 0 || this.#refusedLeft <= 0) this.#schedule();
     begin();
   }
 
-  /** Begins an exchange of HTTP/1.1 in its turn, unless its client has left by then, and notes its answer. */
+  /**
+   * Starts an HTTP/1.1 exchange in its turn, unless its client has left by then, and records the
+   * answer's status.
+   */
   takeExchange(
     { socket }: Pick<IncomingMessage, "socket">,
     response: ServerResponse,
@@ -89,15 +97,15 @@ export class RequestTurns {
   }
 
   /**
-   * Begins an upgrade of HTTP/1.1 in its turn, unless its client has left by then, and notes its answer:
-   * the status that `begin` resolves with. Undefined: none.
+   * Starts an HTTP/1.1 upgrade in its turn, unless its client has left by then. Records the
+   * answer's status, with which `begin` resolves; undefined: there was no answer.
    */
   takeUpgrade(
     socket: Duplex & Lane,
     begin: () => Promise<number | undefined>,
     abort: (error: unknown) => void,
   ): void {
-    // Node listens to it no more, and without a listener an ECONNRESET would end the process.
+    // Node has removed its own listener, and without one an ECONNRESET would end the process.
     socket.on("error", () => socket.destroy());
     const answered = async (): Promise<void> => {
       const status = await begin();
@@ -108,7 +116,10 @@ export class RequestTurns {
     });
   }
 
-  /** Notes an answer's status, by which the connection's waiting and later requests are judged. */
+  /**
+   * Records an answer's status. It decides how the connection's waiting and later requests are
+   * queued.
+   */
   answered(connection: Lane, status: number): void {
     const isRefused = REFUSALS.has(status);
     const { remoteAddress } = connection;
@@ -130,8 +141,8 @@ export class RequestTurns {
   }
 
   /**
-   * Begins what waits, and later requests at once: a shutdown waits only for requests that have
-   * begun.
+   * Starts all waiting requests, and from now on new ones at once: a shutdown waits only for
+   * requests that have started.
    */
   drain(): void {
     this.#isDraining = true;
@@ -139,7 +150,7 @@ export class RequestTurns {
       for (let begin = lanes.next(); begin !== undefined; begin = lanes.next()) begin();
   }
 
-  /** A connection with waiting requests stays in their lanes, which keeps the order. */
+  /** A connection with waiting requests stays in the same lanes, which keeps the order. */
   #lanesOf(connection: Lane): Lanes {
     if (this.#refused.has(connection)) return this.#refused;
     if (this.#others.has(connection)) return this.#others;
@@ -161,7 +172,7 @@ export class RequestTurns {
     setImmediate(() => this.#turn());
   }
 
-  /** Refused clients come first: the others may begin more, and would take their share. */
+  /** Refused clients come first, because the others may start more and would use up the turn. */
   #turn(): void {
     this.#isScheduled = false;
     this.#left = REQUESTS_A_TURN;
@@ -183,10 +194,13 @@ export class RequestTurns {
   }
 }
 
-/** Waiting requests in turn order: networks, and within each its connections. */
+/**
+ * Waiting requests in the order in which they start: networks take turns, and so do each one's
+ * connections.
+ */
 class Lanes {
   readonly #networks = new Map<string, Map<Lane, Begin[]>>();
-  /** Each with its network, as the address of a closed socket may be unknown. */
+  /** Each connection's network, because a closed socket may no longer know its address. */
   readonly #connections = new Map<Lane, string>();
   size = 0;
 
@@ -205,7 +219,7 @@ class Lanes {
     this.size += 1;
   }
 
-  /** What waits of a connection, and no longer does. */
+  /** Removes a connection's waiting requests and returns them. */
   remove(connection: Lane): Begin[] {
     const network = this.size === 0 ? undefined : this.#connections.get(connection);
     if (network === undefined) return [];
@@ -218,7 +232,7 @@ class Lanes {
     return waiting;
   }
 
-  /** The next request in turn, which no longer waits. */
+  /** Removes the next request and returns it. */
   next(): Begin | undefined {
     const [network, connections] = firstOf(this.#networks);
     const [connection, waiting] = firstOf(connections);
