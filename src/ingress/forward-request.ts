@@ -98,7 +98,9 @@ function refuse(exchange: IncomingExchange, { route }: ChosenUpstream, context: 
   answer(exchange, ingressAnswer(WIRE_ERRORS["too-many-requests"].ingress(), headers), route, context);
 }
 
-/** An exchange's seat: the address that it counts for, and when the exchange came. */
+/**
+ * An exchange's seat: the address that it counts against, and the time when the exchange arrived.
+ */
 interface Seat {
   readonly address: string;
   readonly startedMs: number;
@@ -248,7 +250,7 @@ function answer(
 type ExchangeFacts = IncomingExchange &
   Pick<ExchangeEnd, "route" | "startedMs" | "target" | "endpoint" | "trace">;
 
-/** Reads the target now, because the API leg gets another one. */
+/** Reads the target now, because the API leg replaces it. */
 function factsOf(
   exchange: IncomingExchange,
   route: RouteBackend | undefined,
