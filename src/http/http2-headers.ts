@@ -60,7 +60,7 @@ export const MAX_SENT_HEADER_BLOCK_BYTES = 2 * 1024 * 1024;
 
 /**
  * Converts headers to node:http2's form: lower case, repeated ones as lists, without connection
- * headers. Of a header that may occur only once it keeps the first line, as Go and Node do.
+ * headers. Keeps only the first line of a header that may occur once, as Go and Node do.
  */
 export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
   // No prototype, since `constructor` and `__proto__` are valid names.
@@ -88,12 +88,16 @@ export function http2ResponseHeaders(status: number, lines: HeaderList): Outgoin
   return headers;
 }
 
-/** Node.js from 22.17 and 24.2 on passes such values on. An older one drops these headers silently. */
+/**
+ * Node.js 22.17, 24.2 and later accept values with outer white space; older versions silently drop
+ * them.
+ */
 export const KEEPS_OUTER_SPACE = { strictFieldWhitespaceValidation: false };
 
 /**
- * Received headers, without the white space around values that HTTP/1.1 has none of either. Listeners
- * refuse it in impersonation headers: `admin ` is another user than `admin`.
+ * Received headers. Trims white space around values, which HTTP/1.1 does not count as part of them,
+ * except in impersonation headers, where listeners refuse it: `admin ` and `admin` are different
+ * users.
  */
 export function receivedLines(rawHeaders: readonly string[]): HeaderLine[] {
   const lines: HeaderLine[] = [];

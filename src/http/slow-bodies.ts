@@ -2,21 +2,21 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import { DisplacingSeats } from "../net/displacing-seats.ts";
 
 /**
- * How long a request's body may take to bring MIN_BODY_BYTES, 16 KiB. Past it the request gives up
- * its seat.
+ * How long a request's body may take to deliver MIN_BODY_BYTES, 16 KiB. Past it the request gives
+ * up its seat.
  */
 export const BODY_LOOK_MS = 1_000;
 export const MIN_BODY_BYTES: number = 16 * 1024;
 
 interface SlowBodiesOptions {
-  /** Waiting requests, over all flows. */
+  /** The most waiting requests of all flows together. */
   readonly places: number;
   readonly placesPerFlow: number;
 }
 
 /**
- * Requests that wait for their bodies without a seat. If all places are taken, the largest flow with
- * an incomplete body loses the newest of those. docs/decisions/0048-fair-shares.md
+ * Requests that wait for their bodies without a seat. If all places are taken, the largest flow
+ * that has an incomplete body loses the newest such request. docs/decisions/0048-fair-shares.md
  */
 export class SlowBodies {
   readonly #places: DisplacingSeats;
@@ -30,8 +30,8 @@ export class SlowBodies {
   }
 
   /**
-   * Acquires a place until the exchange is over or the result is called. `displace`: called when the
-   * place is lost, possibly at once.
+   * Takes a place until the exchange is over or the returned function is called. Calls `displace`
+   * if the place is lost, possibly at once.
    */
   hold(flow: string, downstream: HttpDownstream, displace: () => void): () => void {
     const isDisplaceable = (): boolean => !downstream.isBodyComplete;
@@ -53,8 +53,9 @@ export class SlowBodies {
   }
 
   /**
-   * Waits for the body's first bytes without reading them. False: they did not come within BODY_LOOK_MS,
-   * and the request keeps its place. Undefined: it lost the place, or the client has left.
+   * Waits for the body's first bytes without reading them. False: they did not arrive within
+   * BODY_LOOK_MS, and the request keeps its place. Undefined: it lost the place, or the client has
+   * left.
    */
   async begins(flow: string, downstream: HttpDownstream): Promise<boolean | undefined> {
     const { body } = downstream;
@@ -85,8 +86,8 @@ export class SlowBodies {
 }
 
 /**
- * Calls back once if a body that is being read brings less than MIN_BODY_BYTES in BODY_LOOK_MS and is
- * not complete.
+ * Calls `onSlow` once if a body that is being read delivers less than MIN_BODY_BYTES in
+ * BODY_LOOK_MS and is not complete.
  */
 export function whenBodySlow(downstream: HttpDownstream, onSlow: () => void): void {
   const { body } = downstream;
@@ -100,9 +101,10 @@ export function whenBodySlow(downstream: HttpDownstream, onSlow: () => void): vo
   };
   const timer = setInterval(() => {
     if (downstream.isBodyComplete || body.destroyed) stop();
-    // Not the client's fault: the upstream does not take the body, or has not begun to.
+    // The client is not at fault if the upstream does not take the body, or has not begun to.
     else if (body.readableFlowing !== true) bytes = bytes === undefined ? undefined : MIN_BODY_BYTES;
-    // A listener would start a body that is not read yet, so counting starts at the first look.
+    // A 'data' listener would start the flow of a body that is not read yet, so counting starts
+    // here.
     else if (bytes === undefined) {
       bytes = 0;
       body.on("data", count);

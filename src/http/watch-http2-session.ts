@@ -27,9 +27,9 @@ const watched = new Map<Http2Session, Duplex>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Ends a session, its streams and its socket when Node.js has silently given up the connection: after
- * nghttp2's own GOAWAY for a bad frame (Node.js 20), and over TLS when the system refuses a write. RFC
- * 9113 section 5.4.1 requires closing it.
+ * Ends a session, its streams and its socket when Node.js has silently given up on the connection:
+ * after nghttp2's own GOAWAY for a bad frame (Node.js 20), and over TLS when the system refuses a
+ * write. RFC 9113 section 5.4.1 requires closing it.
  */
 export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   if (session.destroyed) return;
@@ -66,8 +66,9 @@ function lookAgain(suspects: readonly Suspect[]): void {
 }
 
 /**
- * A live session reads, or waits for the kernel to take its writes. Of one that does neither: the bytes
- * that its connection carried. A busy one does neither between two writes, but carries more.
+ * The bytes carried so far by a connection that neither reads nor waits for the kernel to take its
+ * writes; undefined for a live one. A busy one may seem idle between two writes, but its count
+ * grows.
  */
 function bytesIfStill(socket: Duplex): number | undefined {
   const { _handle: handle } = socket as Duplex & { readonly _handle?: StreamHandle | null };

@@ -12,8 +12,8 @@ import { NOTHING } from "@sluice/protocols/bytes";
 import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 
 /**
- * Beyond this the kernel gathers head and body more cheaply than joining them would; libuv's own stack
- * buffer is 16 KiB.
+ * Beyond this size a gathered write of head and body is cheaper than joining them; libuv's own
+ * stack buffer is 16 KiB.
  */
 const MAX_BYTES_AS_TEXT = 8 * 1024;
 
@@ -143,7 +143,7 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   write(parts: readonly Uint8Array[]): void {
-    // An h2c backend may send a body for a response that has none.
+    // An h2c backend may send a body for a response that must not have one.
     if (this.#response.writableEnded) return;
     const { socket } = this.#response;
     // Without the cork Node would keep the bytes, and their memory, until the end of the turn.
@@ -190,7 +190,7 @@ export class Http1Downstream implements HttpDownstream {
     this.#response.off("timeout", this.#overdue);
     this.#takingMs = timeoutMs;
     if (timeoutMs > 0) this.#response.on("timeout", this.#overdue);
-    // After a finished answer the next use of the socket has set its own timeout.
+    // After a finished answer, the next user of the socket has already set its own timeout.
     if (!this.#response.writableFinished) socket.setTimeout(timeoutMs);
   }
 
@@ -207,7 +207,8 @@ export class Http1Downstream implements HttpDownstream {
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
     this.#isLengthSent = hasHeader(headers, "content-length");
     this.#response.sendDate = false;
-    // Another hop may see another end of the request (RFC 9112 section 6.3), as of chunks in HTTP/1.0 (6.1).
+    // Another hop may see a different end of the request (RFC 9112 section 6.3), for example with
+    // chunks in HTTP/1.0 (6.1).
     if (this.framingProblem !== undefined || (this.isChunked && this.#request.httpVersionMinor === 0))
       this.#response.shouldKeepAlive = false;
     this.#response.writeHead(status, statusMessage, flatHeaders(headers));

@@ -15,8 +15,8 @@ import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 const COPIED_BYTES = 4096;
 
 /**
- * One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections. That listens for the stream's errors;
- * here 'close' suffices.
+ * One HTTP/2 exchange (RFC 9113 section 8). Http2Connections listens for the stream's errors, so
+ * 'close' is enough here.
  */
 export class Http2Downstream implements HttpDownstream {
   readonly method: string;
@@ -135,7 +135,7 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   write(parts: readonly Uint8Array[]): void {
-    // A backend may send a body for a response that has none in HTTP/2.
+    // A backend may send a body for a response that must not have one in HTTP/2.
     if (this.#stream.writableEnded) return;
     for (const part of parts) {
       this.bodyBytes += part.length;

@@ -15,5 +15,7 @@ export function boundsOfListener(
   };
 }
 
-/** Parts of the gateway that listen to one exchange until its end; past as many Node warns of a leak. */
+/**
+ * Listeners that parts of the gateway add to one exchange. Node warns of a leak beyond this number.
+ */
 export const EXPECTED_LISTENERS = 32;

@@ -33,8 +33,8 @@ const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
 const MAX_QUOTED_CHARACTERS = 100;
 
 /**
- * Connects to `endpoint` through the proxy, which resolves the name; the socket is as from `dial`,
- * within one timeout. Throws UpstreamError "dial-failed" or "aborted" and leaves nothing open.
+ * Connects to `endpoint` through the proxy, which resolves the name, within one timeout. Returns a
+ * socket like `dial`'s. Throws UpstreamError "dial-failed" or "aborted" and leaves nothing open.
  */
 export async function dialThroughProxy(
   proxy: EgressProxy,
@@ -126,7 +126,7 @@ function dialUnix(path: string, { dialTimeoutMs, signal }: DialOptions): Promise
       settle();
       resolve(socket);
     };
-    // With a full backlog, connecting to a Unix socket waits.
+    // Connecting to a Unix socket waits while its backlog is full.
     const timer = setTimeout(() => failed("i/o timeout"), dialTimeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     socket.on("error", onError).on("connect", onConnect);

@@ -53,7 +53,10 @@ interface ForwardUpgradeOptions {
    * which a 200 would switch.
    */
   readonly relayAnswersMs?: number | undefined;
-  /** Connects in another way than `dial`, e.g. through a proxy; the socket must be as from `dial`. */
+  /**
+   * Connects in another way than `dial`, e.g. through a proxy. The socket must behave like
+   * `dial`'s.
+   */
   readonly connect?: UpgradeRequest["connect"];
   readonly trace?: RequestTrace | undefined;
   /**

@@ -23,11 +23,15 @@ export interface ForwardOptions {
   readonly rejectRedirects?: boolean | undefined;
   /** Limit from the sent request, including its body, to the response's head. Absent: none. */
   readonly responseHeaderTimeoutMs?: number | undefined;
-  /** Before there is an answer, a client may pause a body of declared length this long. Absent: no limit. */
+  /**
+   * How long a client may pause a body of declared length before there is an answer. Absent: no
+   * limit.
+   */
   readonly bodySilenceTimeoutMs?: number | undefined;
   /**
-   * How long a side may stall: a client within a chunked body before there is an answer, an upstream
-   * that does not take a body, or one within a response of declared length. Absent: no limit.
+   * How long a side may stall: a client within a chunked body before there is an answer, an
+   * upstream that does not take a body, or an upstream within a response of declared length.
+   * Absent: no limit.
    */
   readonly streamIdleTimeoutMs?: number | undefined;
   /** How long a response without a declared length may be silent. Absent: no limit. */
@@ -62,5 +66,5 @@ export interface ForwardExchangeOptions extends ForwardOptions {
   nextUpstream?(failed: HttpUpstream): HttpUpstream | undefined;
 }
 
-/** A client that still sends its body this long after its answer is disconnected. */
+/** How long a client may still send its body after its answer. Then it is disconnected. */
 export const UNREAD_BODY_LINGER_MS = 5_000;

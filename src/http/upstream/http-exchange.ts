@@ -27,7 +27,7 @@ export class HttpExchange implements Http1Exchange {
   #isReusedConnection = false;
   #body: UpstreamRequestBody | undefined;
   #unwatchBody: (() => void) | undefined;
-  /** The head that the present read has brought. */
+  /** The response head that the current read completed. */
   #head: ResponseHead | undefined;
   #sink: Writable | undefined;
   #isWaitingForDrain = false;
@@ -41,7 +41,7 @@ export class HttpExchange implements Http1Exchange {
     this.#upstream = options.upstream;
   }
 
-  /** Sends the request; again, if the attempt before failed without an effect. */
+  /** Sends the request, or resends it after an attempt that had no effect. */
   send(): void {
     const { endpoint, pool } = this.#upstream;
     const downstream = this.#downstream;
@@ -186,7 +186,8 @@ export class HttpExchange implements Http1Exchange {
     const downstream = this.#downstream;
     const edit = responseEdit(status, headerListOf(headers), downstream);
     this.#options.editResponseHeaders?.(edit, status);
-    // The client still holds a body that was not requested, so its connection cannot be reused.
+    // The client may still wait for a 100 before it sends the body, so its connection cannot be
+    // reused.
     if (this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete)
       edit.add("Connection", "close");
     return edit.lines();
@@ -211,7 +212,8 @@ export class HttpExchange implements Http1Exchange {
       connection?.finish();
       return;
     }
-    // Answered before the whole body: the upstream gets no more of it, and the client may finish sending.
+    // The upstream answered before the whole body arrived: it gets no more of it, but the client
+    // may finish sending.
     this.#hasFailed = true;
     this.#body?.stop();
     connection?.destroy();

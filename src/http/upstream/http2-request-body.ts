@@ -30,13 +30,13 @@ export class Http2RequestBody {
     return this.#kept !== undefined;
   }
 
-  /** Call for each attempt. */
+  /** Sends the body on the next attempt's stream. Call this once for each attempt. */
   sendOn(stream: ClientHttp2Stream): void {
     const { body, isBodyComplete } = this.#downstream;
     const isFirst = this.#stream === undefined;
     this.#stream = stream;
     for (const part of this.#kept ?? []) stream.write(part);
-    // An empty body may have ended during the dial, and does not end again.
+    // The 'end' of an empty body may have come during the dial, and does not come again.
     if (body.readableEnded) {
       if (isBodyComplete) stream.end();
       return;

@@ -22,14 +22,14 @@ export interface Http2UpstreamTimes {
 }
 
 /**
- * How long a backend that refused a stream gets no more streams than it had then, on any
- * connection. Past it more are tried.
+ * How long a backend that refused a stream gets no more streams per connection than it had then.
+ * Past it more are tried.
  */
 const LEARNED_LIMIT_MS = 10_000;
 
 /**
- * An endpoint's streams for each connection, learned from its refusals: it may accept fewer than it
- * announces.
+ * The streams that an endpoint accepts on each connection, learned from its refusals: these may be
+ * fewer than it announces.
  */
 export class LearnedLimit {
   #streams = Number.POSITIVE_INFINITY;
@@ -92,12 +92,13 @@ export class Http2UpstreamConnection {
     const session = connect(`http://${host.includes(":") ? `[${host}]` : host}:${port}`, {
       createConnection: () => socket,
       settings: { enablePush: false },
-      // As many as an HTTP/1.1 backend may send. node:http2's default resets beyond 128.
+      // As many header lines as an HTTP/1.1 backend may send. By default node:http2 resets streams
+      // with more than 128.
       maxHeaderListPairs: defaultHttp1Limits.maxHeaders,
       ...KEEPS_OUTER_SPACE,
     });
     watchHttp2Session(session, socket);
-    // Each stream reports the end itself. The connection is only not used again.
+    // Each stream reports the failure itself. The connection is only not used again.
     let failure: (Error & { code?: string }) | undefined;
     session.on("error", (error) => {
       failure = error;

@@ -6,8 +6,8 @@ import {
 } from "./http2-upstream-connection.ts";
 
 /**
- * Requests that one client address cancels at once at an h2c endpoint, and CANCELS_PER_SECOND more.
- * Past it, it uses other connections.
+ * Requests that one client address may cancel in a burst at an h2c endpoint, and then
+ * CANCELS_PER_SECOND. Past it the address uses other connections.
  */
 export const CANCELS_AT_ONCE = 100;
 export const CANCELS_PER_SECOND = 10;
@@ -59,8 +59,8 @@ export class CancelShares {
 const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
 
 /**
- * Connections to one h2c endpoint, and as many for clients past their share of cancels. Past it the
- * one with the fewest streams takes more.
+ * Connections to one h2c endpoint, and as many again for clients past their share of cancels. Past
+ * it the one with the fewest streams takes more.
  */
 const MAX_HTTP2_CONNECTIONS = 16;
 

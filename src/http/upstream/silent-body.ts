@@ -13,8 +13,8 @@ export function overdueError({ isBodyComplete, body }: HttpDownstream): Upstream
 }
 
 /**
- * Before the answer, fails with "request-timeout" if the client stalls its body, or with "response-
- * timeout" if the upstream does not take it. Returns a function that stops watching.
+ * Before the answer, fails with "request-timeout" if the client stalls its body, or with
+ * "response-timeout" if the upstream does not take it. Returns a function that stops watching.
  */
 export function watchBody(
   downstream: HttpDownstream,

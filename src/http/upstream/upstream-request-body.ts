@@ -18,7 +18,7 @@ export class UpstreamRequestBody {
     this.#connection = connection;
     this.#onSent = onSent;
     const { body } = downstream;
-    // An empty HTTP/2 body may have ended during the dial, and does not end again.
+    // The 'end' of an empty HTTP/2 body may have come during the dial, and does not come again.
     if (body.readableEnded) this.#end();
     else body.on("data", this.#pass).on("end", this.#end);
   }
