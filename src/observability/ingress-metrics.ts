@@ -111,7 +111,9 @@ export class IngressMetrics {
     this.#metrics.endpointRetries.inc();
   }
 
-  /** `routes` are oldest first; the first `maxRoutes` get their own series. In steps. */
+  /**
+   * `routes` are oldest first; the first `maxRoutes` get their own series. Yields between steps.
+   */
   *routesReplaced(ingresses: number, routes: Iterable<RouteNames>, maxRoutes: number): Generator<void, void> {
     yield* this.#routeMetrics.routesReplaced(routes, maxRoutes);
     this.#metrics.ingresses.set(ingresses);
@@ -160,7 +162,10 @@ export class RouteMetrics {
     this.#other = this.#seriesOf(OTHER);
   }
 
-  /** Gives the first `maxRoutes` their own series, and removes those of deleted routes. In steps. */
+  /**
+   * Gives the first `maxRoutes` their own series, and removes those of deleted routes. Yields
+   * between steps.
+   */
   *routesReplaced(routes: Iterable<RouteNames>, maxRoutes: number): Generator<void, void> {
     const before = this.#series;
     const series = new Map<string, Series>();

@@ -124,7 +124,7 @@ function samplerOf({ samplePercent, followsClients }: TracingSettings, sdk: Pack
   return new sdk.ParentBasedSampler({ root, remoteParentSampled: drawn, remoteParentNotSampled: drawn });
 }
 
-/** Counts spans, to tell those that the bounded queue dropped from those sent. */
+/** Counts spans, to distinguish those that the bounded queue dropped from those sent. */
 class CountedSpans implements SpanProcessor {
   readonly #next: SpanProcessor;
   readonly #metrics: TraceMetrics;

@@ -114,7 +114,7 @@ export class OperationsMetrics {
     this.#onCertificate(`the certificate of the listener ${listener}`, expiresAtMs, lifetimeMs);
   }
 
-  /** Expects all certificates that Ingresses name now; each gets a series. In steps. */
+  /** Expects all certificates that Ingresses name now; each gets a series. Yields between steps. */
   *secretCertificatesServed(
     certificates: readonly {
       readonly namespace: string;
