@@ -108,6 +108,9 @@ export function limitsTables(): string {
   return `## Fixed\n${tables.join("")}`;
 }
 
+/** A value that shows its unit, so the text beside it need not. */
+const BYTES = /\d (?:[KMG]i)?B$/;
+
 /** The row itself. */
 const SUBJECT = /^(?:it is|they are|it|they) (?!wait)/;
 
@@ -126,7 +129,8 @@ function withoutArticle(text: string): string {
 function fixedTable(bounds: readonly Bound[]): string {
   const rows = bounds.map(({ name, file = "", value, sentence }) => {
     const [, what = "", effect = ""] = /^(.*?)\.? Past it(?::|,)? (.*?)\.?$/.exec(sentence) ?? [];
-    const bounded = withoutArticle(what.replace(/ \([^)]*\)/g, "").replace(REASON, ""));
+    const subject = withoutArticle(what.replace(/ \([^)]*\)/g, "").replace(REASON, ""));
+    const bounded = BYTES.test(value) ? subject.replace(/^bytes of /, "") : subject;
     const after = effect.replace(SUBJECT, "");
     return `| [\`${name}\`](../${file}) ${value}: ${bounded} | ${after} |\n`.replace(
       /(?<=\w)\|(?=\w)/g,
