@@ -85,9 +85,7 @@ export class StreamPairing<Stream> {
   }
 }
 
-/**
- * `connection` names the connection in the text, for which Kubernetes prints an address in memory.
- */
+/** `connection` names the connection in the text; Kubernetes prints a memory address there. */
 export function timeoutText(connection: string, requestId: string): string {
   return `(conn=${connection}, request=${requestId}) timed out waiting for streams`;
 }

@@ -5,7 +5,7 @@ export interface TerminalSize {
 }
 
 /**
- * Bytes of one terminal size, normally about 30. Past it resizing ends, and the session continues.
+ * Bytes of one terminal size, usually about 30. Past it resizing ends, and the session continues.
  */
 const DEFAULT_MAX_RESIZE_BYTES = 1024;
 const MAX_CELLS = 0xffff;

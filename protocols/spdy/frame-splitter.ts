@@ -39,7 +39,9 @@ export class FrameSplitter {
   #held: Uint8Array = NOTHING;
   #heldBytes = 0;
   #isStopped = false;
-  /** The chunk of this `push`, what of it is not forwarded yet, and the frame that is being read. */
+  /**
+   * The chunk of this `push`, the part of it that is not forwarded yet, and the frame being read.
+   */
   #chunk: Uint8Array = NOTHING;
   #passStart = 0;
   #frameStart = 0;

@@ -3,7 +3,9 @@ import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.t
 import { PING_BYTES } from "./frames/session-frames.ts";
 
 export interface HeartbeatFilterHandler {
-  /** Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed as it is. */
+  /**
+   * Bytes to forward, in order: all except PING frames. A chunk without PINGs is passed unchanged.
+   */
   onBytes(bytes: Uint8Array): void;
   /** A PING or the reply to one; an id of the receiver's own parity is a reply. */
   onPing(id: number): void;

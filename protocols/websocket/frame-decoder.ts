@@ -33,9 +33,9 @@ export type WebSocketRole = "server" | "client";
 
 export interface WebSocketFrameHandler {
   /**
-   * Payload of a data message as soon as it is there: a subarray of the pushed chunk, unmasked in place. Parts are not
-   * empty, except that an empty message, or an empty final fragment, gives one empty part with `isLast`. `isFirst` marks
-   * the first part of a message, not of a frame.
+   * Payload of a data message as soon as it arrives: a subarray of the pushed chunk, unmasked in
+   * place. Parts are not empty, except that an empty message, or an empty final fragment, gives one
+   * empty part with `isLast`. `isFirst` marks the first part of a message, not of a frame.
    */
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
   onPing(payload: Uint8Array): void;
