@@ -1,5 +1,8 @@
-// `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --only PATTERN --write]`: what a forwarded request to the API server costs, beside the same request straight:
-// a pod and a list of 5,000 over HTTP/2, one at a time and eight. Straight and through in turns. `--write` writes docs/evidence/api-requests.md.
+// `node bench/api-requests.mjs [--seconds 4 --repeat 5 --against MAIN_JS --profile FOLDER --only
+// PATTERN --write]`: measures what it costs to forward a request to the API server, compared with
+// sending it directly. The requests read one pod (one and eight at a time) and list 5,000 pods,
+// over HTTP/2. Each round measures every way in turn. `--write` writes
+// docs/evidence/api-requests.md.
 import { readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -33,7 +36,7 @@ const apiServer = startProgram(process.execPath, [
 ]);
 const apiServerUrl = `https://127.0.0.1:${await lineOf(apiServer, /listening (\d+)/)}`;
 
-/** It authenticates by token, and impersonates its callers at the API server. */
+/** Starts a gateway that authenticates by token and impersonates the callers at the API server. */
 async function startGateway(name, main) {
   const [port] = await freePorts(1);
   const configuration = {
@@ -66,7 +69,7 @@ async function startGateway(name, main) {
   return { name, url: `https://127.0.0.1:${port}`, child };
 }
 
-/** Node's own server and client, forwarding without a question. */
+/** Starts a proxy that forwards with Node's own server and client, without any checks. */
 async function startForwarder() {
   const child = startProgram(process.execPath, [
     "--max-semi-space-size=8",
@@ -150,13 +153,13 @@ ${rows.join("\n")}
 console.log(page);
 if (values.write) {
   const file = new URL("../docs/evidence/api-requests.md", import.meta.url);
-  // Other runs write the sections.
+  // Other runs write the sections, so this one keeps them.
   const [, ...sections] = readFileSync(file, "utf8").split(/^(?=## )/m);
   writeFileSync(file, [page, ...sections].join("\n"));
 }
 process.exit();
 
-/** Of the time straight, round by round. */
+/** The median of each round's ratio to the direct way's time. */
 function ratioOf(title, name) {
   const [straight, own] = ["straight", name].map((way) => samples.get(title).get(way));
   return median(own.map(({ medianMs }, round) => medianMs / straight[round].medianMs));

@@ -1,5 +1,7 @@
-// `node bench/authorization.mjs [--repeat 5 --sessions 2000 --at-once 8]`: sets up exec sessions through two gateways that differ only
-// in who decides: one allows everything, the other asks RBAC and then a webhook whose answers it remembers. Prints both and their ratio.
+// `node bench/authorization.mjs [--repeat 5 --sessions 2000 --at-once 8]`: sets up exec sessions
+// through two gateways that differ only in their authorizers: one allows everything, the other
+// checks RBAC and then a webhook, whose decisions it caches. Prints the figures of both and their
+// ratio.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -53,7 +55,7 @@ const manifests = [
   }),
 ];
 
-/** `sluice serve`, as an operator runs it. */
+/** Starts `sluice serve` as an operator would. */
 const gateway = async (name, authorization) => {
   const configuration = file(`${name}.json`, {
     apiVersion: "sluice.dev/v1alpha1",
@@ -90,14 +92,14 @@ const measure = async ({ port, child }) => {
 
 const samples = contenders.map(() => []);
 for (let round = -1; round < repeat; round += 1) {
-  // Whoever comes first in a round may find the machine in another state: they take turns in that, too.
+  // The first contender of a round may find the machine in another state, so they alternate.
   for (const index of round % 2 === 0 ? [0, 1] : [1, 0]) {
     const sample = await measure(contenders[index]);
     // The first round warms caches and the compiler.
     if (round >= 0) samples[index].push(sample);
   }
 }
-// `get` and `create` of one user on one pod: two questions, however many sessions.
+// One user does `get` and `create` on one pod: two reviews, regardless of the number of sessions.
 if (reviews !== 2) throw new Error(`the webhook was asked ${reviews} times, expected 2`);
 
 const of = (index, figure) => samples[index].map((sample) => sample[figure]).toSorted((a, b) => a - b);

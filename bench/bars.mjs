@@ -1,11 +1,11 @@
-// The bars that the project has set itself, compared with what was measured. A bar names its cell, so that it cannot be met
-// by another one's figures.
+// The project's performance targets ("bars"), compared with the measurements. Each bar names its
+// cell, so figures of another cell cannot meet it.
 import { figureOf } from "./results.mjs";
 
 const bulk = (plan, encryption, direction, sessions, writes = "32 KiB") =>
   `bulk/${plan}/${encryption}/${direction}/${sessions} ${sessions === 1 ? "session" : "sessions"}/${writes}`;
 
-/** `what` of the first in proportion to the second, in one cell. */
+/** The first contender's figure divided by the second's, in the same cell. */
 const ratio = (cell, figure, first, second) => ({
   unit: "x",
   measure: (cells) => figureOf(cells[cell], first, figure) / figureOf(cells[cell], second, figure),
@@ -17,7 +17,7 @@ const atMost = (most) => ({ text: `<= ${most}`, isMet: (value) => value <= most 
 
 const bars = [];
 const bar = (workload, what, how, limit) => bars.push([{ workload, what, ...how, limit }]);
-/** A bar that is met when one of two is. */
+/** A bar that is met if either of two conditions is. */
 const eitherOf = (workload, ...two) =>
   bars.push(two.map(([what, how, limit]) => ({ workload, what, ...how, limit })));
 
@@ -44,7 +44,7 @@ for (const [direction, speedLeast, cpuMost] of [
   bar(workload, `throughput ${REFERENCE}`, speed(cell, "sluice@node", "kubernetes"), atLeast(speedLeast));
   bar(workload, `CPU per GiB ${REFERENCE}`, cpu(cell, "sluice@node", "kubernetes"), atMost(cpuMost));
 }
-// With TLS on both legs, which is where kubelets live. Absent: no bar.
+// With TLS on both legs, as with real kubelets. A missing number means that there is no bar.
 for (const [plan, direction, sessions, cpuMost, speedLeast] of [
   ["translate", "download", 1, 0.5, 1.6],
   ["translate", "upload", 1, 0.3, 2.8],
@@ -183,7 +183,8 @@ const growth = (key) => ({
     return points === undefined ? Number.NaN : points.at(-1)[key] / points[0][key];
   },
 });
-// Resident memory breathes with the collector by a few per cent; a leak of 32 bytes per request would be half of it more.
+// Garbage collection varies resident memory by a few per cent. A leak of 32 bytes per request would
+// raise it by half.
 bar(
   "1,000,000 port-forward requests",
   "memory at the end of that after 50,000",
@@ -203,7 +204,10 @@ bar(
   atMost(1),
 );
 
-/** Rows of [workload, what, measured, bar, verdict], and how many of the bars that were measured are met. */
+/**
+ * Returns rows of [workload, what, measured, bar, verdict], and how many of the measured bars are
+ * met.
+ */
 export function barRows(cells) {
   const judged = bars.map((rows) => {
     const values = rows.map(({ measure }) => measure(cells));

@@ -1,6 +1,7 @@
-// `node bench/budget.mjs [--runs 1] [--mib 128] [--rounds 4]`: CPU per GiB of Sluice as a ratio to the plain pipe of the same run,
-// against budgets that only a large regression breaks. Exit code 1 when a ratio is above its budget in every attempt.
-// `--runs 20` tells how often one run would have raised a false alarm. Needs no Go; see README.md.
+// `node bench/budget.mjs [--runs 1] [--mib 128] [--rounds 4]`: compares Sluice's CPU per GiB with
+// the plain pipe's in the same run. Only a large regression exceeds the budgets. Exits with 1 if a
+// ratio exceeds its budget in every attempt. `--runs 20` shows how often a single run would raise a
+// false alarm. Needs no Go; see README.md.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,19 +14,23 @@ import { contenders } from "./contenders.mjs";
 import { cpuSeconds } from "./processes.mjs";
 
 const ATTEMPTS = 3;
-/** Ratios of CPU per GiB to the pipe's: one and a half to two times what a quiet machine measures. */
+/**
+ * Limits for Sluice's CPU per GiB divided by the pipe's: 1.5 to 2 times the ratio on a quiet
+ * machine.
+ */
 const PLANS = [
   { name: "translate download", via: "ws", test: "download", most: 1.5 },
   { name: "translate upload", via: "ws", test: "upload", most: 1.8 },
   { name: "pass-through download", via: "spdy", test: "download", most: 1.5 },
   { name: "pass-through upload", via: "spdy", test: "upload", most: 1.5 },
 ];
-/** With TLS both spend most of their time in OpenSSL and the kernel. */
+/** With TLS, both spend most of their time in OpenSSL and the kernel. */
 const MOST_WITH_TLS = 1.4;
 const BUDGETS = [
   ...PLANS,
   ...PLANS.map((plan) => ({ ...plan, name: `${plan.name}, TLS`, isTls: true, most: MOST_WITH_TLS })),
-  // Growth: the ratio at 64 sessions over the ratio at one. The pipe grows, too; `npm run bench -- growth` has the curves.
+  // Growth: the ratio at 64 sessions divided by the ratio at one. The pipe's cost grows, too; `npm
+  // run bench -- growth` shows the curves.
   {
     name: "growth, TLS",
     of: "at 64 sessions over 1",
@@ -83,7 +88,7 @@ for (const [index, { name, most, of = "of the pipe's CPU per GiB" }] of BUDGETS.
 console.log(`${alarms} of ${values.runs} runs above a budget in ${ATTEMPTS} attempts; ${seconds} s`);
 process.exit(alarms === 0 ? 0 : 1);
 
-/** Pipe and gateway before a node of their own, all with TLS or all without. */
+/** Starts a pipe and a gateway in front of one node, all of them with TLS or all without. */
 async function contestants(encryption) {
   const args = encryption === undefined ? [] : ["-tls", `${tls.certFile},${tls.keyFile}`];
   const upstream = forked("peers/upstream.mjs", args);
@@ -93,7 +98,10 @@ async function contestants(encryption) {
   return { pipe: await contenders.pipe.start(options), sluice: await contenders.sluice.start(options) };
 }
 
-/** A ratio above its budget is measured again, as a machine may hiccup; a regression stays. */
+/**
+ * Repeats a measurement above its budget: a hiccup of the machine disappears, a regression does
+ * not.
+ */
 async function isWithinBudgets() {
   let isWithin = true;
   for (const [index, budget] of BUDGETS.entries()) {
@@ -113,14 +121,17 @@ async function isWithinBudgets() {
   return isWithin;
 }
 
-/** The two take turns; CPU is summed over the rounds, as the kernel counts it in hundredths of a second. */
+/**
+ * The two take turns. CPU is summed over the rounds, because the kernel counts in hundredths of a
+ * second.
+ */
 async function measuredRatio({ via, test, isTls = false }, sessions) {
   const { pipe, sluice } = isTls ? encrypted : plain;
   const spent = { pipe: 0, sluice: 0 };
   for (let round = 0; round <= rounds; round++) {
     const ofPipe = await carry(pipe, { via: "spdy", test, isTls, sessions });
     const ofSluice = await carry(sluice, { via, test, isTls, sessions });
-    // The first warms caches and the compiler.
+    // The first round warms caches and the compiler.
     if (round === 0) continue;
     spent.pipe += ofPipe;
     spent.sluice += ofSluice;

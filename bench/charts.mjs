@@ -1,4 +1,4 @@
-// The drawings of docs/evidence/performance.md, as SVG made without a browser.
+// Draws the charts of docs/evidence/performance.md as SVG, without a browser.
 import * as echarts from "echarts";
 import { median } from "./results.mjs";
 
@@ -19,7 +19,10 @@ function svg(option, height = 340) {
   return text;
 }
 
-/** Bars of one figure: a group for each cell, a bar for each contender. Cells without a contender leave a gap. */
+/**
+ * Draws one figure as bars: a group for each cell, a bar for each contender. A contender that is
+ * missing from a cell leaves a gap.
+ */
 function bars(title, cells, labelOf, figure, axis) {
   const names = new Map(
     cells.flatMap(({ contenders }) => contenders.map(({ name, title: text }) => [name, text])),
@@ -43,7 +46,7 @@ function bars(title, cells, labelOf, figure, axis) {
 
 const bulkLabel = ({ direction, sessions }) => `${direction}, ${sessions}`;
 
-/** [file name, SVG] of every drawing for which there are cells. */
+/** [file name, SVG] of every chart that has cells. */
 export function charts(cells) {
   const drawn = [];
   for (const plan of ["translate", "tunnel", "pass-through"]) {
@@ -84,7 +87,7 @@ export function charts(cells) {
   return drawn;
 }
 
-/** Lines over a count, both axes logarithmic: what grows as a power of the count is straight. */
+/** Draws lines on two logarithmic axes, on which a power of the count is a straight line. */
 export function powerChart(title, unit, countName, lines) {
   return svg({
     title: { text: title, textStyle: { fontSize: 15 } },

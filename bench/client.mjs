@@ -1,5 +1,6 @@
-// Load client of the benches: exec sessions over WebSocket v5 or SPDY/3.1 on plain sockets, doing as little as it can
-// beside checking that every byte and the status came. One JSON line per message on stdin asks for one run.
+// Load client of the benches: runs exec sessions over WebSocket v5 or SPDY/3.1 on plain sockets. It
+// checks the number of bytes and the status, and does little else. Each message from the parent
+// requests one run.
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -8,7 +9,10 @@ import { applyMask, WebSocketFrameDecoder, writeMaskedFrameHeader } from "@sluic
 
 const CHUNK_BYTES = 32 * 1024;
 const MASK_KEY = randomBytes(4).readUInt32BE();
-/** One masked stdin message, made once: masking is the client's cost, and not what is measured. */
+/**
+ * One masked stdin message, built once, because the cost of masking must not affect the
+ * measurement.
+ */
 const STDIN_MESSAGE = (() => {
   const frame = Buffer.alloc(14 + 1 + CHUNK_BYTES, "z");
   const headerBytes = writeMaskedFrameHeader(frame, 0, 2, 1 + CHUNK_BYTES, true, MASK_KEY);
@@ -17,7 +21,7 @@ const STDIN_MESSAGE = (() => {
   applyMask(payload, MASK_KEY, 0);
   return frame.subarray(0, headerBytes + 1 + CHUNK_BYTES);
 })();
-/** Masked with zeros. */
+/** A PONG, masked with zeros. */
 const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 const SPDY_CHUNK = Buffer.alloc(CHUNK_BYTES, "z");
 
@@ -34,7 +38,7 @@ const commandOf = (test, bytes) => (test === "download" ? `source=${bytes}` : "s
 const pathOf = (test, bytes) =>
   `/api/v1/namespaces/default/pods/pod/exec?container=c&stdout=true&stdin=${test === "upload"}&command=${commandOf(test, bytes)}`;
 
-/** Connects, sends the request, and resolves with the socket once the 101's head is read. */
+/** Connects, sends the request, and resolves with the socket once the 101's head has been read. */
 function upgrade({ port, isTls }, lines) {
   return new Promise((resolve, reject) => {
     const address = { port, host: "127.0.0.1", noDelay: true };
@@ -93,7 +97,10 @@ async function webSocketSession(server, test, bytes) {
   check(test, bytes, counted, said, status);
 }
 
-/** Opens echo sessions, says so, and says later when the first and the last were told that they end. */
+/**
+ * Opens echo sessions and reports that to the parent. Later reports when the first and the last
+ * session learned of their end.
+ */
 async function hold(server, sessions) {
   const ends = [];
   let told = 0;
@@ -160,7 +167,7 @@ async function spdySession(server, test, bytes) {
   check(test, bytes, counted, said.stdout, said.error);
 }
 
-/** Writes `bytes` in chunks, as fast as the socket takes them. */
+/** Writes `bytes` in chunks, as fast as the socket accepts them. */
 function pump(socket, bytes, write) {
   return new Promise((resolve) => {
     let left = bytes / CHUNK_BYTES;

@@ -1,6 +1,8 @@
-// `npm run bench:cluster [-- --nodes 5000 --pods 50000 --changes 1000 --seconds 10 --repeat 3]`: a gateway that follows a large cluster.
-// Time until it is ready, memory per pod, what a look-up costs, and what the echo of one byte through an exec session takes while the API
-// tells of so many changes a second, as a ratio to the same session while it tells of none. In turns, so that the machine is the same.
+// `npm run bench:cluster [-- --nodes 5000 --pods 50000 --changes 1000 --seconds 10 --repeat 3]`:
+// measures a gateway that watches a large cluster: the time until it is ready, memory per pod, and
+// the cost of a look-up. Also measures the echo of one byte through an exec session while the API
+// reports that many changes a second, as a ratio to the echo without changes. The two alternate, so
+// both see the same machine.
 import { execFileSync, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -47,7 +49,7 @@ const file = (name, content) => {
   return whole;
 };
 
-// The tests' API server is TypeScript, which the oldest Node that is supported does not run.
+// The tests' API server is TypeScript, which the oldest supported Node cannot run.
 const built = here("../node_modules/.cache/sluice-bench");
 mkdirSync(built, { recursive: true });
 writeFileSync(path.join(built, "package.json"), '{ "type": "module" }');
@@ -117,7 +119,7 @@ const ratio = (name) =>
 console.log(`churn / idle     p50 ${ratio("p50")}x  p99 ${ratio("p99")}x  max ${ratio("max")}x`);
 process.exit(0);
 
-/** Sets the rate; resolves with how many pods were changed before. */
+/** Sets the rate of changes. Resolves with the number of pods changed so far. */
 async function churn(changesPerSecond) {
   const answer = once(apiServer, "message");
   apiServer.send({ changesPerSecond });
@@ -155,14 +157,14 @@ async function startGateway() {
   return { child, port: new URL(apiServerUrl).port, readySeconds: (performance.now() - startedMs) / 1_000 };
 }
 
-/** An exec session of `cat`, and how long one byte takes there and back, in milliseconds, sorted. */
+/** Opens an exec session of `cat` and measures round trips of one byte, in milliseconds, sorted. */
 async function openEcho(port) {
   const url = `ws://127.0.0.1:${port}/api/v1/namespaces/default/pods/web/exec?stdin=true&stdout=true&command=cat`;
   const socket = new WebSocket(url, "v5.channel.k8s.io", { headers: { Authorization: `Bearer ${TOKEN}` } });
   await once(socket, "open");
   let answered = () => {};
   socket.on("message", (data) => {
-    // The first, empty one says that the session runs.
+    // The first message is empty and shows that the session runs.
     if (data.length > 1) answered();
   });
   const roundTrip = () =>

@@ -1,4 +1,5 @@
-// Who takes part, how each is started, and what the load client speaks to it on each path.
+// The contenders, how each is started, and the protocol that the load client speaks to it on each
+// path.
 import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -11,7 +12,10 @@ import { accepting, freePorts, startNginx, startProgram } from "./processes.mjs"
 const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 
-/** The load client's protocol on each path, for who takes paths apart and for who carries bytes. */
+/**
+ * The load client's protocol on each path: for contenders that speak the protocols, and for those
+ * that only carry bytes.
+ */
 const speaksProtocols = {
   translate: "ws",
   tunnel: "pf-ws",
@@ -30,9 +34,15 @@ const carriesBytes = {
   bridge: "spdy",
   "bridged port-forward": "pf-spdy",
 };
-/** Paths on which Sluice meets a node that takes WebSocket v5 and the tunnel, and others the one that speaks SPDY. */
+/**
+ * On these paths Sluice connects to a node that accepts WebSocket v5 and the tunnel; other
+ * contenders connect to the SPDY node.
+ */
 const isBridged = (plan) => plan.startsWith("bridge");
-/** The path on which everybody meets that node: that of kubelets from Kubernetes 1.36 on. */
+/**
+ * On this path all contenders connect to that node, which stands for kubelets from Kubernetes 1.36
+ * on.
+ */
 const meetsWebSocketNode = (plan) => plan === "WebSocket v5 pass-through";
 export const nodeOf = (plan) =>
   isBridged(plan) ? "WebSocket for Sluice" : meetsWebSocketNode(plan) ? "WebSocket" : "SPDY";
@@ -47,16 +57,19 @@ const node = (script) => async (options) => {
   return { child, port };
 };
 
-/** As `sluice` itself is started; see src/main.ts. */
+/** The flags with which `sluice` itself is started; see src/main.ts. */
 const NODE_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
 
-/** What `--against` of run.mjs names: the main.js of another build, and Node's flags for it. */
+/** The build given by `--against` of run.mjs: its main.js, and Node's flags for it. */
 let other;
 export const competeWith = (main, nodeFlags) => {
   other = { main, nodeFlags: nodeFlags?.split(" ").filter(Boolean) };
 };
 
-/** Takes what an OTLP exporter sends, and reads none of it: what a collector does with spans is its own cost. */
+/**
+ * Accepts an OTLP exporter's spans without decoding them, because a collector's processing is not
+ * Sluice's cost.
+ */
 let collector;
 const collectorUrl = async () => {
   if (collector === undefined) {
@@ -161,7 +174,10 @@ const found = (name) =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(path.join(folder, name))) ||
   existsSync(`/usr/sbin/${name}`);
 
-/** `missing` says why a contender cannot take part here. Those with `isOfNode` also run under the Node of `--node`. */
+/**
+ * `missing` returns why a contender cannot run here. Those with `isOfNode` also run under the Node
+ * of `--node`.
+ */
 export const contenders = {
   direct: { title: "no proxy", via: carriesBytes, start: undefined },
   pipe: { title: "plain Node pipe", via: carriesBytes, start: node({ file: "pipe.mjs" }), isOfNode: true },

@@ -1,9 +1,13 @@
-// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3 --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1 --stopped-mib 64 --link-mib-s 0]`:
-// `sluice cp` against `kubectl cp` through the demo's gateway, both ways, time and CPU taken in turns: one large file, one of 1 KiB, and a
-// folder of small files; then readers that take SLOW-RATE MiB a second, here (downloads) and in the container (uploads), and stall for a
-// second in between: each must bring every byte and exit code 0; and copies of STOPPED-MIB whose taker, the client of a download or the writer of
-// an upload in the container, is stopped for a second again and again. Needs kubectl in PATH and `npm run build`. 0 leaves a part out. Prints a
-// table; exits 1 when a copy was wrong. `--link-mib-s`: the comparisons go over a link of so many MiB a second; 0 is none.
+// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3
+// --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1 --stopped-mib 64 --link-mib-s 0]`:
+// compares `sluice cp` with `kubectl cp` through the demo's gateway, both ways: one large file, one
+// of 1 KiB, and a folder of small files. The contenders take turns; time and CPU are measured. Then
+// tests readers that take SLOW-RATE MiB a second and stall for a second in between, here
+// (downloads) and in the container (uploads): each run must deliver every byte and exit with 0.
+// Last, copies STOPPED-MIB while the program that takes the bytes (the client of a download, the
+// writer of an upload in the container) is repeatedly stopped for a second. Needs kubectl in PATH
+// and `npm run build`. 0 leaves a part out. Prints tables; exits with 1 if a copy was wrong.
+// `--link-mib-s`: the comparisons use a link of that many MiB a second; 0: no link.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -44,7 +48,7 @@ const { values } = parseArgs({
   },
 });
 const MIB = 1024 * 1024;
-/** Reads `$1` bytes, waits a second, and so on, `$2` times and then to the end; says the SHA-256. */
+/** Reads `$1` bytes and waits a second, `$2` times, then reads to the end. Prints the SHA-256. */
 const SLOW_READER =
   '{ i=0; while [ $i -lt "$2" ]; do head -c "$1"; sleep 1; i=$((i+1)); done; cat; } | sha256sum';
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
@@ -94,7 +98,8 @@ for (const [name, command] of [
     });
   const down = isCopy ? [`web:${slowSource}`, "-"] : ["web", "--", "head", "-c", String(slowBytes), source];
   await fiftyTimes(`slow reader here, ${name}`, () => readSlowly([...command, ...down]));
-  // kubectl cp and sluice cp write to files, which are not slow: what reads slowly in a container is a program.
+  // kubectl cp and sluice cp write to files, which are not slow, so in the container a program
+  // reads slowly.
   if (!isCopy) {
     const up = ["-i", "web", "--", "sh", "-c", SLOW_READER];
     await fiftyTimes(`slow reader in the container, ${name}`, () => writeToSlow([...command, ...up]));
@@ -106,7 +111,9 @@ await stop(demo);
 if (wrong.length > 0) console.log(`\nwrong:\n  ${wrong.join("\n  ")}`);
 process.exit(wrong.length > 0 ? 1 : 0);
 
-/** Copies it there and back, by each contender in turn; the first round does not count. */
+/**
+ * Every contender copies the original there and back in each round; the first round does not count.
+ */
 function compare(what, original, repeat) {
   if (repeat === 0) return;
   const expected = digest(original);
@@ -133,7 +140,7 @@ function compare(what, original, repeat) {
   console.log("");
 }
 
-/** Puts a link before the gateway that the kubeconfig names. */
+/** Puts a link in front of the gateway that the kubeconfig names. */
 async function overLink(mibPerSecond) {
   const text = readFileSync(KUBECONFIG, "utf8");
   const port = /127\.0\.0\.1:(\d+)/.exec(text)[1];
@@ -153,7 +160,7 @@ function fill(file, bytes) {
   closeSync(descriptor);
 }
 
-/** Of a file, or of a folder's files in the order of their names; "" of nothing. */
+/** Digest of a file, or of a folder's files in the order of their names; "" if nothing is there. */
 function digest(file) {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return "";
@@ -177,7 +184,9 @@ function digest(file) {
   return hash.digest("hex");
 }
 
-/** Time on the wall, and user and system time of the process and its children, as bash tells them. */
+/**
+ * Wall-clock time, and user and system time of the process and its children, as reported by bash.
+ */
 function timed(command) {
   const script = 'TIMEFORMAT="%R %U %S"; { time "$@" 2>/dev/null >/dev/null; } 2>&1';
   const said = execFileSync("bash", ["-c", script, "bash", ...command], { env, encoding: "utf8" });
@@ -208,7 +217,10 @@ function digestOfStart(file, bytes) {
   }).slice(0, 64);
 }
 
-/** What was wrong, or undefined: all of the input must be in the container, and said to be so, before the command ends. */
+/**
+ * Returns the problem, or undefined. The container must have the whole input and report its digest
+ * before the command ends.
+ */
 async function writeToSlow(command) {
   const [file, ...args] = command;
   const pieces = String(Math.ceil(slowBytes / (values["slow-rate"] * MIB)));
@@ -231,7 +243,7 @@ async function writeToSlow(command) {
   return `exit code ${code}, ${JSON.stringify(stdout)} ${stderr.trim().slice(-200)}`;
 }
 
-/** What was wrong, or undefined. */
+/** Returns the problem, or undefined. */
 async function readSlowly(command) {
   const [file, ...args] = command;
   const child = spawn(file, args, { env, stdio: ["ignore", "pipe", "pipe"] });
@@ -244,7 +256,7 @@ async function readSlowly(command) {
   const startedMs = performance.now();
   for await (const chunk of child.stdout) {
     bytes += chunk.byteLength;
-    // A second's worth at a time, and then nothing for the rest of the second.
+    // Takes a second's share at once, and then nothing for the rest of the second.
     const dueMs = Math.floor(bytes / MIB / Number(values["slow-rate"])) * 1000;
     await delay(Math.max(0, dueMs - (performance.now() - startedMs)));
   }
@@ -253,7 +265,10 @@ async function readSlowly(command) {
   return `exit code ${code}, ${bytes} of ${slowBytes} bytes ${stderr.trim().slice(-200)}`;
 }
 
-/** Copies to files: what is slow is then whoever takes the bytes, as it is under a debugger or on a machine that swaps. */
+/**
+ * Copies to files and stops the program that takes the bytes, as a debugger or a swapping machine
+ * would.
+ */
 async function compareStopped() {
   const file = path.join(folder, "stopped");
   fill(file, Number(values["stopped-mib"]) * MIB);
@@ -284,7 +299,10 @@ async function compareStopped() {
   }
 }
 
-/** Stops `taker`, or who left its number beside `growing`, for a second, three times once that file grows. Returns how often it did. */
+/**
+ * Stops a process for a second, up to three times, once the file `growing` has grown: `taker`, or
+ * the process whose id is in the file beside `growing`. Returns the number of stops.
+ */
 async function stopAgainAndAgain(child, growing, taker) {
   let stops = 0;
   while (child.exitCode === null && stops < 3) {
@@ -298,7 +316,7 @@ async function stopAgainAndAgain(child, growing, taker) {
         process.kill(pid, "SIGCONT");
       }
     } catch {
-      // It has ended meanwhile, or not yet said who it is.
+      // The process has ended, or has not written its id yet.
     }
     await delay(2);
   }

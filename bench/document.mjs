@@ -1,4 +1,5 @@
-// Writes what was measured into docs/evidence/performance.md, between two markers, and its drawings beside it. Nobody types a figure.
+// Writes the measurements into docs/evidence/performance.md, between two markers, and its charts
+// beside it. All figures are generated.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { barRows } from "./bars.mjs";
 import { charts } from "./charts.mjs";
@@ -41,7 +42,9 @@ export function machineText(cells, figures = "median (minimum-maximum)") {
 | figures | ${figures}; contenders take turns |`;
 }
 
-/** How far minima and maxima lie from their medians: half of their distance, in parts of the median. */
+/**
+ * The distance of minima and maxima from their medians: half of the range, relative to the median.
+ */
 function spreadText(cells) {
   const spreads = cells
     .flatMap((cell) =>
@@ -73,7 +76,9 @@ ${table(
 )}`;
 }
 
-/** The bars of a workload in one cell: `CPU per GiB K 0.31x (<= 0.4x)`, those that are not met in bold. */
+/**
+ * A workload's bars, as one line: `CPU per GiB K 0.31x (<= 0.4x)`. Bars that are not met are bold.
+ */
 function byWorkload(rows) {
   const groups = new Map();
   for (const [workload, what, measured, limit, state] of rows) {
@@ -85,7 +90,10 @@ function byWorkload(rows) {
   return Array.from(groups, ([workload, texts]) => [workload, texts.join("; ")]);
 }
 
-/** One table for each workload, of bulk transfers for each path and encryption: a row for each cell, a column for each contender. */
+/**
+ * One table for each workload; bulk transfers have one for each path and encryption. A row for each
+ * cell, a column for each contender.
+ */
 function groupsText(cells) {
   return Array.from(groupBy(cells), ([group, some]) => {
     const names = new Map(
@@ -107,7 +115,7 @@ function groupsText(cells) {
   });
 }
 
-/** The parts of a cell's id that name its table; those behind them name its row. */
+/** The number of parts of a cell's id that name its table; the other parts name its row. */
 const partsOf = ({ id }) => (id.startsWith("bulk/") ? 3 : 1);
 const groupOf = (cell) => cell.id.split("/").slice(0, partsOf(cell)).join(", ");
 
@@ -130,7 +138,9 @@ function cellText(cell, name) {
     .join("<br>");
 }
 
-/** What the lines of a row's cells are, in their order: the table's head has those of the first row. */
+/**
+ * The units of the lines in a row's cells, in order. The table's head has those of the first row.
+ */
 const unitsOf = (cell) =>
   figuresShown(cell)
     .map(([figure, , unit]) => (/^p\d/.test(figure) ? `${figure} ${unit}` : unit))

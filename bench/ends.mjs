@@ -1,6 +1,7 @@
-// How soon clients hear that a gateway ends, from its SIGTERM without a grace period: the first, the last, and its exit; and how long
-// it makes an admin's request wait meanwhile. Needs no Go.
-//   node bench/ends.mjs [--sessions 1000,3000,10000] [--plain] [--rounds 3] [--against ../before/dist/src/main.js]
+// Measures how soon clients learn that a gateway ends, from its SIGTERM without a grace period: the
+// first client, the last client, and the gateway's exit. Also measures how long a request to the
+// admin listener waits meanwhile. Needs no Go. `node bench/ends.mjs [--sessions 1000,3000,10000]
+// [--plain] [--rounds 3] [--against ../before/dist/src/main.js]`
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -80,7 +81,7 @@ async function measure(name, sessions) {
   const client = forked("client.mjs");
   client.send({ via: "held", port, isTls, sessions });
   await once(client, "message");
-  // What the set-ups left over is done by then.
+  // By then the work that setting up sessions left behind is done.
   await delay(1_000);
   const before = usageOf(child.pid);
   const isOver = Promise.all([once(client, "message"), once(child, "exit")]);
@@ -110,7 +111,7 @@ function usageOf(pid) {
   };
 }
 
-/** Milliseconds until its exit; its CPU shortly before that, and the most memory that it had. */
+/** Milliseconds until the process exits, its CPU shortly before that, and its peak memory. */
 async function usageUntilExit(child) {
   const startedAt = Date.now();
   let last = { cpu: 0, mib: 0 };
@@ -119,14 +120,14 @@ async function usageUntilExit(child) {
       const { cpu, mib } = usageOf(child.pid);
       last = { cpu, mib: Math.max(mib || 0, last.mib) };
     } catch {
-      // It ended between the two looks.
+      // The process ended between two samples.
     }
     await delay(SAMPLE_MS);
   }
   return { ...last, ms: Date.now() - startedAt };
 }
 
-/** The longest that the admin listener took to answer before it stopped accepting. */
+/** The longest time that the admin listener took to answer before it stopped accepting. */
 async function adminUntilExit(child, port) {
   let longest = 0;
   while (child.exitCode === null && child.signalCode === null) {

@@ -1,7 +1,9 @@
-// `node bench/fairness.mjs [--seconds 20 --repeat 3 --write]`: 50 users read and write through the gateway alone, beside one hostile user, and beside one stranger
-// without credentials. Prints their p50, p99 and refusals, each p99 over that of alone, and the gateway's CPU; above 2 the exit code is 1. The hostile
-// client yields to the gateway and to the users (nice 19), and the gateway has a core of its own: what is measured is what waits inside of it. `--write`
-// writes docs/evidence/fairness.md.
+// `node bench/fairness.mjs [--seconds 20 --repeat 3 --write]`: 50 users read and write through the
+// gateway: alone, beside one hostile user, and beside one stranger without credentials. Prints
+// their p50, p99 and refusals, the ratio of each p99 to the p99 alone, and the gateway's CPU; exits
+// with 1 if a ratio exceeds 2. The hostile client has the lowest priority (nice 19) and the gateway
+// has its own core, so only waiting inside the gateway counts. `--write` writes
+// docs/evidence/fairness.md.
 import { fork, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -26,16 +28,25 @@ const { values } = parseArgs({
 });
 const [seconds, repeat] = [values.seconds, values.repeat].map(Number);
 const USERS = 50;
-/** Between a user's requests: 50 users together ask 500 times in a second, which leaves the gateway room. */
+/**
+ * The pause between a user's requests: 50 users send up to 500 requests a second, fewer than the
+ * gateway can handle.
+ */
 const PAUSE_MS = 100;
-/** Of the API server behind it. */
+/** How long the API server takes to answer. */
 const ANSWER_MS = 5;
 const MOST = 2;
-/** The gateway compiles and shakes hands: the hostile side begins after the one, and is measured after the other. */
+/**
+ * Until the hostile client starts: the gateway compiles its code and does TLS handshakes. Measuring
+ * starts SETTLE_MS later.
+ */
 const WARM_UP_MS = 4_000;
 const SETTLE_MS = 8_000;
 
-/** Knows the tokens of users, and answers when the whole request is there. Its backlog is that of Go's servers. */
+/**
+ * Knows the users' tokens, and answers once the whole request has arrived. Its backlog is that of
+ * Go's servers.
+ */
 const apiServer = createServer((incoming, response) => {
   const isKnown = incoming.headers.authorization?.startsWith("Bearer token-") === true;
   incoming.resume().once("end", () => {
@@ -57,14 +68,14 @@ const configuration = temporaryFile(
   }),
 );
 
-/** The other programs get the other cores, which this process' children inherit. */
+/** Moves this process, and so its children, off core 0, which the gateway gets. */
 const cpus = availableParallelism();
 const hasOwnCore =
   cpus > 1 &&
   spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", `1-${cpus - 1}`, `${process.pid}`]).status ===
     0;
 
-/** One request to its end: its status, 0 for none, and milliseconds. */
+/** Runs one request to its end. Resolves with its status (0: none) and the milliseconds. */
 const ask = (url, { agent, headers }, hasBody) =>
   new Promise((resolve) => {
     const beganMs = performance.now();
@@ -77,7 +88,7 @@ const ask = (url, { agent, headers }, hasBody) =>
     sent.end(hasBody ? "{}" : undefined);
   });
 
-/** All users, each from an address of its own: every third request writes. */
+/** Runs all users, each from its own address; every third request writes. */
 const measure = async ({ child, url }, beginHostile) => {
   const beginMs = performance.now() + WARM_UP_MS + SETTLE_MS;
   const endMs = beginMs + seconds * 1_000;

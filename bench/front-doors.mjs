@@ -1,4 +1,5 @@
-// The front door and others that do its work: how each is started before one backend, on a port without TLS and one with it.
+// Sluice's Ingress listener and its alternatives: how each is started in front of one backend, with
+// one plain port and one TLS port.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -146,7 +147,7 @@ const http2Server =
       JSON.stringify({ port: tlsPort, upstreamPort, grpcPort, certFile, keyFile, role }),
     ]);
 
-/** By name. `against` is the main.js of another build of Sluice. */
+/** Start functions by name. `against` is the main.js of another build of Sluice. */
 export const frontDoors = (against) => ({
   sluice: sluice(program),
   ...(against && { "sluice, the other build": sluice(against) }),
@@ -159,9 +160,9 @@ export const frontDoors = (against) => ({
   "nginx, proxy_buffering off": nginx("off"),
   haproxy,
 });
-/** Those that serve one of the two ports alone. */
+/** The ones that serve only the plain port. */
 export const plainOnly = new Set(["http-proxy", "httpxy"]);
-/** Those that carry gRPC to a backend over h2c. */
+/** The ones that forward gRPC to a backend over h2c. */
 export const carriesGrpc = new Set([
   "sluice",
   "sluice, the other build",

@@ -1,4 +1,5 @@
-// Writes docs/evidence/growth.md from results/growth.json: a table, a drawing and an exponent for each curve.
+// Writes docs/evidence/growth.md from results/growth.json: a table, a chart and an exponent for
+// each curve.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { powerChart } from "./charts.mjs";
 import { machineText, table } from "./document.mjs";
@@ -7,10 +8,10 @@ import { withSpread } from "./text.mjs";
 
 const DOCUMENT = new URL("../docs/evidence/growth.md", import.meta.url);
 const CHARTS = new URL("../docs/evidence/charts/", import.meta.url);
-/** The exponent is that of the curve from here on: below it one session is bound by one peer. */
+/** Exponents use the points from this number on: a single session's client or node is its limit. */
 const FROM = 8;
 
-/** The figures that are drawn of each kind of cell, [key, what it is, unit, digits]. */
+/** The figures to draw for each kind of cell, [key, description, unit, digits]. */
 const DRAWN = {
   bulk: [
     ["cpu", "CPU per GiB", "CPU s/GiB", 2],
@@ -81,7 +82,7 @@ const curveOf = (cells, name, figure) =>
     return value === undefined ? [] : [[cell.sessions, value]];
   });
 
-/** Of y = c * n ^ e, by least squares of the logarithms. */
+/** The exponent e of y = c * n ^ e, by least squares of the logarithms. */
 export function exponentOf(points) {
   const some = points
     .filter(([count]) => count >= FROM)

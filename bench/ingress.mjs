@@ -1,5 +1,7 @@
-// `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup --workload HTTP/2 --against MAIN_JS --write]`: the front door beside others;
-// requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. `--write` writes docs/evidence/ingress-performance.md.
+// `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup --workload HTTP/2
+// --against MAIN_JS --write]`: compares the Ingress listener with other proxies, measures requests
+// while 10,000 Ingresses are compiled repeatedly, and measures a lookup among 10 to 100,000 hosts.
+// `--write` writes docs/evidence/ingress-performance.md.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -36,7 +38,10 @@ const [grpcPort] = await freePorts(1);
 const grpcUpstream = startProgram(process.execPath, [peer("grpc-server.mjs"), String(grpcPort)]);
 await accepting(grpcPort, grpcUpstream);
 
-/** Requests that were answered and the bytes of their bodies; throws for any answer that is no 200, but for odd ones of others. */
+/**
+ * Returns the number of answers and the bytes of their bodies. Throws if any answer is not a 2xx;
+ * with `mayReset`, one in 1,000 may fail.
+ */
 async function http1Load({ url, connections, mayReset }) {
   const result = await autocannon({ url, connections, duration: seconds, servername: "localhost" });
   const wrong = result.non2xx + result.errors;
@@ -52,11 +57,11 @@ async function http2Load({ url, connections, streams, body, headers }) {
   return JSON.parse(await lineOf(client, /^(\{.*\})$/m));
 }
 
-/** A health request for the whole server: not compressed, 0 bytes long. */
+/** A gRPC health request for the whole server: not compressed, 0 bytes long. */
 const GRPC_MESSAGE = Buffer.alloc(5).toString("base64");
 const GRPC_HEADERS = { "content-type": "application/grpc", te: "trailers" };
 
-/** What is asked for: `/small` is 12 bytes, `/large` a MiB. */
+/** The requests of each workload: `/small` is 12 bytes, `/large` is 1 MiB. */
 const WORKLOADS = [
   { title: "HTTP/1.1, small, 32 connections", path: "/small", connections: 32 },
   { title: "HTTP/1.1, 1 MiB, 8 connections", path: "/large", connections: 8 },
@@ -178,7 +183,8 @@ async function reload() {
   let reloads = 0;
   for (let round = -1; round < repeat; round++) {
     process.stderr.write(`\r\x1b[Kreload, round ${round + 1} of ${repeat}`);
-    // A steady rate that leaves room on the core: queues of a saturated one would measure themselves.
+    // A steady rate that does not saturate the core, because the queues of a saturated one would
+    // dominate the latency.
     const steady = (duration) =>
       autocannon({
         url: `http://127.0.0.1:${port}/small`,
@@ -215,7 +221,7 @@ second; each change compiles all 10,000 (${reloads} times in all).
 | a change every 100 ms | ${wholeMs(busy)} |`);
 }
 
-/** autocannon has whole milliseconds. */
+/** autocannon measures in whole milliseconds. */
 const wholeMs = (samples) => (Math.max(...samples) < 1 ? "below 1" : withSpread(samples, 0));
 
 async function lookup() {

@@ -1,4 +1,5 @@
-// The processes of a run: one upstream per encryption, contenders started when they are first needed, the load client.
+// The processes of a run: one upstream for each encryption, contenders that are started at their
+// first use, and the load client.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -33,12 +34,12 @@ export class Lab {
     return lab;
   }
 
-  /** Whose client and node they are. */
+  /** The project that the client and the node come from. */
   get peers() {
     return this.#peers.name;
   }
 
-  /** Runs the load client through a contender; rejects when it says that something was wrong. */
+  /** Runs the load client through a contender. Rejects if the client reports an error. */
   async load(name, { plan, encryption }, args, contender) {
     const { url, via, pids } = await this.#target(name, plan, encryption, contender);
     const [program, ...first] = this.#peers.load;
@@ -50,7 +51,7 @@ export class Lab {
     return { child, result: resultOf(child, `${name}: load client ${args.join(" ")}`) };
   }
 
-  /** A contender of its own for one measurement, so that nothing that came before counts. */
+  /** Starts a contender for one measurement only, so that earlier work does not affect it. */
   async fresh(name, encryption) {
     return { ...(await this.#start(name, encryption)), isFresh: true };
   }
@@ -59,7 +60,10 @@ export class Lab {
     if (contender.child !== undefined) await stop(contender.child);
   }
 
-  /** Ends what a workload has started, so that idle contenders do not share the cores with the next. */
+  /**
+   * Ends the contenders of a workload, so that idle ones do not share the cores with the next
+   * workload.
+   */
   async clear() {
     await Promise.all(Array.from(this.#started.values(), (contender) => this.stop(contender)));
     this.#started.clear();
@@ -96,7 +100,10 @@ export class Lab {
     });
   }
 
-  /** Kubernetes' handlers in front of the upstream: together a node that takes WebSocket v5 and the tunnel. */
+  /**
+   * Starts Kubernetes' handlers in front of the upstream. Together they are a node that accepts
+   * WebSocket v5 and the tunnel.
+   */
   async #webSocketNode(encryption) {
     const known = this.#handlers.get(encryption);
     if (known !== undefined) return known.port;

@@ -1,11 +1,12 @@
-// `node bench/link.mjs PORT MIB`: a link of MIB MiB a second each way, for each connection, to 127.0.0.1:PORT; says `listening PORT` on stdout.
+// `node bench/link.mjs PORT MIB`: forwards connections to 127.0.0.1:PORT, each at MIB MiB a second
+// in each direction. Prints `listening PORT`.
 import { connect, createServer } from "node:net";
 import { Transform } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 
 const [port, mibPerSecond] = process.argv.slice(2).map(Number);
 const bytesPerMs = (mibPerSecond * 1024 * 1024) / 1000;
-/** What a sender may be ahead of the rate: timers of 1 ms are late. */
+/** How far a sender may be ahead of the rate, because timers of 1 ms fire late. */
 const BURST_MS = 4;
 
 const server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => {
@@ -21,7 +22,7 @@ const server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => 
 });
 server.listen(0, "127.0.0.1", () => console.log(`listening ${server.address().port}`));
 
-/** A chunk passes when the link would have carried it. */
+/** Passes each chunk when the link would have delivered it. */
 function paced() {
   let freeAtMs = 0;
   return new Transform({

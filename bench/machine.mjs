@@ -1,4 +1,4 @@
-// What the figures were measured on.
+// The machine and the program versions that the figures depend on.
 import { execFileSync } from "node:child_process";
 import os from "node:os";
 

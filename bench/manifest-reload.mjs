@@ -1,6 +1,7 @@
-// How long the reading of many Ingresses holds up everything else: the longest turn of the event loop, all at once, in
-// slices and by a thread; as documents and as one List; and putting them into the store and into routes.
-//   node bench/manifest-reload.mjs [ingresses] [a word of the rows' names]
+// Measures how long reading many Ingresses blocks everything else, as the longest turn of the event
+// loop: all at once, in slices and in a thread; from documents and from one List; and when they are
+// stored and compiled into routes. `node bench/manifest-reload.mjs [ingresses] [part of the rows'
+// names]`
 
 import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { ClusterStore } from "../dist/src/cluster/cluster-store.js";
@@ -44,16 +45,19 @@ const items = Array.from({ length: count }, (_, index) => asItem(ingress(index))
 const list = [{ name: "list.yaml", text: `apiVersion: v1\nkind: List\nitems:\n${items}\n` }];
 
 /**
- * Milliseconds on the clock, and of the process' CPU, each to the microsecond. A turn's own work is at most the lesser:
- * what else runs on the machine is in the first, other threads of this process are in the second. A thread's CPU alone
- * (threadCpuUsage) is known only to the kernel's tick, 4 ms.
+ * Wall-clock milliseconds and the process' CPU milliseconds. A turn takes at most the smaller one:
+ * the clock includes other programs, the CPU other threads. A single thread's CPU (threadCpuUsage)
+ * advances only in the kernel's ticks of 4 ms.
  */
 const timesNow = () => {
   const { user, system } = process.cpuUsage();
   return { clock: performance.now(), cpu: (user + system) / 1000 };
 };
 
-/** Milliseconds of the longest turn while `work` runs, at most, and of all of it, waiting included. */
+/**
+ * Upper bound for the longest turn while `work` runs, and the whole duration including waits, in
+ * milliseconds.
+ */
 async function longestTurn(work) {
   let last = timesNow();
   let longest = 0;
@@ -78,22 +82,22 @@ const gates = FeatureGates.defaults;
 const objects = parseManifests(files, gates);
 const store = new ClusterStore({ firstResourceVersion: 1 });
 store.replaceAll(objects, new Date());
-// Other readings of the same files, made beforehand.
+// Other copies of the same objects, made in advance.
 const readings = Array.from({ length: 2 * ROUNDS }, () => structuredClone(objects));
 const another = () => readings.pop();
-/** A reload as a gateway does it: what a memory has is not read again. */
+/** Reloads as a gateway does: documents that the memory knows are not read again. */
 async function reload(memory, now) {
   const comparison = await inSlices(memory.comparing(now));
   const { changed, known } = comparison;
   return await inSlices(memory.keeping(comparison, await inSlices(readingFiles(changed, { gates, known }))));
 }
-/** Routes of a store as a gateway keeps them; `activated` resolves with the next. */
+/** Compiles a store's routes as a gateway does; `activated` resolves with the next activation. */
 async function startRoutes(cluster) {
   const metrics = new Metrics({ withProcessMetrics: false });
   const publisher = new StatusPublisher({
     cluster,
     addresses: ["192.0.2.1"],
-    // As if the API server had taken it.
+    // Acts as if the API server had accepted the status.
     write: async (object, addresses) =>
       void cluster.upsert({ ...object, status: { loadBalancer: { ingress: addresses } } }),
     onFailure: (_ingress, error) => console.error(error),
@@ -120,7 +124,10 @@ async function startRoutes(cluster) {
       }),
   };
 }
-/** Other texts of the file, made beforehand and in one piece, as they are read. */
+/**
+ * Other versions of the file's text, made in advance and stored in one piece, like a text read from
+ * disk.
+ */
 const edits = Array.from({ length: 2 * ROUNDS }, (_, index) =>
   Buffer.from(text.replace("number: 80", `number: ${8_000 + index}`)).toString(),
 );

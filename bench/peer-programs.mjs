@@ -1,4 +1,5 @@
-// Client and node of a run: Kubernetes' own, of the Go module in peers/kubernetes, or, without Go, ones of this repository.
+// Client and node of a run: Kubernetes' own, from the Go module in peers/kubernetes, or this
+// repository's if there is no Go.
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,7 +16,7 @@ export function hasGo() {
   }
 }
 
-/** Commands of the built programs. */
+/** The commands of the built programs. */
 export function buildKubernetesPeers(folder) {
   process.stderr.write("building Kubernetes' client, server and handlers (minutes at the first time)\n");
   execFileSync("go", ["build", "-o", `${folder}/`, "./kube-upstream", "./kube-proxy-go", "./kube-load"], {
@@ -36,7 +37,10 @@ export function buildKubernetesPeers(folder) {
   };
 }
 
-/** Client and node of this repository, where Go is not installed: no Kubernetes' handlers then, and no WebSocket to the node. */
+/**
+ * This repository's client and node, for machines without Go. They include neither Kubernetes'
+ * handlers nor a WebSocket node.
+ */
 export function nodePeers() {
   const script = (name) => [process.execPath, fileURLToPath(new URL(`peers/${name}`, import.meta.url))];
   return {

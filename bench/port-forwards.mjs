@@ -1,6 +1,8 @@
-// `node bench/port-forwards.mjs [--repeat 5 --connections 10000 --seconds 3]`: kubectl's port-forward with `sessions.portForward.connections` shared, as in
-// Kubernetes, and separate, in turns: the first byte of a connection, one after the other and six at once; echoes over 19 connections beside one whose server
-// reads nothing, over those alone; and connections of which 1 % are reset, until kubectl ends. KUBECTL names another program. Two minutes.
+// `node bench/port-forwards.mjs [--repeat 5 --connections 10000 --seconds 3]`: measures kubectl's
+// port-forward with `sessions.portForward.connections` shared, as in Kubernetes, and separate, in
+// turns. Measures the first byte of a connection, one at a time and six at once; echoes over 19
+// connections, alone and beside one whose server reads nothing; and how many connections kubectl
+// survives if 1 % are reset. KUBECTL names another program. Takes two minutes.
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { parseArgs } from "node:util";
@@ -24,11 +26,11 @@ const kubectl = process.env.KUBECTL ?? "kubectl";
 const program = new URL("../dist/src/main.js", import.meta.url).pathname;
 const [ECHO, DEAF, RESETTING] = [7, 9, 13];
 const TIMED = 200;
-/** As many as a browser opens to one host. */
+/** As many connections as a browser opens to one host. */
 const AT_ONCE = 6;
 const BESIDE = 19;
 const RESET_EACH = 100;
-/** Within what Sluice holds of one connection whose server does not read. */
+/** Less than Sluice buffers for one connection whose server does not read. */
 const STALLED_BYTES = 128 * 1024;
 const MESSAGE = Buffer.alloc(16 * 1024, "echo");
 
@@ -93,7 +95,7 @@ async function startNode() {
   return Object.assign(node, { certPem: tls.certPem });
 }
 
-/** A gateway, and a kubeconfig for it. */
+/** Starts a gateway, and writes a kubeconfig for it. */
 async function startWay(way) {
   const { certPem, keyPem } = await createSelfSignedCertificate();
   const file = (name, content) => temporaryFile(`${way}-${name}`, content);
@@ -169,7 +171,7 @@ async function measured(kubeconfig) {
   await firstBytes(ports.get(ECHO), 20, 1);
   const turn = await firstBytes(ports.get(ECHO), TIMED, 1);
   const burst = await firstBytes(ports.get(ECHO), TIMED, AT_ONCE);
-  // Before and after it: both are as warm.
+  // Measured before and after the stalled connection, so that both cases are equally warm.
   const before = await echoedMib(ports.get(ECHO));
   const stalled = connect(ports.get(DEAF), "127.0.0.1");
   stalled.on("error", () => {});
@@ -182,7 +184,7 @@ async function measured(kubeconfig) {
   return { turn, burst, alone, beside };
 }
 
-/** The median time from a connection's beginning to its first byte, in ms. */
+/** The median time from the start of a connection to its first byte, in milliseconds. */
 async function firstBytes(port, count, atOnce) {
   const taken = [];
   while (taken.length < count)
@@ -190,7 +192,7 @@ async function firstBytes(port, count, atOnce) {
   return median(taken);
 }
 
-/** Undefined where the connection ended without an echo. */
+/** Undefined if the connection ended without an echo. */
 async function echo(port) {
   const startMs = performance.now();
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
@@ -203,7 +205,7 @@ async function echo(port) {
   return firstMs;
 }
 
-/** What connections that each wait for their echo carry in a second. */
+/** The throughput of connections that each wait for their echo, in MiB a second. */
 async function echoedMib(port) {
   let bytes = 0;
   const endMs = performance.now() + seconds * 1000;
@@ -224,7 +226,7 @@ async function echoedMib(port) {
   return bytes / seconds / 1024 / 1024;
 }
 
-/** How many short connections kubectl carries, the reset ones included. */
+/** The number of short connections that kubectl survives, including those that are reset. */
 async function endurance(kubeconfig) {
   const { child, ports } = await startForward(kubeconfig);
   let count = 0;

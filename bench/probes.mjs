@@ -1,6 +1,8 @@
-// `npm run bench:probes [-- --workers 10000 --seconds 20 --kinds exec,tcp,http,h2c,grpc,mixed --calls 500 --threads auto
-// --servers node|nginx --json probes]`: what probes cost by kind (CPU and memory of this process, next to the CPU of the servers, which are
-// another), whether workers keep their distance, and how late they are. With Go, the gRPC probe against grpc-health-probe as a process, which is how it was done before Kubernetes had one.
+// `npm run bench:probes [-- --workers 10000 --seconds 20 --kinds exec,tcp,http,h2c,grpc,mixed
+// --calls 500 --threads auto --servers node|nginx --json probes]`: measures the cost of each kind
+// of probe (CPU and memory of this process, and CPU of the separate servers), how evenly the
+// workers spread over a period, and how late they are. With Go, also compares the gRPC probe with
+// running grpc-health-probe, as users did before Kubernetes had gRPC probes.
 import { execFileSync, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -42,19 +44,19 @@ process.on("exit", () => probed.kill());
 const [ports] = await once(probed, "message");
 
 const handlers = {
-  // Nothing is run: what is left is the worker itself.
+  // No command runs, so this measures only the worker.
   exec: () => ({ exec: { command: ["true"] } }),
   tcp: (port) => ({ tcpSocket: { port } }),
   http: (port) => ({ httpGet: { port, path: "/healthz" } }),
   h2c: (port) => ({ httpGet: { port, path: "/healthz", protocol: "HTTP2" } }),
   grpc: (port) => ({ grpc: { port, service: "" } }),
 };
-/** As clusters have them, roughly. */
+/** A rough mix of the kinds in real clusters. */
 const MIX = ["http", "http", "http", "http", "tcp", "tcp", "exec", "exec", "exec", "grpc"];
 const kindOf = (kind, index) => (kind === "mixed" ? MIX[index % MIX.length] : kind);
 const portOf = (kind, index) => ports[kind]?.[index % ports[kind].length];
 const runCommand = async () => ({ exitCode: 0, output: new Uint8Array() });
-/** Each kind begins without threads, as a gateway does. */
+/** Each kind starts without threads, as a gateway does. */
 let probeThreads;
 const startThreads = () => {
   probeThreads?.stop();
@@ -85,7 +87,7 @@ const serverCpuMs = async () => {
   return (await once(probed, "message"))[0].cpuMs;
 };
 
-/** All workers of one kind for a while, after a period to get going. */
+/** Runs all workers of one kind for a while, after a warm-up. */
 async function measureWorkers(kind) {
   startThreads();
   global.gc?.();
@@ -140,7 +142,7 @@ async function measureWorkers(kind) {
   }
   global.gc?.();
   const heapOfWorkers = process.memoryUsage().heapUsed - heapBefore;
-  // Threads come with the first second's rate, and take another to be at work.
+  // Threads start after the rate of the first second, and need another second until they work.
   await delay(4 * PERIOD_SECONDS * 1_000);
   const startServerCpuMs = await serverCpuMs();
   isMeasured = true;
@@ -185,7 +187,7 @@ async function measureWorkers(kind) {
   await delay(500);
 }
 
-/** One after the other, nothing beside it. */
+/** Runs one probe after another, with no other load. */
 async function measureCalls(kind) {
   const run = async (count) => {
     for (let index = 0; index < count; index++) {
@@ -208,7 +210,10 @@ async function measureCalls(kind) {
   );
 }
 
-/** As an exec probe runs it: a process for each probe. CPU is that of the processes, as their shell counts it. */
+/**
+ * Starts a process for each probe, as an exec probe does. The CPU is that of the processes, as
+ * counted by their shell.
+ */
 function measureHealthProbe() {
   const bin = mkdtempSync(path.join(os.tmpdir(), "sluice-health-probe-"));
   try {
@@ -223,7 +228,7 @@ function measureHealthProbe() {
     const startMs = performance.now();
     const { status, stdout } = spawnSync("bash", ["-c", loop], { encoding: "utf8" });
     if (status !== 0) throw new Error("grpc-health-probe found the server unhealthy");
-    // The second line of `times` is that of children: user and system as 0m1.234s.
+    // The second line of `times` is for children: user and system as 0m1.234s.
     const spent = [
       ...stdout
         .trim()

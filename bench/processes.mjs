@@ -1,4 +1,4 @@
-// Starting and ending the programs that take part, and what /proc says about them.
+// Starts and ends the programs of a bench, and reads their figures from /proc.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ export function temporaryFile(name, content) {
   return whole;
 }
 
-/** Starts a program; what it writes to stderr is shown only when it ends by itself with a failure. */
+/** Starts a program. Shows its stderr only if it ends by itself with a failure. */
 export function startProgram(command, args, { env = process.env } = {}) {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], env });
   running.add(child);
@@ -40,7 +40,7 @@ export function startProgram(command, args, { env = process.env } = {}) {
   return child;
 }
 
-/** nginx as one process in the foreground; `folder` is for what it writes. */
+/** Starts nginx as one process in the foreground; `folder` contains what it writes. */
 export function startNginx(file, folder) {
   const settings = "daemon off; master_process off;";
   return startProgram("nginx", ["-c", file, "-p", folder, "-e", "stderr", "-g", settings]);
@@ -64,7 +64,9 @@ export function lineOf(child, pattern, output = child.stdout) {
   });
 }
 
-/** Starts a gateway, whose ports the system chooses; `prefix` is a command that runs the rest. */
+/**
+ * Starts a gateway on ports that the system chooses; `prefix` is a command that runs the gateway.
+ */
 export async function startGateway(configuration, { program, flags = [], prefix = [] }) {
   const serve = [process.execPath, ...flags, program, "serve", "--config", configuration];
   const [command, ...args] = [...prefix, ...serve];
@@ -87,7 +89,7 @@ export async function freePorts(count) {
   return ports;
 }
 
-/** Resolves when something accepts connections on the port. */
+/** Resolves when the port accepts connections. */
 export async function accepting(port, child) {
   for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until; await delay(20)) {
     if (child.exitCode !== null) break;
@@ -102,7 +104,7 @@ export async function accepting(port, child) {
   throw new Error(`${child.spawnargs.join(" ")} does not listen on ${port}`);
 }
 
-/** A process and all that it started: what a contender costs is the sum. */
+/** A process and all its descendants. A contender's cost is their sum. */
 export function processTree(pid) {
   const tree = [pid];
   for (const parent of tree) {
@@ -114,7 +116,7 @@ export function processTree(pid) {
   return tree;
 }
 
-/** The largest number of files that a process may open here. */
+/** The maximum number of files that a process may open here. */
 export function openFilesLimit() {
   const line = readFileSync("/proc/self/limits", "utf8").match(/^Max open files +(\d+) +(\d+)/m);
   return Number(line?.[2] ?? 1024);

@@ -1,4 +1,4 @@
-// One line on a terminal that says where the run is and how long it may still take.
+// Shows the progress of a run and its estimated remaining time on one line of a terminal.
 export class Progress {
   #total;
   #done = 0;

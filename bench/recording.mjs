@@ -1,6 +1,7 @@
-// `node bench/recording.mjs [--repeat 3 --mib 512 --sessions 2000 --against MAIN_JS]`: what recording costs, as Markdown tables: CPU of the event loop and of
-// the other threads for each GiB of output, memory of a recorded session that is idle, and echoes. With --against, of another build, too.
-// Needs no Go: client and node are this repository's. Five minutes.
+// `node bench/recording.mjs [--repeat 3 --mib 512 --sessions 2000 --against MAIN_JS]`: prints the
+// cost of recording as Markdown tables: CPU of the event loop and of the other threads per GiB of
+// output, memory of an idle recorded session, and echo latency. `--against` adds another build.
+// Needs no Go, because client and node are this repository's. Takes five minutes.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { competeWith, contenders } from "./contenders.mjs";
@@ -20,7 +21,7 @@ const { values } = parseArgs({
   },
 });
 const [repeat, mib] = [values.repeat, values.mib].map(Number);
-/** A recorded session has a file beside its two sockets. */
+/** A recorded session has an open file besides its two sockets. */
 const sessions = Math.floor((sessionsWithin(Number(values.sessions) * 1.5) * 2) / 3);
 if (values.against !== undefined) competeWith(values.against);
 const unrecorded = values.against === undefined ? ["sluice"] : ["sluice", "sluice-other"];
@@ -34,7 +35,9 @@ console.log(
   `${cpus} cores (${model}), Linux ${kernel}, Node.js ${node}; medians of ${repeat} (minimum-maximum)`,
 );
 
-/** CPU of each thread so far, in seconds; the event loop's is that of the process's number. */
+/**
+ * Each thread's CPU so far, in seconds. The event loop is the thread whose id is the process id.
+ */
 function threadsOf(pid) {
   const used = readdirSync(`/proc/${pid}/task`).map((thread) => {
     const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
@@ -44,7 +47,10 @@ function threadsOf(pid) {
   return { loop, others: used.reduce((sum, [, seconds]) => sum + seconds, 0) - loop };
 }
 
-/** Each contender once for each round, in turns; the first round does not count. Returns the samples of each. */
+/**
+ * Runs each contender once a round, in rotation; the first round does not count. Returns each one's
+ * samples.
+ */
 async function inTurns(names, once) {
   const samples = new Map(names.map((name) => [name, []]));
   for (let round = -1; round < repeat; round++)

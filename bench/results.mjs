@@ -1,5 +1,5 @@
-// What was measured, kept cell by cell: a cell's contenders ran interleaved, so each cell stands by itself, and a run of
-// some cells replaces those and leaves the rest.
+// Stores the measurements cell by cell. A cell's contenders ran interleaved, so each cell stands by
+// itself; a run of some cells replaces only those.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const fileOf = (name) => new URL(`results/${name}.json`, import.meta.url);
@@ -14,7 +14,7 @@ export function openResults(name) {
   return { name, cells };
 }
 
-/** Written after every cell, so that a run that is stopped keeps what it has. */
+/** Writes the file after every cell, so that a run that is stopped keeps its results. */
 export function keepCell(results, cell) {
   results.cells[cell.id] = cell;
   mkdirSync(new URL("results/", import.meta.url), { recursive: true });
@@ -27,7 +27,10 @@ export const median = (numbers) => {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 };
 
-/** The median of a contender's figure in a cell; undefined when either is not there. */
+/**
+ * The median of a contender's figure in a cell; undefined if the cell, the contender or the figure
+ * is missing.
+ */
 export function figureOf(cell, name, figure) {
   const samples = cell?.contenders.find((contender) => contender.name === name)?.figures[figure];
   return samples === undefined || samples.length === 0 ? undefined : median(samples);

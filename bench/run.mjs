@@ -1,6 +1,7 @@
-// `npm run bench [-- growth] [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]
-// [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
-// keeps them in results/bench.json and writes the tables and charts of docs/evidence/performance.md from there. See README.md.
+// `npm run bench [-- growth] [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5]
+// [--list] [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
+// stores them in results/bench.json and writes the tables and charts of
+// docs/evidence/performance.md from there. See README.md.
 import { parseArgs } from "node:util";
 import { competeWith, contenders, nodeOf } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";
@@ -31,7 +32,10 @@ const { values, positionals } = parseArgs({
 const isGrowth = positionals.join() === "growth";
 if (positionals.length > 0 && !isGrowth)
   throw new Error(`${positionals.join(" ")}: growth is the one suite with a name`);
-/** With hundreds of sessions the pipe, and client-go before Kubernetes' handlers, give up now and then. */
+/**
+ * Contenders whose failure fails the cell. With hundreds of sessions the pipe, and client-go with
+ * Kubernetes' handlers, sometimes fail.
+ */
 const MUST_BE_RIGHT = new Set(
   isGrowth ? ["sluice"] : ["pipe", "sluice", "sluice-traced", "sluice-traced-all", "kubernetes"],
 );
@@ -51,7 +55,7 @@ const takesPart = (plan) => (name) => {
 };
 const pattern = new RegExp(values.only ?? "");
 if (values.against !== undefined) competeWith(values.against, values["against-flags"]);
-/** With `--against`: the two builds, and the pipe. */
+/** With `--against`, a cell has only the two builds and the pipe. */
 const inCell = (names) =>
   values.against === undefined
     ? names
@@ -61,7 +65,7 @@ const inCell = (names) =>
       });
 const cells = (isGrowth ? growthSuite : suite)(size, { repeat: Number(values.repeat) })
   .filter(({ id }) => pattern.test(id))
-  // Only Kubernetes' own node speaks WebSocket here.
+  // Only Kubernetes' own node speaks WebSocket.
   .filter(({ plan }) => hasGo() || (plan !== "WebSocket pass-through" && nodeOf(plan) === "SPDY"))
   .map((cell) => ({ ...cell, contenders: inCell(cell.contenders).filter(takesPart(cell.plan)) }));
 if (values.list) {
@@ -78,7 +82,7 @@ const results = openResults(
 );
 const progress = new Progress(cells);
 const failures = [];
-/** Contenders that have carried BYTES_TO_WARM_UP, as `name direction`; of those that run now. */
+/** Running contenders that have carried BYTES_TO_WARM_UP, as `name direction`. */
 const warm = new Set();
 let previous;
 
@@ -112,16 +116,18 @@ console.log(`${cells.length - failures.length} of ${cells.length} cells; ${comma
 process.exit(failures.length === 0 ? 0 : 1);
 
 /**
- * One cell: a round that does not count, then `repeat` rounds in which the contenders take turns. A peer that gives a wrong
- * answer is left out of the cell, and that is said; Sluice, the pipe and Kubernetes' handlers must not.
+ * Measures one cell: a round that does not count, then `repeat` rounds in which the contenders take
+ * turns. A peer that gives a wrong answer is excluded and reported; a contender of MUST_BE_RIGHT
+ * fails the cell.
  */
 async function measureCell(cell) {
   const samples = cell.contenders.map(() => []);
   const leftOut = new Map();
   let foreignShare = 0;
-  // The first round warms caches and the compiler, and shows that every contender gives the right answers.
+  // The first round warms caches and the compiler, and shows that every contender answers
+  // correctly.
   for (let round = cell.isUncounted === false ? 0 : -1; round < cell.repeat; round++) {
-    // Whoever comes first may find the machine in another state: they take turns in that, too.
+    // The first contender of a round may find the machine in another state, so the order rotates.
     for (const index of rotated(cell.contenders, round + 1)) {
       const name = cell.contenders[index];
       progress.step(cell, name, round + 1);
@@ -145,7 +151,7 @@ async function measureCell(cell) {
     machine: machine(),
     peers: lab.peers,
     measuredAt: new Date().toISOString(),
-    // The largest share of the machine that programs beside the bench's took during a sample.
+    // The largest share of the machine that other programs used during a sample.
     foreignShare: Number(foreignShare.toFixed(2)),
     leftOut: Object.fromEntries(leftOut),
     contenders: names.map((name) => ({
@@ -162,13 +168,16 @@ async function measureCell(cell) {
   };
 }
 
-/** Ends all contenders; those that come after are cold. */
+/** Ends all contenders, so the next ones start cold. */
 async function clear() {
   await lab.clear();
   warm.clear();
 }
 
-/** The bytes once a direction: afterwards a quarter of a sample shows that the contender gives right answers. */
+/**
+ * Each contender warms up once in each direction; later a quarter of a sample is enough to check
+ * its answers.
+ */
 function warmUpOf(cell, name) {
   if (cell.bytes) {
     const key = `${name} ${cell.direction}`;

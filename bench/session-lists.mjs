@@ -1,5 +1,7 @@
-// `node bench/session-lists.mjs [--sessions 10000 --replicas 3 --repeat 9]`: a list of all sessions over the API group, in the pages that kubectl asks for and whole.
-// The peers' servers and their mutual TLS are the gateway's; sessions are rows without sockets. All replicas share this process, so their CPU adds up.
+// `node bench/session-lists.mjs [--sessions 10000 --replicas 3 --repeat 9]`: lists all sessions
+// through the API group, as a whole and in the pages that kubectl requests. The replicas use the
+// gateway's peer servers and mutual TLS; their sessions are rows without sockets. All replicas
+// share this process, so their CPU adds up.
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";

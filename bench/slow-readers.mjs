@@ -1,6 +1,8 @@
-// `node bench/slow-readers.mjs [--sessions 100 --peer-sessions 50 --at-once 2 --only PATTERN --write]`: how many sessions of each path lose output when their
-// clients read slowly: 16 MiB at 4 MiB/s, 64 MiB at 3 MiB/s, and after a stall of 5 s, with a PING each 500 ms. `--only` chooses servers: `cluster` (the
-// kubelet, straight and behind Sluice, and Sluice in its place; words behind it choose among these) and versions of containerd. `--write` writes
+// `node bench/slow-readers.mjs [--sessions 100 --peer-sessions 50 --at-once 2 --only PATTERN
+// --write]`: counts the sessions of each path that lose output when their clients read slowly: 16
+// MiB at 4 MiB/s, 64 MiB at 3 MiB/s, and after a stall of 5 s, with a PING every 500 ms. `--only`
+// chooses servers: `cluster` (the kubelet directly, the kubelet behind Sluice, and Sluice as the
+// kubelet; further words select among them) and versions of containerd. `--write` writes
 // docs/evidence/no-truncation.md.
 import { spawnSync } from "node:child_process";
 import { loadavg } from "node:os";

@@ -1,5 +1,7 @@
-// `node bench/start-up.mjs [--repeat 15 --binary FILE]`: from the start of `exec` of 1 KiB to its first byte and to its end, and its CPU, for `sluice` as
-// installed, its single binary, and kubectl, in turns through the demo's gateway; an empty script is what Node's own start costs. After `npm run build`.
+// `node bench/start-up.mjs [--repeat 15 --binary FILE]`: measures an `exec` of 1 KiB from the start
+// of the program to its first byte and to its end, and its CPU. Compares `sluice` as installed, its
+// single binary, and kubectl, in turns through the demo's gateway; an empty script shows the cost
+// of starting Node. Run `npm run build` first.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +20,7 @@ const installed = fileURLToPath(new URL("../dist/bin/sluice.cjs", import.meta.ur
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-start-up-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const demo = startProgram(process.execPath, [installed, "demo", "--dir", path.join(folder, "demo")]);
-// Node reads what these name at each start: a machine's own burden.
+// Node reads the files that these name at each start, which is a cost of this machine only.
 const {
   NODE_EXTRA_CA_CERTS: _extra,
   SSL_CERT_FILE: _file,
@@ -58,7 +60,10 @@ for (const [name, taken] of samples) {
   );
 }
 
-/** On the wall, and user and system time of the process and its children, as bash has them. Throws unless 1 KiB came. */
+/**
+ * Wall-clock time, and user and system time of the process and its children, as reported by bash.
+ * Throws unless 1 KiB arrived.
+ */
 async function timed(command) {
   const script = 'TIMEFORMAT="%U %S"; { time "$@" 2>/dev/null 1>&3; } 3>&1 1>&2 2>&4';
   const startMs = performance.now();

@@ -1,5 +1,6 @@
-// The cells of the suite: what is measured, with whom, how often. A cell's contenders take turns, so that figures within
-// one cell can be compared whatever else the machine did; the cells of a run follow each other.
+// The cells of the suite: what they measure, with which contenders, and how often. A cell's
+// contenders take turns, so figures within a cell are comparable even if the machine's load
+// changes. Cells run one after another.
 import { sessionsWithin } from "./workloads.mjs";
 
 const KIB = 1024;
@@ -7,33 +8,43 @@ const MIB = 1024 * KIB;
 const PLANS = ["translate", "tunnel", "pass-through"];
 const DIRECTIONS = ["download", "upload", "both"];
 const ENCRYPTIONS = ["plain", "TLS"];
-/** Sessions that a proxy has set up before they count: by then Node has compiled what they run. */
+/**
+ * Sessions that a proxy sets up before they count. By then Node has compiled the code that they
+ * run.
+ */
 const SET_UPS_TO_WARM_UP = 2_000;
-/** The same of bytes: a gateway's first GiB costs it up to 1.4 times as much as those after the second. */
+/**
+ * Bytes that a proxy carries before they count: a gateway's first GiB costs up to 1.4 times as much
+ * as a GiB after the second.
+ */
 const BYTES_TO_WARM_UP = 2 * 1024 * MIB;
 
-/** Those that the bars compare. */
+/** The contenders that the bars compare. */
 const three = ["pipe", "sluice", "kubernetes"];
 const everybody = ["direct", ...three, "haproxy", "nginx", "naive"];
 const onOtherNode = ["pipe@node", "sluice@node"];
-/** Two processes, as Kubernetes' handlers are two threads here. */
+/** Sluice with two processes, because Kubernetes' handlers have two threads here. */
 const twoWorkers = ["sluice-2", "sluice-2@node"];
 
-/** `size`: "quick" to see that everything runs, "default" (about 45 minutes), "full" for every combination. */
+/**
+ * `size`: "quick" checks that everything runs, "default" takes about 45 minutes, "full" measures
+ * every combination.
+ */
 export function suite(size, { repeat }) {
   const isFull = size === "full";
   const isQuick = size === "quick";
   const rounds = isQuick ? 1 : repeat;
   const scaled = (number, divisor) => (isQuick ? Math.ceil(number / divisor) : number);
-  /** How long sessions rest before the memory is read. */
+  /** How long sessions rest before their memory is read. */
   const hold = isQuick ? "300ms" : "2s";
   const cells = [];
   const add = (id, cell) => cells.push({ id, rounds, repeat: rounds, ...cell });
 
   const bulk = (plan, encryption, direction, sessions, writeBytes) => {
     const isSmall = writeBytes === 64;
-    // Small writes cost a hundred times as much per byte: fewer bytes tell as much. Sessions carry enough that their set-up is not the
-    // figure: with 4 MiB each it was a third of it; with 32 MiB over TLS a tenth.
+    // Small writes cost a hundred times as much per byte, so fewer bytes suffice. Each session
+    // carries enough that its set-up does not dominate: that was a third of the cost with 4 MiB,
+    // and a tenth with 32 MiB over TLS.
     const isMany = encryption === "TLS" ? sessions >= 8 : sessions === 64;
     const bytes = isSmall ? 8 * MIB : isMany ? 1024 * MIB : (encryption === "TLS" ? 256 : 512) * MIB;
     const isFewSessions = sessions <= 8 && direction !== "both";
@@ -88,7 +99,7 @@ export function suite(size, { repeat }) {
       );
     }
   }
-  // What kubectl sends to kubelets from Kubernetes 1.36 on, which take it as it comes.
+  // What kubectl sends to kubelets from Kubernetes 1.36 on, which accept it unchanged.
   for (const encryption of ENCRYPTIONS) {
     for (const direction of ["download", "upload"]) {
       for (const sessions of [1, 8]) {
@@ -104,7 +115,8 @@ export function suite(size, { repeat }) {
     }
   }
 
-  // SPDY clients to a node that takes nothing but WebSocket; the pipe carries the same clients to one that speaks SPDY.
+  // SPDY clients with a node that accepts only WebSocket; the pipe connects the same clients to a
+  // SPDY node.
   for (const plan of ["bridge", "bridged port-forward"]) {
     for (const encryption of ENCRYPTIONS) {
       for (const direction of ["download", "upload"]) {
@@ -172,7 +184,7 @@ export function suite(size, { repeat }) {
       });
     }
   }
-  // A bar of 3 per cent needs samples of seconds.
+  // A bar of 3 per cent needs samples that last seconds.
   add("set-ups/translate/plain/traced", {
     ...{ kind: "setup", plan: "translate", encryption: "plain" },
     contenders: ["sluice", "sluice-traced", "sluice-traced-all"],
@@ -205,7 +217,8 @@ export function suite(size, { repeat }) {
   add(`idle memory/translate/plain/${many.toLocaleString("en-US")} sessions`, {
     ...{ kind: "idle", plan: "translate", encryption: "plain", sessions: many },
     contenders: three,
-    // A minute each, and memory varies little: see the spread of the 1,000.
+    // Each run takes a minute, and memory varies little, as the spread of the cell with 1,000
+    // sessions shows.
     repeat: isFull ? rounds : 1,
     isUncounted: false,
     hold,
@@ -220,10 +233,16 @@ export function suite(size, { repeat }) {
   return cells;
 }
 
-/** Sessions of each point of a curve; the first is what the exponents start from when it is not 1: one session is one core's. */
+/**
+ * The numbers of sessions on a curve. A single session uses only one core, so exponents start from
+ * the second point.
+ */
 const POINTS = [1, 8, 64, 256];
 
-/** The curves of `npm run bench -- growth`: what a GiB, and an echo, cost as sessions grow. Its document is of growth-document.mjs. */
+/**
+ * The curves of `npm run bench -- growth`: the cost of a GiB, and of an echo, as the number of
+ * sessions grows. growth-document.mjs writes their page.
+ */
 export function growthSuite(size, { repeat }) {
   const isQuick = size === "quick";
   const common = { rounds: isQuick ? 1 : repeat, repeat: isQuick ? 1 : repeat, contenders: three };
@@ -231,7 +250,7 @@ export function growthSuite(size, { repeat }) {
     id: `growth/${plan}/${encryption}/download/${sessions}`,
     ...common,
     ...{ kind: "bulk", plan, encryption, direction: "download", sessions, writeBytes: 32 * KIB },
-    // 4 MiB a session at least: less measures set-ups.
+    // At least 4 MiB a session, because less would measure set-ups.
     bytes: isQuick ? sessions * MIB : Math.max(512, sessions * 4) * MIB,
     warmUpBytes: isQuick ? sessions * MIB : BYTES_TO_WARM_UP,
   });

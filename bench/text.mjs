@@ -1,10 +1,10 @@
-// A cell as lines of a terminal and as rows of a Markdown table.
+// Formats a cell as lines for a terminal and as rows of a Markdown table.
 import { median } from "./results.mjs";
 import { figures } from "./workloads.mjs";
 
 const number = (value, digits) => value.toFixed(digits);
 
-/** `median (min-max)`; the median alone when there is one sample. */
+/** `median (min-max)`; only the median if there is one sample. */
 export function withSpread(samples, digits) {
   const middle = number(median(samples), digits);
   if (samples.length < 2) return middle;

@@ -1,5 +1,6 @@
-// `node bench/watches.mjs [--users 1 --watches 1000]`: what watches of a user cost the gateway in resident memory, and what stays when it has left.
-// The client speaks HTTP/2, the API server TLS; each watch has had one event.
+// `node bench/watches.mjs [--users 1 --watches 1000]`: measures the gateway's resident memory for
+// users' watches, and what remains after they have left. The client speaks HTTP/2, the API server
+// TLS; each watch has received one event.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -13,13 +14,16 @@ import { startGateway, stop, temporaryFile } from "./processes.mjs";
 
 const STREAMS = 200;
 const ROUNDS = 3;
-/** Collections and the allocator's thresholds follow the load late. */
+/** Garbage collection and the allocator's thresholds adapt to the load with a delay. */
 const SETTLE_MS = 5_000;
 
 if (process.argv[2] === "upstream") await serveWatches();
 else await measure();
 
-/** As an API server: each watch gets one event. In a process of its own, so that its memory is not counted. */
+/**
+ * Acts as an API server that sends each watch one event. It has its own process, so its memory is
+ * not counted.
+ */
 async function serveWatches() {
   const [, , , cert, key] = process.argv;
   const event = `${JSON.stringify({ type: "ADDED", object: { kind: "Pod", metadata: { name: "a".repeat(900) } } })}\n`;

@@ -1,15 +1,15 @@
-// How each kind of workload is measured once, and which of the load client's figures are kept.
+// Measures each kind of workload once, and selects which of the load client's figures to store.
 import { lineOf, openFilesLimit } from "./processes.mjs";
 
 const MIB = 1024 * 1024;
-/** Files that a proxy needs beside the two of each session. */
+/** Files that a proxy needs besides the two of each session. */
 const SPARE_FILES = 400;
 
-/** As many of the wanted idle sessions as the limit of open files lets a proxy hold. */
+/** The wanted number of idle sessions, or as many as the limit of open files allows a proxy. */
 export const sessionsWithin = (wanted) => Math.min(wanted, Math.floor((openFilesLimit() - SPARE_FILES) / 2));
 
 const bulkArgs = ({ direction, sessions, writeBytes, bytes }) => {
-  // Ports of the upstream carry whole MiB per session.
+  // The upstream's port numbers encode whole MiB per session.
   const perSession = Math.max(MIB, Math.floor(bytes / sessions / MIB) * MIB);
   return [
     "-test",
@@ -25,7 +25,7 @@ const bulkArgs = ({ direction, sessions, writeBytes, bytes }) => {
 
 const once = async (lab, name, cell, args, contender) => (await lab.load(name, cell, args, contender)).result;
 
-/** Measured in a process of its own, that has served a few sessions before so that its code is loaded. */
+/** Measures in a new process that has served a few sessions before, so that its code is loaded. */
 async function inFreshProcess(lab, name, cell, args) {
   const contender = await lab.fresh(name, cell.encryption);
   try {
@@ -36,13 +36,16 @@ async function inFreshProcess(lab, name, cell, args) {
   }
 }
 
-/** Each takes (lab, contender's name, cell) and resolves to the load client's result. */
+/** Each function takes (lab, contender's name, cell) and resolves with the load client's result. */
 export const measure = {
   bulk: (lab, name, cell, contender) => once(lab, name, cell, bulkArgs(cell), contender),
 
   echo: (lab, name, cell) => once(lab, name, cell, ["-test", "latency", "-rounds", String(cell.rounds)]),
 
-  /** Echo while other sessions download as fast as they can, from a client process of their own. */
+  /**
+   * Measures echoes while a separate client process downloads over other sessions as fast as it
+   * can.
+   */
   async "echo under load"(lab, name, cell) {
     const download = {
       direction: "download",
@@ -101,7 +104,10 @@ export const measure = {
     ]),
 };
 
-/** Of each kind: the figures that are kept, [name in results, name in the load client's answer, unit, digits]. */
+/**
+ * The stored figures of each kind: [name in results, name in the load client's output, unit,
+ * digits].
+ */
 export const figures = {
   bulk: [
     ["speed", "mib_per_s", "MiB/s", 0],

@@ -1,4 +1,5 @@
-// The API server of bench/api-requests.mjs, over TLS with HTTP/1.1 and HTTP/2: a pod, and a list of 5,000 of them. Says `listening PORT`.
+// The API server of bench/api-requests.mjs, over TLS with HTTP/1.1 and HTTP/2: serves a pod, and a
+// list of 5,000 pods. Prints `listening PORT`.
 import { readFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
 

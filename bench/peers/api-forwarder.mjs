@@ -1,5 +1,6 @@
-// HTTP/2 over TLS in front of one API server by Node's own server and client, which neither authenticates nor edits: what a hop in Node costs by itself.
-// Says `listening PORT`.
+// Forwards HTTP/2 over TLS to one API server with Node's own server and client. It neither
+// authenticates nor edits requests, so it shows the cost of a plain hop in Node. Prints `listening
+// PORT`.
 import { readFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
 import { Agent, request } from "node:https";

@@ -1,11 +1,13 @@
-// A configuration of Sluice as an operator would write it: one node, one pod, authentication and authorisation on.
+// A configuration of Sluice as an operator would write it: one node, one pod, authentication and
+// authorization on.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * Writes it into `folder` and returns its path. With `tls`, both legs are encrypted. With `webSocketPort`, the node is there and takes
- * nothing but WebSocket. `tracing` and `recording` are those sections of the configuration;
- * `gracePeriod` is that of sessions after SIGTERM.
+ * Writes the configuration into `folder` and returns its path. With `tls`, both legs are encrypted.
+ * With `webSocketPort`, the node listens there and accepts only WebSocket. `tracing` and
+ * `recording` are sections of the configuration; `gracePeriod` is the sessions' grace period after
+ * SIGTERM.
  */
 export function writeGatewayFiles(folder, options) {
   const { upstreamPort, webSocketPort, port, adminPort, tls, tracing, recording, gracePeriod } = options;

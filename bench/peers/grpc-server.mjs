@@ -1,7 +1,8 @@
-// The gRPC backend of the HTTP benches, over h2c: answers every call with a message of 7 bytes and the status 0.
+// The gRPC backend of the HTTP benches, over h2c: answers every call with a message of 7 bytes and
+// status 0.
 import { createServer } from "node:http2";
 
-/** A health answer of SERVING behind its prefix: not compressed, 2 bytes long. */
+/** A health answer (SERVING) with its prefix: not compressed, 2 bytes long. */
 const message = Buffer.from([0, 0, 0, 0, 2, 8, 1]);
 const server = createServer();
 server.on("session", (session) => session.on("error", () => {}));

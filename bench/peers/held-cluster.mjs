@@ -1,5 +1,6 @@
-// `node --expose-gc held-cluster.mjs KUBECONFIG`: follows the cluster in this process and prints, as JSON, what a pod in memory costs,
-// how long the lists took, and what finding a pod, its container, node and address costs.
+// `node --expose-gc held-cluster.mjs KUBECONFIG`: watches the cluster in this process and prints as
+// JSON: the memory of a pod, the duration of the lists, and the cost of looking up a pod with its
+// container, node and address.
 
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { ClusterStore } from "../../dist/src/cluster/cluster-store.js";
@@ -23,7 +24,7 @@ const heldBytes = async () => {
   return process.memoryUsage().heapUsed;
 };
 
-/** Follows kinds until they are listed. */
+/** Watches these kinds until they are listed. */
 const follow = async (kinds) => {
   const live = new LiveCluster({ client, store, kinds, metrics, logger });
   const startedMs = performance.now();

@@ -1,5 +1,6 @@
-// Forked by fairness.mjs: `process.argv[2]` is the gateway's URL. A message `{ kind }` begins: "user" is one user with a valid token, "stranger" has
-// none and makes tokens up. Both hold five HTTP/2 connections with 240 POSTs each whose bodies do not come, and read as often as all others.
+// Forked by fairness.mjs; `process.argv[2]` is the gateway's URL. A message `{ kind }` starts it:
+// "user" has one valid token, "stranger" makes up tokens. Both hold five HTTP/2 connections with
+// 240 POSTs each whose bodies never arrive, and read as often as all other users together.
 import { connect } from "node:http2";
 import { Agent, request } from "node:https";
 
@@ -7,9 +8,14 @@ const [, , url] = process.argv;
 const LOCAL_ADDRESS = "127.0.2.1";
 const CONNECTIONS = 5;
 const STREAMS = 240;
-/** What is refused is asked again when Retry-After says so: seats are measured here, not a flood that fills the processor. */
+/**
+ * Retries a refused request when Retry-After allows it, because the bench measures seats and not a
+ * flood that saturates the CPU.
+ */
 const RETRY_MS = 1_000;
-/** Between the reads of each of READERS: as many as those of all honest users. */
+/**
+ * The pause between reads of each of the READERS, which together read as often as all honest users.
+ */
 const PAUSE_MS = 100;
 const READERS = 50;
 

@@ -1,4 +1,5 @@
-// http-proxy and httpxy as HTTP reverse proxies, with kept connections to the backend as their manuals advise.
+// http-proxy and httpxy as HTTP reverse proxies, with keep-alive connections to the backend as
+// their manuals recommend.
 import { Agent, createServer } from "node:http";
 
 const { upstreamPort, port, library } = JSON.parse(process.argv[2]);

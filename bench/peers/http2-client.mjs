@@ -1,5 +1,6 @@
-// Requests over HTTP/2, as many at a time as `connections` x `streams`, for `seconds`: prints how many were answered, the bytes of their bodies, and the median
-// of their times in milliseconds. `body`: what each sends, as a gRPC call; its answer has trailers then.
+// Sends requests over HTTP/2 for `seconds`, with `connections` x `streams` in flight. Prints the
+// number of answers, the bytes of their bodies, and the median time in milliseconds. `body`: sends
+// it with each request as a gRPC call, whose answer must have trailers.
 import { connect } from "node:http2";
 
 const { url, path, connections, streams, seconds, headers, body } = JSON.parse(process.argv[2]);
@@ -31,7 +32,8 @@ const request = (session) => {
   stream.end(payload);
 };
 for (let count = 0; count < connections; count++) {
-  // Windows of Go's client, and so kubectl's. Node's own of 64 KiB would stop a list at every turn.
+  // The window sizes of Go's client, and so of kubectl. Node's own 64 KiB would stop a list at
+  // every turn.
   const session = connect(url, {
     rejectUnauthorized: false,
     settings: { initialWindowSize: 4 * 1024 * 1024 },

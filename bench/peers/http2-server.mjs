@@ -1,5 +1,5 @@
-// What node:http2 costs by itself: answers /small and /large (`answers`), or asks the backend through node:http and pipes (`forwards`), or
-// an h2c backend over one connection (`calls`).
+// Shows what node:http2 costs by itself. `answers`: serves /small and /large; `forwards`: forwards
+// to the backend through node:http; `calls`: forwards to an h2c backend over one connection.
 import { readFileSync } from "node:fs";
 import { Agent, request as requestUpstream } from "node:http";
 import { connect, createSecureServer } from "node:http2";
@@ -35,7 +35,7 @@ const roles = {
   },
 };
 const server = createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) });
-// Clients leave in the middle of what they asked for.
+// Clients leave before their answers are complete.
 server.on("session", (session) => session.on("error", () => {}));
 server.on("stream", (stream) => stream.on("error", () => {}));
 server.on("stream", roles[role]).listen(port, "127.0.0.1");

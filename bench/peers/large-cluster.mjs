@@ -1,5 +1,6 @@
-// The API server of the tests with a large cluster in it, a process of its own. Told `{ changesPerSecond }` it changes pods at that rate
-// (0: none) until it is told otherwise, and answers with how many it has changed.
+// The tests' API server with a large cluster, in its own process. A message `{ changesPerSecond }`
+// makes it change pods at that rate (0: none) until the next message; it replies with the number of
+// changes so far.
 import { TestApiServer } from "../../node_modules/.cache/sluice-bench/test/support/api-server/test-api-server.js";
 
 const [nodes, pods, kubeletPort, kubeconfig] = process.argv.slice(2);
@@ -36,7 +37,7 @@ process.on("message", ({ changesPerSecond }) => {
   let done = 0;
   if (changesPerSecond === 0) return;
   timer = setInterval(() => {
-    // By the clock, so that a late tick makes up for itself.
+    // Follows the clock, so that a late tick catches up.
     const due = ((performance.now() - startedMs) / 1_000) * changesPerSecond;
     for (; done < due; done += 1) {
       server.apply(pod(...names[changed % names.length], changed));
@@ -46,7 +47,7 @@ process.on("message", ({ changesPerSecond }) => {
 });
 process.send({ ready: true });
 
-/** Of the size that pods of a Deployment have: about 3 KiB of JSON, a third of it managedFields. */
+/** A pod as large as a Deployment's: about 3 KiB of JSON, a third of it managedFields. */
 function pod(namespace, name, nodeName, restartCount) {
   const env = Array.from({ length: 12 }, (_, index) => ({
     name: `SETTING_${index}`,

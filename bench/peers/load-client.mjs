@@ -1,4 +1,5 @@
-// kube-load's tests on the product's own client library, for where Go is not installed: the same flags, the same answers.
+// kube-load's tests with the product's own client library, for machines without Go. It has the same
+// flags and the same output.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -61,7 +62,10 @@ const dialer = isForward
   ? new (flags.via === "pf-ws" ? TunnelDialer : SpdyDialer)(target, "/portforward")
   : undefined;
 
-/** Runs a command, or what the port does, with this input (absent: none), and hands on what it says. */
+/**
+ * Runs a command, or connects to the port that does the same, with this input (absent: none).
+ * Passes on the output.
+ */
 async function session(command, port, input, onData, signal) {
   const output = new Writable({ write: (part, _encoding, done) => onData(part, done) });
   if (dialer === undefined) {
@@ -137,7 +141,7 @@ async function bulk() {
   };
 }
 
-/** A session that says what it hears; resolves when the first byte is back. */
+/** Opens an echo session. Resolves when the first byte has returned. */
 async function openEcho() {
   const input = new Readable({ read() {} });
   let heard = () => {};
@@ -185,7 +189,7 @@ async function latency() {
   };
 }
 
-/** So many of something, `-conc` at once. */
+/** Calls `what` `count` times, `-conc` at once. */
 async function repeated(count, what) {
   let left = count;
   await atOnce(number.conc, async () => {
@@ -255,7 +259,7 @@ async function idle() {
 async function stall() {
   const before = residentKib();
   const abort = new AbortController();
-  // The first part is never taken.
+  // The first part is never consumed.
   const stalled = atOnce(number.n, () =>
     session(`source=${2 ** 32}`, 24_096, undefined, () => {}, abort.signal),
   );

@@ -1,5 +1,6 @@
-// A translator as one would first build it: `ws` towards the client, `spdy-transport` towards the node, events joined.
-// spdy-transport speaks SPDY as browsers did; the changes without which it cannot talk to Kubernetes are at the end.
+// A translator as one might first build it: `ws` towards the client, `spdy-transport` towards the
+// node, connected by events. spdy-transport speaks the browsers' SPDY; the end of this file has the
+// changes that Kubernetes requires.
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import { WebSocketServer } from "ws";
@@ -30,7 +31,7 @@ server.listen(port, "127.0.0.1");
 function translate(webSocket, socket, { searchParams }) {
   const connection = transport.connection.create(socket, { protocol: "spdy", isServer: false });
   connection.start(3.1);
-  // The node closes after its last word, and then farewells fail; the streams tell how it ended.
+  // Writes fail once the node has closed the connection; the streams show how the session ended.
   connection.on("error", () => {});
   takeBareReplies(connection);
   const open = (streamtype) => openStream(connection, streamtype);
@@ -43,7 +44,7 @@ function translate(webSocket, socket, { searchParams }) {
     });
     if (webSocket.bufferedAmount >= HIGH_WATER_BYTES) stream.pause();
   };
-  // Kubernetes ends a stream with FIN or with RST_STREAM.
+  // Kubernetes ends a stream with FIN or RST_STREAM.
   const ended = [error, stdout].map(
     (stream) => new Promise((resolve) => stream.once("end", resolve).once("close", resolve)),
   );
@@ -82,7 +83,10 @@ function takeBareReplies(connection) {
   withoutWindow(connection);
 }
 
-/** Kubernetes' SPDY knows no WINDOW_UPDATE: it sends none, and one that reaches it late breaks the connection. */
+/**
+ * Kubernetes' SPDY has no WINDOW_UPDATE: it sends none, and one that arrives late breaks the
+ * connection.
+ */
 function withoutWindow({ _spdyState }) {
   const ignore = (_size, callback) => {
     if (callback !== undefined) process.nextTick(callback);

@@ -1,4 +1,5 @@
-// The limit: what a hop in Node costs that understands nothing. With TLS it ends it and starts it, as a gateway must.
+// The lower limit: a hop in Node that does not interpret any bytes. With TLS it terminates one
+// connection and opens another, like a gateway.
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import tls from "node:tls";
@@ -14,11 +15,11 @@ const dial = () => {
 const join = (downstream) => {
   const upstream = dial();
   for (const socket of [downstream, upstream]) {
-    // Not every Node takes `noDelay` as an option of TLS.
+    // Some Node versions ignore `noDelay` in TLS options.
     socket.setNoDelay(true);
     socket.on("error", () => {});
   }
-  // `pipe` leaves the other side as it is where one breaks off: its peer would wait for ever.
+  // If one side breaks off, `pipe` does not close the other, whose peer would wait forever.
   downstream.on("close", () => upstream.destroySoon());
   upstream.on("close", () => downstream.destroySoon());
   downstream.pipe(upstream);

@@ -1,6 +1,7 @@
-// What the bench of probes probes: TCP, HTTP/1.1, h2c and gRPC health in one process, each kind on several ports, so that no
-// single address runs out of ephemeral ports. Tells its ports over IPC, and its CPU when it is asked. `nginx` as an argument: nginx serves
-// instead, in one process of its own, which leaves a machine with few cores more of them for who probes.
+// The servers for the bench of probes: TCP, HTTP/1.1, h2c and gRPC health in one process, each on
+// several ports, so that no single address runs out of ephemeral ports. Sends its ports over IPC,
+// and its CPU on request. Argument `nginx`: nginx serves instead, in one process, which leaves more
+// of a small machine to the prober.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
@@ -29,13 +30,13 @@ const grpc = () =>
 
 const CLOCK_TICKS_A_SECOND = 100;
 
-/** Of another process: user and system time, as Linux counts it. */
+/** Another process' user and system time, as counted by Linux. */
 const cpuMsOf = (pid) => {
   const [user, system] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ").slice(11, 13);
   return ((Number(user) + Number(system)) * 1_000) / CLOCK_TICKS_A_SECOND;
 };
 
-/** gRPC's health answer is a file with a trailer behind it. */
+/** nginx serves gRPC's health answer as a file followed by a trailer. */
 async function serveByNginx() {
   const [http, h2c, grpc] = [
     await freePorts(PORTS_OF_A_KIND),
@@ -65,7 +66,7 @@ async function serveByNginx() {
     rmSync(folder, { recursive: true, force: true });
   });
   nginx.on("exit", () => process.exit(1));
-  // Its listeners are there before its first answer.
+  // nginx listens on all ports before its first answer.
   for (;;) {
     if (
       await fetch(`http://127.0.0.1:${http[0]}/`).then(
@@ -94,7 +95,7 @@ async function serve() {
 
 const { cpuMs, found } = process.argv[2] === "nginx" ? await serveByNginx() : await serve();
 process.on("message", () => process.send({ cpuMs: cpuMs() }));
-// Whatever ends this process ends nginx too.
+// However this process ends, nginx must end, too.
 for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit());
 process.on("disconnect", () => process.exit());
 process.send(found);

@@ -1,4 +1,5 @@
-// The front door over a cluster of many Ingresses that it can be told to change: what a watch would bring, without the API server.
+// The Ingress listener with a cluster of many Ingresses that can be changed: like updates from a
+// watch, without an API server.
 
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
@@ -86,7 +87,10 @@ const servers = createIngressServers(
 );
 servers.plain.listen(port, "127.0.0.1", () => console.log("ready"));
 
-/** A line on stdin changes one Ingress, which compiles all of them again; `count` tells how often that was done. */
+/**
+ * The line `change` on stdin changes one Ingress, which recompiles all; `count` prints the number
+ * of recompilations.
+ */
 process.stdin.setEncoding("utf8");
 let changes = 0;
 process.stdin.on("data", (text) => {

@@ -1,5 +1,5 @@
-// Sets up exec sessions one after the other, several at once, and ends each as soon as it has carried one byte and its status. A message
-// of the parent asks for one run: `{ port, sessions, atOnce }`.
+// Sets up exec sessions, several at once, and ends each one after a byte and its status. A message
+// `{ port, sessions, atOnce }` from the parent requests a run.
 import { WebSocket } from "ws";
 
 const PATH = "/api/v1/namespaces/default/pods/pod/exec?container=c&stdout=true&command=source=1";

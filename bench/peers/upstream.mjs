@@ -1,6 +1,7 @@
-// A node that costs little, for where Go is not installed: SPDY/3.1 exec and port-forward as peers/kubernetes/kube-upstream has them
-// (commands source=N[:CHUNK], sink, echo, exit=0; ports 7 echo, 9 sink, 20000+M and 10000+M source). Framing is the product's own
-// codec; every run checks the byte counts. `-tls CERT,KEY` serves TLS.
+// A cheap node for machines without Go: SPDY/3.1 exec and port-forward like
+// peers/kubernetes/kube-upstream (commands source=N[:CHUNK], sink, echo, exit=0; ports 7 echo, 9
+// sink, 20000+M and 10000+M source). It uses the product's own codec for framing; every run checks
+// the byte counts. `-tls CERT,KEY` serves TLS.
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
@@ -48,7 +49,7 @@ server.on("upgrade", (request, socket) => {
     socket.cork();
     session.receive(chunk);
     socket.uncork();
-    // An echo that is not read is not fed.
+    // If nothing reads the echo, stop reading its input.
     if (socket.writableNeedDrain) socket.pause();
   });
   socket.on("end", () => socket.end());
@@ -61,7 +62,7 @@ server.listen(0, "127.0.0.1", () => {
 });
 process.on("disconnect", () => process.exit());
 
-/** Writes so many bytes, as fast as the socket takes them. */
+/** Writes this many bytes, as fast as the socket accepts them. */
 function source({ socket, waiting }, stream, left, chunkBytes, done) {
   const chunk = LETTERS.subarray(0, chunkBytes);
   const step = () => {

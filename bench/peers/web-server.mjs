@@ -1,4 +1,4 @@
-// The backend of the HTTP benches: `/small` is 12 bytes, `/large` a MiB.
+// The backend of the HTTP benches: `/small` is 12 bytes, `/large` is 1 MiB.
 import { createServer } from "node:http";
 
 const small = Buffer.from("hello world\n");

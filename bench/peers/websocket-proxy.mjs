@@ -1,5 +1,6 @@
-// http-proxy and httpxy, set up as their manuals do for WebSockets. They pass WebSocket upgrades through; they cannot
-// carry SPDY's (http-proxy sends no body with an upgrade and both know `Upgrade: websocket` alone).
+// http-proxy and httpxy, set up for WebSockets as in their manuals. They pass WebSocket upgrades
+// through but cannot carry SPDY's: http-proxy sends no body with an upgrade, and both accept only
+// `Upgrade: websocket`.
 import { createServer } from "node:http";
 
 const { upstreamPort, port, library } = JSON.parse(process.argv[2]);

@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// cpuOf is the user and system time of processes so far, in seconds: by their CPU clocks, which count nanoseconds, or
-// from /proc, which counts hundredths of a second.
+// cpuOf returns the user and system time of processes so far, in seconds: from their CPU clocks,
+// which count nanoseconds, or from /proc, which counts hundredths of a second.
 func cpuOf(pids []int) float64 {
 	var sum float64
 	for _, pid := range pids {
@@ -53,7 +53,7 @@ func selfCPU() float64 {
 	return float64(r.Utime.Sec+r.Stime.Sec) + float64(r.Utime.Usec+r.Stime.Usec)/1e6
 }
 
-// machineBusy is the busy time of all CPUs in seconds: user nice system irq softirq steal.
+// machineBusy returns the busy time of all CPUs in seconds: user nice system irq softirq steal.
 func machineBusy() float64 {
 	b, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(b), "\n")
@@ -118,13 +118,14 @@ func take() snap {
 
 type result map[string]any
 
-// r5 keeps five significant digits.
+// r5 rounds to five significant digits.
 func r5(f float64) float64 {
 	v, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 5, 64), 64)
 	return v
 }
 
-// account adds what the time between two snapshots cost, and how much of the machine others took meanwhile.
+// account adds the cost of the time between two snapshots, and the share of the machine that other
+// programs used in it.
 func (r result) account(a, b snap) {
 	wall := b.t.Sub(a.t).Seconds()
 	r["wall_s"] = r5(wall)

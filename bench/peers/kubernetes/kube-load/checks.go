@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/exec"
 )
 
-// verify echoes -bytes of random data over each of -n sessions and compares
-// SHA-256 and length; ends each with a stdin half-close.
+// verify echoes -bytes of random data over -n sessions, compares SHA-256 and length, and ends each
+// session with a half-close of stdin.
 func verify(ctx context.Context) (result, error) {
 	per := *total / int64(*n)
 	err := parallel(*n, func(i int) error {
@@ -65,8 +65,8 @@ func verify(ctx context.Context) (result, error) {
 	return result{"sessions": *n, "bytes": per * int64(*n), "ok": true}, nil
 }
 
-// stall opens -n downloads whose reader stops after the first write, holds
-// for -hold, and reports what the proxy's memory came to (back-pressure).
+// stall opens -n downloads whose reader stops after the first write, holds them for -hold, and
+// reports the proxy's memory (back-pressure).
 func stall(ctx context.Context) (result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// idle opens -n echo sessions, lets them rest for -hold and reports what they cost the proxy; then asks each for one
-// more echo, so that a session that was dropped to save memory is found out.
+// idle opens -n echo sessions, keeps them idle for -hold and reports their cost to the proxy. Then
+// it requests one more echo from each, to detect sessions that were dropped.
 func idle(ctx context.Context) (result, error) {
 	rss0, urss0 := rss(proxyPids), rss(upstreamPids)
 	sessions := make([]*echoSession, *n)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// requests makes -n port-forward requests over one connection, -conc at once: each opens the pair of streams, has one
-// byte echoed and closes. With -every it reports the proxy's memory, files and sockets after each so many requests.
+// requests makes -n port-forward requests over one connection, -conc at once: each opens its pair
+// of streams, echoes one byte and closes. With -every it reports the proxy's memory, files and
+// sockets after that many requests each time.
 func requests(ctx context.Context) (result, error) {
 	conn, err := pfDial()
 	if err != nil {

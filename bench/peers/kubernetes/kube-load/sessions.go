@@ -42,7 +42,7 @@ func newExecutor(u *url.URL) (remotecommand.Executor, error) {
 	switch *via {
 	case "ws":
 		return remotecommand.NewWebSocketExecutor(restConfig(), "GET", u.String())
-	case "ws4": // what container runtimes speak themselves; it cannot end stdin
+	case "ws4": // the protocol of container runtimes; it cannot end stdin
 		return remotecommand.NewWebSocketExecutorForProtocols(restConfig(), "GET", u.String(), "v4.channel.k8s.io")
 	case "spdy":
 		return remotecommand.NewSPDYExecutor(restConfig(), "POST", u)
@@ -100,7 +100,7 @@ type pfSession struct {
 	errc  chan error
 }
 
-// as (*portforward.PortForwarder).handleConnection
+// like (*portforward.PortForwarder).handleConnection
 func pfOpen(conn httpstream.Connection, own bool, port int) (*pfSession, error) {
 	id := strconv.FormatInt(reqID.Add(1), 10)
 	h := http.Header{}

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// setup runs -n sessions to their end, -conc at once: an exec that exits 0, or a dial with one echoed byte.
+// setup runs -n sessions to their end, -conc at once: an exec that exits with 0, or a dial with one
+// echoed byte.
 func setup(ctx context.Context) (result, error) {
 	var left atomic.Int64
 	left.Store(int64(*n))

@@ -20,7 +20,7 @@ type countWriter struct {
 	first *atomic.Int64 // unix nanos of the first byte over all sessions
 }
 
-// flowing counts the sessions that have received something.
+// flowing counts the sessions that have received at least one byte.
 var flowing atomic.Int64
 
 func markFirst(f *atomic.Int64) {
@@ -91,7 +91,7 @@ func throughput(ctx context.Context) (result, error) {
 	var got atomic.Int64
 	var shared httpstream.Connection
 	if isPF() {
-		per = per >> 20 << 20 // the port carries MiB
+		per = per >> 20 << 20 // the port number encodes MiB
 		if per == 0 {
 			return nil, errors.New("less than 1 MiB per session")
 		}
@@ -163,7 +163,7 @@ func throughput(ctx context.Context) (result, error) {
 		got.Add(per)
 		return nil
 	}
-	// both: every byte that is sent comes back, so half of them travel each way
+	// both: every byte that is sent returns, so half of the bytes travel each way
 	both := func(int) error {
 		z := &zeroReader{left: per / 2, chunk: *chunk, first: &first}
 		w := &countWriter{first: &first}
@@ -211,8 +211,8 @@ func throughput(ctx context.Context) (result, error) {
 	return r, nil
 }
 
-// sourcePort names a port of kube-upstream that sends so many bytes: from 20000 on MiB in large writes, from 10000 on
-// MiB in writes of 64 bytes.
+// sourcePort returns the port of kube-upstream that sends this many bytes: from 20000 on in large
+// writes, from 10000 on in writes of 64 bytes; both count MiB.
 func sourcePort(bytes int64) int {
 	if *chunk == 64 {
 		return 10000 + int(bytes>>20)
@@ -220,7 +220,8 @@ func sourcePort(bytes int64) int {
 	return 20000 + int(bytes>>20)
 }
 
-// sinkCommand counts stdin to its end, or, for a protocol that cannot end stdin, to so many bytes.
+// sinkCommand returns a command that counts stdin to its end, or, if the protocol cannot end stdin,
+// up to this many bytes.
 func sinkCommand(bytes int64) string {
 	if *via == "ws4" {
 		return fmt.Sprintf("sink=%d", bytes)

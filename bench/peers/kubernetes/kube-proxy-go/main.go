@@ -48,8 +48,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// As the apiserver's kubelet transport: a plain *http.Transport; TLS unverified here
-	// (kubelets' serving certificates are unverified by default too).
+	// Like the apiserver's kubelet transport: a plain *http.Transport. TLS is not verified here, as
+	// by default kubelets' serving certificates are not.
 	transport := &http.Transport{
 		Proxy:               nil,
 		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
