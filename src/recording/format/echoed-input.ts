@@ -8,8 +8,8 @@ const MAX_LINE_CHARACTERS = 4_096;
 const MAX_WAITING_LINES = 16;
 
 /**
- * Finds the typed lines that a terminal echoed: those whose text it showed at the end of a line after
- * they were typed. Of other lines it only notes that there were some. Pure.
+ * Finds typed lines that a terminal echoed: it showed their text at the end of a line after they
+ * were typed. Of other lines it only reports that they exist. Pure.
  */
 export class EchoedInput {
   readonly #text = new TextStream();

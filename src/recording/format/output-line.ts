@@ -1,4 +1,4 @@
-/** Bytes that are escaped at once: each may need six, which the line must have room for. */
+/** Bytes that are escaped at once. Each may become six, for which the line must have room. */
 const SLICE_BYTES = 8 * 1024;
 const MAX_ESCAPE_BYTES = 6;
 /** `"]` and the line's end. */
@@ -14,7 +14,10 @@ const ESCAPED = Uint8Array.from({ length: 256 }, (_, byte) => {
   return third !== undefined ? LONG : second === "" ? PLAIN : second.charCodeAt(0);
 });
 
-/** An event line whose data is UTF-8 that arrives in parts. Writes bytes; a string of them costs more. */
+/**
+ * An event line whose data is UTF-8 that arrives in parts. Writes bytes, because a string would
+ * cost more.
+ */
 export class OutputLine {
   #line: Buffer;
   #used: number;
@@ -52,8 +55,8 @@ export class OutputLine {
 }
 
 /**
- * Writes `from` as the inside of a JSON string to `to`, and returns where it ends. Copies four bytes at
- * once, and then goes back to the first of them that needs an escape.
+ * Writes `from` to `to` as the inside of a JSON string, and returns where it ends. Copies four
+ * bytes at once, then goes back to the first of them that needs an escape.
  */
 function writeEscaped(from: Uint8Array, to: Uint8Array, start: number): number {
   const source = new DataView(from.buffer, from.byteOffset, from.byteLength);

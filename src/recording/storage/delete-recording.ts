@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileErrorOf } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
 
-/** Lists deleted recordings, to tell them from recordings that disappeared. */
+/** Lists deleted recordings, to distinguish them from recordings that disappeared. */
 export const DELETED = "deleted.jsonl";
 /** Suffix of the file beside an uploaded recording; `ID.cast.uploaded` names the object in the store. */
 export const UPLOADED = ".uploaded";

@@ -11,7 +11,10 @@ import type {
 
 /** A session waits when its queue has less room than this, so that data already read still fits. */
 const ROOM_AHEAD_BYTES = 128 * 1024;
-/** A session that waits continues once this part of its bound is left; with more it would wait more often. */
+/**
+ * A waiting session continues once its queue has drained to this part of its bound. A larger part
+ * would make it wait more often.
+ */
 const LOW_PART = 1 / 4;
 
 /** A recording cannot be written. The message is the system's error code or a sentence. */

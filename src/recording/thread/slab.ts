@@ -1,6 +1,9 @@
 import type { FromThread } from "./thread-messages.ts";
 
-/** Size of a slab. Large, because each slab that the thread returns wakes the event loop. */
+/**
+ * The size of a slab. Slabs are large because each one that the thread returns wakes the event
+ * loop.
+ */
 export const SLAB_BYTES: number = 256 * 1024;
 /** Before each part: session, kind, time and length. */
 const FRAME_HEAD_BYTES = 20;
@@ -66,7 +69,7 @@ export function* partsOf(buffer: ArrayBuffer, used: number): Generator<SlabPart>
   }
 }
 
-/** While there is work, slabs are returned this often, in milliseconds. */
+/** How often slabs are returned while there is work, in milliseconds. */
 const RETURN_MS = 2;
 
 /** Returns slabs to the recorder, several at once: each message wakes the event loop. */
@@ -82,7 +85,7 @@ export class TakenSlabs {
     this.#answer = answer;
   }
 
-  /** Takes a slab that holds these bytes of each session, of which nothing is read any more. */
+  /** Takes a slab whose content is no longer read. `bytes` are the bytes of each session in it. */
   add(buffer: ArrayBuffer, bytes: ReadonlyMap<number, number>): void {
     this.#slabs += 1;
     if (buffer.byteLength === SLAB_BYTES) this.#buffers.push(buffer);

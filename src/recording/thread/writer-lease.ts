@@ -20,13 +20,16 @@ const WATCHED_MS = 30_000;
 /** Enough for the last lines of about a thousand recordings. */
 export const RESERVE_BYTES: number = 1024 * 1024;
 
-/** By the lease's file: its last mtime, and since when it has been the same on the monotonic clock. */
+/** For each lease file: its last mtime, and when the monotonic clock showed that mtime first. */
 const seen = new Map<string, { readonly mtimeMs: number; readonly sinceMs: number }>();
 
 interface Lease {
   readonly host: string;
   readonly pid: number;
-  /** The process's start time from /proc, which tells it from a later process with the same pid. */
+  /**
+   * The process's start time from /proc. It distinguishes the process from a later one with the
+   * same pid.
+   */
   readonly started: string;
 }
 
@@ -64,7 +67,7 @@ export function isWriterAlive(folder: string, writer: string): boolean {
   try {
     const { host, pid, started } = JSON.parse(readFileSync(file, "utf8")) as Lease;
     // For other hosts, and for earlier threads of this process, only renewals of the lease count. A
-    // restarted container's process has the pid of the one before, and another start time.
+    // restarted container's process has its predecessor's pid, but another start time.
     if (host === hostname() && (pid !== process.pid || started !== startOf(pid)))
       return started !== "" && startOf(pid) === started;
     return !isSilent(file, statSync(file).mtimeMs);
