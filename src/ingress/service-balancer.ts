@@ -195,7 +195,7 @@ export class ServiceBalancer {
   }
 }
 
-/** One request's turn. A class, since V8 takes long to make an object with a getter. */
+/** The endpoints for one request. A class, because V8 is slow to create an object with a getter. */
 class EndpointTurn implements EndpointPicker {
   readonly appProtocol: string | undefined;
   readonly refused: readonly string[];

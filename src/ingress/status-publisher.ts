@@ -55,7 +55,7 @@ export class StatusPublisher {
     });
   }
 
-  /** In steps. */
+  /** Publishes addresses for these Ingresses and revokes all others. Yields between steps. */
   *publishing(served: readonly Ingress[]): Generator<void, void> {
     const before = this.#served;
     const now = new Set<string>();

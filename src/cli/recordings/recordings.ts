@@ -181,7 +181,8 @@ interface VerifiedLine {
 }
 
 /**
- * Deletes recordings. A line in `deleted.jsonl` tells a deleted recording from one that vanished.
+ * Deletes recordings. A line in `deleted.jsonl` distinguishes a deleted recording from one that
+ * vanished.
  */
 async function remove(names: readonly string[], values: Values): Promise<number> {
   const folder = requireFolder(values);

@@ -28,7 +28,7 @@ export interface TunnelSideHandler {
 /** One side of a port-forward: SPDY/3.1 on its connection, or in WebSocket messages. */
 export interface TunnelSide {
   readonly socket: Duplex;
-  /** True once the kernel has taken our last frame. Absent: the socket's queue tells. */
+  /** True once the kernel has taken our last frame. Absent: the socket's queue shows it. */
   readonly hasSentEnd?: (() => boolean) | undefined;
   /** Takes a chunk from the socket. */
   receive(chunk: Uint8Array): void;

@@ -222,7 +222,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return this.#stopped !== undefined || (this.#refusal !== undefined && !this.#isStopping);
   }
 
-  /** Passes what came before the node's present frame in the chunk; the frame itself waits. */
+  /** Passes the chunk's bytes before the node's current frame; the frame itself waits. */
   #passBeforeFrame(): PassedEnd {
     const isInFrame = !this.#nodeFrames.passBeforeFrame(this.#nodeChunk);
     return { isInFrame, isInMessage: this.#nodeFrames.wasInMessage };

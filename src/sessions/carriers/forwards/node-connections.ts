@@ -109,9 +109,7 @@ export class NodeConnections {
     return undefined;
   }
 
-  /**
-   * Waits for the reserve that is being dialled. Undefined if there is none, or it cannot be used.
-   */
+  /** Waits for the reserve connection's dial. Undefined if there is none, or it cannot be used. */
   async #takeDialled(user: ConnectionUser): Promise<NodeConnection | undefined> {
     const reserve = this.#reserve;
     this.#reserve = undefined;
