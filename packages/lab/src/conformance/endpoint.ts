@@ -13,7 +13,7 @@ export type CommandTransport = (typeof COMMAND_TRANSPORTS | typeof LEGACY_TRANSP
 export type ForwardTransport = (typeof FORWARD_TRANSPORTS)[number];
 export type Transport = CommandTransport | ForwardTransport;
 
-/** A client's offer for it, best first. */
+/** What a client offers for a transport; subprotocols are in order of preference. */
 export interface TransportOffer {
   readonly transport: "websocket" | "spdy";
   readonly protocols: readonly string[];

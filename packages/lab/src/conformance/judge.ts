@@ -43,8 +43,8 @@ export function expectText(what: string, actual: string, expected: string): void
 }
 
 /**
- * Expects exactly the recorded bytes, and no more. `result` names the end of an output that is cut
- * off.
+ * Expects exactly these bytes, and no more. With `result`, the message also says how the session
+ * ended.
  */
 export function expectBytes(
   what: string,
@@ -110,7 +110,7 @@ export class CommandSession {
   readonly stderr: RecordedOutput = new RecordedOutput();
   readonly ended: Promise<CommandResult>;
   readonly protocol: RemoteCommandVersion;
-  /** For frames that links never send. */
+  /** The connection's socket, to send frames that links never send. */
   readonly socket: UpgradedConnection["socket"];
   readonly #link: CommandLink;
   readonly #status: Uint8Array[] = [];

@@ -146,7 +146,7 @@ export class MessageSource extends Readable {
     this.push(null);
   }
 
-  /** Messages have returned, so a waiting one may be sent. */
+  /** Call this when messages have returned: a waiting one may then be sent. */
   roomAgain(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;

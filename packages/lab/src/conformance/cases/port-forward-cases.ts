@@ -37,8 +37,8 @@ export interface EchoOptions {
   /** How long nothing is read at first. */
   readonly stallMs?: number | undefined;
   /**
-   * The client ends only when everything is back: a runtime may wait no more than a second after
-   * that.
+   * The client ends its side only when everything has returned: a runtime may wait no more than a
+   * second after that.
    */
   readonly endsLast?: boolean | undefined;
   readonly timeoutMs?: number | undefined;
