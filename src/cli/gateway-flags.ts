@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { setFlagsFromString } from "node:v8";
 import { isSingleBinary } from "@sluice/client/internal/config/version";
 
@@ -6,6 +7,11 @@ import { isSingleBinary } from "@sluice/client/internal/config/version";
 // of an idle session's memory was that. docs/evidence/performance.md has the figures.
 const NO_INCREMENTAL_MARKING = "--no-incremental-marking";
 const GATEWAY_FLAGS = [NO_INCREMENTAL_MARKING, "--max-semi-space-size=8"];
+/**
+ * With one processor, V8's threads run instead of the event loop: four of them held requests up for
+ * 50 to 110 ms beside a stranger's flood. docs/evidence/fairness.md has the figures.
+ */
+const ONE_PROCESSOR_FLAGS = ["--single-threaded-gc", "--v8-pool-size=1"];
 
 const { execve } = process as {
   execve?: (file: string, args: string[], env?: NodeJS.ProcessEnv) => never;
@@ -43,11 +49,18 @@ export function useGatewayFlags(): void {
   execve?.call(process, process.execPath, [process.execPath, ...args]);
 }
 
+/** Flags for so many processors; undefined if Node cannot restart: V8 accepts some flags only at its start. */
+function gatewayFlags(processors: number | undefined): readonly string[] {
+  return processors === 1 ? [...GATEWAY_FLAGS, ...ONE_PROCESSOR_FLAGS] : GATEWAY_FLAGS;
+}
+
 /** A flag that Node already has stays, such as `--incremental-marking` or another size. */
 function missingFlags(): string[] {
   const { NODE_OPTIONS: options = "" } = process.env;
   const given = new Set([...process.execArgv, ...options.split(/\s+/)].map(settingOf));
-  return GATEWAY_FLAGS.filter((flag) => !given.has(settingOf(flag)));
+  return gatewayFlags(canRestart ? availableParallelism() : undefined).filter(
+    (flag) => !given.has(settingOf(flag)),
+  );
 }
 
 /** A flag without its value: V8 takes `_` for `-`, and `no-` turns one off. */

@@ -1,8 +1,9 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { builtProgram } from "../../../support/built-program.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { type CertificatePair, GatewayFiles, selfSignedPair } from "../../../support/gateway-files.ts";
 import { collect } from "../../../support/kubectl.ts";
@@ -88,6 +89,24 @@ describe("sluice serve", () => {
       expect(command.filter((word) => /semi.space|marking/.test(word))).toEqual(given);
     } finally {
       await gateway.stop();
+    }
+  });
+
+  const taskset = spawnSync("taskset", ["-c", "0", "true"]).status === 0;
+  const canRestart = hasNodeArguments && "execve" in process && process.env.LISTEN_FDS === undefined;
+  it.runIf(taskset && canRestart)("gives V8 no threads that compete for a single processor", async () => {
+    files.configure({ tls, configuration: { logging: { level: "info" } } });
+    const words = ["-c", "0", process.execPath, builtProgram(), "serve", "--config", files.configurationFile];
+    const gateway = spawn("taskset", words, { stdio: ["ignore", "ignore", "pipe"] });
+    const closed = once(gateway, "close");
+    const stderr = collect(gateway.stderr);
+    try {
+      await eventually("it is ready", () => stderr().includes("the gateway is ready"));
+      const command = readFileSync(`/proc/${gateway.pid}/cmdline`, "utf8").split("\0");
+      expect(command).toEqual(expect.arrayContaining(["--single-threaded-gc", "--v8-pool-size=1"]));
+    } finally {
+      gateway.kill();
+      await closed;
     }
   });
 
