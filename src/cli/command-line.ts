@@ -14,7 +14,7 @@ import { EXIT_BROKEN_PIPE, UsageError } from "./command.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 
-/** Servers: they continue even if their output is no longer read. */
+/** These commands are servers, which continue to run after the reader of their output has left. */
 const SERVING: readonly string[] = ["demo", "serve", "agent", "fake-node"];
 /** Commands whose sessions report a broken pipe, and end the remote command. */
 const OWN_SESSIONS: readonly string[] = ["exec", "attach"];

@@ -22,7 +22,7 @@ export interface ClusterStoreOptions {
    * is thrown after them.
    */
   readonly onListenerError?: (error: unknown, change: ClusterChange) => void;
-  /** Tells how old the state is; the store's source provides it. */
+  /** Returns the age of the state. The source of the objects provides this function. */
   readonly freshnessOf?: Cluster["freshnessOf"];
 }
 

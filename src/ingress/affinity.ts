@@ -46,8 +46,8 @@ const SECONDS = /^-?\d{1,10}$/;
 const PATH = /^\/[\w~.!&'()*+,=:@%/-]*$/;
 
 /**
- * A malformed annotation is reported as a problem, and its default applies. Without `affinity:
- * cookie` there is no affinity.
+ * Reports a malformed annotation as a problem and applies its default. Clients stick to an endpoint
+ * only with `affinity: cookie`.
  */
 export function affinityOf(
   annotations: Readonly<Record<string, string>>,

@@ -77,7 +77,7 @@ function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
   return value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** Tells the client that it has seen everything up to a version. A Table has no row for it. */
+/** A bookmark says that the client has seen every change up to a version. Tables have no row for it. */
 function bookmarkOf(resource: Resource, version: number, annotations?: Record<string, string>): unknown {
   const metadata = { resourceVersion: String(version), ...(annotations && { annotations }) };
   return {

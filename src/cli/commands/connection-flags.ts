@@ -92,8 +92,8 @@ export const connectionFlags = {
     help: "details on stderr: 4 shows fallbacks, 6 requests, 7 their headers, 8 those of responses, too",
     group,
   },
-  // They have no effect here: there is no cache, compression, profile, kubectl version or
-  // preferences file.
+  // Sluice accepts these flags and ignores them: it has no cache, compression, profile, kubectl
+  // version or preferences file.
   "cache-dir": { value: "FOLDER", help: "ignored: nothing is cached", isHidden: true, group },
   "disable-compression": { help: "ignored: answers are not compressed", isHidden: true, group },
   kuberc: { value: "FILE", help: "ignored: aliases and defaults are kubectl's own", isHidden: true, group },

@@ -139,18 +139,20 @@ async function show(file: string, values: Values): Promise<number> {
 
 async function verify(places: readonly string[], { key }: Values): Promise<number> {
   if (places.length === 0) throw new UsageError("name a recording, or a folder", { showsUsage: true });
-  return await forEach(places, async (place) => {
-    const files = await findRecordings(place);
-    if (files.length === 0) throw new RecordingFileError(`there is no recording in ${place}`);
-    let code = 0;
-    for (const file of files) {
+  let count = 0;
+  const code = await forEach(places, async (place) => {
+    let worst = 0;
+    for (const file of await findRecordings(place)) {
+      count += 1;
       const keys = await readPublicKeys(key, key.length > 0 ? undefined : folderOf(file));
       const { verdict, text } = await verifiedLine(file, keys);
-      if (verdict !== "unchanged") code = 1;
+      if (verdict !== "unchanged") worst = 1;
       process.stdout.write(`${maskControls(file)}: ${maskControls(text)}\n`);
     }
-    return code;
+    return worst;
   });
+  if (count === 0 && code === 0) throw new RecordingFileError("no recording was found");
+  return code;
 }
 
 /** Runs an action on each name, and on the others if one cannot be read. Returns the highest exit code. */

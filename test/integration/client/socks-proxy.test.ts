@@ -48,7 +48,7 @@ describe("a SOCKS5 proxy", () => {
     expect(proxy.asked).toEqual([{ address, user: undefined }]);
   });
 
-  it("is told the user and password of its URL, and no other", async () => {
+  it("gets the user and password in its URL, and no others", async () => {
     const target = await through("api.example", { credentials: "me:p@ss" }, "me:p%40ss@");
     const { socket } = await dial(target, request);
     socket.destroy();
