@@ -13,7 +13,7 @@ const FROM = 8;
 
 /** The figures to draw for each kind of cell, [key, description, unit, digits]. */
 const DRAWN = {
-  bulk: [
+  steady: [
     ["cpu", "CPU per GiB", "CPU s/GiB", 2],
     ["speed", "throughput", "MiB/s", 0],
   ],

@@ -249,10 +249,9 @@ export function growthSuite(size, { repeat }) {
   const bulk = (plan, encryption, sessions) => ({
     id: `growth/${plan}/${encryption}/download/${sessions}`,
     ...common,
-    ...{ kind: "bulk", plan, encryption, direction: "download", sessions, writeBytes: 32 * KIB },
-    // At least 4 MiB a session, because less would measure set-ups.
-    bytes: isQuick ? sessions * MIB : Math.max(512, sessions * 4) * MIB,
-    warmUpBytes: isQuick ? sessions * MIB : BYTES_TO_WARM_UP,
+    ...{ kind: "steady", plan, encryption, direction: "download", sessions, writeBytes: 32 * KIB },
+    // Every sample has a process of its own, whose warm-up the load client waits for.
+    ...{ window: isQuick ? "500ms" : "3s", isUncounted: false },
   });
   const echo = (bulkSessions) => ({
     id: `growth/echo beside bulk/TLS/${bulkSessions}`,

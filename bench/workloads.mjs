@@ -40,6 +40,12 @@ async function inFreshProcess(lab, name, cell, args) {
 export const measure = {
   bulk: (lab, name, cell, contender) => once(lab, name, cell, bulkArgs(cell), contender),
 
+  steady: (lab, name, cell) =>
+    inFreshProcess(lab, name, cell, [
+      ..."-test download -window".split(" "),
+      ...[cell.window, "-n", String(cell.sessions), "-chunk", String(cell.writeBytes)],
+    ]),
+
   echo: (lab, name, cell) => once(lab, name, cell, ["-test", "latency", "-rounds", String(cell.rounds)]),
 
   /**
@@ -133,3 +139,4 @@ export const figures = {
   "request growth": [["perSecond", "per_s", "/s", 0]],
 };
 figures["echo under load"] = figures.echo;
+figures.steady = figures.bulk.slice(0, 2);

@@ -110,6 +110,7 @@ const atOnce = (count, what) => Promise.all(Array.from({ length: count }, (_, in
 
 let flowing = 0;
 async function bulk() {
+  if ("window" in flags) return steady();
   const each = number.bytes / number.n;
   const startedAt = performance.now();
   const before = cpuSeconds();
@@ -138,6 +139,30 @@ async function bulk() {
     mib_per_s: (gib * 1024) / ((performance.now() - startedAt) / 1000),
     proxy_cpu_s_per_gib: cpu / gib,
     proxy_cpu_us_per_write: (cpu / (number.bytes / number.chunk)) * 1e6,
+  };
+}
+
+/** Downloads over sessions that never end, and measures for -window while all of them run. */
+async function steady() {
+  let received = 0;
+  const all = atOnce(number.n, () => {
+    let isNew = true;
+    return session(`source=${2 ** 50}:${number.chunk}`, 0, undefined, (part, done) => {
+      if (isNew) flowing += 1;
+      isNew = false;
+      received += part.length;
+      done();
+    });
+  });
+  const during = (what) => Promise.race([what, all.then(() => Promise.reject(new Error("sessions ended")))]);
+  while (flowing < number.n) await during(delay(10));
+  await during(delay(2000));
+  const before = [performance.now(), cpuSeconds(), received];
+  await during(delay(milliseconds(flags.window)));
+  const gib = (received - before[2]) / 2 ** 30;
+  return {
+    mib_per_s: (gib * 1024) / ((performance.now() - before[0]) / 1000),
+    proxy_cpu_s_per_gib: (cpuSeconds() - before[1]) / gib,
   };
 }
 

@@ -86,6 +86,9 @@ func parallel(k int, f func(i int) error) error {
 }
 
 func throughput(ctx context.Context) (result, error) {
+	if *window > 0 {
+		return steady(ctx)
+	}
 	per := *total / int64(*n)
 	var first atomic.Int64
 	var got atomic.Int64
@@ -204,10 +207,8 @@ func throughput(ctx context.Context) (result, error) {
 	gib := float64(got.Load()) / (1 << 30)
 	r := result{"sessions": *n, "bytes": got.Load(), "chunk": *chunk, "xfer_s": r5(xfer), "mib_per_s": r5(gib * 1024 / xfer)}
 	r.account(a, b)
-	r["proxy_cpu_s_per_gib"] = r5((b.proxy - a.proxy) / gib)
+	r.perGiB(a, b, gib)
 	r["proxy_cpu_us_per_write"] = r5((b.proxy - a.proxy) / (float64(got.Load()) / float64(*chunk)) * 1e6)
-	r["upstream_cpu_s_per_gib"] = r5((b.up - a.up) / gib)
-	r["client_cpu_s_per_gib"] = r5((b.self - a.self) / gib)
 	return r, nil
 }
 
