@@ -29,11 +29,9 @@ if (status !== 0 || version === undefined) {
   console.error(`the types could not be read: ${error?.message ?? `go run ended with ${status}`}`);
   process.exit(1);
 }
-const text = `/** Written by scripts/build-kubernetes-types.mjs, not by hand; the release of Kubernetes whose types these are. */
-export const KUBERNETES_VERSION = "${version}";
-
-/**
- * Every type of the kinds that Sluice reads, one a line. src/api/validation/kubernetes-shapes.ts
+const text = `/**
+ * Written by scripts/build-kubernetes-types.mjs, not by hand: every type of Kubernetes ${version}
+ * of the kinds that Sluice reads, one a line. src/api/validation/kubernetes-shapes.ts
  * reads them.
  */
 export const KUBERNETES_TYPES = \`

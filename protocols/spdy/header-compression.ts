@@ -35,7 +35,7 @@ export const HEADER_DICTIONARY: Uint8Array = buildDictionary();
  * Adler-32 of the dictionary. The first block of each direction names it as DICTID (RFC 1950
  * section 2.2).
  */
-export const HEADER_DICTIONARY_ID = 0xe3c6_a7c2;
+const HEADER_DICTIONARY_ID = 0xe3c6_a7c2;
 
 function buildDictionary(): Uint8Array {
   const text = new TextEncoder();

@@ -5,7 +5,7 @@ import type { Logger } from "../observability/logger.ts";
 /** How often the process tries to open a descriptor. */
 const DESCRIPTOR_CHECK_MS = 1_000;
 /** The limit is logged at most once in this time. */
-export const DESCRIPTOR_LOG_MS = 60_000;
+const DESCRIPTOR_LOG_MS = 60_000;
 
 const ADVICE = "raise it (LimitNOFILE= of systemd, ulimit -n), or lower limits.maxConnectionsPerAddress";
 

@@ -6,15 +6,15 @@ import type { Metrics } from "../observability/metrics.ts";
  * Uncaught exceptions within 60 s. Past it the process drains and exits with 1; with --workers the
  * primary replaces it.
  */
-export const MAX_UNCAUGHT_EXCEPTIONS = 10;
+const MAX_UNCAUGHT_EXCEPTIONS = 10;
 const UNCAUGHT_WINDOW_MS = 60_000;
 
 /**
  * Internal errors that are logged in a minute. Past it they are only counted, and the next line
  * reports their number as `unlogged`.
  */
-export const MAX_LOGGED_FAULTS = 60;
-export const LOGGED_FAULTS_WINDOW_MS = 60_000;
+const MAX_LOGGED_FAULTS = 60;
+const LOGGED_FAULTS_WINDOW_MS = 60_000;
 
 /**
  * Counts every fault of this process and logs it with its stack, up to a limit. `unlogged` counts

@@ -131,7 +131,7 @@ export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateO
  * Features that are read from a node's annotation; Sluice publishes far fewer, but other programs
  * may write it. Past it features are ignored.
  */
-export const MAX_PUBLISHED_FEATURES = 32;
+const MAX_PUBLISHED_FEATURES = 32;
 
 /**
  * The features in a node's annotation. They are not in `status.declaredFeatures`, because kubelets

@@ -8,12 +8,12 @@ import type { ManifestFile } from "./manifests.ts";
  * The size of one manifest file. Past it, it is refused before it is read, and the last good state
  * stays.
  */
-export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
 /**
  * Files in a folder of manifests. Past it the folder is refused before any file is read, and the
  * last good state stays.
  */
-export const MAX_MANIFEST_FILES = 1_000;
+const MAX_MANIFEST_FILES = 1_000;
 
 /**
  * Reads manifest files, and from folders the files that kubectl would apply: `*.yaml`, `*.yml`,

@@ -20,7 +20,7 @@ export const SIGNING_ALGORITHMS = [
 ] as const;
 
 /** The number of token issuers, as in kube-apiserver. Past it the configuration is refused. */
-export const MAX_JWT_AUTHENTICATORS = 64;
+const MAX_JWT_AUTHENTICATORS = 64;
 const CLOCK_SKEW_MS = 10_000;
 /**
  * Characters of a prefix or required value of an issuer's claims. Past it the configuration is

@@ -17,7 +17,7 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
  * The size of one answer of the live API, such as a page of 500 large objects. Past it a list asks
  * for half the page; other reads fail.
  */
-export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /**
  * The time for an answer of the live API to its last byte, except watches. Past it a list asks for
  * half the page; other reads fail.

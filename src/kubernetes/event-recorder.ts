@@ -7,9 +7,9 @@ const MAX_MESSAGE_CHARACTERS = 1_024;
 /**
  * client-go's limit for each object: a burst of this many Events, then one each refill interval.
  */
-export const MAX_BURST_EVENTS = 25;
+const MAX_BURST_EVENTS = 25;
 
-export const EVENT_REFILL_MS = 5 * 60_000;
+const EVENT_REFILL_MS = 5 * 60_000;
 
 /** How many objects have a remembered budget; the least recently used one is dropped. */
 const MAX_BUDGETED_OBJECTS = 4_096;

@@ -5,7 +5,7 @@ import { MalformedAnswerError } from "./api-client.ts";
  * Objects in one list, three times the pods that Kubernetes supports; an empty page counts as one.
  * Past it the list is malformed: the last list's objects stay, and it is tried again later.
  */
-export const MAX_LISTED_OBJECTS = 500_000;
+const MAX_LISTED_OBJECTS = 500_000;
 
 /**
  * The entries of an answer's list; Go writes null for none. Throws MalformedAnswerError for anything

@@ -13,7 +13,7 @@ import { ReadThrough } from "./read-through.ts";
 import type { Reflector, ReflectorSink } from "./reflector.ts";
 
 /** Malformed objects that are logged, each once. Past it they are only counted. */
-export const MAX_LOGGED_BAD_OBJECTS = 1_000;
+const MAX_LOGGED_BAD_OBJECTS = 1_000;
 
 export interface LiveClusterOptions {
   readonly client: Pick<ApiClient, "json" | "open">;

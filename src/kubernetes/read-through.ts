@@ -12,9 +12,9 @@ const MAX_READS_AT_ONCE = 64;
 /** Reads that wait for a turn. Past it: 429 with Retry-After. */
 const MAX_WAITING_READS = 1_000;
 /** How long the gateway remembers that the API does not know a name. */
-export const MISSING_FOR_MS = 1_000;
+const MISSING_FOR_MS = 1_000;
 /** Names that are remembered as unknown to the API for 1 s. Past it they are asked for again. */
-export const MAX_REMEMBERED_MISSING = 10_000;
+const MAX_REMEMBERED_MISSING = 10_000;
 
 type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";
 

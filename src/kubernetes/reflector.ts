@@ -24,7 +24,7 @@ const WATCH_OPEN_MS = 30_000;
 /** A watch that lasted this long counts as good, even without an event. */
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
-export const LIST_PAGE_SIZE = 500;
+const LIST_PAGE_SIZE = 500;
 
 /** Receives the objects. */
 export interface ReflectorSink<T = KubernetesObject> {

@@ -11,7 +11,7 @@ import {
 } from "./event-recorder.ts";
 
 /** Events that wait to be written. Past it new Events are dropped and counted. */
-export const MAX_PENDING_EVENTS = 1_000;
+const MAX_PENDING_EVENTS = 1_000;
 /** The time for writing one Event, and for a shutdown to wait. Past it the Event is dropped. */
 const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";

@@ -7,9 +7,9 @@ export const READ_AHEAD_BYTES: number = 16 * 1024 * 1024;
  * Output read ahead in all sessions of one user, at most a quarter of what other users leave. Past
  * it the input continues.
  */
-export const MAX_READ_AHEAD_BYTES_PER_USER: number = 64 * 1024 * 1024;
+const MAX_READ_AHEAD_BYTES_PER_USER = 64 * 1024 * 1024;
 /** Output read ahead in all sessions of the process. Past it the input continues. */
-export const MAX_TOTAL_READ_AHEAD_BYTES: number = 256 * 1024 * 1024;
+const MAX_TOTAL_READ_AHEAD_BYTES = 256 * 1024 * 1024;
 /** A sink that stays full this long has a slow reader; a busy sink empties within a few milliseconds. */
 const STALL_MS = 10;
 

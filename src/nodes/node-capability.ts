@@ -7,7 +7,7 @@ import {
 } from "../config/sections/node-streaming.ts";
 
 /** A kubelet with this feature speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
-export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
+const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
 
 /**
  * The WebSocket paths to a node: v5 for exec and attach, and the tunnel. Each can fail by itself.

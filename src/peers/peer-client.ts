@@ -52,8 +52,8 @@ const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
  * Pages of one replica's list. Past it, at 100,000 sessions, /sessions names the replica under
  * `partial`.
  */
-export const MAX_PEER_PAGES = 100;
-export const MAX_PEER_SESSIONS: number = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
+const MAX_PEER_PAGES = 100;
+const MAX_PEER_SESSIONS = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
 const MAX_HELLO_BYTES = 16 * 1024;
 
 interface PeerRecordingsAnswer {

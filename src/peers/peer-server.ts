@@ -42,14 +42,14 @@ import {
 /**
  * How long a list waits for the request for its next page. Past it that page comes from a new list.
  */
-export const KEPT_LIST_MS = 5_000;
+const KEPT_LIST_MS = 5_000;
 /** A question about recordings, with selectors. Past it: 400. */
-export const MAX_RECORDINGS_QUESTION_BYTES: number = 64 * 1024;
+const MAX_RECORDINGS_QUESTION_BYTES = 64 * 1024;
 /**
  * Lists that wait for their next page. Past it the oldest is dropped, and its next page comes from
  * a new one.
  */
-export const MAX_KEPT_LISTS = 8;
+const MAX_KEPT_LISTS = 8;
 
 type Page = Pick<PeerSessions, "sessions" | "partial" | "next">;
 

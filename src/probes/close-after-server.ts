@@ -6,7 +6,7 @@ import type { ProbeSocket } from "./probe-socket.ts";
  */
 const MAX_LINGER_MS = 1_500;
 /** Connections of one thread that wait for their servers to close. Past it the oldest is reset. */
-export const MAX_LINGERING = 1_024;
+const MAX_LINGERING = 1_024;
 
 /** The latest reset time of each connection (ms of `performance.now()`), in ascending order. */
 const lingering = new Map<ProbeSocket, number>();

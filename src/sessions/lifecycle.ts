@@ -25,7 +25,7 @@ const WARN_BEFORE_MS = 60_000;
  * How long all observers together may delay the report of a session's end, and so a shutdown. Past
  * it the end is reported.
  */
-export const MAX_END_WAIT_MS = 5_000;
+const MAX_END_WAIT_MS = 5_000;
 
 /** The message for a session that failed because of an exception in this process. */
 const INTERNAL_ERROR = "the gateway failed to carry the session";

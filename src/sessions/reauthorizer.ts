@@ -6,7 +6,7 @@ import type { SessionAuthorization } from "../config/sections/authorization.ts";
 import type { RunningSession } from "./sessions.ts";
 
 /** Running sessions that are authorized again at the same time. Past it they wait, the longest due first. */
-export const MAX_REAUTHORIZATIONS_AT_ONCE = 16;
+const MAX_REAUTHORIZATIONS_AT_ONCE = 16;
 
 /** A closed list: it is a metric label. */
 type Result = "allowed" | "undecided" | "refused" | "expired";

@@ -36,7 +36,7 @@ export interface ListedSession {
 }
 
 /** Characters of a client's User-Agent in lists of sessions. Past it the rest is cut. */
-export const MAX_AGENT_CHARACTERS = 256;
+const MAX_AGENT_CHARACTERS = 256;
 
 /** The facts about a session for this process. */
 export interface SessionInfo extends ListedSession {

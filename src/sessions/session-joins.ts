@@ -9,7 +9,7 @@ export const MAX_INPUT_BATCH: number = 8 * 1024;
 /** A request to type into a session by its id. Past it: 400. */
 export const MAX_JOIN_REQUEST_BYTES: number = 32 * 1024;
 /** How long a joiner may send no request. Past it the joiner has left. */
-export const MAX_JOINER_SILENCE_MS = 5_000;
+const MAX_JOINER_SILENCE_MS = 5_000;
 /** How often a joiner that types nothing sends a request, to show that it is there. */
 export const JOINER_BEAT_MS = 2_000;
 /**

@@ -4,19 +4,19 @@ import type { Screen, Screens } from "./screens/screens.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** Viewers of one session. Past it: 429. */
-export const MAX_VIEWERS_PER_SESSION = 10;
+const MAX_VIEWERS_PER_SESSION = 10;
 /** Viewed sessions of one process. Past it: 429. */
-export const MAX_VIEWED_SESSIONS = 100;
+const MAX_VIEWED_SESSIONS = 100;
 /** Characters kept of a viewed session. Past it a slow viewer skips the oldest and sees a note. */
-export const MAX_KEPT_OUTPUT: number = 256 * 1024;
+const MAX_KEPT_OUTPUT = 256 * 1024;
 /** Characters of output in one answer. Past it the next answer has the rest. */
-export const MAX_OUTPUT_PAGE: number = 64 * 1024;
+const MAX_OUTPUT_PAGE = 64 * 1024;
 /** How long a read waits for output. Past it the answer has none. */
 export const OUTPUT_WAIT_MS = 400;
 /** How long a viewer may not read. Past it the viewer is gone; without viewers nothing is kept. */
-export const MAX_VIEWER_SILENCE_MS = 5_000;
+const MAX_VIEWER_SILENCE_MS = 5_000;
 /** How long a viewer waits for the screen. Past it the viewer continues without one. */
-export const MAX_SCREEN_WAIT_MS = 5_000;
+const MAX_SCREEN_WAIT_MS = 5_000;
 const NOT_INSTALLED = "the current screen needs @xterm/headless, which the gateway does not have";
 const NOT_KEPT = "this gateway keeps no current screens: what comes from now on follows";
 const NOT_KNOWN = "the current screen is not known: what comes from now on follows";

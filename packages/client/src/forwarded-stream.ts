@@ -10,7 +10,7 @@ const MAX_ERROR_TEXT_BYTES: number = 4 * 1024;
  * How long to wait for the error stream after the data ended: an error may still follow
  * (containerd).
  */
-export const ERROR_WAIT_MS = 5_000;
+const ERROR_WAIT_MS = 5_000;
 
 /** The stream's view of its connection. */
 export interface ForwardLink {

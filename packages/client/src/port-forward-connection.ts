@@ -10,11 +10,11 @@ import { SpdyConnection, type SpdyConnectionEnd } from "./sessions/spdy-connecti
  * Data that one local side has not read. Past it the client stops reading the session, which all
  * streams share.
  */
-export const MAX_STREAM_BUFFER_BYTES: number = 1024 * 1024;
+const MAX_STREAM_BUFFER_BYTES = 1024 * 1024;
 /**
  * A local side that reads nothing while other streams wait. Past it its stream ends with an error.
  */
-export const STREAM_STALL_TIMEOUT_MS = 30_000;
+const STREAM_STALL_TIMEOUT_MS = 30_000;
 /** Limits the answers to a flood of PINGs that wait for a server that does not read. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 2_000 };

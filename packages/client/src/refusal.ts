@@ -8,7 +8,7 @@ import type { ApiStatus } from "./http/upstream/connect-error.ts";
  */
 const MAX_REFUSAL_BYTES: number = 64 * 1024;
 /** The quoted part of a refusal that is not a Status, as in gorilla. Past it the text is cut. */
-export const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
+const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
 
 /**
  * Reads the start of a refusal's body, then destroys the body. If the body breaks off, returns the

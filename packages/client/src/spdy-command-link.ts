@@ -20,7 +20,7 @@ const MAX_FRAME_BYTES = 32 * 1024;
  * Limits the answers to a flood of PINGs that wait for a server that does not read; input stops at
  * the socket's high-water mark.
  */
-export const MAX_QUEUED_BYTES: number = 1024 * 1024;
+const MAX_QUEUED_BYTES = 1024 * 1024;
 /** A server closes TCP as soon as the streams have ended. */
 const LINGER_TIMES = { lingerIdleMs: MAX_CLOSE_MS, lingerMaxMs: 2 * MAX_CLOSE_MS };
 

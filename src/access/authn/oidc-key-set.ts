@@ -10,15 +10,15 @@ export type GetJson = (url: string) => Promise<{ readonly status: number; readon
 export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 
 /** Keys are fetched again at this age; if that fails, the known keys stay. */
-export const KEY_SET_MAX_AGE_MS = 600_000;
+const KEY_SET_MAX_AGE_MS = 600_000;
 /**
  * Fetches of an issuer's keys for unverifiable tokens in a burst, and then one each second. Past it
  * the known keys judge the token.
  */
-export const KEY_SET_FETCHES = 10;
-export const KEY_SET_FETCH_EVERY_MS = 1_000;
+const KEY_SET_FETCHES = 10;
+const KEY_SET_FETCH_EVERY_MS = 1_000;
 /** The pause after the issuer failed: invalid tokens must not flood it with requests. */
-export const ISSUER_COOLDOWN_MS = 5_000;
+const ISSUER_COOLDOWN_MS = 5_000;
 
 /** The issuer's keys could not be fetched, or the response was invalid. */
 class IssuerUnreachable extends Error {

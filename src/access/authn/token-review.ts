@@ -24,9 +24,9 @@ const RETRY_AFTER_SECONDS = 1;
  * Concurrent TokenReviews of different tokens. Past it reviews wait: addresses take turns, and so
  * do an address's connections.
  */
-export const MAX_REVIEWS_IN_FLIGHT = 32;
+const MAX_REVIEWS_IN_FLIGHT = 32;
 /** TokenReviews that wait. Past it the newest of the longest queue gets 429 with Retry-After. */
-export const MAX_WAITING_REVIEWS = 1_000;
+const MAX_WAITING_REVIEWS = 1_000;
 
 export interface TokenReviewOptions {
   readonly version: "v1" | "v1beta1";
@@ -127,7 +127,7 @@ export class TokenReviews implements TokenAuthenticator {
 }
 
 /** Kubernetes accepts a service account's token this long past its `exp`, because clocks differ. */
-export const TOKEN_LEEWAY_MS = 60_000;
+const TOKEN_LEEWAY_MS = 60_000;
 
 const endOf = (expiryMs: number | undefined): number | undefined =>
   expiryMs === undefined ? undefined : expiryMs + TOKEN_LEEWAY_MS;

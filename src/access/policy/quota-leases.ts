@@ -14,7 +14,7 @@ import {
  * Changes in one call of the quota store, which takes less than a millisecond. Past it they go with
  * the next call.
  */
-export const MAX_CHANGES_OF_CALL = 100;
+const MAX_CHANGES_OF_CALL = 100;
 /** Renewals in one lease time; two of them may fail. */
 const RENEWALS = 3;
 const FIRST_RETRY_MS = 100;

@@ -24,7 +24,7 @@ const DEFAULT_PORT = 6379;
  * Bytes of one unfinished answer from the quota store. Past it the connection is closed and the
  * store counts as unreachable.
  */
-export const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
+const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
 
 /**
  * Dialling the quota store: name lookup, TCP and TLS. Past it the store counts as unreachable; a

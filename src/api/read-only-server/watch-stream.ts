@@ -7,7 +7,7 @@ import type { ObjectMatcher } from "./label-selector.ts";
  * How long a watch with bookmarks may go without one, as in kube-apiserver. Past it a bookmark is
  * sent.
  */
-export const BOOKMARK_PERIOD_MS = 60_000;
+const BOOKMARK_PERIOD_MS = 60_000;
 
 /** What a watch must know about objects. */
 export type WatchSource = Pick<ObjectSource, "changesAfter" | "resourceVersion" | "subscribe">;

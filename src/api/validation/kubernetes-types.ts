@@ -1,8 +1,6 @@
-/** Written by scripts/build-kubernetes-types.mjs, not by hand; the release of Kubernetes whose types these are. */
-export const KUBERNETES_VERSION = "1.37.2";
-
 /**
- * Every type of the kinds that Sluice reads, one a line. src/api/validation/kubernetes-shapes.ts
+ * Written by scripts/build-kubernetes-types.mjs, not by hand: every type of Kubernetes 1.37.2
+ * of the kinds that Sluice reads, one a line. src/api/validation/kubernetes-shapes.ts
  * reads them.
  */
 export const KUBERNETES_TYPES = `

@@ -6,7 +6,7 @@ import { configKeyProblems, subdomainProblems } from "./name-rules.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 /** Kubernetes' limit for all values of a Secret together. */
-export const MAX_SECRET_BYTES = 1024 * 1024;
+const MAX_SECRET_BYTES = 1024 * 1024;
 
 /** The API server's checks of a Secret. Messages contain no value. */
 export function validateSecret({ metadata, type, data = {} }: Secret): FieldError[] {

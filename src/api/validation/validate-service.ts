@@ -17,7 +17,7 @@ const SERVICE_TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 const ADDRESS_TYPES = ["FQDN", "IPv4", "IPv6"];
 /** Limits of discovery.k8s.io. */
-export const MAX_ENDPOINTS_OF_SLICE = 1_000;
+const MAX_ENDPOINTS_OF_SLICE = 1_000;
 const MAX_ADDRESSES_OF_ENDPOINT = 100;
 
 /** The API server's checks of the Service fields that routing reads. */

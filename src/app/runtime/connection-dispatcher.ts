@@ -42,13 +42,13 @@ interface Handed {
  * Copies of workers' connections, so that the primary can reset those of a killed worker. Past it
  * their clients see FIN, which SPDY takes for a proper end.
  */
-export const MAX_KEPT_CONNECTIONS = 4_096;
+const MAX_KEPT_CONNECTIONS = 4_096;
 
 /**
  * Connections that wait while no worker can take them; about a moment's worth. Past it they are
  * closed.
  */
-export const MAX_WAITING_CONNECTIONS = 1_024;
+const MAX_WAITING_CONNECTIONS = 1_024;
 
 /**
  * Gives each connection to the worker with the fewest sessions and connections (docs/workers.md).

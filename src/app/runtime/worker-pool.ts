@@ -9,7 +9,7 @@ import type { Watched } from "./prober-watchdog.ts";
 import type { Prober } from "./shared-probing.ts";
 
 /** A worker that ran this long started well; its next restart is immediate. */
-export const SETTLED_MS = 60_000;
+const SETTLED_MS = 60_000;
 const FIRST_MS = 100;
 const MAX_MS = 30_000;
 

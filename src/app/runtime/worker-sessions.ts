@@ -8,9 +8,9 @@ import type { PlaceAnswer } from "./calls.ts";
  * How long viewers and joiners can ask a worker how its session ended. Past it the answer is
  * "unknown".
  */
-export const KEPT_OVER_MS = 5_000;
+const KEPT_OVER_MS = 5_000;
 /** Ended sessions that are remembered for viewers. Past it the oldest is forgotten. */
-export const MAX_KEPT_OVER = 10_000;
+const MAX_KEPT_OVER = 10_000;
 
 /** The sessions that each worker runs. If a worker dies, the primary logs their ends. */
 export class WorkerSessions<Worker> {

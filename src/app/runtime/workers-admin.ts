@@ -106,7 +106,7 @@ const ANSWER_MS = 2_000;
  * How long a worker may take to list its sessions, less than `timeouts.peerList`. Past it `partial`
  * names the worker.
  */
-export const MAX_LIST_MS = 700;
+const MAX_LIST_MS = 700;
 
 function soon<T>(asked: Promise<T>, withinMs: number = ANSWER_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -194,7 +194,7 @@ const SPACE = 0x20;
 /** RFC 3339 with nine digits and a zone has 35. */
 const MAX_TIME_BYTES = 40;
 /** Bytes of one line of a log. Past it the line is printed in parts. */
-export const MAX_LOG_LINE_BYTES: number = 1024 * 1024;
+const MAX_LOG_LINE_BYTES = 1024 * 1024;
 
 interface LogLine {
   /** Undefined if the line does not begin with a time, and for the later parts of a long line. */

@@ -22,7 +22,7 @@ const ROOT = `/apis/${GROUP_VERSION}`;
 /** kubectl's. */
 const PAGE_SESSIONS = "500";
 /** Sessions in one list; an empty page counts as one. Past it the list is refused. */
-export const MAX_LISTED_SESSIONS = 100_000;
+const MAX_LISTED_SESSIONS = 100_000;
 
 /** The fields of a session that the printer and the watch read. */
 export const sessionShape: Shape = object({

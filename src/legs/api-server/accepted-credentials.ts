@@ -6,7 +6,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
  * Credentials that are remembered as accepted. Past it the least recently used shares its address's
  * seats until it is accepted again.
  */
-export const MAX_ACCEPTED_CREDENTIALS = 10_000;
+const MAX_ACCEPTED_CREDENTIALS = 10_000;
 
 type AnswerHeaders = Pick<HeaderEdit, "has">;
 

@@ -6,7 +6,7 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
  * Bytes of a request that adds an ephemeral container, normally some KiB. Past it the audit event
  * names no container.
  */
-export const MAX_READ_PATCH_BYTES: number = 256 * 1024;
+const MAX_READ_PATCH_BYTES = 256 * 1024;
 
 const PATH = /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/ephemeralcontainers$/;
 const ANNOTATION = "sluice.dev/ephemeral-containers";

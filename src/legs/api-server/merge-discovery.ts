@@ -8,7 +8,7 @@ import { withSessionsGroup } from "../../session-api/discovery.ts";
  * Bytes of an API server's list of all groups; 200 KiB with many resources. Past it the list is
  * passed on unchanged.
  */
-export const MAX_DISCOVERY_BYTES: number = 8 * 1024 * 1024;
+const MAX_DISCOVERY_BYTES = 8 * 1024 * 1024;
 
 const JSON_CLAUSE = /^\s*(?:application\/(?:json|\*)|\*\/\*)\s*(?:;|$)/i;
 /**

@@ -63,7 +63,7 @@ export interface ProbeEvent {
 }
 
 /** The number of attempts without a pause. Only errors are retried, never failures. */
-export const MAX_PROBE_ATTEMPTS = 3;
+const MAX_PROBE_ATTEMPTS = 3;
 
 /** One round: up to three attempts, and the kubelet's Event in its words. */
 export async function runRound(

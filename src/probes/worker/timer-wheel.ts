@@ -10,7 +10,7 @@ export interface WheelEntry {
 }
 
 /** How late an entry can be: a hundredth of the shortest probe period. */
-export const WHEEL_TICK_MS = 10;
+const WHEEL_TICK_MS = 10;
 const SLOTS = 1_024;
 const IDLE = -1;
 

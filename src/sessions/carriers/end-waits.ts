@@ -5,7 +5,7 @@ import type { SessionClock } from "@sluice/client/internal/net/session-clock";
  * How long a command or a pod's ports may read input after a proper close, which ends input before
  * v5. Past it the node's connection is closed.
  */
-export const INPUT_GRACE_MS = 10_000;
+const INPUT_GRACE_MS = 10_000;
 
 /**
  * Calls `leave` if the node has not ended its connection in time. Meanwhile its output is read and

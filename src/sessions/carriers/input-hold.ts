@@ -13,23 +13,23 @@ const DRAINED_MS = 250;
  * How long input waits for the output in a node's queue. Past it the input continues, or is dropped
  * if the command has ended.
  */
-export const MAX_INPUT_HOLD_MS = 1_000;
+const MAX_INPUT_HOLD_MS = 1_000;
 /**
  * How long input waits in a terminal, where a user waits for the echo of each key. Past it the
  * input continues.
  */
-export const MAX_TERMINAL_HOLD_MS = 200;
+const MAX_TERMINAL_HOLD_MS = 200;
 /**
  * Output since the client's last input that may be a reply to it. Past it input waits: the status
  * may be queued behind the output.
  */
-export const BULK_OUTPUT_BYTES: number = 512 * 1024;
+const BULK_OUTPUT_BYTES = 512 * 1024;
 
 /**
  * The largest piece of input that is held. Past it the piece belongs to a bulk transfer: it is not
  * held, nor is any input within STREAM_MS after it.
  */
-export const MAX_HELD_PIECE_BYTES: number = 8 * 1024;
+const MAX_HELD_PIECE_BYTES = 8 * 1024;
 const STREAM_MS = 5_000;
 /**
  * Turns of the event loop without output before the queue counts as empty: a source pauses for one

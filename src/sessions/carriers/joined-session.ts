@@ -32,9 +32,9 @@ import { LEFT, type OutputAnswer, type OutputPage } from "../session-outputs.ts"
 import { terminalWarning } from "./terminal-warning.ts";
 
 /** A joiner's input that waits for the session. Past it the joiner's connection is not read. */
-export const MAX_JOINED_INPUT: number = 64 * 1024;
+const MAX_JOINED_INPUT = 64 * 1024;
 /** How long a session that takes no more input may take to end. Past it the join ends with 409. */
-export const MAX_DEAF_MS = 2_000;
+const MAX_DEAF_MS = 2_000;
 /** How long until refused input is offered again, in milliseconds. */
 const AGAIN_MS = 20;
 const UNANSWERED_AGAIN_MS = 500;

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 
 /** Warnings that wait for the end of the node's present message. Past it the latest are dropped. */
-export const MAX_WAITING_WARNINGS = 8;
+const MAX_WAITING_WARNINGS = 8;
 
 /** A warning on a line of its own, for the user of a terminal. */
 export function terminalWarning(message: string): Uint8Array {

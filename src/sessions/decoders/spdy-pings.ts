@@ -1,7 +1,7 @@
 import { encodePing } from "@sluice/protocols/spdy";
 
 /** PINGs that are remembered for a SPDY client that does not read. Past it they get no answer. */
-export const MAX_OWED_PINGS = 64;
+const MAX_OWED_PINGS = 64;
 
 /**
  * Answers and sends the PINGs of a SPDY connection that passes through; none is forwarded. A client's

@@ -19,7 +19,7 @@ const CLOSING_BRACE = 0x7d;
  * A node's status of a command: a few hundred bytes and the command line. Past it the session
  * counts as `upstream-failed`.
  */
-export const MAX_STATUS_BYTES: number = 64 * 1024;
+const MAX_STATUS_BYTES = 64 * 1024;
 
 export interface Conclusion {
   /** Status JSON for the client's error channel. */

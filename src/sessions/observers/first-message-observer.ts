@@ -8,7 +8,7 @@ export type FirstMessage = { readonly kind: "output" } | { readonly kind: "failu
  * A Status that is a node's first message: a few hundred bytes. Past it the message counts as
  * output.
  */
-export const MAX_STATUS_BYTES: number = 4 * 1024;
+const MAX_STATUS_BYTES = 4 * 1024;
 /**
  * Watches a v5 pass-through session until the node's first message. Kubelets answer 101 before they
  * reach their runtime; if they cannot reach it, that message is a failure on the error channel.

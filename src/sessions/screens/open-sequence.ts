@@ -1,6 +1,6 @@
 const ESC = 0x1b;
 /** Bytes of an unfinished escape sequence. Past it a viewer's terminal ignores the rest of the sequence. */
-export const MAX_OPEN_SEQUENCE = 4_096;
+const MAX_OPEN_SEQUENCE = 4_096;
 
 type State = "ground" | "escape" | "csi" | "string";
 

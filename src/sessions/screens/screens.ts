@@ -6,23 +6,23 @@ import type { FromScreenThread, TerminalPart, TerminalSize, ToScreenThread } fro
 import { TerminalTail } from "./terminal-tail.ts";
 
 /** Sessions with a terminal whose output is kept. Past it a viewer sees only later output. */
-export const MAX_SCREENED_SESSIONS = 1_000;
+const MAX_SCREENED_SESSIONS = 1_000;
 /**
  * Terminals that are emulated. Past it the screen of a busy session is drawn from its latest
  * output.
  */
-export const MAX_EMULATED_SCREENS = 128;
+const MAX_EMULATED_SCREENS = 128;
 /** Cells of one screen. Past it the session has no screen. */
-export const MAX_SCREEN_CELLS = 65_536;
+const MAX_SCREEN_CELLS = 65_536;
 /**
  * Bytes emulated in a second for sessions without viewers. Past it their oldest output is dropped.
  */
-export const MAX_EMULATED_BYTES_PER_SECOND: number = 2 * 1024 * 1024;
+const MAX_EMULATED_BYTES_PER_SECOND = 2 * 1024 * 1024;
 /**
  * Output that waits for the thread. Past it the oldest output of sessions without viewers is
  * dropped.
  */
-export const MAX_SCREEN_AHEAD_BYTES: number = 4 * 1024 * 1024;
+const MAX_SCREEN_AHEAD_BYTES = 4 * 1024 * 1024;
 /** How long the thread may have no terminal before it ends. */
 const IDLE_MS = 5_000;
 

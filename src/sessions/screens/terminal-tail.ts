@@ -11,7 +11,7 @@ import type { TerminalPart, TerminalSize } from "./screen-messages.ts";
  * Output kept of a terminal's session. Past it the screen thread gets it, or the oldest half is
  * dropped.
  */
-export const MAX_SCREEN_TAIL: number = 64 * 1024;
+const MAX_SCREEN_TAIL = 64 * 1024;
 /** Sizes kept with that output. Past it the latest replaces the one before. */
 const MAX_TAIL_SIZES = 64;
 const LEAST_BYTES = 1_024;

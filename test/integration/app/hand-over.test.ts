@@ -2,13 +2,12 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  ConnectionDispatcher,
-  MAX_KEPT_CONNECTIONS,
-  MAX_WAITING_CONNECTIONS,
-  type Recipient,
-} from "../../../src/app/runtime/connection-dispatcher.ts";
+import { ConnectionDispatcher, type Recipient } from "../../../src/app/runtime/connection-dispatcher.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
+
+// The bounds under test.
+const MAX_KEPT_CONNECTIONS = 4_096;
+const MAX_WAITING_CONNECTIONS = 1_024;
 
 class FakeWorker implements Recipient {
   isTaking = true;

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { USER_AGENT } from "../../../packages/client/src/config/version.ts";
 import { type DialRequest, dial } from "../../../packages/client/src/connect.ts";
 import { ConnectError } from "../../../packages/client/src/http/upstream/connect-error.ts";
-import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../../packages/client/src/refusal.ts";
 import { Target, type TargetOptions } from "../../../packages/client/src/target.ts";
 import { closedAfterEach, failureOf } from "../../support/client/closed-after-each.ts";
 import { switchingWebSocket } from "../../support/client/switching.ts";
@@ -10,6 +9,9 @@ import { startConnectProxy } from "../../support/connect-proxy.ts";
 import { afterHead, answering, listenRaw, until } from "../../support/http/loopback.ts";
 import { startRawTls } from "../../support/raw-tls-answer.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
+
+// The bound under test.
+const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
 
 const spdy: DialRequest = { path: "/exec?a=1", transport: "spdy", protocols: ["v4.channel.k8s.io"] };
 const webSocket: DialRequest = { path: "/exec", transport: "websocket", protocols: ["v5.channel.k8s.io"] };

@@ -3,12 +3,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ERROR_WAIT_MS, type ForwardedStream } from "../../../packages/client/src/forwarded-stream.ts";
-import {
-  MAX_STREAM_BUFFER_BYTES,
-  type PortForwardConnection,
-  STREAM_STALL_TIMEOUT_MS,
-} from "../../../packages/client/src/port-forward-connection.ts";
+import type { ForwardedStream } from "../../../packages/client/src/forwarded-stream.ts";
+import type { PortForwardConnection } from "../../../packages/client/src/port-forward-connection.ts";
 import {
   FallbackDialer,
   SpdyDialer,
@@ -22,6 +18,11 @@ import { ManualClock } from "../../support/manual-clock.ts";
 import { type KubeletScript, type KubeletSession, ScriptedKubelet } from "../../support/scripted-kubelet.ts";
 import { POD, startNode } from "../fake-node/upgrade.ts";
 import { startTunnelServer } from "./tunnel-server.ts";
+
+// The bounds under test.
+const ERROR_WAIT_MS = 5_000;
+const MAX_STREAM_BUFFER_BYTES = 1024 * 1024;
+const STREAM_STALL_TIMEOUT_MS = 30_000;
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

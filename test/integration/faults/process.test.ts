@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { MAX_UNCAUGHT_EXCEPTIONS } from "../../../src/app/uncaught-exceptions.ts";
 import { eventually } from "../../support/eventually.ts";
 import { GatewayFiles } from "../../support/gateway-files.ts";
 import { type ServedGateway, serveGateway } from "../../support/served-gateway.ts";
 import { readMetricsOf } from "../../support/taken-path.ts";
+
+// The bound under test.
+const MAX_UNCAUGHT_EXCEPTIONS = 10;
 
 /** Each signal is an exception, or a rejection, that nothing catches. */
 const THROW_ON_SIGNAL =

@@ -2,11 +2,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { ObjectKind } from "../../../src/api/objects.ts";
 import type { ClusterStoreOptions } from "../../../src/cluster/cluster-store.ts";
 import { ApiError } from "../../../src/kubernetes/api-client.ts";
-import { MAX_LOGGED_BAD_OBJECTS } from "../../../src/kubernetes/live-cluster.ts";
 import { Backoff } from "../../../src/net/backoff.ts";
 import { eventually } from "../../support/eventually.ts";
 import { followScripted, ScriptedApi } from "../../support/scripted-api.ts";
 import { pod } from "./live.ts";
+
+// The bound under test.
+const MAX_LOGGED_BAD_OBJECTS = 1_000;
 
 const bad = { name: "bad", namespace: "default" };
 /** What no API server should send, in the place of a pod. */

@@ -3,12 +3,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CREDENTIALS_REUSE_MS, loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
+import { loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
 import { readKubeconfigEntries } from "../../../packages/client/src/kubernetes/kubeconfig-entries.ts";
 import { type PluginOptions, pluginOf } from "../../../packages/client/src/kubernetes/plugin-credentials.ts";
-import { MAX_PLUGIN_OUTPUT_BYTES } from "../../../packages/client/src/kubernetes/run-plugin.ts";
 import { eventually } from "../../support/eventually.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
+
+// The bounds under test.
+const CREDENTIALS_REUSE_MS = 60_000;
+const MAX_PLUGIN_OUTPUT_BYTES = 1024 * 1024;
 
 const V1 = "client.authentication.k8s.io/v1";
 const V1BETA1 = "client.authentication.k8s.io/v1beta1";

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { LIST_PAGE_SIZE } from "../../../src/kubernetes/reflector.ts";
 import { eventually } from "../../support/eventually.ts";
 import { ALL_KINDS, pod, startLive } from "./live.ts";
+
+// The bound under test.
+const LIST_PAGE_SIZE = 500;
 
 const isList = ({ path, isWatch }: { path: string; isWatch: boolean }) => path.endsWith("/pods") && !isWatch;
 const isWatch = ({ path, isWatch }: { path: string; isWatch: boolean }) => path.endsWith("/pods") && isWatch;

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
 import { ApiError } from "../../../src/kubernetes/api-client.ts";
-import { EVENT_REFILL_MS, MAX_BURST_EVENTS } from "../../../src/kubernetes/event-recorder.ts";
-import { MAX_PENDING_EVENTS, SharedEventRecorder } from "../../../src/kubernetes/shared-event-recorder.ts";
+import { SharedEventRecorder } from "../../../src/kubernetes/shared-event-recorder.ts";
 import { startLive } from "./live.ts";
+
+// The bounds under test.
+const MAX_BURST_EVENTS = 25;
+const EVENT_REFILL_MS = 5 * 60_000;
+const MAX_PENDING_EVENTS = 1_000;
 
 function ingress(name: string): Ingress {
   return {

@@ -1,9 +1,12 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { finishAndLinger, LINGER_PROGRESS_BYTES } from "../../../packages/client/src/net/linger.ts";
+import { finishAndLinger } from "../../../packages/client/src/net/linger.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
+
+// The bound under test.
+const LINGER_PROGRESS_BYTES = 1024 * 1024;
 
 const TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
 const LARGE_BYTES = 16 * 1024 * 1024;

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { UpstreamTls } from "../../../packages/client/src/net/tls.ts";
 import type { AdminSession, SessionLists } from "../../../src/admin/admin-server.ts";
 import { listenAt } from "../../../src/net/listen.ts";
-import { MAX_PEER_PAGES, MAX_PEER_SESSIONS, PeerClient } from "../../../src/peers/peer-client.ts";
+import { PeerClient } from "../../../src/peers/peer-client.ts";
 import {
   endPathOf,
   HELLO_PATH,
@@ -15,9 +15,6 @@ import {
 } from "../../../src/peers/peer-protocol.ts";
 import {
   createPeerServer,
-  KEPT_LIST_MS,
-  MAX_KEPT_LISTS,
-  MAX_RECORDINGS_QUESTION_BYTES,
   type PeerServerParts,
   replacePeerTls,
   SessionPages,
@@ -28,6 +25,13 @@ import { MAX_JOIN_REQUEST_BYTES } from "../../../src/sessions/session-joins.ts";
 import { OUTPUT_WAIT_MS, type OutputPage, type OutputRead } from "../../../src/sessions/session-outputs.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
+
+// The bounds under test.
+const MAX_PEER_PAGES = 100;
+const MAX_PEER_SESSIONS = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
+const KEPT_LIST_MS = 5_000;
+const MAX_RECORDINGS_QUESTION_BYTES = 64 * 1024;
+const MAX_KEPT_LISTS = 8;
 
 const NAME = "sluice-peer";
 

@@ -5,12 +5,15 @@ import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { HTTPGetAction, ProbeHandler } from "../../../src/api/probe-objects.ts";
-import { closeAfterServer, MAX_LINGERING } from "../../../src/probes/close-after-server.ts";
+import { closeAfterServer } from "../../../src/probes/close-after-server.ts";
 import type { ProbeSocket, SocketHearer } from "../../../src/probes/probe-socket.ts";
 import { startGrpcHealthServer } from "../../support/grpc-health-server.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 import { earlierTimeWaits, hasTcpTable, timeWaitsOf } from "../../support/time-waits.ts";
 import { probe } from "./probe.ts";
+
+// The bound under test.
+const MAX_LINGERING = 1_024;
 
 const PROBES = 5;
 

@@ -5,13 +5,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { SpdyExecutor } from "../../../packages/client/src/executors.ts";
 import { execPath } from "../../../packages/client/src/pod-paths.ts";
-import { MAX_VIEWERS_PER_SESSION } from "../../../src/sessions/session-outputs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { clusterRole, clusterRoleBinding, resourceRule } from "../../support/rbac-objects.ts";
 import { targetAt } from "../../support/replicas.ts";
 import { untilStill } from "../../support/still.ts";
 import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";
 import { V5Client } from "../../support/v5-client.ts";
+
+// The bound under test.
+const MAX_VIEWERS_PER_SESSION = 10;
 
 const IN_DEFAULT = "/apis/sluice.dev/v1alpha1/namespaces/default/streamingsessions";
 const ATTACH = "get,create|sluice.dev|streamingsessions/attach";

@@ -14,7 +14,7 @@ import {
   type SessionError,
   WebSocketExecutor,
 } from "../../../packages/client/src/index.ts";
-import { BROKEN_OFF_MS, proofOf } from "../../../packages/client/src/sessions/resuming-client.ts";
+import { proofOf } from "../../../packages/client/src/sessions/resuming-client.ts";
 import {
   type Agreement,
   encodeOffer,
@@ -32,6 +32,9 @@ import {
   refusalOf,
   resumeOnce,
 } from "../../support/resumption-client.ts";
+
+// The bound under test.
+const BROKEN_OFF_MS = 10_000;
 
 const POD = { namespace: "default", pod: "web", container: "main" };
 const MIB = 1024 * 1024;

@@ -1,5 +1,8 @@
 import { expect, it, onTestFinished } from "vitest";
-import { DESCRIPTOR_LOG_MS, watchDescriptors } from "../../../src/app/descriptor-watch.ts";
+import { watchDescriptors } from "../../../src/app/descriptor-watch.ts";
+
+// The bound under test.
+const DESCRIPTOR_LOG_MS = 60_000;
 
 it("a process without descriptors says so once for a minute, and again after it", async () => {
   const lines: object[] = [];

@@ -5,9 +5,11 @@ import {
   defaultLocateOptions,
   type LocateOptions,
   locate,
-  MAX_PUBLISHED_FEATURES,
   type StreamingLocation,
 } from "../../../src/cluster/locate.ts";
+
+// The bound under test.
+const MAX_PUBLISHED_FEATURES = 32;
 
 const container = (name: string) => ({ name, image: "i" });
 const pod = (spec: Partial<Pod["spec"]>): Pod => ({

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  MAX_MANIFEST_FILE_BYTES,
-  MAX_MANIFEST_FILES,
-  readManifestFiles,
-} from "../../../src/cluster/manifest-files.ts";
+import { readManifestFiles } from "../../../src/cluster/manifest-files.ts";
+
+// The bounds under test.
+const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_MANIFEST_FILES = 1_000;
 
 let folder: string;
 beforeEach(() => {

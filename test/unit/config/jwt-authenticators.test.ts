@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
-import { MAX_JWT_AUTHENTICATORS } from "../../../src/config/jwt-authenticators.ts";
 import { parseAuthenticationFile } from "../../../src/config/named-files.ts";
 import { issuerOfOidc, type OidcAuthentication } from "../../../src/config/sections/authentication.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
+
+// The bound under test.
+const MAX_JWT_AUTHENTICATORS = 64;
 
 const FILE = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n";
 const issuer = { url: "https://a.example.com", audiences: ["sluice"] };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
-import {
-  MAX_CONFIGURATION_CHARACTERS,
-  MAX_YAML_CHARACTERS,
-  parseYamlDocuments,
-} from "../../../packages/client/src/config/yaml-documents.ts";
+import { parseYamlDocuments } from "../../../packages/client/src/config/yaml-documents.ts";
+
+// The bounds under test.
+const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
+const MAX_CONFIGURATION_CHARACTERS = 1024 * 1024;
 
 describe("parseYamlDocuments", () => {
   it("reads several documents and leaves empty ones out", () => {

@@ -4,12 +4,11 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../packages/client/src/config/configuration-error.ts";
 import { readingInstead } from "../../../packages/client/src/config/named-file-text.ts";
-import {
-  CREDENTIALS_REUSE_MS,
-  loadInCluster,
-  loadKubeconfig,
-} from "../../../packages/client/src/kubernetes/kubeconfig.ts";
-import { MAX_KUBECONFIG_BYTES } from "../../../packages/client/src/kubernetes/kubeconfig-files.ts";
+import { loadInCluster, loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
+
+// The bounds under test.
+const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
+const CREDENTIALS_REUSE_MS = 60_000;
 
 let folder: string;
 beforeEach(async () => {

@@ -4,9 +4,11 @@ import { describe, expect, it } from "vitest";
 import type { AuditTrail } from "../../../src/access/audit/audit-trail.ts";
 import {
   describeContainers,
-  MAX_READ_PATCH_BYTES,
   noteEphemeralContainers,
 } from "../../../src/legs/api-server/ephemeral-containers.ts";
+
+// The bound under test.
+const MAX_READ_PATCH_BYTES = 256 * 1024;
 
 const DEBUGGER = { name: "debugger-x7", image: "busybox:1.37", targetContainerName: "main", stdin: true };
 const NAMED = '[{"name":"debugger-x7","image":"busybox:1.37","target":"main"}]';

@@ -6,10 +6,12 @@ import {
   ChannelCommandClient,
   SpdyCommandClient,
 } from "../../../src/sessions/carriers/bridge/command-clients.ts";
-import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/end-waits.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { channelPeer, plainPipe, settle, spdyPeer, webSocketPipe } from "../../support/session-peers.ts";
+
+// The bound under test.
+const INPUT_GRACE_MS = 10_000;
 
 const NOTHING = new Uint8Array(0);
 const SUCCESS = '{"metadata":{},"status":"Success"}';

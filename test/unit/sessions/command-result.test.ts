@@ -5,7 +5,10 @@ import {
   internalErrorStatus,
   successStatus,
 } from "../../../protocols/remotecommand/index.ts";
-import { CommandResult, MAX_STATUS_BYTES } from "../../../src/sessions/observers/command-result.ts";
+import { CommandResult } from "../../../src/sessions/observers/command-result.ts";
+
+// The bound under test.
+const MAX_STATUS_BYTES = 64 * 1024;
 
 const status = (message: string): Buffer =>
   Buffer.from(JSON.stringify({ metadata: {}, status: "Failure", message, code: 500 }));

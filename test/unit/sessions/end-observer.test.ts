@@ -4,11 +4,13 @@ import type { SessionEnd } from "../../../packages/client/src/sessions/session-e
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { encodeClose, OPCODE, writeFrameHeader } from "../../../protocols/websocket/index.ts";
 import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
-import { MAX_STATUS_BYTES } from "../../../src/sessions/observers/command-result.ts";
 import type { EndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
+
+// The bound under test.
+const MAX_STATUS_BYTES = 64 * 1024;
 
 const HOW = "the connection broke";
 const SUCCESS = '{"metadata":{},"status":"Success"}';

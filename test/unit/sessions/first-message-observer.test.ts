@@ -4,9 +4,11 @@ import { CommandEndObserver } from "../../../src/sessions/observers/end-observer
 import {
   type FirstMessage,
   FirstMessageObserver,
-  MAX_STATUS_BYTES,
 } from "../../../src/sessions/observers/first-message-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
+
+// The bound under test.
+const MAX_STATUS_BYTES = 4 * 1024;
 
 const frame = (payload: Uint8Array, opcode = 0x82): Buffer => {
   const length =

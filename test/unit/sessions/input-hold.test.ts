@@ -1,18 +1,14 @@
 import { describe, expect, it } from "vitest";
-import {
-  MAX_READ_AHEAD_BYTES_PER_USER,
-  MAX_TOTAL_READ_AHEAD_BYTES,
-  READ_AHEAD_BYTES,
-  ReadAhead,
-  totalReadAhead,
-} from "../../../src/net/read-ahead.ts";
-import {
-  BULK_OUTPUT_BYTES,
-  InputHold,
-  MAX_HELD_PIECE_BYTES,
-  MAX_INPUT_HOLD_MS,
-  MAX_TERMINAL_HOLD_MS,
-} from "../../../src/sessions/carriers/input-hold.ts";
+import { READ_AHEAD_BYTES, ReadAhead, totalReadAhead } from "../../../src/net/read-ahead.ts";
+import { InputHold } from "../../../src/sessions/carriers/input-hold.ts";
+
+// The bounds under test.
+const MAX_READ_AHEAD_BYTES_PER_USER = 64 * 1024 * 1024;
+const MAX_TOTAL_READ_AHEAD_BYTES = 256 * 1024 * 1024;
+const MAX_INPUT_HOLD_MS = 1_000;
+const MAX_TERMINAL_HOLD_MS = 200;
+const BULK_OUTPUT_BYTES = 512 * 1024;
+const MAX_HELD_PIECE_BYTES = 8 * 1024;
 
 const KEY = Buffer.from("k");
 

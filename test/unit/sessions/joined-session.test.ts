@@ -1,11 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultWebSocketLimits } from "../../../protocols/websocket/index.ts";
-import {
-  JoinedSession,
-  MAX_DEAF_MS,
-  MAX_JOINED_INPUT,
-} from "../../../src/sessions/carriers/joined-session.ts";
+import { JoinedSession } from "../../../src/sessions/carriers/joined-session.ts";
 import {
   JOINER_BEAT_MS,
   type JoinAnswer,
@@ -16,6 +12,10 @@ import type { OutputAnswer, OutputPage } from "../../../src/sessions/session-out
 import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { channelPeer, webSocketPipe } from "../../support/session-peers.ts";
+
+// The bounds under test.
+const MAX_JOINED_INPUT = 64 * 1024;
+const MAX_DEAF_MS = 2_000;
 
 const page = (from: number, ...texts: string[]): OutputPage => ({
   from,

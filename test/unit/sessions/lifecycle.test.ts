@@ -2,11 +2,14 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import { endOf, type SessionEnd } from "../../../packages/client/src/sessions/session-end.ts";
-import { MAX_END_WAIT_MS, type SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
+import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
+
+// The bound under test.
+const MAX_END_WAIT_MS = 5_000;
 
 const DONE = endOf("completed", "exit code 0");
 

@@ -1,6 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { NODE_SILENCE_MS } from "../../../packages/client/src/sessions/node-silence.ts";
 import { defaultSpdyLimits, encodePing, writeDataHeader } from "../../../protocols/spdy/index.ts";
 import {
   defaultWebSocketLimits,
@@ -11,11 +10,14 @@ import {
 } from "../../../protocols/websocket/index.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Tunnel, type TunnelOptions } from "../../../src/sessions/carriers/tunnel.ts";
-import { MAX_OWED_PINGS } from "../../../src/sessions/decoders/spdy-pings.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { plainPipe, webSocketPipe } from "../../support/session-peers.ts";
+
+// The bounds under test.
+const NODE_SILENCE_MS = 10_000;
+const MAX_OWED_PINGS = 64;
 
 const MASK_KEY = 0x1ad34c7f;
 const NOTHING = new Uint8Array(0);

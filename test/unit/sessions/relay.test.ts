@@ -1,7 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { endOf } from "../../../packages/client/src/sessions/session-end.ts";
-import { BULK_OUTPUT_BYTES } from "../../../src/sessions/carriers/input-hold.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import type {
   PassThroughDecoder,
@@ -10,6 +9,9 @@ import type {
 import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import type { SessionTimeouts } from "../../../src/sessions/session.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
+
+// The bound under test.
+const BULK_OUTPUT_BYTES = 512 * 1024;
 
 const NOTHING = new Uint8Array(0);
 

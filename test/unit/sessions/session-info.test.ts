@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { streamingSessionOf } from "../../../src/session-api/streaming-session.ts";
-import { listed, MAX_AGENT_CHARACTERS, type SessionInfo } from "../../../src/sessions/session-info.ts";
+import { listed, type SessionInfo } from "../../../src/sessions/session-info.ts";
+
+// The bound under test.
+const MAX_AGENT_CHARACTERS = 256;
 
 const info: SessionInfo = {
   id: "0a1b2c3d-0000-8000-8000-000000000001",

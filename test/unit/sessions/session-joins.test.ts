@@ -3,12 +3,14 @@ import type { ObservedSession, SessionObserver } from "../../../src/sessions/obs
 import type { InputResult, SessionReport } from "../../../src/sessions/session.ts";
 import {
   MAX_JOINED_STATUS_BYTES,
-  MAX_JOINER_SILENCE_MS,
   readJoinAnswer,
   readJoinRequest,
   SessionJoins,
 } from "../../../src/sessions/session-joins.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
+
+// The bound under test.
+const MAX_JOINER_SILENCE_MS = 5_000;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -9,18 +9,20 @@ import {
 import type { Screen } from "../../../src/sessions/screens/screens.ts";
 import {
   LEFT,
-  MAX_KEPT_OUTPUT,
-  MAX_OUTPUT_PAGE,
-  MAX_SCREEN_WAIT_MS,
-  MAX_VIEWED_SESSIONS,
-  MAX_VIEWER_SILENCE_MS,
-  MAX_VIEWERS_PER_SESSION,
   OUTPUT_WAIT_MS,
   type OutputPage,
   readOutputAnswer,
   SessionOutputs,
 } from "../../../src/sessions/session-outputs.ts";
 import type { RunningSession } from "../../../src/sessions/sessions.ts";
+
+// The bounds under test.
+const MAX_VIEWERS_PER_SESSION = 10;
+const MAX_VIEWED_SESSIONS = 100;
+const MAX_KEPT_OUTPUT = 256 * 1024;
+const MAX_OUTPUT_PAGE = 64 * 1024;
+const MAX_VIEWER_SILENCE_MS = 5_000;
+const MAX_SCREEN_WAIT_MS = 5_000;
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,9 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { MAX_WAITING_WARNINGS } from "../../../src/sessions/carriers/terminal-warning.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { passing } from "../../support/command-carriers.ts";
 import { settle } from "../../support/session-peers.ts";
+
+// The bound under test.
+const MAX_WAITING_WARNINGS = 8;
 
 const JOINED = "\r\nsluice: ben has joined this session and can type\r\n";
 const SUCCESS = '{"metadata":{},"status":"Success"}';

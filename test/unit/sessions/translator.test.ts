@@ -6,9 +6,11 @@ import {
   encodeClose,
   WebSocketFrameDecoder,
 } from "../../../protocols/websocket/index.ts";
-import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/end-waits.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
+
+// The bound under test.
+const INPUT_GRACE_MS = 10_000;
 
 const NOTHING = new Uint8Array(0);
 const SUCCESS = '{"metadata":{},"status":"Success"}';

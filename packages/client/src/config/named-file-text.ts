@@ -13,7 +13,7 @@ let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
 /** A configuration, or a file of certificates, tokens or keys that it names. Past it, it is refused. */
-export const MAX_NAMED_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_NAMED_FILE_BYTES = 16 * 1024 * 1024;
 const READ_BYTES = 64 * 1024;
 
 interface NamedFileOptions {

@@ -51,12 +51,12 @@ export const EMPTY_DOCUMENT: Pick<YamlDocument, "value" | "placeOf"> = {
 };
 
 /** A YAML file: far above any manifest. Past it, it is refused before it is parsed. */
-export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
+const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
 /**
  * A configuration, policy or webhook's kubeconfig; YAML's worst takes 10 us for each. Past it, the
  * file is refused before it is parsed.
  */
-export const MAX_CONFIGURATION_CHARACTERS: number = 1024 * 1024;
+const MAX_CONFIGURATION_CHARACTERS = 1024 * 1024;
 /** Levels of a YAML file; a Pod has less than 20. Past it, it is refused with its line. */
 const MAX_YAML_DEPTH = 100;
 /** Nodes that all aliases expand to; "billion laughs" has 10^9. Past it: refused. */

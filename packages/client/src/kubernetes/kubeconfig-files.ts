@@ -7,7 +7,7 @@ import { Section } from "../config/section.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "../config/yaml-documents.ts";
 
 /** A kubeconfig. Past it, it is refused before it is read. */
-export const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
+const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
 
 /** A file in kubeconfig format, parsed but not interpreted. `problems` collects its errors. */
 export interface KubeconfigFile {

@@ -14,7 +14,7 @@ import { applyOverrides, type KubeconfigOverrides } from "./kubeconfig-overrides
 import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
 
 /** How long read files are reused, as in client-go: tokens rotate on disk. */
-export const CREDENTIALS_REUSE_MS = 60_000;
+const CREDENTIALS_REUSE_MS = 60_000;
 
 /** One API server, and the client's credentials there. */
 export interface Kubeconfig {

@@ -5,7 +5,7 @@ import type { ExecPlugin } from "./kubeconfig-entries.ts";
  * A plugin's standard output; credentials with long certificate chains take tens of kilobytes. Past
  * it the plugin is killed.
  */
-export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
+const MAX_PLUGIN_OUTPUT_BYTES = 1024 * 1024;
 
 /** How long a plugin's children may keep its pipe open after it exits. Past it the output so far counts. */
 const PLUGIN_PIPE_MS = 1_000;

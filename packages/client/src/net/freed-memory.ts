@@ -23,12 +23,12 @@ export function poisonFreed(memory: Uint8Array, start = 0, end: number = memory.
 }
 
 /** How long a buffer may stay unused. Past it, it goes to the garbage collector. */
-export const SPARE_MS = 10_000;
+const SPARE_MS = 10_000;
 /**
  * Unused buffers of one size, enough for 256 bulk sessions with four each. Past it further ones go to
  * the garbage collector; V8 stops to collect everything after each 64 MiB of them.
  */
-export const MAX_SPARE_MEMORIES = 1_024;
+const MAX_SPARE_MEMORIES = 1_024;
 
 export type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
 

@@ -7,7 +7,7 @@ import type { SessionClock } from "./session-clock.ts";
  * A peer that takes this much of its queue gets `lingerMaxMs` again: a slow reader may need longer for
  * all of it.
  */
-export const LINGER_PROGRESS_BYTES: number = 1024 * 1024;
+const LINGER_PROGRESS_BYTES = 1024 * 1024;
 
 export interface LingerTimes {
   /**

@@ -33,7 +33,7 @@ interface ExpectedPeer {
  * TLS sessions that one UpstreamTls remembers for resumption, 1 to 3 KiB each. Past it the oldest
  * is forgotten.
  */
-export const MAX_REMEMBERED_SESSIONS = 1000;
+const MAX_REMEMBERED_SESSIONS = 1000;
 
 /**
  * One TLS identity for upstreams: certificates, and sessions to resume, which other identities never

@@ -2,13 +2,13 @@
  * A node that sent something this recently may have closed its socket with output still queued. Any
  * byte sent to it then causes a reset, which discards that output (kubernetes/kubernetes#142376).
  */
-export const NODE_SILENCE_MS = 10_000;
+const NODE_SILENCE_MS = 10_000;
 
 /**
  * One tick adds at most this much silence. A process that was stopped or too busy to tick was also too
  * busy to read.
  */
-export const MAX_SILENCE_STEP_MS = 2_000;
+const MAX_SILENCE_STEP_MS = 2_000;
 
 /** Tracks whether a node's queue is empty, so that a heartbeat is safe. */
 export class NodeSilence {

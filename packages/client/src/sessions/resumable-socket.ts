@@ -8,7 +8,7 @@ import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connect
  * How long a session waits for a client that had been sent everything when its connection ended.
  * Past it the session is over.
  */
-export const COMPLETED_WINDOW_MS = 10_000;
+const COMPLETED_WINDOW_MS = 10_000;
 const READ_AHEAD_BYTES = 16 * 1024;
 
 interface ResumableSocketOptions extends ResumeConnectionOptions {

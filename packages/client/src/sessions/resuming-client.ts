@@ -29,7 +29,7 @@ const MAX_DELAY_MS = 5_000;
  * How long to retry while a server accepts connections and breaks each off, as after its process died
  * with the session. Past it: "connection-lost".
  */
-export const BROKEN_OFF_MS = 10_000;
+const BROKEN_OFF_MS = 10_000;
 
 /** Both sides PING this often and drop a connection after this much silence, in milliseconds. */
 export const RESUME_HEARTBEAT = { pingIntervalMs: 5_000, silenceMs: 15_000 } as const;

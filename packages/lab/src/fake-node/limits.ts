@@ -64,7 +64,7 @@ export const defaultFakeNodeLimits: FakeNodeLimits = {
 export const HTTP_BOUNDS: Http1Bounds = { maxHeaderBytes: 1024 * 1024, headMs: 30_000, keepAliveMs: 90_000 };
 
 /** Go's io.Copy reads 32 KiB at a time, so real nodes never send longer DATA frames and messages. */
-export const MAX_CHUNK_BYTES: number = 32 * 1024;
+const MAX_CHUNK_BYTES = 32 * 1024;
 
 /** Calls `send` with consecutive views of at most MAX_CHUNK_BYTES. */
 export function sendInChunks(bytes: Uint8Array, send: (chunk: Uint8Array) => void): void {

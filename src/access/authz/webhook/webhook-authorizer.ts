@@ -77,12 +77,12 @@ interface WebhookAuthorizerOptions {
 /**
  * Concurrent SubjectAccessReviews of different requests. Past it they wait, and users take turns.
  */
-export const MAX_ACCESS_REVIEWS_IN_FLIGHT = 64;
+const MAX_ACCESS_REVIEWS_IN_FLIGHT = 64;
 /**
  * SubjectAccessReviews that wait. Past it the newest of the longest queue gets 429 with
  * Retry-After.
  */
-export const MAX_WAITING_ACCESS_REVIEWS = 1_000;
+const MAX_WAITING_ACCESS_REVIEWS = 1_000;
 const RETRY_AFTER_SECONDS = 1;
 
 /**

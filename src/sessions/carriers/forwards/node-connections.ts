@@ -5,12 +5,12 @@ import type { SpdyPeer } from "./spdy-peer.ts";
  * Connections of one port-forward to its node, including the one in reserve. Past it forwarded
  * connections share them.
  */
-export const MAX_FORWARD_CONNECTIONS = 64;
+const MAX_FORWARD_CONNECTIONS = 64;
 /**
  * Unused connections of one port-forward to its node, kept for the next forwarded connections: a
  * browser opens six at once. Past it they are closed.
  */
-export const MAX_UNUSED_FORWARD_CONNECTIONS = 8;
+const MAX_UNUSED_FORWARD_CONNECTIONS = 8;
 
 /** A forwarded connection, as its connection to the node sees it. */
 export interface ConnectionUser {

@@ -24,9 +24,9 @@ import { SpdyPeer, type SpdyPeerEnd, type SpdyPeerOptions } from "./spdy-peer.ts
  * How long a node may take no data of one forwarded connection while others wait for it. Past it
  * that connection is reset.
  */
-export const FORWARD_STALL_MS = 30_000;
+const FORWARD_STALL_MS = 30_000;
 /** Data of one forwarded connection that its node has not taken. Past it the client is not read. */
-export const MAX_FORWARD_BUFFER_BYTES: number = 256 * 1024;
+const MAX_FORWARD_BUFFER_BYTES = 256 * 1024;
 
 export interface SeparateForwardsOptions {
   readonly client: SpdyPeerOptions["carries"];

@@ -5,17 +5,17 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { askHttpsUrl } from "../../../../packages/client/src/http/upstream/ask-json.ts";
 import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
-import {
-  ISSUER_COOLDOWN_MS,
-  KEY_SET_FETCH_EVERY_MS,
-  KEY_SET_FETCHES,
-  KEY_SET_MAX_AGE_MS,
-  OidcKeySet,
-} from "../../../../src/access/authn/oidc-key-set.ts";
+import { OidcKeySet } from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens, userOfClaims } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
 import { issuerOfOidc, type OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
+
+// The bounds under test.
+const KEY_SET_MAX_AGE_MS = 600_000;
+const KEY_SET_FETCHES = 10;
+const KEY_SET_FETCH_EVERY_MS = 1_000;
+const ISSUER_COOLDOWN_MS = 5_000;
 
 const defaultOidc = defaultConfiguration({
   "oidc-issuer-url": "https://i",

@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { MAX_QUOTA_ANSWER_BYTES, valkeyConnector } from "../../../../src/access/policy/valkey-connection.ts";
+import { valkeyConnector } from "../../../../src/access/policy/valkey-connection.ts";
+
+// The bound under test.
+const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
 
 const CHUNK = Buffer.alloc(64 * 1024, "x");
 

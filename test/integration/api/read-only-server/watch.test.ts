@@ -1,9 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../../../src/api/objects.ts";
 import { answerApiRequest } from "../../../../src/api/read-only-server/answer-api-request.ts";
-import { BOOKMARK_PERIOD_MS } from "../../../../src/api/read-only-server/watch-stream.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
 import { testApiOptions } from "./http-adapter.ts";
+
+// The bound under test.
+const BOOKMARK_PERIOD_MS = 60_000;
 
 const pod = (name: string, app = "web"): Pod => ({
   apiVersion: "v1",

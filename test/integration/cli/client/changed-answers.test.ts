@@ -2,13 +2,15 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_LISTED_SESSIONS } from "../../../../src/cli/client/session-requests.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../../src/cli/command-list.ts";
 import { knownNames } from "../../../../src/cli/completion/known-names.ts";
 import { capturedOutput } from "../../../support/captured-output.ts";
 import { changedValues } from "../../../support/changed-values.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
+
+// The bound under test.
+const MAX_LISTED_SESSIONS = 100_000;
 
 const POD = {
   metadata: {

@@ -2,11 +2,13 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { REFUSAL_LINGER_MS } from "../../../../packages/client/src/http/downstream/client-error.ts";
 import {
   createHttp1Server,
   type Http1Bounds,
 } from "../../../../packages/client/src/http/downstream/http1-server.ts";
+
+// The bound under test.
+const REFUSAL_LINGER_MS = 500;
 
 const BOUNDS: Http1Bounds = { maxHeaderBytes: 16 * 1024, headMs: 300, keepAliveMs: 5_000 };
 const servers: Server[] = [];

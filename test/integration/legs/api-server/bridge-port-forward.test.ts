@@ -4,7 +4,6 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { SpdySession, type SpdyStream, type StreamEnd } from "../../../../protocols/spdy/index.ts";
-import { INPUT_GRACE_MS } from "../../../../src/sessions/carriers/end-waits.ts";
 import { ChannelClient } from "../../../support/channel-client.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
@@ -12,6 +11,9 @@ import { ScriptedTunnelNode, type TunnelScript } from "../../../support/scripted
 import { untilStill } from "../../../support/still.ts";
 import { TunnelClient } from "../../../support/tunnel-client.ts";
 import { BridgedNode } from "../../../support/websocket-only.ts";
+
+// The bound under test.
+const INPUT_GRACE_MS = 10_000;
 
 const bridged = new BridgedNode((script: TunnelScript) => new ScriptedTunnelNode(script));
 const { start, endCauses } = bridged;

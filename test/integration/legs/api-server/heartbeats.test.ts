@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { NODE_SILENCE_MS } from "../../../../packages/client/src/sessions/node-silence.ts";
 import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
@@ -8,6 +7,9 @@ import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../../
 import { dataFrame } from "../../../support/scripted-spdy-peer.ts";
 import { TunnelClient } from "../../../support/tunnel-client.ts";
 import { V5Client } from "../../../support/v5-client.ts";
+
+// The bound under test.
+const NODE_SILENCE_MS = 10_000;
 
 const { idleMs, streamCreationMs, webSocketPingMs, unsolicitedPongMs, spdyPingMs } = defaultTimeouts;
 const FLOOD_BYTES = 32 * 1024 * 1024;

@@ -6,11 +6,13 @@ import { HttpUpstream } from "../../../../packages/client/src/http/upstream/http
 import { withSessionsApi } from "../../../../src/legs/api-server/answer-sessions.ts";
 import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../../src/legs/api-server/forward-to-api-server.ts";
-import { MAX_DISCOVERY_BYTES } from "../../../../src/legs/api-server/merge-discovery.ts";
 import { SessionsApi } from "../../../../src/session-api/sessions-api.ts";
 import type { GatewayContext } from "../../../../src/sessions/context.ts";
 import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { closeServer, listen } from "../../../support/http/loopback.ts";
+
+// The bound under test.
+const MAX_DISCOVERY_BYTES = 8 * 1024 * 1024;
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -2,11 +2,13 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MAX_PIPELINED_REQUESTS } from "../../../../packages/client/src/http/downstream/http1-turns.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../../support/front-door.ts";
 import { ask, connectHttp2 } from "../../../support/http2-client.ts";
 import { ADMIN_TOKEN, RuntimeNode } from "../../../support/runtime-node.ts";
 import { untilStill } from "../../../support/still.ts";
+
+// The bound under test.
+const MAX_PIPELINED_REQUESTS = 32;
 
 interface Held {
   readonly url: string | undefined;

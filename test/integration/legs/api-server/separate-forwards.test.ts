@@ -6,15 +6,7 @@ import {
   createFakeNode,
   type FakeNode,
 } from "../../../../packages/lab/src/fake-node/index.ts";
-import {
-  MAX_FORWARD_CONNECTIONS,
-  MAX_UNUSED_FORWARD_CONNECTIONS,
-} from "../../../../src/sessions/carriers/forwards/node-connections.ts";
-import {
-  FORWARD_STALL_MS,
-  MAX_FORWARD_BUFFER_BYTES,
-  SeparateForwards,
-} from "../../../../src/sessions/carriers/forwards/separate-forwards.ts";
+import { SeparateForwards } from "../../../../src/sessions/carriers/forwards/separate-forwards.ts";
 import {
   type GatewayHarness,
   type HarnessOptions,
@@ -23,6 +15,12 @@ import {
 import { SettableClock } from "../../../support/session-ends.ts";
 import { untilStill } from "../../../support/still.ts";
 import { TunnelClient, type TunnelClientOptions, type TunnelStream } from "../../../support/tunnel-client.ts";
+
+// The bounds under test.
+const MAX_FORWARD_CONNECTIONS = 64;
+const MAX_UNUSED_FORWARD_CONNECTIONS = 8;
+const FORWARD_STALL_MS = 30_000;
+const MAX_FORWARD_BUFFER_BYTES = 256 * 1024;
 
 const KIB = 1024;
 /** More than the kernel takes on both connections. */

@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
-import {
-  MAX_REVIEWS_IN_FLIGHT,
-  MAX_WAITING_REVIEWS,
-  TOKEN_LEEWAY_MS,
-  type TokenReviewOptions,
-  TokenReviews,
-} from "../../../../src/access/authn/token-review.ts";
+import { type TokenReviewOptions, TokenReviews } from "../../../../src/access/authn/token-review.ts";
 import { changedValues } from "../../../support/changed-values.ts";
+
+// The bounds under test.
+const MAX_REVIEWS_IN_FLIGHT = 32;
+const MAX_WAITING_REVIEWS = 1_000;
+const TOKEN_LEEWAY_MS = 60_000;
 
 const TOKEN = "review-me-secret";
 const KNOWN = {

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { SharedQuotas } from "../../../../src/access/policy/component.ts";
-import { MAX_CHANGES_OF_CALL, QuotaLeases } from "../../../../src/access/policy/quota-leases.ts";
+import { QuotaLeases } from "../../../../src/access/policy/quota-leases.ts";
+
+// The bound under test.
+const MAX_CHANGES_OF_CALL = 100;
 
 interface Call {
   readonly members: readonly string[];

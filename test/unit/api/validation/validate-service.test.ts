@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { readObject } from "../../../../src/api/strategy/read-object.ts";
-import { MAX_SECRET_BYTES } from "../../../../src/api/validation/validate-secret.ts";
-import { MAX_ENDPOINTS_OF_SLICE } from "../../../../src/api/validation/validate-service.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
+
+// The bounds under test.
+const MAX_SECRET_BYTES = 1024 * 1024;
+const MAX_ENDPOINTS_OF_SLICE = 1_000;
 
 const read = (object: object) => readObject({ metadata: { name: "x", ...metadataOf(object) }, ...object });
 const metadataOf = (object: object) => (object as { metadata?: object }).metadata;

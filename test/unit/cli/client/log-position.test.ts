@@ -1,6 +1,9 @@
 import { parseLogTime } from "@sluice/client/internal/api/pod-log-options";
 import { expect, it } from "vitest";
-import { LogLines, LogPosition, MAX_LOG_LINE_BYTES } from "../../../../src/cli/client/container-log.ts";
+import { LogLines, LogPosition } from "../../../../src/cli/client/container-log.ts";
+
+// The bound under test.
+const MAX_LOG_LINE_BYTES = 1024 * 1024;
 
 const LOG = [
   "2026-01-01T00:00:00.000000001Z a",

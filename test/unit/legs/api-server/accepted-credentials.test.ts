@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { HeaderEdit } from "../../../../packages/client/src/http/header-edit.ts";
-import {
-  AcceptedCredentials,
-  MAX_ACCEPTED_CREDENTIALS,
-} from "../../../../src/legs/api-server/accepted-credentials.ts";
+import { AcceptedCredentials } from "../../../../src/legs/api-server/accepted-credentials.ts";
 import type { IncomingStreaming } from "../../../../src/sessions/incoming-request.ts";
+
+// The bound under test.
+const MAX_ACCEPTED_CREDENTIALS = 10_000;
 
 const CLASSIFIED = new HeaderEdit([["X-Kubernetes-PF-FlowSchema-UID", "7d1f"]]);
 const PLAIN = new HeaderEdit([["Content-Type", "text/plain"]]);

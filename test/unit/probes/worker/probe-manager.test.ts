@@ -3,7 +3,7 @@ import type { Container, Pod } from "../../../../src/api/objects.ts";
 import { Metrics } from "../../../../src/observability/metrics.ts";
 import { ProbeMetrics } from "../../../../src/observability/probe-metrics.ts";
 import { withReadyConditions } from "../../../../src/probes/worker/derive-status.ts";
-import { MAX_PROBE_ATTEMPTS, runRound } from "../../../../src/probes/worker/prober.ts";
+import { runRound } from "../../../../src/probes/worker/prober.ts";
 import {
   CONTAINER_ID,
   errored,
@@ -17,6 +17,9 @@ import {
   warning,
   withStatus,
 } from "./worker-harness.ts";
+
+// The bound under test.
+const MAX_PROBE_ATTEMPTS = 3;
 
 const HANDLER = { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 };
 const STARTED_MS = 1_000_000;

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { TimerWheel, WHEEL_TICK_MS } from "../../../../src/probes/worker/timer-wheel.ts";
+import { TimerWheel } from "../../../../src/probes/worker/timer-wheel.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
+
+// The bound under test.
+const WHEEL_TICK_MS = 10;
 
 function wheelOf() {
   const clock = new ManualClock();

@@ -1,5 +1,8 @@
 import { expect, it } from "vitest";
-import { MAX_OPEN_SEQUENCE, OpenSequence } from "../../../../src/sessions/screens/open-sequence.ts";
+import { OpenSequence } from "../../../../src/sessions/screens/open-sequence.ts";
+
+// The bound under test.
+const MAX_OPEN_SEQUENCE = 4_096;
 
 function openAfter(text: string, step = text.length): string {
   const open = new OpenSequence();

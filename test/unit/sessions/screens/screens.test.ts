@@ -3,17 +3,18 @@ import { pathToFileURL } from "node:url";
 import headless from "@xterm/headless";
 import { describe, expect, it, vi } from "vitest";
 import { RESIZE, type SessionObserver, STDOUT } from "../../../../src/sessions/observers/session-observer.ts";
-import {
-  MAX_EMULATED_SCREENS,
-  MAX_SCREEN_AHEAD_BYTES,
-  MAX_SCREEN_CELLS,
-  MAX_SCREENED_SESSIONS,
-  Screens,
-} from "../../../../src/sessions/screens/screens.ts";
+import { Screens } from "../../../../src/sessions/screens/screens.ts";
 import { serializeScreen } from "../../../../src/sessions/screens/serialize-screen.ts";
-import { MAX_SCREEN_TAIL, TerminalTail } from "../../../../src/sessions/screens/terminal-tail.ts";
+import { TerminalTail } from "../../../../src/sessions/screens/terminal-tail.ts";
 import type { RunningSession } from "../../../../src/sessions/sessions.ts";
 import { RECORDED_PROGRAMS, recordingOf } from "../../../support/terminal-recordings.ts";
+
+// The bounds under test.
+const MAX_SCREENED_SESSIONS = 1_000;
+const MAX_EMULATED_SCREENS = 128;
+const MAX_SCREEN_CELLS = 65_536;
+const MAX_SCREEN_AHEAD_BYTES = 4 * 1024 * 1024;
+const MAX_SCREEN_TAIL = 64 * 1024;
 
 const program = pathToFileURL(path.resolve("dist/src/sessions/screens/screen-thread.js"));
 

@@ -6,7 +6,7 @@ import { beginsProxyHeader } from "@sluice/protocols/proxy-protocol";
  * Silence of a client after a refusal with 400, 408, 413 or 431, as in Go's servers. Past it the
  * connection is closed.
  */
-export const REFUSAL_LINGER_MS = 500;
+const REFUSAL_LINGER_MS = 500;
 /** A connection after such a refusal. Past it, it is closed, however much the client sends. */
 const MAX_REFUSAL_LINGER_MS = 5_000;
 

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
  * Requests of one connection that wait for an earlier answer. Past it the connection ends behind
  * the last answer.
  */
-export const MAX_PIPELINED_REQUESTS = 32;
+const MAX_PIPELINED_REQUESTS = 32;
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
