@@ -21,8 +21,8 @@ interface ReauthorizerParts {
   readonly random?: () => number;
 }
 
-/** What ends, as messages to users name it. */
-type What = "session" | "watch";
+/** What ends, as messages name it. */
+type What = "session" | "watch" | "download" | "log";
 
 interface Followed {
   readonly what: What;
@@ -113,10 +113,9 @@ export class Reauthorizer implements Ticking {
   }
 }
 
-const CAUSES: Record<What, string> = { session: "sluice.dev/SessionEnded", watch: "sluice.dev/WatchEnded" };
-
 function statusOfRevoked(what: What, message: string): CommandStatus {
-  const causes = [{ reason: CAUSES[what], message: "authorization-revoked" }];
+  const reason = what === "watch" ? "sluice.dev/WatchEnded" : "sluice.dev/SessionEnded";
+  const causes = [{ reason, message: "authorization-revoked" }];
   return { metadata: {}, status: "Failure", reason: "Forbidden", code: 403, message, details: { causes } };
 }
 

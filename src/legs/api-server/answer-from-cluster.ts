@@ -1,9 +1,9 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
-import { requirePermission } from "../../access/authz/authorizer.ts";
+import type { RequestUser } from "../../access/authn/impersonation.ts";
+import { type Authorizer, requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { answerReview } from "../../access/authz/reviews/answer-review.ts";
-import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
 import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
 import { reviewAt } from "../../api/read-only-server/resources.ts";
@@ -17,7 +17,8 @@ import type {
   SessionRunContext,
 } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import { identify } from "./admit-streaming.ts";
+import { SessionStanding } from "../../sessions/reauthorizer.ts";
+import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 
@@ -44,6 +45,7 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       const { pathname, searchParams } = incoming.url;
       const logPath = matchPodLogPath(pathname);
       if (logPath !== undefined) {
+        if (user !== undefined) followReader(incoming, user, downstream, gateway);
         return await answerPodLog(logPath, incoming.method, searchParams, downstream, gateway);
       }
       const accept = headerValue(incoming.headers, "accept") ?? "";
@@ -75,13 +77,30 @@ export function readOnlyOptions(
 async function requireReader(
   incoming: IncomingStreaming,
   gateway: AccessContext,
-): Promise<UserInfo | undefined> {
+): Promise<RequestUser | undefined> {
   if (PUBLIC_PATHS.includes(incoming.url.pathname)) return undefined;
   const user = await identify(incoming, gateway);
   const { method, url } = incoming;
   const line = { method, path: url.pathname, query: url.searchParams };
   await requirePermission(gateway.authorizer, requestAttributes(user, line));
   return user;
+}
+
+/** Ends a log once its reader may no longer read it. */
+function followReader(
+  incoming: IncomingStreaming,
+  user: RequestUser,
+  downstream: HttpDownstream,
+  gateway: GatewayContext,
+): void {
+  const { method, url } = incoming;
+  const line = { method, path: url.pathname, query: url.searchParams };
+  const requireRequester = requesterCheckOf(incoming, user, gateway);
+  const require = async (now: RequestUser, authorizer: Pick<Authorizer, "authorize">): Promise<void> => {
+    await requireRequester(now, authorizer);
+    await requirePermission(authorizer, requestAttributes(now, line));
+  };
+  abortOnceRevoked("log", user, require, downstream, gateway);
 }
 
 /** Go's name for the machine's architecture, as Kubernetes reports it. */
@@ -93,6 +112,25 @@ function goArchitecture(): string {
 export function recordAnswer({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): void {
   const isJson = headers["Content-Type"]?.startsWith("application/json");
   if (isJson && body instanceof Uint8Array) trail?.responding(body);
+}
+
+/**
+ * Aborts an answer that has no room for a Status, such as a log, once its user may no longer read it.
+ * `require` throws the error that a refused request gets.
+ */
+export function abortOnceRevoked(
+  what: "download" | "log",
+  user: RequestUser,
+  require: ConstructorParameters<typeof SessionStanding<RequestUser>>[2],
+  downstream: HttpDownstream,
+  { authorizer, logger, reauthorizer }: GatewayContext,
+): void {
+  const cut = (_cause: string, message: string): void => {
+    logger.info({ user: user.name, reason: message }, "answer aborted");
+    downstream.abort();
+  };
+  const standing = new SessionStanding(user, authorizer, require);
+  downstream.onClose(reauthorizer?.follow({ cut }, standing, what) ?? (() => {}));
 }
 
 /** Writes an answer; resolves when a watch ends or its client has left. */

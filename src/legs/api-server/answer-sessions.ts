@@ -26,7 +26,7 @@ import type { PendingClient } from "../../sessions/pending-client.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import type { RunningSession } from "../../sessions/sessions.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
-import { recordAnswer, sendAnswer } from "./answer-from-cluster.ts";
+import { abortOnceRevoked, recordAnswer, sendAnswer } from "./answer-from-cluster.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
 
@@ -114,10 +114,12 @@ async function answerSessions(
   }
   const range = headerValue(headers, "range") ?? "";
   const requireRequester = requesterCheckOf(incoming, user, gateway);
-  const standing = new SessionStanding(user, gateway.authorizer, async (current, authorizer) => {
+  const require = async (current: RequestUser, authorizer: Pick<Authorizer, "authorize">): Promise<void> => {
     await requireRequester(current, authorizer);
     await requirePermission(authorizer, { ...attributes, user: current });
-  });
+  };
+  if (attributes.subresource === "content") abortOnceRevoked("download", user, require, downstream, gateway);
+  const standing = new SessionStanding(user, gateway.authorizer, require);
   const what = attributes.verb === "watch" ? "watch" : "session";
   const follow: FollowUser = (end) => {
     const cut: RunningSession["cut"] = (_cause, _message, status) => end({ ...STATUS, ...status });

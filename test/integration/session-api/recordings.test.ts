@@ -49,6 +49,7 @@ beforeAll(async () => {
     configuration: {
       authorization: { mode: ["RBAC"] },
       audit: { log: { path: "audit.log" } },
+      sessions: { reauthorizeInterval: "1s" },
       recording: { folder, rules: [{ name: "all" }], minFreeBytes: 0 },
     },
   });
@@ -296,6 +297,33 @@ describe("recordings of the API group", () => {
     expect((await ask(IN_DEFAULT, "admin", { method: "DELETE" })).status).toBe(405);
     expect((await ask(`${IN_DEFAULT}/${names[0]}/other`)).status).toBe(404);
     expect(filesIn(folder, ".cast")).toHaveLength(4);
+  });
+
+  it("are no longer sent once their reader may no longer read them", async () => {
+    const name = names[0] ?? "";
+    const large = fileOf(name).replace(name, "large");
+    const [header = "", ...rest] = readFileSync(fileOf(name), "utf8").replaceAll(name, "large").split("\n");
+    writeFileSync(large, [header, `# ${"x".repeat(64 * 1024 * 1024)}`, ...rest].join("\n"));
+    const download = await fetch(`http://${gateway.authority}${IN_DEFAULT}/large/content`, {
+      headers: { Authorization: "Bearer auditor-token" },
+    });
+    const reader = download.body?.getReader();
+    expect((await reader?.read())?.value?.byteLength).toBeGreaterThan(0);
+    const cluster = files.read("cluster.json");
+    const { items, ...list } = JSON.parse(cluster) as { items: { metadata: { name: string } }[] };
+    files.write(
+      "cluster.json",
+      JSON.stringify({ ...list, items: items.filter(({ metadata }) => metadata.name !== "auditor") }),
+    );
+    // The client reads nothing meanwhile: what waits in buffers must not keep the answer alive.
+    await eventually("the answer is aborted", () => gateway.log().includes("answer aborted"));
+    expect(gateway.log()).toContain("the download was ended");
+    const rest64 = (async () => {
+      while ((await reader?.read())?.done === false);
+    })();
+    await expect(rest64).rejects.toThrow();
+    files.write("cluster.json", cluster);
+    rmSync(large);
   });
 
   it("are deleted, with a line that remains and an audit event", async () => {

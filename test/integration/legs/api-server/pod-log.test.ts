@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Authorizer, alwaysAllow } from "../../../../src/access/authz/authorizer.ts";
 import type { Timeouts } from "../../../../src/config/sections/timeouts.ts";
 import { answerFromCluster } from "../../../../src/legs/api-server/answer-from-cluster.ts";
 import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { matchPodLogPath } from "../../../../src/legs/api-server/pod-log.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { startGatewayHarness } from "../../../support/gateway-harness.ts";
+import { type HarnessOptions, startGatewayHarness } from "../../../support/gateway-harness.ts";
 
 const closes: (() => unknown)[] = [];
 afterEach(async () => {
@@ -26,6 +27,7 @@ async function listen(server: Server): Promise<number> {
 async function start(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   timeouts: Partial<Timeouts> = {},
+  options: Pick<HarnessOptions, "authorizer" | "sessions"> = {},
 ) {
   const asked: IncomingMessage[] = [];
   const kubeletPort = await listen(
@@ -34,7 +36,7 @@ async function start(
       answer(request, response);
     }),
   );
-  const harness = await startGatewayHarness({ kubeletPort, timeouts });
+  const harness = await startGatewayHarness({ kubeletPort, timeouts, ...options });
   closes.push(() => harness.close());
   const { context } = harness;
   const port = await listen(createApiServer(context, answerFromCluster(context, "v1.36.0"), {}).server);
@@ -71,6 +73,30 @@ describe("the log of a pod", () => {
     node?.write("second\n");
     expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe("second\n");
     await reader?.cancel();
+    await eventually("the node is let go", () => node?.destroyed);
+  });
+
+  it("ends once its reader may no longer read it", async () => {
+    let node: ServerResponse | undefined;
+    let mayRead = true;
+    const authorizer: Authorizer = {
+      ...alwaysAllow,
+      authorize: async () => ({ decision: mayRead ? "allow" : "deny", reason: "" }),
+    };
+    const { url } = await start(
+      (_request, response) => {
+        node = response;
+        response.write("first\n");
+      },
+      {},
+      { authorizer, sessions: { reauthorizeIntervalMs: 50, credentialExpiry: "end" } },
+    );
+    const { body } = await fetch(`${url}?follow=true`);
+    const reader = body?.getReader();
+    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe("first\n");
+    const rest = expect(reader?.read()).rejects.toThrow();
+    mayRead = false;
+    await rest;
     await eventually("the node is let go", () => node?.destroyed);
   });
 
