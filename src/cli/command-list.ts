@@ -157,7 +157,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   }),
   listed({
     name: "completion",
-    summary: "a completion script for bash, zsh or fish",
+    summary: "a completion script for bash, zsh, fish or PowerShell",
     group: "Tools",
     load: () => import("./commands/completion.ts"),
     loadProgram: () => import("./setup/completion.ts"),

@@ -43,6 +43,7 @@ Every command and flag; \`npm run docs\` writes this page from \`src/cli/command
 - "As in" names an earlier command whose flags have the same meaning; "repeatable" ones may be given
   several times.
 - kubectl's connection flags also come before the command: \`sluice -n shop exec web -- ls\`.
+- On a terminal verdicts are coloured, unless \`NO_COLOR\` is set ([no-color.org](https://no-color.org)).
 - Installed as \`kubectl-sluice\`, the program is \`kubectl sluice\`.
 
 | | commands |

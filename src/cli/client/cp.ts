@@ -105,15 +105,22 @@ function parseCopyEnd(text: string): CopyEnd {
 async function startProgress(name: string, totalBytes: number): Promise<CopyProgress> {
   if (!process.stderr.isTTY) return noProgress();
   const { default: cliProgress } = await import("cli-progress");
-  const format = `${name.slice(-30)} {bar} {percentage}% {mebibytes} MiB {eta_formatted}`;
+  const format = `${name.slice(-30)} {bar} {percentage}% {mebibytes} MiB {rate} MiB/s {eta_formatted}`;
   const bar = new cliProgress.SingleBar({ format, hideCursor: true, stream: process.stderr });
-  let bytes = 0;
-  const mebibytes = (): { mebibytes: string } => ({ mebibytes: (bytes / 1024 / 1024).toFixed(1) });
-  bar.start(Math.max(totalBytes, 1), 0, mebibytes());
-  const show = (): void => bar.update(totalBytes === 0 ? 0 : bytes, mebibytes());
+  const startMs = performance.now();
+  // Bytes that a resumed copy passes over count as copied, but not for the rate.
+  let [bytes, moved] = [0, 0];
+  const inMebibytes = (amount: number): string => (amount / 1024 / 1024).toFixed(1);
+  const figures = (): { mebibytes: string; rate: string } => {
+    const seconds = Math.max((performance.now() - startMs) / 1_000, 0.001);
+    return { mebibytes: inMebibytes(bytes), rate: inMebibytes(moved / seconds) };
+  };
+  bar.start(Math.max(totalBytes, 1), 0, figures());
+  const show = (): void => bar.update(totalBytes === 0 ? 0 : bytes, figures());
   return {
     advance: (more) => {
       bytes += more;
+      moved += more;
       show();
     },
     moveTo: (to) => {

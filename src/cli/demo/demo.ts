@@ -13,7 +13,7 @@ import { loadConfiguration } from "../../config/load-configuration.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { demoFlags } from "../commands/demo.ts";
 import { requireLoopback } from "../loopback.ts";
-import { shellWord } from "../print-text.ts";
+import { coloured, shellWord } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 
 /**
@@ -95,7 +95,7 @@ async function runIn(
         isStopped: () => isStopping && !isOnce,
       });
       if (isStopping && !isOnce) return 0;
-      process.stdout.write(`\n${formatResults(results)}\n`);
+      process.stdout.write(coloured(`\n${formatResults(results)}\n`, process.stdout));
       const hasFailed = results.some(({ problem }) => problem !== undefined);
       if (isOnce) return hasFailed ? 1 : 0;
       process.stdout.write(instructions(folder, adminUrl));

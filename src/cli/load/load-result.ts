@@ -28,6 +28,7 @@ import {
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
+import { coloured } from "../print-text.ts";
 import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
 
 const MAX_CONNECTIONS = 100_000;
@@ -58,7 +59,8 @@ export async function publish(
 ): Promise<number> {
   const report = { ...unjudged, thresholds: judge(unjudged, thresholds) };
   const isFileShown = json === "-" || html === "-";
-  (isFileShown ? process.stderr : process.stdout).write(maskControls(summaryText(report)));
+  const stream = isFileShown ? process.stderr : process.stdout;
+  stream.write(coloured(maskControls(summaryText(report)), stream));
   await writeReport(json, () => quietJson(report));
   await writeReport(html, () => htmlReport(report));
   return exitCodeOf(report.sessions, thresholds, report.thresholds);
@@ -123,7 +125,8 @@ export async function publishHttp(
 ): Promise<number> {
   if (html !== undefined) throw new UsageError(HTML_REFUSED);
   const judged = judge(report, thresholds);
-  (json === "-" ? process.stderr : process.stdout).write(httpSummary(report, judged));
+  const stream = json === "-" ? process.stderr : process.stdout;
+  stream.write(coloured(httpSummary(report, judged), stream));
   await writeReport(json, () => quietJson({ ...report, thresholds: judged }));
   const { requests, errors, timeouts } = report;
   return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);

@@ -18,6 +18,7 @@ import {
 } from "../../probes/worker/probe-results.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { probeFlags } from "../commands/probe.ts";
+import { coloured } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";
@@ -64,7 +65,7 @@ async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates):
       timing,
       attempt,
       maxRounds: values.rounds,
-      write: (text) => process.stdout.write(text),
+      write: (text) => process.stdout.write(coloured(text, process.stdout)),
       isTerminal: process.stdout.isTTY === true,
     });
     return await withTerminationSignal(async (terminated) => {
@@ -75,7 +76,8 @@ async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates):
   const startMs = performance.now();
   const result = await attempt();
   const latencyMs = performance.now() - startMs;
-  process.stdout.write(reportText(what, result, latencyMs, await causeOf(asked, result)));
+  const report = reportText(what, result, latencyMs, await causeOf(asked, result));
+  process.stdout.write(coloured(report, process.stdout));
   return result.error === undefined && (result.result === "Success" || result.result === "Warning") ? 0 : 1;
 }
 

@@ -21,6 +21,7 @@ import { routeOptionsOf, SERVED_FOREIGN_ANNOTATIONS } from "../../ingress/route-
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { checkConfigFlags } from "../commands/check-config.ts";
+import { coloured } from "../print-text.ts";
 
 /** The classes that this gateway serves. */
 interface OwnClasses {
@@ -177,7 +178,7 @@ async function check(part: Part, gates: FeatureGates, { old, syntax }: CheckValu
     ...(await expiryWarnings(namedFiles)),
     ...policyWarnings(policy.rules),
   ];
-  for (const warning of warnings) process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
+  for (const warning of warnings) warn(`${path}: ${warning}`);
   const own = configuration.listeners.ingress ?? OWN_CLASSES;
   const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, [], own);
   return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
@@ -214,10 +215,13 @@ function manifestsOf(
 ) {
   const { objects, warnings, passedOver, unjudged } = readManifests(files, gates, old);
   for (const line of passedOver) process.stderr.write(`${maskControls(line)}\n`);
-  for (const warning of [...warnings, ...ingressWarnings(objects, own)])
-    process.stderr.write(`Warning: ${maskControls(warning)}\n`);
+  for (const warning of [...warnings, ...ingressWarnings(objects, own)]) warn(warning);
   for (const line of unjudged) process.stderr.write(`${maskControls(line)}\n`);
   return objects;
+}
+
+function warn(text: string): void {
+  process.stderr.write(coloured(`Warning: ${maskControls(text)}\n`, process.stderr));
 }
 
 function gatesOf(flag: string): FeatureGates {

@@ -70,12 +70,36 @@ end
 complete -c sluice -f -a '(__sluice_complete)'
 complete -c kubectl-sluice -f -a '(__sluice_complete)'
 `,
+  powershell: `# PowerShell completion for sluice. To load it: sluice completion powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName 'sluice', 'kubectl-sluice' -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object {
+    if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
+  })
+  if ($words.Count -eq 0) { return }
+  $rest = @($words | Select-Object -Skip 1)
+  # Before 7.3 PowerShell drops an empty argument of a program, but passes two quotes on as one.
+  $isLegacy = $PSVersionTable.PSVersion -lt [version]'7.3' -or $PSNativeCommandArgumentPassing -eq 'Legacy'
+  $rest += if ($wordToComplete -ne '') { $wordToComplete } elseif ($isLegacy) { '""' } else { '' }
+  $program = $words[0]
+  $lines = @(& $program __complete @rest 2>$null)
+  if ($lines.Count -eq 0) { return }
+  $candidates = @($lines | Select-Object -SkipLast 1)
+  # Without any result PowerShell offers files. An empty text keeps it from that.
+  if ($candidates.Count -eq 0 -and $lines[-1] -eq ':4') { return '' }
+  $candidates | ForEach-Object {
+    $text, $description = $_ -split "\`t", 2
+    if (-not $description) { $description = $text }
+    [System.Management.Automation.CompletionResult]::new($text, $text, 'ParameterValue', $description)
+  }
+}
+`,
 } as const;
 
 /** Prints one shell's script. */
 export async function run({ operands }: Invocation): Promise<number> {
   const [shell = "", ...more] = operands;
-  if (!isShell(shell) || more.length > 0) throw new UsageError("bash, zsh or fish is required");
+  if (!isShell(shell) || more.length > 0) throw new UsageError("bash, zsh, fish or powershell is required");
   process.stdout.write(COMPLETION_SCRIPTS[shell]);
   return 0;
 }

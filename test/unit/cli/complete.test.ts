@@ -35,7 +35,7 @@ describe("complete", () => {
     ["load ex", ["exec"], NOTHING],
     ["load exec pod-", ["pod-a", "pod-b"], NOTHING],
     ["load --gen", [], NOTHING],
-    ["completion ", ["bash", "zsh", "fish"], NOTHING],
+    ["completion ", ["bash", "zsh", "fish", "powershell"], NOTHING],
   ])("sluice %s", async (line, texts, directive) => {
     const found = await complete(line.split(" "), names);
     expect([found.candidates.map(({ text }) => text), found.directive]).toEqual([texts, directive]);

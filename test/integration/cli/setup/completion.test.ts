@@ -82,10 +82,19 @@ const zsh: Offer = (line) =>
     line,
   );
 
+/** PowerShell's own completion of a line, with the completer of the script. */
+const pwsh: Offer = (line) =>
+  run(
+    "pwsh",
+    `& { sluice completion powershell | Out-String | Invoke-Expression
+     [System.Management.Automation.CommandCompletion]::CompleteInput('${line}', ${line.length}, $null).CompletionMatches.CompletionText }`,
+  );
+
 describe.each([
   ["bash", bash],
   ["zsh", zsh],
   ["fish", fish],
+  ["pwsh", pwsh],
 ])("in %s", (shell, offer) => {
   const [isMissing, reason] = [!isInstalled(shell), `${shell} is not installed`];
 

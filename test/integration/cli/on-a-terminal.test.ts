@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { spawn } from "@lydell/node-pty";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sluiceCommand } from "../../support/built-program.ts";
+import { type RunningDemo, startDemo } from "../../support/demo.ts";
+import { Sluice } from "../../support/sluice.ts";
+
+describe("on a terminal", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-terminal-"));
+  let demo: RunningDemo;
+  beforeAll(async () => {
+    demo = await startDemo();
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await demo.stop();
+  });
+
+  async function shown(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
+    const child = spawn(...sluiceCommand(...args), {
+      name: "xterm",
+      cols: 200,
+      env: { PATH: process.env.PATH, KUBECONFIG: demo.kubeconfig, ...environment },
+    });
+    let text = "";
+    child.onData((data) => {
+      text += data;
+    });
+    const exitCode = await new Promise<number>((resolve) => child.onExit((end) => resolve(end.exitCode)));
+    expect([exitCode, text]).toEqual([0, expect.any(String)]);
+    return text;
+  }
+
+  it("explain colours its verdict, but not with NO_COLOR, and not into a pipe", async () => {
+    const configuration = path.join(path.dirname(demo.kubeconfig), "gateway.yaml");
+    const args = ["explain", "--config", configuration, "exec", "web"];
+    expect(await shown(args)).toContain("\u001b[32mallowed\u001b[0m: no policy rule matches");
+    expect(await shown(args, { NO_COLOR: "1" })).toMatch(/^allowed: no policy rule matches/);
+    const piped = await new Sluice({ KUBECONFIG: demo.kubeconfig, TERM: "xterm" }).run(args);
+    expect(piped.stdout).toMatch(/^allowed: no policy rule matches/);
+  }, 60_000);
+
+  it("cp shows what it has copied, and how fast", async () => {
+    const [from, to] = [path.join(folder, "from"), path.join(folder, "to")];
+    writeFileSync(from, Buffer.alloc(8 * 1024 * 1024));
+    expect(await shown(["cp", from, `web:${to}`])).toMatch(/100% 8\.0 MiB [1-9][\d.]* MiB\/s/);
+  }, 60_000);
+});
