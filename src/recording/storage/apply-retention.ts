@@ -3,6 +3,7 @@ import path from "node:path";
 import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { findRecordings } from "../reading/find-recordings.ts";
 import { firstLineOf } from "../reading/recording-lines.ts";
+import { noteRound } from "./clock-step.ts";
 import { deleteRecording, UPLOADED } from "./delete-recording.ts";
 
 export interface Retention {
@@ -24,6 +25,11 @@ export interface Deleted {
   readonly uploaded: number;
 }
 
+/** `problem`: why recordings that look too old stay, in the first round that keeps them. */
+interface RetentionRound extends Deleted {
+  readonly problem?: string | undefined;
+}
+
 /** Recordings that one round deletes. Past it the next round continues. */
 export const MAX_DELETED_AT_ONCE = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -32,17 +38,20 @@ const DAY_MS = 24 * 60 * 60_000;
  * Deletes finished recordings that are too old, then the oldest beyond the total size. Keeps those of a
  * newer format, and lists what it deletes in DELETED. Rejects with RecordingFileError.
  */
-export async function applyRetention(folder: string, retention: Retention): Promise<Deleted> {
+export async function applyRetention(folder: string, retention: Retention): Promise<RetentionRound> {
   const deleted = { age: 0, size: 0, uploaded: 0 };
   const { maxAgeMs, maxTotalBytes, keepUploadedMs } = retention;
   if (maxAgeMs === 0 && maxTotalBytes === 0 && keepUploadedMs === undefined) return deleted;
   const nowMs = Date.now();
+  const { isAgeKnown, problem } =
+    maxAgeMs === 0 ? { isAgeKnown: false } : await noteRound(folder, nowMs, maxAgeMs);
+  const applied = isAgeKnown ? retention : { ...retention, maxAgeMs: 0 };
   const files = await byAge(folder);
   let totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let count = 0;
   // Deletes one at a time, so that the thread can write recordings meanwhile.
   for (const recording of files) {
-    const reason = reasonOf(recording, totalBytes, nowMs, retention);
+    const reason = reasonOf(recording, totalBytes, nowMs, applied);
     if (reason === undefined || (await isNewerFormat(recording.file))) continue;
     await deleteRecording(folder, recording.file, reason);
     deleted[reason] += 1;
@@ -52,7 +61,7 @@ export async function applyRetention(folder: string, retention: Retention): Prom
     count += 1;
     if (count >= MAX_DELETED_AT_ONCE) break;
   }
-  return deleted;
+  return { ...deleted, problem };
 }
 
 interface StoredFile {

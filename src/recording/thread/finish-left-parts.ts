@@ -107,6 +107,7 @@ class PartReading {
   #bytes = 0;
   #lastOutputBytes = 0;
   #gaps = 0;
+  #passedMs = 0;
   #hasEnd = false;
 
   get isEmpty(): boolean {
@@ -139,7 +140,8 @@ class PartReading {
       bytes: this.#bytes,
       chunks: chain.chunks,
       end: "crash",
-      endedAt: new Date(atMs).toISOString(),
+      // The last event is the last thing that is known. The file's own time may be that of a copy.
+      endedAt: new Date(Date.parse(facts.startedAt) + this.#passedMs).toISOString(),
       gaps: this.#gaps,
       hash: chain.hash,
       key: keyNameOf(key),
@@ -169,7 +171,8 @@ class PartReading {
   }
 
   #count(line: string): void {
-    const { code, data } = parseEvent(line) ?? {};
+    const { interval = 0, code, data } = parseEvent(line) ?? {};
+    this.#passedMs += Math.round(interval * 1_000);
     if (code === "o") {
       this.#lastOutputBytes = Buffer.byteLength(data ?? "", "utf8");
       this.#bytes += this.#lastOutputBytes;

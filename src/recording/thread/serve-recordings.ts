@@ -38,8 +38,9 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
     try {
       // Only one of the processes that share the folder deletes.
       if (!isFirstWriter(input.folder, input.writer)) return;
-      const deleted = await applyRetention(input.folder, retention);
-      if (deleted.age + deleted.size + deleted.uploaded > 0) answer({ kind: "deleted", deleted });
+      const { problem, ...deleted } = await applyRetention(input.folder, retention);
+      const isAny = deleted.age + deleted.size + deleted.uploaded > 0;
+      if (isAny || problem !== undefined) answer({ kind: "deleted", deleted, ...(problem && { problem }) });
     } catch (error) {
       answer({ kind: "deleted", deleted: none, problem: codeOf(error) });
     } finally {

@@ -72,6 +72,8 @@ describe("a recording that its writer left", () => {
     for (let length = begins; length <= whole.byteLength; length += 7) {
       rmSync(file, { force: true });
       writeFileSync(partOf(file, "old"), whole.subarray(0, length));
+      // The file's time, as a copy or a wrong clock leaves it.
+      utimesSync(partOf(file, "old"), 0, 0);
       expect(await look()).toEqual(["finished"]);
       const verified = await verifyRecording(file, [publicKey]);
       expect(verified).toMatchObject({ verdict: "unchanged", head: { end: "crash" } });
@@ -81,6 +83,10 @@ describe("a recording that its writer left", () => {
       expect([stdout, stderr]).toEqual([output.stdout, output.stderr]);
       expect(verified.head?.bytes).toBe(stdout.byteLength + stderr.byteLength);
       expect(of("m")).toEqual(["ended: crash"]);
+      const intervals = kept.split("\n").map((line) => /^\[([\d.]+)/.exec(line)?.[1] ?? "0");
+      const passed = intervals.reduce((sum, seconds) => sum + Number(seconds), 0);
+      const { startedAt = "", endedAt = "" } = verified.head ?? {};
+      expect(Date.parse(endedAt) - Date.parse(startedAt)).toBe(Math.round(passed * 1_000));
     }
   });
 

@@ -114,11 +114,39 @@ describe("retention", () => {
     const bounds = { maxAgeMs: DAY_MS / 2, maxTotalBytes: 0 };
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
     expect((await applyRetention(folder, bounds)).age).toBe(0);
-    vi.setSystemTime(Date.now() + DAY_MS + 3_600_000);
-    expect((await applyRetention(folder, bounds)).age).toBe(1);
+    for (const hours of [11, 11]) {
+      vi.setSystemTime(Date.now() + hours * 3_600_000);
+      await applyRetention(folder, bounds);
+    }
+    expect(existsSync(ended)).toBe(false);
     vi.setSystemTime(Date.now() + 3 * DAY_MS);
     await applyRetention(folder, bounds);
     expect([existsSync(ended), existsSync(part)]).toEqual([false, true]);
+  });
+
+  it("deletes nothing by age for a while after the clock jumps forward, and nothing once it is set back", async () => {
+    const files = ["one", "two"].map((name) => leave(`2026/01/01/${name}.cast`, 1));
+    const rest = () => files.filter((file) => existsSync(file)).length;
+    const bounds = { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 0 };
+    const startMs = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: startMs });
+    const roundAfter = async (ms: number) => {
+      vi.setSystemTime(Date.now() + ms);
+      return await applyRetention(folder, bounds);
+    };
+    expect(await roundAfter(0)).toEqual({ age: 0, size: 0, uploaded: 0 });
+    // Found also by a start long after the last round, which may be right.
+    const { age, problem } = await roundAfter(3_650 * DAY_MS);
+    expect([age, problem]).toEqual([0, expect.stringMatching(/^the clock went from 20.*for 1440 minutes$/)]);
+    expect(await roundAfter(60_000)).toEqual({ age: 0, size: 0, uploaded: 0 });
+    // Room is still made.
+    expect(await applyRetention(folder, { ...bounds, maxTotalBytes: 1_500 })).toMatchObject({ size: 1 });
+    await roundAfter(-3_650 * DAY_MS);
+    expect(await roundAfter(DAY_MS)).toEqual({ age: 0, size: 0, uploaded: 0 });
+    // A clock that stays there for a day is believed.
+    await roundAfter(3_650 * DAY_MS);
+    expect([(await roundAfter(DAY_MS / 2)).age, rest()]).toEqual([0, 1]);
+    expect([(await roundAfter(DAY_MS / 2)).age, rest()]).toEqual([1, 0]);
   });
 
   it("keeps everything without bounds, and deletes up to a number in a round", async () => {
