@@ -1,4 +1,4 @@
-import { constants, type Http2Session } from "node:http2";
+import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { http2Failure } from "@sluice/client/internal/net/abort-socket";
 
@@ -78,4 +78,27 @@ function bytesIfStill(socket: Duplex): number | undefined {
   let lowest = handle;
   while (lowest._parent !== undefined) lowest = lowest._parent;
   return lowest.writeQueueSize === 0 ? lowest.bytesRead + lowest.bytesWritten : undefined;
+}
+
+/**
+ * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are
+ * never sent. The stream and its backend connection would last as long as the client's connection.
+ */
+export function destroyWhenReset(stream: ServerHttp2Stream): void {
+  const destroyIfForgotten = (): void => {
+    if (!stream.destroyed && isForgotten(stream)) stream.destroy();
+  };
+  // nghttp2 still knows the stream while it reports the end.
+  const closing = (): void => {
+    if (stream.closed) setImmediate(destroyIfForgotten);
+  };
+  stream.on("aborted", closing).on("end", closing);
+}
+
+/** nghttp2 forgets closed streams, and node:http2 reports an unknown stream's state as idle. */
+function isForgotten({ state }: ServerHttp2Stream): boolean {
+  return (
+    state.state === constants.NGHTTP2_STREAM_STATE_IDLE ||
+    state.state === constants.NGHTTP2_STREAM_STATE_CLOSED
+  );
 }

@@ -241,10 +241,11 @@ function http2For(context: IngressContext, turns: RequestTurns): Http2Connection
       containAsync("listener", answerUpgrade(upgrade, context), () => abortSocket(stream));
     },
   };
-  const { keepAliveMs, streamIdleMs } = context.timeouts;
+  const { keepAliveMs, streamIdleMs, handshakeMs } = context.timeouts;
   return new Http2Connections(context.limits, handlers, {
     idleMs: keepAliveMs,
     takingMs: streamIdleMs,
+    headMs: handshakeMs,
     turns,
   });
 }

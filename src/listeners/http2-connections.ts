@@ -13,8 +13,9 @@ import { breakStream, forgetTimer } from "@sluice/client/internal/net/abort-sock
 import { contain, containEvents } from "@sluice/client/internal/observability/faults";
 import type { Limits } from "../config/sections/limits.ts";
 import { KEEPS_OUTER_SPACE, MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
-import { watchHttp2Session } from "../http/watch-http2-session.ts";
+import { destroyWhenReset, watchHttp2Session } from "../http/watch-http2-session.ts";
 import { type Lane, RequestTurns } from "./request-turns.ts";
+import { UnfinishedHeads } from "./unfinished-heads.ts";
 import { settlesWithin } from "./unused-connections.ts";
 
 /** One stream's raw request. */
@@ -48,6 +49,8 @@ interface Http2Options {
   readonly idleMs?: number;
   /** How long a closing connection's client may read none of the queued bytes before it is destroyed. */
   readonly takingMs: number;
+  /** How long the preface and a request's head may take. */
+  readonly headMs: number;
   /** Shared with the listener's other requests. Absent: these connections have turns of their own. */
   readonly turns?: RequestTurns;
 }
@@ -105,6 +108,7 @@ export class Http2Connections {
   readonly #idleMs: number;
   readonly #takingMs: number;
   readonly #sessionMemoryMib: number;
+  readonly #heads: UnfinishedHeads;
   /** The open streams of each connection. */
   readonly #sessions = new Map<ServerHttp2Session, Set<ServerHttp2Stream>>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
@@ -115,11 +119,12 @@ export class Http2Connections {
   constructor(
     limits: Http2Limits,
     handlers: Http2Handlers,
-    { idleMs = HTTP2_IDLE_MS, takingMs, turns = new RequestTurns() }: Http2Options,
+    { idleMs = HTTP2_IDLE_MS, takingMs, headMs, turns = new RequestTurns() }: Http2Options,
   ) {
     this.#turns = turns;
     this.#idleMs = idleMs;
     this.#takingMs = takingMs;
+    this.#heads = new UnfinishedHeads(headMs);
     this.#sessionMemoryMib = sessionMemoryMib(limits);
     this.#server = createServer({
       settings: {
@@ -210,6 +215,7 @@ export class Http2Connections {
     this.#sessions.set(session, streams);
     session.once("close", () => this.#sessions.delete(session));
     watchHttp2Session(session, socket);
+    this.#heads.watch(session, socket, () => streams.size === 0);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     let timer: NodeJS.Timeout | undefined;
     const idle = (): void => {
@@ -271,27 +277,4 @@ export class Http2Connections {
   }
 }
 
-/**
- * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are
- * never sent. The stream and its backend connection would last as long as the client's connection.
- */
-function destroyWhenReset(stream: ServerHttp2Stream): void {
-  const destroyIfForgotten = (): void => {
-    if (!stream.destroyed && isForgotten(stream)) stream.destroy();
-  };
-  // nghttp2 still knows the stream while it reports the end.
-  const closing = (): void => {
-    if (stream.closed) setImmediate(destroyIfForgotten);
-  };
-  stream.on("aborted", closing).on("end", closing);
-}
-
 function ignore(): void {}
-
-/** nghttp2 forgets closed streams, and node:http2 reports an unknown stream's state as idle. */
-function isForgotten({ state }: ServerHttp2Stream): boolean {
-  return (
-    state.state === constants.NGHTTP2_STREAM_STATE_IDLE ||
-    state.state === constants.NGHTTP2_STREAM_STATE_CLOSED
-  );
-}

@@ -190,5 +190,6 @@ function http2For(
       void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
     },
   };
-  return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs, turns });
+  const { streamIdleMs: takingMs, handshakeMs: headMs } = timeouts;
+  return new Http2Connections(limits, handlers, { takingMs, headMs, turns });
 }

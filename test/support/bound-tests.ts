@@ -137,7 +137,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "timeouts.apiServerRequest":
     "integration/listeners/exchange-times.test.ts: a request to an API server that never stops",
   "timeouts.dial": "integration/net/dial.test.ts: covers the TLS handshake with its deadline",
-  "timeouts.handshake": "integration/ingress/front-door.test.ts: a request head that does not end",
+  "timeouts.handshake":
+    "integration/ingress/front-door.test.ts: a request head that does not end | integration/listeners/unfinished-heads.test.ts: is closed in the time of a head",
   "timeouts.idle":
     "integration/legs/api-server/heartbeats.test.ts: deadlines of a session | integration/listeners/exchange-times.test.ts: an exchange that may be silent",
   "timeouts.keepAlive": "integration/ingress/keep-alive.test.ts",

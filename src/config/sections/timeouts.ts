@@ -92,7 +92,7 @@ export const timeouts = table({
     { default: "75s", ...PATIENCE },
   ),
   handshake: duration(
-    "A client's request head, from its first byte. Past it, and up to 5 s more: 408, and the connection is closed.",
+    "A client's request head, from its first byte; over HTTP/2 the preface, too, and without a stream any frame. Past it, and up to 5 s more: 408, or GOAWAY, and the connection is closed.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
   lingerIdle: duration(

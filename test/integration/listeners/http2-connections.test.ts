@@ -13,7 +13,7 @@ import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
 
-const TIMES = { takingMs: defaultTimeouts.streamIdleMs };
+const TIMES = { takingMs: defaultTimeouts.streamIdleMs, headMs: defaultTimeouts.handshakeMs };
 
 async function serve(connections: Http2Connections, sockets = new Set<Socket>()): Promise<number> {
   const server = createServer((socket) => {
@@ -115,7 +115,7 @@ it("a client that stops reading is let go with what is queued for it", async () 
   const connections = new Http2Connections(
     { ...defaultLimits, maxHttp2Streams: 1_000 },
     { onRequest, onConnect: () => {} },
-    { idleMs: 300, takingMs: 300 },
+    { ...TIMES, idleMs: 300, takingMs: 300 },
   );
   const sockets = new Set<Socket>();
   const client = connect(await serve(connections, sockets), "127.0.0.1");

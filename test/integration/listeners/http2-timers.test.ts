@@ -31,7 +31,7 @@ it("no timer outlives a connection that its client resets, with its streams", as
   const connections = new Http2Connections(
     defaultLimits,
     { onRequest, onConnect: () => {} },
-    { takingMs: 60_000 },
+    { takingMs: 60_000, headMs: 60_000 },
   );
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
