@@ -13,7 +13,7 @@ import type { ReadFile } from "../net/followed-files.ts";
 import { tlsOptionsOf, type UpstreamTlsFiles, type UpstreamUse } from "../net/upstream-tls-files.ts";
 import type { Logger } from "../observability/logger.ts";
 
-export interface WebhookClient {
+interface WebhookClient {
   /** A Buffer already contains JSON. */
   ask(body: unknown): Promise<JsonAnswer>;
   stop(): void;

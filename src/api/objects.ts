@@ -5,8 +5,6 @@ import type { NetworkingObject, Service, ServiceObject } from "./networking-obje
 import type { Lifecycle, Probe } from "./probe-objects.ts";
 import type { LabelSelector, RbacObject } from "./rbac-objects.ts";
 
-export type { ObjectMeta } from "./api-object.ts";
-
 export interface Pod extends Extensible {
   readonly apiVersion: "v1";
   readonly kind: "Pod";

@@ -16,7 +16,7 @@ interface AgentOptions extends AgentLegOptions {
   readonly place?: KubeconfigPlace | undefined;
 }
 
-export interface RunningAgent {
+interface RunningAgent {
   readonly url: string;
   readonly adminUrl: string | undefined;
   /** The path of the written kubeconfig. */

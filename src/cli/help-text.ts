@@ -107,7 +107,7 @@ export function sentenceOf({
 type Row = readonly [left: string, right: string];
 
 /** Two columns; the text moves below a wide left entry. */
-export function table(rows: readonly Row[], width: number): string {
+function table(rows: readonly Row[], width: number): string {
   const left = Math.max(...rows.map(([text]) => text.length));
   if (left > MAX_LEFT) {
     return rows.map(([name, text]) => `  ${name}\n${wrap(text, width, 8).join("\n")}\n`).join("");

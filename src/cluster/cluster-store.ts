@@ -10,7 +10,7 @@ const DEFAULT_REMEMBERED_CHANGES = 1_000;
 
 const RBAC_KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const;
 
-export interface ClusterStoreOptions {
+interface ClusterStoreOptions {
   readonly maxRememberedChanges?: number;
   /**
    * Give a later process a higher start, such as the time in milliseconds: a client that watched

@@ -8,8 +8,8 @@ import { parseYamlDocuments, readYamlDocuments } from "@sluice/client/internal/c
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { type ApiObject, keyOf } from "../api/api-object.ts";
 import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
-import { decodeObject } from "../api/strategy/decode-object.ts";
-import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";
+import { decodeObject, type FieldValidation } from "../api/strategy/decode-object.ts";
+import { placed, readObject } from "../api/strategy/read-object.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
 import { atOnce } from "../lifecycle/slices.ts";
 import { completing } from "./defaulting.ts";
@@ -32,7 +32,7 @@ interface Manifests {
 }
 
 /** Called with each line of `Manifests.passedOver`. */
-export type OnPassedOver = (line: string) => void;
+type OnPassedOver = (line: string) => void;
 
 /** The result of reading one item of a file. */
 export interface ReadItem {

@@ -12,7 +12,7 @@ export interface ThreadInput {
 }
 
 /** An item without its object if the receiver already has it. */
-export type SentItem = Pick<FoundItem, "digest" | "line"> & Partial<ReadItem>;
+type SentItem = Pick<FoundItem, "digest" | "line"> & Partial<ReadItem>;
 
 /** Some items of the current file, the end of that file, or the end of all files. */
 export type ThreadAnswer =

@@ -21,7 +21,7 @@ import { optionalSection, sections } from "./section-fields.ts";
 type ContentOfRooms = "kubeconfig" | "static tokens" | "session keys" | "signing key";
 
 /** Parses the text as its room does; throws as the room does at the start. */
-export type RoomParsers = Readonly<Record<ContentOfRooms, (text: string, file: string) => unknown>>;
+type RoomParsers = Readonly<Record<ContentOfRooms, (text: string, file: string) => unknown>>;
 
 /**
  * Reads every file that a configuration names before a component starts. Throws ConfigurationError

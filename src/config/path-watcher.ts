@@ -7,7 +7,7 @@ import path from "node:path";
  */
 export type WatchPaths = (paths: readonly string[], events: WatchEvents) => () => void;
 
-export interface WatchEvents {
+interface WatchEvents {
   onChange(): void;
   /** Watching has ended. */
   onError(error: Error): void;

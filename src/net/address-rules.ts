@@ -71,7 +71,7 @@ function isTranslated(address: string): boolean {
  * The IPv4 addresses that a translated address may lead to; none for other addresses. If a NAT64
  * prefix's length is unknown (RFC 8215), one for each length in RFC 6052.
  */
-export function embeddedAddresses(address: string): string[] {
+function embeddedAddresses(address: string): string[] {
   if (!isTranslated(address)) return [];
   const groups = ipv6Groups(canonicalAddress(address));
   if (groups[0] === 0x2002) return [ipv4Of(groups, 1)];

@@ -1,4 +1,4 @@
-export interface FairQueueOptions {
+interface FairQueueOptions {
   /** Seats in total. */
   readonly seats: number;
   /**

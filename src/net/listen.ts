@@ -23,7 +23,7 @@ export async function listenAt(server: Server, { address, port }: ListenAddress)
 }
 
 /** Listens on a TCP socket that another process opened. Node calls listen(2) again, with a backlog of 511. */
-export async function listenAtDescriptor(server: Server, descriptor: number): Promise<ListenAddress> {
+async function listenAtDescriptor(server: Server, descriptor: number): Promise<ListenAddress> {
   await listening(server, { fd: descriptor });
   const at = server.address();
   if (at === null || typeof at === "string") throw new Error("it is no TCP socket");

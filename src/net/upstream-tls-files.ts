@@ -21,7 +21,7 @@ export type UpstreamUse =
 /** `client`: our own certificate; `authority`: those that may have signed the server's. */
 type UpstreamCertificate = "client" | "authority";
 
-export interface UpstreamTlsFilesOptions {
+interface UpstreamTlsFilesOptions {
   readonly logger: Pick<Logger, "info" | "error">;
   /** Called with the certificates that apply from now on; PEM. */
   readonly onRead?: (use: UpstreamUse, certificate: UpstreamCertificate, pem: string) => void;

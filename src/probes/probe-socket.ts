@@ -14,7 +14,7 @@ export interface SocketTarget {
 }
 
 /** Receives a socket's events: at first its opener, then its protocol. */
-export interface SocketHearer {
+interface SocketHearer {
   /** Connected; with TLS, after the handshake. */
   onOpen(): void;
   /** The chunk may be overwritten when the call returns. */

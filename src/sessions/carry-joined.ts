@@ -13,7 +13,7 @@ import type { Joinable } from "./session-joins.ts";
 const VERSIONS: readonly RemoteCommandVersion[] = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
 /** A joiner's validated upgrade request: the version for it, and the headers of its 101. */
-export interface JoinHandshake {
+interface JoinHandshake {
   readonly version: RemoteCommandVersion;
   readonly headers: HeaderList;
 }

@@ -126,7 +126,7 @@ type RequireSession<U extends UserInfo> = (
 ) => Promise<void>;
 
 /** `undecided`: no authorizer could decide now. */
-export type Standing =
+type Standing =
   | { readonly result: "allowed" | "undecided" }
   | { readonly result: "refused"; readonly message: string };
 

@@ -91,7 +91,7 @@ class LegacyForwardDecoder extends WebSocketDecoder {
 }
 
 /** How to decode a pass-through session, given the protocol that both sides agreed on. */
-export interface PassThrough {
+interface PassThrough {
   readonly ends: EndObserver;
   /** For commands: see RelayedSession. */
   readonly closesBehindResult: boolean;

@@ -50,7 +50,7 @@ export class PortRules implements SessionObserver {
 }
 
 /** Both sides have switched protocols: answers the client's upgrade, then carries the bytes by the plan. */
-export interface SessionProxy {
+interface SessionProxy {
   /** The headers of the client's 101. */
   readonly headers: HeaderList;
   readonly statusMessage?: string;

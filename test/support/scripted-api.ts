@@ -1,12 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
 import type { ObjectKind } from "../../src/api/objects.ts";
-import { ClusterStore, type ClusterStoreOptions } from "../../src/cluster/cluster-store.ts";
+import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { type ApiClient, ApiError, type ApiRequest } from "../../src/kubernetes/api-client.ts";
 import { LiveCluster } from "../../src/kubernetes/live-cluster.ts";
 import { collectionPath } from "../../src/kubernetes/live-object.ts";
 import type { Backoff } from "../../src/net/backoff.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
+
+type ClusterStoreOptions = NonNullable<ConstructorParameters<typeof ClusterStore>[0]>;
 
 type Watch = PassThrough & { complete: boolean };
 

@@ -9,10 +9,12 @@ import { WebSocket } from "ws";
 import { Target } from "../../packages/client/src/index.ts";
 import { loadKubeconfig } from "../../packages/client/src/kubernetes/kubeconfig.ts";
 import { createSelfSignedCertificate } from "../../packages/lab/src/fake-node/index.ts";
-import { type RunningAgent, startAgent } from "../../src/app/agent.ts";
+import { startAgent } from "../../src/app/agent.ts";
 import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { collect } from "./kubectl.ts";
+
+type RunningAgent = Awaited<ReturnType<typeof startAgent>>;
 
 export const AGENT_TOKEN = "the-agents-own-token";
 export const USER_TOKEN = "the-users-secret-token";

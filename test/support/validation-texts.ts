@@ -1,4 +1,6 @@
-import type { ObjectReading } from "../../src/api/strategy/read-object.ts";
+import type { readObject } from "../../src/api/strategy/read-object.ts";
+
+type ObjectReading = ReturnType<typeof readObject>;
 
 /** The parts of an API server's Status that are compared. */
 export interface ValidationAnswer {

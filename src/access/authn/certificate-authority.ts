@@ -188,7 +188,7 @@ function bmpText(contents: Uint8Array): string {
   return text;
 }
 
-export interface Subject {
+interface Subject {
   readonly commonName: string;
   readonly organizations: readonly string[];
 }

@@ -28,7 +28,7 @@ const MAX_REVIEWS_IN_FLIGHT = 32;
 /** TokenReviews that wait. Past it the newest of the longest queue gets 429 with Retry-After. */
 const MAX_WAITING_REVIEWS = 1_000;
 
-export interface TokenReviewOptions {
+interface TokenReviewOptions {
   readonly version: "v1" | "v1beta1";
   /** A token must name one of them; empty means the API server's own audience. */
   readonly audiences: readonly string[];

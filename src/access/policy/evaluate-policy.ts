@@ -42,7 +42,7 @@ type Verdict =
   | { readonly type: "by-port"; readonly rule: PolicyRule }
   | { readonly type: "refused"; readonly rule: PolicyRule; readonly cause: RefusalCause };
 
-export type RefusalCause = "denied" | "reason-missing" | "ports-unseen";
+type RefusalCause = "denied" | "reason-missing" | "ports-unseen";
 
 /** The first matching rule decides. Pure. */
 export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSession): Verdict {

@@ -35,7 +35,7 @@ const reviewSchemas: Readonly<Record<string, MessageSchema>> = {
 /**
  * A message's fields by number: each is a string or a nested message. Unknown fields are skipped.
  */
-export interface MessageSchema {
+interface MessageSchema {
   readonly [fieldNumber: number]: { readonly name: string; readonly message?: MessageSchema };
 }
 
@@ -50,7 +50,7 @@ const WIRE = { VARINT: 0, FIXED64: 1, BYTES: 2, FIXED32: 5 } as const;
  * Decodes a protobuf message of strings and messages into a plain object; the last of repeated
  * fields counts. Depth is limited by the schema. Throws ProtobufError.
  */
-export function decodeMessage(bytes: Uint8Array, schema: MessageSchema): Record<string, unknown> {
+function decodeMessage(bytes: Uint8Array, schema: MessageSchema): Record<string, unknown> {
   const message: Record<string, unknown> = {};
   let at = 0;
   const varint = (): number => {

@@ -17,11 +17,9 @@ import { groupOf, type Strategy } from "./strategy.ts";
  */
 const MAX_UNKNOWN_FIELDS = 100;
 
-export type { FieldValidation, ObjectProblem } from "./decode-object.ts";
-
 export const DEFAULT_NAMESPACE = "default";
 
-export type ObjectReading =
+type ObjectReading =
   | {
       readonly isValid: true;
       readonly object: ApiObject;

@@ -41,7 +41,7 @@ export function backendErrors(
 }
 
 /** A reference by group, kind and name, from a backend or a class's parameters. */
-export function resourceReferenceErrors(
+function resourceReferenceErrors(
   { apiGroup, kind = "", name = "" }: Partial<ResourceReference>,
   path: FieldPath,
 ): FieldError[] {

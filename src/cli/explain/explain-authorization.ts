@@ -27,7 +27,7 @@ interface TransportVerdict {
 
 export type Transport = "WebSocket" | "SPDY";
 
-export type AuthorizationVerdict =
+type AuthorizationVerdict =
   /** The roles are in the cluster: `text` shows how to ask it. */
   | { readonly type: "elsewhere"; readonly text: string }
   | {

@@ -6,7 +6,7 @@ import type { PolicyRule } from "../../config/sections/policy.ts";
 type Described = "command" | "tty" | "stdin" | "reason";
 
 /** A session as the command line describes it. */
-export type DescribedSession = Omit<WantedSession, Described | "ports"> & {
+type DescribedSession = Omit<WantedSession, Described | "ports"> & {
   readonly [Name in Described]?: WantedSession[Name] | undefined;
 } & { readonly port?: readonly number[] | undefined };
 

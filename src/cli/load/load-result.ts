@@ -67,10 +67,7 @@ export async function publish(
 }
 
 /** `file`: `-` is standard output. */
-export async function writeReport(
-  file: string | undefined,
-  text: () => string | Promise<string>,
-): Promise<void> {
+async function writeReport(file: string | undefined, text: () => string | Promise<string>): Promise<void> {
   if (file === undefined) return;
   const written = `${(await text()).trimEnd()}\n`;
   if (file === "-") process.stdout.write(written);

@@ -187,7 +187,7 @@ export const authentication = checked(fields, checkExclusive);
 
 export type Authentication = ValueOf<typeof authentication>;
 export type RequestHeaderAuthentication = NonNullable<Authentication["requestHeader"]>;
-export type OidcAuthentication = NonNullable<Authentication["oidc"]>;
+type OidcAuthentication = NonNullable<Authentication["oidc"]>;
 
 /** Whether a request's credentials can identify a user. */
 export function identifiesCallers({ clientCAFile, requestHeader, ...tokens }: Authentication): boolean {

@@ -18,7 +18,7 @@ interface PodSource {
   subscribe(listener: (change: ObjectChange) => void): () => void;
 }
 
-export interface PodProbesOptions {
+interface PodProbesOptions {
   readonly pods: PodSource;
   /** Whether the pod is on a node that this gateway fronts. */
   readonly isOurs: (pod: Pod) => boolean;

@@ -14,7 +14,7 @@ import {
   type ThreadRun,
 } from "./serialized-probe.ts";
 
-export interface ProbeThreadsOptions {
+interface ProbeThreadsOptions {
   /** The maximum number of threads. They start as the probe rate rises, and stay. 0: none. */
   readonly maxThreads: number;
   /** A thread ended by itself, or could not start. It is not replaced. */

@@ -39,7 +39,7 @@ const MAX_DEAF_MS = 2_000;
 const AGAIN_MS = 20;
 const UNANSWERED_AGAIN_MS = 500;
 
-export interface JoinOptions {
+interface JoinOptions {
   readonly version: RemoteCommandVersion;
   readonly webSocketLimits: WebSocketLimits;
 }

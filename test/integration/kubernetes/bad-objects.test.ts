@@ -1,11 +1,13 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ObjectKind } from "../../../src/api/objects.ts";
-import type { ClusterStoreOptions } from "../../../src/cluster/cluster-store.ts";
+import type { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { ApiError } from "../../../src/kubernetes/api-client.ts";
 import { Backoff } from "../../../src/net/backoff.ts";
 import { eventually } from "../../support/eventually.ts";
 import { followScripted, ScriptedApi } from "../../support/scripted-api.ts";
 import { pod } from "./live.ts";
+
+type ClusterStoreOptions = NonNullable<ConstructorParameters<typeof ClusterStore>[0]>;
 
 // The bound under test.
 const MAX_LOGGED_BAD_OBJECTS = 1_000;

@@ -5,9 +5,11 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
 import { readKubeconfigEntries } from "../../../packages/client/src/kubernetes/kubeconfig-entries.ts";
-import { type PluginOptions, pluginOf } from "../../../packages/client/src/kubernetes/plugin-credentials.ts";
+import { pluginOf } from "../../../packages/client/src/kubernetes/plugin-credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
+
+type PluginOptions = Parameters<typeof pluginOf>[1];
 
 // The bounds under test.
 const CREDENTIALS_REUSE_MS = 60_000;

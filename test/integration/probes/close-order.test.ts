@@ -6,11 +6,13 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from "
 import { afterEach, describe, expect, it } from "vitest";
 import type { HTTPGetAction, ProbeHandler } from "../../../src/api/probe-objects.ts";
 import { closeAfterServer } from "../../../src/probes/close-after-server.ts";
-import type { ProbeSocket, SocketHearer } from "../../../src/probes/probe-socket.ts";
+import type { ProbeSocket } from "../../../src/probes/probe-socket.ts";
 import { startGrpcHealthServer } from "../../support/grpc-health-server.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 import { earlierTimeWaits, hasTcpTable, timeWaitsOf } from "../../support/time-waits.ts";
 import { probe } from "./probe.ts";
+
+type SocketHearer = Parameters<ProbeSocket["hear"]>[0];
 
 // The bound under test.
 const MAX_LINGERING = 1_024;

@@ -4,13 +4,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import type { ProbeHandler } from "../../../src/api/probe-objects.ts";
 import { runProbe } from "../../../src/probes/run-probe.ts";
-import {
-  ProbeThreads,
-  type ProbeThreadsOptions,
-  threadsFor,
-} from "../../../src/probes/threads/probe-threads.ts";
+import { ProbeThreads, threadsFor } from "../../../src/probes/threads/probe-threads.ts";
 import { eventually } from "../../support/eventually.ts";
 import { MISBEHAVIOURS, type MisbehavingServer, startServer } from "../../support/misbehaving-servers.ts";
+
+type ProbeThreadsOptions = ConstructorParameters<typeof ProbeThreads>[0];
 
 /** Threads run what is compiled: Node does not read TypeScript everywhere. */
 const program = pathToFileURL(path.resolve("dist/src/probes/threads/probe-thread.js"));

@@ -6,7 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { ManifestSource } from "../../../src/cluster/manifest-source.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
-import type { WatchEvents, WatchPaths } from "../../../src/config/path-watcher.ts";
+import type { WatchPaths } from "../../../src/config/path-watcher.ts";
+
+type WatchEvents = Parameters<WatchPaths>[1];
 
 const podText = (name: string) =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: main, image: i}]}\n`;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
 import { parseAuthenticationFile } from "../../../src/config/named-files.ts";
-import { issuerOfOidc, type OidcAuthentication } from "../../../src/config/sections/authentication.ts";
+import { issuerOfOidc } from "../../../src/config/sections/authentication.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
+
+type OidcAuthentication = Parameters<typeof issuerOfOidc>[0];
 
 // The bound under test.
 const MAX_JWT_AUTHENTICATORS = 64;

@@ -11,11 +11,9 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type DemoFiles,
-  DemoFolder,
-  DemoFolderTakenError,
-} from "../../../packages/lab/src/demo/demo-folder.ts";
+import { DemoFolder, DemoFolderTakenError } from "../../../packages/lab/src/demo/demo-folder.ts";
+
+type DemoFiles = Parameters<DemoFolder["writeConfiguration"]>[0];
 
 let parent: string;
 beforeAll(() => {

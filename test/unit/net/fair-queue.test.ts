@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { FairQueue, type FairQueueOptions } from "../../../src/net/fair-queue.ts";
+import { FairQueue } from "../../../src/net/fair-queue.ts";
+
+type FairQueueOptions = ConstructorParameters<typeof FairQueue>[0];
 
 /** The names of those that were seated, in their order. */
 function queueOf(options: FairQueueOptions) {

@@ -3,7 +3,9 @@ import { StatusError } from "../../../packages/client/src/api/status.ts";
 import { SessionClock, type Ticking } from "../../../packages/client/src/net/session-clock.ts";
 import type { Attributes, Decision } from "../../../src/access/authz/authorizer.ts";
 import type { UserInfo } from "../../../src/access/user-info.ts";
-import { Reauthorizer, SessionStanding, type Standing } from "../../../src/sessions/reauthorizer.ts";
+import { Reauthorizer, SessionStanding } from "../../../src/sessions/reauthorizer.ts";
+
+type Standing = Awaited<ReturnType<SessionStanding["check"]>>;
 
 // The bound under test.
 const MAX_REAUTHORIZATIONS_AT_ONCE = 16;

@@ -15,7 +15,7 @@ import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
-import { type PassThrough, passThroughOf } from "../../../src/sessions/relayed-session.ts";
+import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingSession } from "../../../src/sessions/session.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
@@ -28,6 +28,8 @@ import {
   spdyPeer,
   webSocketPipe,
 } from "../../support/session-peers.ts";
+
+type PassThrough = ReturnType<typeof passThroughOf>;
 
 const HEAD = new Uint8Array(0);
 const PORT = 8080;

@@ -3,7 +3,7 @@
 import { goQuote } from "./go-json.ts";
 import type { Status, StatusCause, StatusDetails } from "./status-body.ts";
 
-export type { Status, StatusCause, StatusDetails } from "./status-body.ts";
+export type { Status } from "./status-body.ts";
 export { NEVER_CACHED, statusBody, statusHeaders, statusOfBody } from "./status-body.ts";
 
 /**

@@ -64,7 +64,7 @@ export function safeName(name: string): string {
 }
 
 /** Throws CopyError "unsafe" if a folder on the way is a link, because writes would land elsewhere. */
-export async function refuseLinks(root: string, name: string): Promise<void> {
+async function refuseLinks(root: string, name: string): Promise<void> {
   const parts = name.split("/");
   for (let depth = 1; depth < parts.length; depth += 1) {
     const folder = localPath(root, parts.slice(0, depth).join("/"));

@@ -8,7 +8,7 @@ import type { OidcOptions } from "./oidc-provider.ts";
 
 export type AskPlugin = () => Promise<PluginCredentials>;
 
-export interface PluginOptions extends OidcOptions {
+interface PluginOptions extends OidcOptions {
   /** Whether standard input is a terminal that no command uses. */
   readonly isTerminal?: () => boolean;
 }

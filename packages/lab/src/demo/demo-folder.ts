@@ -4,7 +4,7 @@ import path from "node:path";
 import type { SelfSignedCertificate } from "../fake-node/index.ts";
 
 /** The contents of a demo's files. */
-export interface DemoFiles {
+interface DemoFiles {
   /** The API-server leg's certificate, which kubectl trusts. */
   readonly serverCertificate: SelfSignedCertificate;
   /** The nodes' certificate, which the gateway trusts. */

@@ -24,7 +24,7 @@ export interface CommandTransport {
   abort(): void;
 }
 
-export type StartProcess = (handler: CommandProcessHandler, size: TerminalSize | undefined) => CommandProcess;
+type StartProcess = (handler: CommandProcessHandler, size: TerminalSize | undefined) => CommandProcess;
 
 /**
  * One exec or attach over any protocol. Output that the client does not read pauses the process;

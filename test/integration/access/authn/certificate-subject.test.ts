@@ -5,12 +5,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  decodeDerText,
-  type Subject,
-  subjectOf,
-} from "../../../../src/access/authn/certificate-authority.ts";
+import { decodeDerText, subjectOf } from "../../../../src/access/authn/certificate-authority.ts";
 import { certificateWith, type DerAttribute } from "../../../support/der-certificate.ts";
+
+type Subject = NonNullable<ReturnType<typeof subjectOf>>;
 
 const COMMON_NAME = 3;
 const ORGANIZATION = 10;

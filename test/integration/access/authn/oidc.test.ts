@@ -8,8 +8,10 @@ import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
 import { OidcKeySet } from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens, userOfClaims } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
-import { issuerOfOidc, type OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
+import { issuerOfOidc } from "../../../../src/config/sections/authentication.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
+
+type OidcAuthentication = Parameters<typeof issuerOfOidc>[0];
 
 // The bounds under test.
 const KEY_SET_MAX_AGE_MS = 600_000;

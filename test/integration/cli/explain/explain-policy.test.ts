@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type DescribedSession, explainPolicy } from "../../../../src/cli/explain/explain-policy.ts";
+import { explainPolicy } from "../../../../src/cli/explain/explain-policy.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
+
+type DescribedSession = Parameters<typeof explainPolicy>[1];
 
 const rules = [
   {

@@ -6,7 +6,7 @@ import { SessionClock } from "../../../../packages/client/src/net/session-clock.
 import type { ContainerStatus, Pod, PodStatus } from "../../../../src/api/objects.ts";
 import type { Probe } from "../../../../src/api/probe-objects.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
-import { PodProbes, type PodProbesOptions } from "../../../../src/probes/pods/pod-probes.ts";
+import { PodProbes } from "../../../../src/probes/pods/pod-probes.ts";
 import type { RestartRequest } from "../../../../src/probes/pods/restart.ts";
 import { runProbe } from "../../../../src/probes/run-probe.ts";
 import { TimerWheel } from "../../../../src/probes/worker/timer-wheel.ts";
@@ -14,6 +14,8 @@ import { eventually } from "../../../support/eventually.ts";
 import { startGrpcHealthServer } from "../../../support/grpc-health-server.ts";
 import { closedPort, MISBEHAVIOURS, startServer } from "../../../support/misbehaving-servers.ts";
 import { issueCertificate } from "../../../support/test-certificates.ts";
+
+type PodProbesOptions = ConstructorParameters<typeof PodProbes>[0];
 
 /** Seconds, so that a test takes no minute. */
 const FAST = { periodSeconds: 0.02, timeoutSeconds: 0.3, failureThreshold: 2 };

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type TokenReviewOptions, TokenReviews } from "../../../../src/access/authn/token-review.ts";
+import { TokenReviews } from "../../../../src/access/authn/token-review.ts";
 import { changedValues } from "../../../support/changed-values.ts";
+
+type TokenReviewOptions = ConstructorParameters<typeof TokenReviews>[1];
 
 // The bounds under test.
 const MAX_REVIEWS_IN_FLIGHT = 32;

@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type WebhookClient, webhookClient } from "../../../../../src/access/webhook-client.ts";
+import { webhookClient } from "../../../../../src/access/webhook-client.ts";
 import { issueCertificate } from "../../../../support/test-certificates.ts";
 import { testUpstreams } from "../../../../support/test-upstreams.ts";
+
+type WebhookClient = Awaited<ReturnType<typeof webhookClient>>;
 
 const authority = await issueCertificate({ commonName: "authority" });
 const serving = await issueCertificate({ commonName: "authz.example.com" }, authority, {
