@@ -128,40 +128,69 @@ function publishedState({ name, version, gitHead }) {
   return JSON.parse(stdout).gitHead === gitHead ? "same" : "other";
 }
 
+/**
+ * Why a package of this name cannot be ours; undefined if it may be. A name is ours if it is free,
+ * or if its newest version names this repository.
+ */
+function strangerOf({ name, repository }) {
+  const { status, stdout, stderr } = spawnSync("npm", ["view", name, "repository.url", "--json"], {
+    encoding: "utf8",
+  });
+  if (status !== 0 && /\bE404\b/.test(`${stdout}${stderr}`)) return undefined;
+  if (status !== 0) throw new Error(`the registry does not say whose ${name} is: ${stderr.trim()}`);
+  const url = stdout.trim() === "" ? "no repository" : JSON.parse(stdout);
+  if (url.toLowerCase() === repository.url.toLowerCase()) return undefined;
+  return `${name} is taken: its package names ${url}, not ${repository.url}; choose another name`;
+}
+
+/** Publishes what the registry lacks, if it refuses none of the names. Returns the exit code. */
 function publish(tag, flags) {
   const problems = problemsOf(tag);
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) return 1;
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-publish-"));
   try {
-    for (const { manifest, file } of packPackages(folder)) {
-      const is = `${manifest.name}@${manifest.version}`;
-      const state = publishedState(manifest);
-      if (state === "other") {
-        console.error(`${is} is published from another commit: a version is never replaced, tag a new one`);
-        return 1;
-      }
-      if (state === "same") {
-        console.log(`${is} is published already`);
-        continue;
-      }
-      const { status } = spawnSync(
-        "npm",
-        ["publish", file, "--ignore-scripts", "--access", "public", ...flags],
-        {
-          stdio: "inherit",
-        },
-      );
-      if (status !== 0) {
-        console.error(`${is} is not published: run this again, it skips those that are`);
-        return 1;
-      }
-      console.log(`${is} is published`);
-    }
-    return 0;
+    const packed = packPackages(folder);
+    // Asked of all before the first is published: a release with one name missing is none.
+    const strangers = packed.flatMap(({ manifest }) => strangerOf(manifest) ?? []);
+    for (const stranger of strangers) console.error(stranger);
+    if (strangers.length > 0) return 1;
+    return packed.every(({ manifest, file }) => isPublished(manifest, file, flags)) ? 0 : 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Publishes the package unless it is there. Says what happened; false if it is not published. */
+function isPublished(manifest, file, flags) {
+  const is = `${manifest.name}@${manifest.version}`;
+  const state = publishedState(manifest);
+  if (state === "other") {
+    console.error(`${is} is published from another commit: a version is never replaced, tag a new one`);
+    return false;
+  }
+  if (state === "same") {
+    console.log(`${is} is published already`);
+    return true;
+  }
+  const args = ["publish", file, "--ignore-scripts", "--access", "public", ...flags];
+  const { status, stderr } = spawnSync("npm", args, {
+    encoding: "utf8",
+    maxBuffer: 1 << 26,
+    stdio: ["inherit", "inherit", "pipe"],
+  });
+  process.stderr.write(stderr);
+  if (status === 0) {
+    console.log(`${is} is published`);
+    return true;
+  }
+  const isRefused = /\bE40[1-4]\b/.test(stderr) && !/previously published|over the existing/.test(stderr);
+  console.error(
+    isRefused
+      ? `${is} is not published: the registry refuses it to this account. Its scope belongs to another, or does not trust this workflow: CONTRIBUTING.md, "Releases"`
+      : `${is} is not published: run this again, it skips those that are`,
+  );
+  return false;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -28,6 +28,8 @@ class FakeRegistry {
   readonly published = new Map<string, Manifest>();
   /** The package whose publication fails. */
   failing: string | undefined;
+  /** The scope or name that the account may not publish to. */
+  refused: string | undefined;
   readonly #server = createServer(async (request, response) => {
     const name = decodeURIComponent(new URL(request.url ?? "/", "http://registry").pathname.slice(1));
     const answer = (status: number, body: object) => {
@@ -37,6 +39,8 @@ class FakeRegistry {
     if (request.method === "PUT") {
       const { versions } = JSON.parse(await text(request)) as { versions: Record<string, Manifest> };
       const manifest = versions[version];
+      if (this.refused !== undefined && name.startsWith(this.refused))
+        return answer(403, { error: `You do not have permission to publish "${name}".` });
       if (name === this.failing || manifest === undefined) return answer(400, { error: "out of order" });
       if (this.published.has(name)) return answer(403, { error: "cannot publish over the existing version" });
       this.published.set(name, manifest);
@@ -83,6 +87,7 @@ describe("npm packages are published", () => {
   afterEach(() => {
     registry.published.clear();
     registry.failing = undefined;
+    registry.refused = undefined;
   });
   afterAll(() => {
     registry.close();
@@ -137,7 +142,8 @@ describe("npm packages are published", () => {
   }, 120_000);
 
   it("never over a version of another commit, and never for another tag", async () => {
-    const other = { name: "@sluice/protocols", gitHead: "0".repeat(40) } as Manifest;
+    const repository = { url: "git+https://github.com/example/sluice.git" };
+    const other = { name: "@sluice/protocols", gitHead: "0".repeat(40), repository } as Manifest;
     registry.published.set("@sluice/protocols", other);
     const { status, lines } = await publish();
     expect([status, lines]).toEqual([
@@ -150,6 +156,35 @@ describe("npm packages are published", () => {
     const wrong = await publish("v9.9.9");
     expect(wrong.status).toBe(1);
     expect(wrong.problems).toContain(`.: version ${version} is not that of v9.9.9`);
+    expect(registry.published.size).toBe(0);
+  }, 60_000);
+
+  it.each([
+    ["of another project", { url: "git+https://github.com/stranger/sluice.git" }],
+    ["that names no project", undefined],
+  ])(
+    "not at all where the last name is taken by a package %s",
+    async (_, repository) => {
+      registry.published.set("sluice", { name: "sluice", repository } as Manifest);
+      const { status, lines, problems } = await publish();
+      expect({ status, lines }).toEqual({ status: 1, lines: [] });
+      expect(problems).toContain(
+        `sluice is taken: its package names ${repository?.url ?? "no repository"}, not git+https://github.com/example/sluice.git`,
+      );
+      expect([...registry.published.keys()]).toEqual(["sluice"]);
+    },
+    60_000,
+  );
+
+  it("not in a scope that is another's, and no second run is advised", async () => {
+    registry.refused = "@sluice/";
+    const { status, lines } = await publish();
+    expect([status, lines]).toEqual([
+      1,
+      [
+        `@sluice/protocols@${version} is not published: the registry refuses it to this account. Its scope belongs to another, or does not trust this workflow: CONTRIBUTING.md, "Releases"`,
+      ],
+    ]);
     expect(registry.published.size).toBe(0);
   }, 60_000);
 
