@@ -24,14 +24,17 @@ const spareOfTls = new SpareMemories(BULK_BYTES.tls);
 /** Most memories that one socket keeps for reuse; a queue that never empties would keep more and more. */
 const MAX_KEPT_MEMORIES = 8;
 
+const readsOf = new WeakMap<Duplex, ReusedReads>();
+
 /**
- * The memory that one socket reads into. A chunk, of one or several reads, is held from its 'data'
- * event until it is freed. Freeing one does not free earlier ones.
+ * Reads one socket into the same memory again. A chunk, of one or several reads, is held from its
+ * 'data' event until it is freed. TLS bulk records, which Node delivers one by one, are gathered.
  */
-class ReadBuffer {
-  /** True if other sockets get its free bulk memories. */
-  readonly #isShared: boolean;
+export class ReusedReads {
+  /** Gathers reads, and gives other sockets its free bulk memories. */
+  readonly #isTls: boolean;
   readonly #bulkBytes: number;
+  #socket: Socket | undefined;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
   /** Bytes before this are held. */
   #heldEnd = 0;
@@ -45,35 +48,58 @@ class ReadBuffer {
   /** Earlier memories with held chunks. */
   readonly #kept: Memory[] = [];
   #smallChunks = 0;
+  #isScheduled = false;
 
   constructor(transport: keyof typeof BULK_BYTES) {
-    this.#isShared = transport === "tls";
+    this.#isTls = transport === "tls";
     this.#bulkBytes = BULK_BYTES[transport];
   }
 
-  /** Counts a read. Returns true if the chunk is bulk and has room for more. */
-  add(bytesRead: number): boolean {
-    this.#bytes += bytesRead;
-    const { byteLength } = this.#memory;
-    return byteLength > QUIET_BYTES && this.#start + this.#bytes < byteLength;
+  /** Options for `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
+  readonly options: OnReadOpts & { buffer: () => Buffer } = {
+    /** The memory for the next read: after the present chunk's bytes, if there are any. */
+    buffer: () => {
+      if (this.#bytes > 0) return this.#memory.subarray(this.#start + this.#bytes);
+      const size = this.#nextSize();
+      const { byteLength } = this.#memory;
+      this.#start = this.#heldEnd;
+      if (this.#start === 0 && size === byteLength) return this.#memory;
+
+      // The next chunk shares a memory with held ones, so that small queued chunks do not each keep a
+      // large buffer.
+      if (this.#start > 0 && byteLength - this.#start >= MIN_READ_BYTES && !this.#isFilled)
+        return this.#memory.subarray(this.#start);
+      const isKept = this.#isTls && byteLength === this.#bulkBytes && this.#start > 0;
+      if (isKept && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
+      this.#memory =
+        this.#isTls && size === this.#bulkBytes ? spareOfTls.take() : Buffer.allocUnsafeSlow(size);
+      this.#heldEnd = this.#start = 0;
+      return this.#memory;
+    },
+    callback: (bytesRead) => {
+      this.#bytes += bytesRead;
+      const { byteLength } = this.#memory;
+      const hasRoom = byteLength > QUIET_BYTES && this.#start + this.#bytes < byteLength;
+      if (!this.#isTls || !hasRoom) this.#deliver();
+      else if (!this.#isScheduled) {
+        this.#isScheduled = true;
+        setImmediate(this.#turnOver);
+      }
+      return true;
+    },
+  };
+
+  /** Call with the socket that was connected with `options`, before it reads. */
+  attach(socket: Socket): void {
+    this.#socket = socket;
+    readsOf.set(socket, this);
+    if (!this.#isTls) return;
+    // Delivers earlier bytes before an end or a reset.
+    socket.prependListener("end", this.#deliver);
+    socket.prependListener("error", this.#deliver);
   }
 
-  /** Passes on the present chunk, if there is one. If `pass` returns true, it is held until it is released. */
-  give(pass: (chunk: Uint8Array) => boolean): void {
-    if (this.#bytes === 0) return;
-    const start = this.#start;
-    const end = start + this.#bytes;
-    this.#lastBytes = this.#bytes;
-    this.#isFilled = end === this.#memory.byteLength;
-    this.#isReleased = false;
-    const isTaken = pass(this.#memory.subarray(start, end));
-    if (isTaken && !this.#isReleased) this.#heldEnd = end;
-    else poisonFreed(this.#memory, start, end);
-    this.#start = end;
-    this.#bytes = 0;
-  }
-
-  /** Frees that chunk when its 'data' event returns. This buffer gives up its earlier memories. */
+  /** Frees the present chunk alone when its 'data' event returns, and gives up the earlier memories. */
   release(): void {
     this.#isReleased = true;
     this.#kept.length = 0;
@@ -87,26 +113,6 @@ class ReadBuffer {
     poisonFreed(this.#memory, 0, this.#start);
   }
 
-  /** The memory for the next read: after the present chunk's bytes, if there are any. */
-  next(): Buffer {
-    if (this.#bytes > 0) return this.#memory.subarray(this.#start + this.#bytes);
-    const size = this.#nextSize();
-    const { byteLength } = this.#memory;
-    this.#start = this.#heldEnd;
-    if (this.#start === 0 && size === byteLength) return this.#memory;
-
-    // The next chunk shares a memory with held ones, so that small queued chunks do not each keep a large
-    // buffer.
-    if (this.#start > 0 && byteLength - this.#start >= MIN_READ_BYTES && !this.#isFilled)
-      return this.#memory.subarray(this.#start);
-    const isKept = this.#isShared && byteLength === this.#bulkBytes && this.#start > 0;
-    if (isKept && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
-    this.#memory =
-      this.#isShared && size === this.#bulkBytes ? spareOfTls.take() : Buffer.allocUnsafeSlow(size);
-    this.#heldEnd = this.#start = 0;
-    return this.#memory;
-  }
-
   #nextSize(): number {
     const size = this.#memory.byteLength;
     if (this.#lastBytes > size / GROWTH) {
@@ -116,76 +122,38 @@ class ReadBuffer {
     this.#smallChunks += 1;
     return this.#smallChunks >= QUIET_CHUNKS ? QUIET_BYTES : size;
   }
-}
-
-const buffers = new WeakMap<Duplex, ReadBuffer>();
-
-/**
- * Reads into the same memory again. The 'data' listener owns a chunk until it frees it; an unfreed
- * chunk keeps its memory. TLS bulk records, which Node delivers one by one, are gathered within a
- * turn.
- */
-export class ReusedReads {
-  readonly #gathers: boolean;
-  readonly #buffer: ReadBuffer;
-  #socket: Socket | undefined;
-  #isScheduled = false;
-
-  constructor(transport: keyof typeof BULK_BYTES) {
-    this.#gathers = transport === "tls";
-    this.#buffer = new ReadBuffer(transport);
-  }
-
-  /** Options for `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
-  readonly options: OnReadOpts & { buffer: () => Buffer } = {
-    buffer: () => this.#buffer.next(),
-    callback: (bytesRead) => {
-      const hasRoom = this.#buffer.add(bytesRead);
-      if (!this.#gathers || !hasRoom) this.#deliver();
-      else if (!this.#isScheduled) {
-        this.#isScheduled = true;
-        setImmediate(this.#turnOver);
-      }
-      return true;
-    },
-  };
-
-  /** Call with the socket that was connected with `options`, before it reads. */
-  attach(socket: Socket): void {
-    this.#socket = socket;
-    buffers.set(socket, this.#buffer);
-    if (!this.#gathers) return;
-    // Delivers earlier bytes before an end or a reset.
-    socket.prependListener("end", this.#deliver);
-    socket.prependListener("error", this.#deliver);
-  }
 
   readonly #turnOver = (): void => {
     this.#isScheduled = false;
     if (this.#socket?.destroyed === false) this.#deliver();
   };
 
+  /** Passes on the present chunk, if there is one. The listener holds it until it releases it. */
   readonly #deliver = (): void => {
+    const socket = this.#socket;
+    if (socket === undefined || this.#bytes === 0) return;
+    const start = this.#start;
+    const end = start + this.#bytes;
+    const chunk = this.#memory.subarray(start, end);
+    this.#lastBytes = this.#bytes;
+    this.#isFilled = end === this.#memory.byteLength;
+    this.#isReleased = false;
     try {
-      this.#buffer.give(this.#pass);
+      if (socket.listenerCount("data") > 0 && socket.readableLength === 0) socket.emit("data", chunk);
+      else {
+        // One TLS read may bring several records. They arrive even without a listener.
+        socket.push(Buffer.from(chunk));
+        this.#isReleased = true;
+      }
     } catch (error) {
       // The chunk may already be in a queue, and Node would read into its memory next.
-      this.#socket?.destroy();
+      socket.destroy();
       throw error;
     }
-  };
-
-  /** Returns true if a listener has got the chunk. */
-  readonly #pass = (chunk: Uint8Array): boolean => {
-    const socket = this.#socket;
-    if (socket === undefined) return false;
-    // One TLS read may bring several records. They arrive even without a listener.
-    if (socket.listenerCount("data") === 0 || socket.readableLength > 0) {
-      socket.push(Buffer.from(chunk));
-      return false;
-    }
-    socket.emit("data", chunk);
-    return true;
+    if (this.#isReleased) poisonFreed(this.#memory, start, end);
+    else this.#heldEnd = end;
+    this.#start = end;
+    this.#bytes = 0;
   };
 }
 
@@ -194,7 +162,7 @@ export class ReusedReads {
  * is free when the event returns. Chunks of earlier events are unaffected.
  */
 export function releaseChunk(socket: Duplex): void {
-  buffers.get(socket)?.release();
+  readsOf.get(socket)?.release();
 }
 
 /**
@@ -202,5 +170,5 @@ export function releaseChunk(socket: Duplex): void {
  * only sink has written or copied them.
  */
 export function recycleChunks(socket: Duplex): void {
-  buffers.get(socket)?.recycle();
+  readsOf.get(socket)?.recycle();
 }
