@@ -28,7 +28,8 @@ export class Http1Downstream implements HttpDownstream {
   readonly framingProblem: string | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  #isLengthSent = false;
+  readonly #closeListeners: (() => void)[] = [];
+  #sentHeaders: HeaderList = [];
   bodyBytes = 0;
   inFlightIndex = -1;
   #takingMs = 0;
@@ -83,9 +84,14 @@ export class Http1Downstream implements HttpDownstream {
       listener();
       return;
     }
-    this.#request.on("error", listener);
-    this.#response.on("error", listener);
-    this.#response.on("close", listener);
+    if (this.#closeListeners.push(listener) > 1) return;
+    // Several of these events may report the same end.
+    const closed = (): void => {
+      for (const each of this.#closeListeners.splice(0)) each();
+    };
+    this.#request.on("error", closed);
+    this.#response.on("error", closed);
+    this.#response.on("close", closed);
   }
 
   sendContinue(): void {
@@ -167,7 +173,8 @@ export class Http1Downstream implements HttpDownstream {
     // As text, the body joins the head in one buffer.
     if (body.length === 1 && only !== undefined && only.length <= MAX_BYTES_AS_TEXT) {
       this.bodyBytes += only.length;
-      response.write(textOf(only), "latin1");
+      const { buffer, byteOffset, byteLength } = only;
+      response.write(Buffer.from(buffer, byteOffset, byteLength).toString("latin1"), "latin1");
     } else for (const part of body) this.#writeBody(part);
     // With chunks, the last chunk joins this write. Otherwise `end` would only send an empty buffer.
     if (!response.chunkedEncoding) socket?.uncork();
@@ -205,7 +212,7 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
-    this.#isLengthSent = hasHeader(headers, "content-length");
+    this.#sentHeaders = headers;
     this.#response.sendDate = false;
     // Another hop may see a different end of the request (RFC 9112 section 6.3), for example with
     // chunks in HTTP/1.0 (6.1).
@@ -232,7 +239,7 @@ export class Http1Downstream implements HttpDownstream {
     const { socket } = this.#response;
     // A length or chunks show the client what is missing, so it may keep the bytes so far. Otherwise only
     // a reset shows it.
-    const isSelfDelimiting = this.#isLengthSent || this.#response.chunkedEncoding;
+    const isSelfDelimiting = this.#response.chunkedEncoding || hasHeader(this.#sentHeaders, "content-length");
     if (isSelfDelimiting && socket !== null) socket.destroySoon();
     else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
   }
@@ -247,8 +254,4 @@ export class Http1Downstream implements HttpDownstream {
     const { socket } = this.#request;
     if (this.#response.headersSent) this.#response.once("close", () => socket.destroySoon());
   }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
 }
