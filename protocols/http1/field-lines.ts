@@ -67,10 +67,8 @@ export function parseFieldLines(
     if (end <= at) return lines;
     if (lines.length >= 2 * maxLines) throw new ProtocolError("too-many-headers", "too many header lines");
     const colon = endOfName(section, at, end, leniency);
-    const valueStart = firstOfValue(section, colon + 1, end);
-    if (!isFieldText(section, valueStart, end)) throw malformedLine(section.slice(at, end));
-    const valueEnd = lastOfValue(section, valueStart, end);
-    lines.push(section.slice(at, colon), section.slice(valueStart, valueEnd));
+    if (!isFieldText(section, colon + 1, end)) throw malformedLine(section.slice(at, end));
+    lines.push(section.slice(at, colon), trimmed(section, colon + 1, end));
     at = lineFeed + 1;
   }
 }
@@ -85,10 +83,13 @@ function endOfName(section: string, start: number, end: number, leniency: Lenien
   return at;
 }
 
-function firstOfValue(section: string, start: number, end: number): number {
-  let at = start;
-  while (at < end && isWhitespace(section.charCodeAt(at))) at++;
-  return at;
+/** The part of the section without white space around it. */
+function trimmed(section: string, start: number, end: number): string {
+  let first = start;
+  let last = end;
+  while (first < last && isWhitespace(section.charCodeAt(first))) first++;
+  while (last > first && isWhitespace(section.charCodeAt(last - 1))) last--;
+  return section.slice(first, last);
 }
 
 function isNameAsGo(code: number): boolean {
@@ -125,7 +126,7 @@ export function unfoldedSection(section: string, start: number): string {
     const line = lineAt(section, at);
     const isFolded = isWhitespace(line.charCodeAt(0));
     if (at > start) parts.push(isFolded ? " " : "\n");
-    parts.push(line.slice(firstOfValue(line, 0, line.length), lastOfValue(line, 0, line.length)));
+    parts.push(trimmed(line, 0, line.length));
     at = section.indexOf("\n", at) + 1;
   }
   return `${parts.join("")}\n`;
@@ -138,12 +139,6 @@ function lineAt(section: string, start: number): string {
     start,
     section.charCodeAt(lineFeed - 1) === 0x0d && lineFeed > start ? lineFeed - 1 : lineFeed,
   );
-}
-
-function lastOfValue(section: string, start: number, end: number): number {
-  let last = end;
-  while (last > start && isWhitespace(section.charCodeAt(last - 1))) last--;
-  return last;
 }
 
 /** The protocol of a server that does not answer in HTTP/1. */

@@ -10,6 +10,9 @@ export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 export const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 
+/** The content type of gRPC, but not of gRPC-Web, which uses HTTP/1.1. */
+const GRPC = /^application\/grpc(?:$|[+;])/i;
+
 interface RouteProblem extends IngressProblem {
   readonly appProtocol?: string | undefined;
   /** True if an endpoint's answer showed the problem, and not only a request. */
@@ -50,7 +53,7 @@ export class RouteProblems {
     { refused, appProtocol }: Pick<EndpointPicker, "refused" | "appProtocol">,
     headers: HeaderList,
   ): void {
-    const needsHttp2 = appProtocol === undefined && isGrpc(headers);
+    const needsHttp2 = appProtocol === undefined && GRPC.test(headerValue(headers, "content-type") ?? "");
     if (this.#present.size === 0 && refused.length === 0 && !needsHttp2) return;
     const addresses = keyOf(route, "addresses");
     if (refused.length === 0) this.#end(addresses);
@@ -116,11 +119,6 @@ function refusedText({ service }: ServiceRoute, refused: readonly string[]): str
   const rest = refused.length - MAX_NAMED_ADDRESSES;
   const named = refused.slice(0, MAX_NAMED_ADDRESSES).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
   return `endpoints of service ${JSON.stringify(service)} have addresses that may not be dialled: ${named} (listeners.ingress.allowedEndpointAddresses)`;
-}
-
-/** Only gRPC: gRPC-Web uses HTTP/1.1. */
-function isGrpc(headers: HeaderList): boolean {
-  return /^application\/grpc(?:$|[+;])/i.test(headerValue(headers, "content-type") ?? "");
 }
 
 export interface IngressProblem {

@@ -62,14 +62,14 @@ export class RouteTable<Route> {
     path: string | undefined,
     accepts: (route: Route) => boolean = () => true,
   ): Route | undefined {
-    const named = this.#hosts.get(host) ?? this.#wildcardRoutes(host);
+    const named = this.#hosts.get(host) ?? (this.#hasWildcards ? this.#wildcardRoutes(host) : undefined);
     const routes = named ?? this.#hosts.get(undefined);
     const matched = path === undefined ? undefined : routes?.paths.match(path, accepts);
     return matched ?? routes?.fallback ?? (named === undefined ? this.#fallback : undefined);
   }
 
   #wildcardRoutes(host: string): HostRoutes<Route> | undefined {
-    const wildcard = this.#hasWildcards ? wildcardOf(host) : undefined;
+    const wildcard = wildcardOf(host);
     return wildcard === undefined ? undefined : this.#hosts.get(wildcard);
   }
 

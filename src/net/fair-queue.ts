@@ -57,8 +57,9 @@ export class FairQueue {
 
   /** True: the flow has a seat until `release`. False: no seat is free for it now. */
   tryAcquire(flowName: string): boolean {
-    if (!this.#maySeat(this.#flows.get(flowName)?.held ?? 0)) return false;
-    this.#seat(this.#flowOf(flowName));
+    const flow = this.#flows.get(flowName) ?? newFlow();
+    if (!this.#seat(flow)) return false;
+    this.#flows.set(flowName, flow);
     return true;
   }
 
@@ -78,27 +79,17 @@ export class FairQueue {
   }
 
   /**
-   * Keeps seats free for later flows: a flow holds at most its share of the seats that the others
-   * leave. So k flows leave (1 - share)^k of all seats.
+   * Gives the flow a seat, if it may have one. Keeps seats free for later flows: a flow holds at most
+   * its share of the seats that the others leave. So k flows leave (1 - share)^k of all seats.
    */
-  #maySeat(held: number): boolean {
+  #seat(flow: Flow): boolean {
     const { seats, seatsPerFlow = seats } = this.#options;
+    const { held } = flow;
     if (this.#held >= seats) return false;
-    return held === 0 || held * seats < seatsPerFlow * (seats - this.#held + held);
-  }
-
-  #seat(flow: Flow): void {
+    if (held > 0 && held * seats >= seatsPerFlow * (seats - this.#held + held)) return false;
     flow.held += 1;
     this.#held += 1;
-  }
-
-  #flowOf(name: string): Flow {
-    let flow = this.#flows.get(name);
-    if (flow === undefined) {
-      flow = { held: 0, lanes: new Map(), waiting: 0 };
-      this.#flows.set(name, flow);
-    }
-    return flow;
+    return true;
   }
 
   #forgetIfIdle(name: string, { held, waiting }: Flow): void {
@@ -130,7 +121,8 @@ export class FairQueue {
   }
 
   #wait(name: string, lane: string): Promise<boolean> {
-    const flow = this.#flowOf(name);
+    const flow = this.#flows.get(name) ?? newFlow();
+    this.#flows.set(name, flow);
     return new Promise((resolve) => {
       let timer: NodeJS.Timeout | undefined;
       const waiter: Waiter = {
@@ -173,17 +165,17 @@ export class FairQueue {
       if (flow.waiting === 0) continue;
       if (next === undefined || flow.held < next[1].held) next = [name, flow];
     }
-    if (next === undefined || !this.#maySeat(next[1].held)) return false;
+    if (next === undefined) return false;
     const [name, flow] = next;
     const [lane, waiters] = first(flow.lanes);
     const waiter = waiters?.[0];
     if (lane === undefined || waiters === undefined || waiter === undefined) return false;
+    if (!this.#seat(flow)) return false;
     // The lane goes behind the flow's other lanes, and the flow behind others with as many seats.
     flow.lanes.delete(lane);
     flow.lanes.set(lane, waiters);
     this.#flows.delete(name);
     this.#flows.set(name, flow);
-    this.#seat(flow);
     this.#leave(name, flow, waiter);
     waiter.settle(true);
     return true;
@@ -196,6 +188,10 @@ export class FairQueue {
     }
     return largest;
   }
+}
+
+function newFlow(): Flow {
+  return { held: 0, lanes: new Map(), waiting: 0 };
 }
 
 function longestOf(lanes: ReadonlyMap<string, Waiter[]>): [lane: string | undefined, waiters: Waiter[]] {

@@ -192,7 +192,7 @@ export class RouteMetrics {
     seconds: number | undefined,
     trace?: RequestTrace,
   ): void {
-    const series = names === undefined ? this.#unmatched : this.#find(names);
+    const series = names === undefined ? this.#unmatched : (this.#known.get(names) ?? this.#find(names));
     const digit = Math.floor(code / 100);
     series.uncounted[digit] = (series.uncounted[digit] ?? 0) + 1;
     if (seconds === undefined) return;
@@ -201,11 +201,8 @@ export class RouteMetrics {
   }
 
   #find(names: RouteNames): Series {
-    let series = this.#known.get(names);
-    if (series === undefined) {
-      series = this.#series.get(keyOf(names)) ?? this.#other;
-      this.#known.set(names, series);
-    }
+    const series = this.#series.get(keyOf(names)) ?? this.#other;
+    this.#known.set(names, series);
     return series;
   }
 
