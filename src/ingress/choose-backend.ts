@@ -3,10 +3,11 @@ import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { type HeaderLine, type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import type { ConnectionOrigin } from "../listeners/edge-rules.ts";
 import { cookieLine } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
-import { type IngressRequest, type RequestOrigin, withoutSegments } from "./ingress-request.ts";
+import { type IngressRequest, withoutSegments } from "./ingress-request.ts";
 import { rewrittenTarget } from "./path-rewrite.ts";
 import { accepts, backendOf, type RouteBackend, type StreamingRoute } from "./route.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
@@ -57,7 +58,7 @@ export interface ChosenUpstream {
 export function chooseBackend(
   request: IngressRequest,
   headers: HeaderList,
-  origin: RequestOrigin,
+  origin: ConnectionOrigin,
   context: IngressContext,
 ): ChosenBackend {
   const matched = context.routes.table.match(request.host, request.path, (candidate) =>

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { addTrace } from "@sluice/client/internal/http/trace-headers";
@@ -8,7 +9,7 @@ import { containAsync } from "@sluice/client/internal/observability/faults";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
-import { startExchange } from "../http/upstream/http-forwarder.ts";
+import { HttpExchange } from "../http/upstream/http-forwarder.ts";
 import { forwardOverHttp2 } from "../http/upstream/http2-forwarder.ts";
 import {
   addOwnLines,
@@ -20,10 +21,11 @@ import {
   upstreamRefusal,
 } from "./choose-backend.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
-import type { ExchangeEnd, IngressContext, LocalGateway } from "./ingress-context.ts";
+import type { ExchangeEnd, IngressContext } from "./ingress-context.ts";
 import {
   addForwardedHeaders,
   type IngressRequest,
+  originOf,
   type RequestOrigin,
   readIngressRequest,
   sourceOf,
@@ -32,108 +34,43 @@ import {
 import type { RouteBackend } from "./route.ts";
 import { H2C_APP_PROTOCOL } from "./route-problems.ts";
 
-interface IncomingExchange extends RequestOrigin {
-  readonly downstream: HttpDownstream;
+/** A plain request and its connection. */
+interface IncomingExchange {
+  readonly downstream: HttpDownstream & { target: string };
+  readonly socket: Socket;
   readonly protocol: "http/1.1" | "h2";
   readonly expectsContinue: boolean;
-  /** Passes the exchange to this gateway's own API leg, with the leg's target. */
-  handOver(gateway: LocalGateway, target: string): void;
+  /** HTTP/1.0 requires no Host, and load balancers' health checks often send none. */
+  readonly mayOmitHost: boolean;
 }
 
 /** Handles one plain request until the end of its response. Never throws. */
 export function forwardRequest(exchange: IncomingExchange, context: IngressContext): void {
   const startedMs = performance.now();
-  const { downstream, mayOmitHost } = exchange;
+  const { downstream, socket, mayOmitHost } = exchange;
   const { method, target, headers } = downstream;
   const request = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders, mayOmitHost);
   if ("refusal" in request) {
     answer(exchange, ingressAnswer(request.refusal, headers), undefined, context);
     return;
   }
-  const chosen = chooseBackend(request, headers, exchange, context);
+  const chosen = chooseBackend(request, headers, originOf(socket, context.edge), context);
   if (chosen.type === "answer") answer(exchange, chosen.answer, chosen.route, context);
-  else if (chosen.type === "local") {
+  else if (chosen.type === "upstream")
+    new IngressForwarding(exchange, request, chosen, startedMs, context).start();
+  else {
     if (context.accessLog !== undefined) {
-      const facts = factsOf(exchange, chosen.route, startedMs, undefined);
+      const facts = factsOf(exchange, chosen.route, startedMs, context, undefined);
       downstream.onClose(() => logExchange(facts, downstream.hasResponded ? downstream.status : 0, context));
     }
     if (exchange.expectsContinue) downstream.sendContinue();
-    exchange.handOver(chosen.gateway, chosen.target);
-  } else forward(exchange, request, chosen, startedMs, context);
-}
-
-function forward(
-  exchange: IncomingExchange,
-  request: IngressRequest,
-  chosen: ChosenUpstream,
-  startedMs: number,
-  context: IngressContext,
-): void {
-  const { downstream } = exchange;
-  context.requests.begin(downstream);
-  const address = sourceOf(exchange, downstream.headers, context);
-  const seat = { address, startedMs };
-  const seated = context.seats.acquire(address);
-  if (seated === true) forwardSeated(exchange, request, chosen, seat, context);
-  else if (seated === false) refuse(exchange, chosen, context);
-  else {
-    let hasLeft = false;
-    downstream.onClose(() => {
-      hasLeft = true;
-    });
-    const waited = seated.then((isSeated) => {
-      if (hasLeft) {
-        context.requests.end(downstream);
-        if (isSeated) context.seats.release(address);
-      } else if (isSeated) forwardSeated(exchange, request, chosen, seat, context);
-      else refuse(exchange, chosen, context);
-    });
-    containAsync("exchange", waited, () => downstream.abort());
+    // This gateway's own API leg reads the target that it would get from an API server's client.
+    downstream.target = chosen.target;
+    void chosen.gateway.listener.answerRequest(downstream, socket);
   }
 }
 
-function refuse(exchange: IncomingExchange, { route }: ChosenUpstream, context: IngressContext): void {
-  context.requests.end(exchange.downstream);
-  const { headers } = exchange.downstream;
-  answer(exchange, ingressAnswer(WIRE_ERRORS["too-many-requests"].ingress(), headers), route, context);
-}
-
-/**
- * An exchange's seat: the address that it counts against, and the time when the exchange arrived.
- */
-interface Seat {
-  readonly address: string;
-  readonly startedMs: number;
-}
-
-function forwardSeated(
-  exchange: IncomingExchange,
-  request: IngressRequest,
-  chosen: ChosenUpstream,
-  seat: Seat,
-  context: IngressContext,
-): void {
-  const forwarding = new IngressForwarding(exchange, request, chosen, seat, context);
-  if (chosen.appProtocol === H2C_APP_PROTOCOL) {
-    void forwardOverHttp2(exchange.downstream, {
-      upstream: chosen.upstream.http2,
-      path: chosen.target,
-      client: exchange.remoteAddress,
-      editHeaders: (edit) => forwarding.editHeaders(edit),
-      editResponseHeaders: (edit, status) => forwarding.editResponseHeaders(edit, status),
-      responseHeaderTimeoutMs: forwarding.responseHeaderTimeoutMs,
-      bodySilenceTimeoutMs: forwarding.bodySilenceTimeoutMs,
-      streamIdleTimeoutMs: forwarding.streamIdleTimeoutMs,
-      idleTimeoutMs: forwarding.idleTimeoutMs,
-      respondError: (error) => forwarding.respondError(error),
-      nextUpstream: () => forwarding.next()?.http2,
-    }).then(forwarding.ended);
-  } else {
-    startExchange(exchange.downstream, forwarding, forwarding.ended);
-  }
-}
-
-/** One forwarded request's options and counters. */
+/** One request on its way to an endpoint: its seat, options and counters. */
 class IngressForwarding implements ForwardExchangeOptions {
   readonly upstream: HttpUpstream;
   readonly path: string;
@@ -144,12 +81,15 @@ class IngressForwarding implements ForwardExchangeOptions {
   readonly streamIdleTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly #exchange: IncomingExchange;
+  readonly #origin: RequestOrigin;
+  /** The address that the request's seat counts against. */
+  readonly #address: string;
   readonly #request: IngressRequest;
   readonly #chosen: ChosenUpstream;
+  readonly #startedMs: number;
   readonly #context: IngressContext;
-  readonly #seat: Seat;
-  readonly #trace: RequestTrace | undefined;
-  #isSeated = true;
+  #trace: RequestTrace | undefined;
+  #isSeated = false;
   #endpoint: EndpointUpstream;
   #code = 0;
 
@@ -157,7 +97,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     exchange: IncomingExchange,
     request: IngressRequest,
     chosen: ChosenUpstream,
-    seat: Seat,
+    startedMs: number,
     context: IngressContext,
   ) {
     const { idleMs, streamIdleMs } = context.timeouts;
@@ -169,25 +109,81 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.bodySilenceTimeoutMs = chosen.bodyTimeoutMs ?? streamIdleMs;
     this.streamIdleTimeoutMs = streamIdleMs;
     this.idleTimeoutMs = idleMs;
-    this.#seat = seat;
-    this.#endpoint = chosen.upstream;
     this.#exchange = exchange;
+    this.#origin = originOf(exchange.socket, context.edge);
+    this.#address = sourceOf(this.#origin, exchange.downstream.headers, context);
     this.#request = request;
     this.#chosen = chosen;
+    this.#startedMs = startedMs;
     this.#context = context;
-    this.#trace = traceExchange(exchange.downstream, exchange, chosen.route, context);
-    if (exchange.downstream.hasBody)
-      context.slowBodies.watchSeat(seat.address, exchange.downstream, () => this.#leaveSeat());
+    this.#endpoint = chosen.upstream;
+  }
+
+  /** Forwards the request as soon as its address has a seat. */
+  start(): void {
+    const { requests, seats } = this.#context;
+    const { downstream } = this.#exchange;
+    requests.begin(downstream);
+    const seated = seats.acquire(this.#address);
+    if (seated === true) this.#forward();
+    else if (seated === false) this.#refuse();
+    else {
+      let hasLeft = false;
+      downstream.onClose(() => {
+        hasLeft = true;
+      });
+      const waited = seated.then((isSeated) => {
+        if (hasLeft) {
+          requests.end(downstream);
+          if (isSeated) seats.release(this.#address);
+        } else if (isSeated) this.#forward();
+        else this.#refuse();
+      });
+      containAsync("exchange", waited, () => downstream.abort());
+    }
+  }
+
+  #refuse(): void {
+    const { downstream } = this.#exchange;
+    this.#context.requests.end(downstream);
+    const refusal = ingressAnswer(WIRE_ERRORS["too-many-requests"].ingress(), downstream.headers);
+    answer(this.#exchange, refusal, this.#chosen.route, this.#context);
+  }
+
+  #forward(): void {
+    this.#isSeated = true;
+    const { downstream } = this.#exchange;
+    const { route, appProtocol, target, upstream } = this.#chosen;
+    this.#trace = traceExchange(downstream, this.#origin, route, this.#context);
+    if (downstream.hasBody)
+      this.#context.slowBodies.watchSeat(this.#address, downstream, () => this.#leaveSeat());
+    if (appProtocol !== H2C_APP_PROTOCOL) {
+      new HttpExchange(downstream, this, () => this.#ended()).start();
+      return;
+    }
+    void forwardOverHttp2(downstream, {
+      upstream: upstream.http2,
+      path: target,
+      client: this.#origin.remoteAddress,
+      editHeaders: (edit) => this.editHeaders(edit),
+      editResponseHeaders: (edit, status) => this.editResponseHeaders(edit, status),
+      responseHeaderTimeoutMs: this.responseHeaderTimeoutMs,
+      bodySilenceTimeoutMs: this.bodySilenceTimeoutMs,
+      streamIdleTimeoutMs: this.streamIdleTimeoutMs,
+      idleTimeoutMs: this.idleTimeoutMs,
+      respondError: (error) => this.respondError(error),
+      nextUpstream: () => this.#next()?.http2,
+    }).then(() => this.#ended());
   }
 
   #leaveSeat(): void {
-    if (this.#isSeated) this.#context.seats.release(this.#seat.address);
+    if (this.#isSeated) this.#context.seats.release(this.#address);
     this.#isSeated = false;
   }
 
   editHeaders(edit: HeaderEdit): HeaderEdit {
-    addTrace(edit, this.#trace);
-    addForwardedHeaders(edit, this.#request, this.#exchange, this.#context, this.#chosen.forwardedPrefix);
+    if (this.#trace !== undefined) addTrace(edit, this.#trace);
+    addForwardedHeaders(edit, this.#request, this.#origin, this.#chosen.forwardedPrefix);
     return edit;
   }
 
@@ -199,10 +195,10 @@ class IngressForwarding implements ForwardExchangeOptions {
   }
 
   nextUpstream(): HttpUpstream | undefined {
-    return this.next()?.http1;
+    return this.#next()?.http1;
   }
 
-  next(): EndpointUpstream | undefined {
+  #next(): EndpointUpstream | undefined {
     const next = this.#chosen.next();
     if (next !== undefined) this.#endpoint = next;
     return next;
@@ -218,17 +214,18 @@ class IngressForwarding implements ForwardExchangeOptions {
     write(downstream, ingressAnswer(refusal, downstream.headers));
   }
 
-  readonly ended = (): void => {
-    this.#context.requests.end(this.#exchange.downstream);
+  #ended(): void {
+    const { downstream, protocol } = this.#exchange;
+    const { route } = this.#chosen;
+    this.#context.requests.end(downstream);
     this.#leaveSeat();
-    const { names } = this.#chosen.route;
-    const seconds = (performance.now() - this.#seat.startedMs) / 1000;
-    this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds, this.#trace);
+    const seconds = (performance.now() - this.#startedMs) / 1000;
+    this.#context.metrics.requestEnded(protocol, this.#code, route.names, seconds, this.#trace);
     this.#trace?.end(this.#code);
     if (this.#context.accessLog === undefined) return;
-    const facts = factsOf(this.#exchange, this.#chosen.route, this.#seat.startedMs, this.#trace);
+    const facts = factsOf(this.#exchange, route, this.#startedMs, this.#context, this.#trace);
     logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
-  };
+  }
 }
 
 function answer(
@@ -237,32 +234,48 @@ function answer(
   route: RouteBackend | undefined,
   context: IngressContext,
 ): void {
-  const { downstream, protocol } = exchange;
+  const { downstream, socket, protocol } = exchange;
   context.requests.closeIfDraining(downstream);
   write(downstream, given);
   context.metrics.requestEnded(protocol, given.status, route?.names, 0);
-  const trace = traceExchange(downstream, exchange, route, context);
+  const trace = traceExchange(downstream, originOf(socket, context.edge), route, context);
   trace?.end(given.status);
   if (context.accessLog !== undefined)
-    logExchange(factsOf(exchange, route, performance.now(), trace), given.status, context);
+    logExchange(factsOf(exchange, route, performance.now(), context, trace), given.status, context);
 }
 
-type ExchangeFacts = IncomingExchange &
-  Pick<ExchangeEnd, "route" | "startedMs" | "target" | "endpoint" | "trace">;
+type ExchangeFacts = Omit<ExchangeEnd, "status" | "responseBytes"> & Pick<IncomingExchange, "downstream">;
 
 /** Reads the target now, because the API leg replaces it. */
 function factsOf(
-  exchange: IncomingExchange,
+  { downstream, socket, protocol }: IncomingExchange,
   route: RouteBackend | undefined,
   startedMs: number,
+  { edge }: IngressContext,
   trace: RequestTrace | undefined,
 ): ExchangeFacts {
-  return { ...exchange, route: route?.names, startedMs, target: exchange.downstream.target, trace };
+  const { isTls, remoteAddress } = originOf(socket, edge);
+  const { method, target, headers } = downstream;
+  return {
+    isTls,
+    remoteAddress,
+    downstream,
+    protocol,
+    method,
+    target,
+    headers,
+    route: route?.names,
+    startedMs,
+    trace,
+  };
 }
 
-function logExchange(facts: ExchangeFacts, status: number, { accessLog }: IngressContext): void {
-  const { method, headers, bodyBytes: responseBytes } = facts.downstream;
-  accessLog?.write({ ...facts, method, headers, status, responseBytes });
+function logExchange(
+  { downstream, ...facts }: ExchangeFacts,
+  status: number,
+  { accessLog }: IngressContext,
+): void {
+  accessLog?.write({ ...facts, status, responseBytes: downstream.bodyBytes });
 }
 
 export function addressOf({ endpoint }: EndpointUpstream): string {

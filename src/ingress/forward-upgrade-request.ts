@@ -31,7 +31,8 @@ import {
 } from "./ingress-request.ts";
 
 /** A request to switch protocols, and its connection. */
-export interface IncomingUpgrade extends RequestOrigin {
+export interface IncomingUpgrade {
+  readonly origin: RequestOrigin;
   readonly request: RequestHead;
   /** The connection, or the HTTP/2 stream. */
   readonly client: Duplex;
@@ -45,11 +46,12 @@ export interface IncomingUpgrade extends RequestOrigin {
  * Leaves the bytes unchanged. Resolves with the status, if one was sent. Never rejects.
  */
 export async function forwardUpgradeRequest(
-  { request, client: socket, early, protocol, ...origin }: IncomingUpgrade,
+  { request, client: socket, early, protocol, origin }: IncomingUpgrade,
   context: IngressContext,
 ): Promise<number | undefined> {
   const { method, target, headers } = request;
-  const facts = { ...origin, startedMs: performance.now(), protocol, method, target, headers };
+  const { isTls, remoteAddress } = origin;
+  const facts = { isTls, remoteAddress, startedMs: performance.now(), protocol, method, target, headers };
   const log = (end: LoggedEnd): void => context.accessLog?.write({ ...facts, ...end, trace });
   let route: RouteNames | undefined;
   let trace: RequestTrace | undefined;
@@ -151,7 +153,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           path: chosen.target,
           headers,
           editHeaders: (edit) => {
-            addForwardedHeaders(edit, request, origin, context, chosen.forwardedPrefix);
+            addForwardedHeaders(edit, request, origin, chosen.forwardedPrefix);
             return edit;
           },
           editResponseHeaders: (lines) => {

@@ -4,7 +4,7 @@ import type { RequestTrace, Tracing } from "@sluice/client/internal/observabilit
 import { EventQueue } from "../access/audit/event-queue.ts";
 import type { Limits } from "../config/sections/limits.ts";
 import type { SlowBodies } from "../http/slow-bodies.ts";
-import type { EdgeRules } from "../listeners/edge-rules.ts";
+import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { PlainRequests } from "../listeners/plain-requests.ts";
 import type { ProxyHeaderRefusal } from "../listeners/proxy-protocol.ts";
@@ -14,7 +14,6 @@ import type { Logger } from "../observability/logger.ts";
 import { quietJson } from "../observability/mask-controls.ts";
 import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
-import type { RequestOrigin } from "./ingress-request.ts";
 import type { Route } from "./route.ts";
 import type { RouteProblems } from "./route-problems.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -80,7 +79,7 @@ const STOP_MS = 1_000;
 const MAX_TEXT_CHARACTERS = 1_024;
 
 /** One finished exchange of the front door. */
-export interface ExchangeEnd extends RequestOrigin {
+export interface ExchangeEnd extends ConnectionOrigin {
   /** The time by performance.now(). */
   readonly startedMs: number;
   readonly protocol: "http/1.1" | "h2";

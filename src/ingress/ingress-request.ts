@@ -24,8 +24,10 @@ export interface IngressRequest {
 
 /** The request's connection. */
 export interface RequestOrigin extends ConnectionOrigin {
-  /** HTTP/1.0 requires no Host, and load balancers' health checks often send none. */
-  readonly mayOmitHost?: boolean;
+  /** The peer is a trusted proxy, which reports its clients' addresses. */
+  readonly isProxy: boolean;
+  /** The peer's network, against which shares are counted unless it is a trusted proxy. */
+  readonly network: string;
 }
 
 interface BadIngressRequest {
@@ -86,18 +88,26 @@ export function readIngressRequest(
   return { method, authority, host, path: read.path, target: read.target };
 }
 
-export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigin {
-  return { isTls: socket.encrypted === true, remoteAddress: socket.remoteAddress ?? "" };
+const origins = new WeakMap<Socket, RequestOrigin>();
+
+/** Judges a connection's peer once for all of its requests. */
+export function originOf(socket: Socket & { encrypted?: boolean }, edge: EdgeRules): RequestOrigin {
+  const known = origins.get(socket);
+  if (known !== undefined) return known;
+  const { encrypted: isTls = false, remoteAddress = "" } = socket;
+  const isProxy = edge.isTrustedProxy(remoteAddress);
+  const origin = { isTls, remoteAddress, isProxy, network: networkOf(remoteAddress) };
+  origins.set(socket, origin);
+  return origin;
 }
 
 /** The client address against which shares are counted. */
 export function sourceOf(
-  { remoteAddress }: RequestOrigin,
+  { remoteAddress, isProxy, network }: RequestOrigin,
   headers: HeaderList,
   { edge }: { readonly edge: EdgeRules },
 ): string {
-  const isTold = edge.isTrustedProxy(remoteAddress);
-  return networkOf(isTold ? (edge.sourceAddressesOf(headers, remoteAddress)[0] ?? "") : remoteAddress);
+  return isProxy ? networkOf(edge.sourceAddressesOf(headers, remoteAddress)[0] ?? "") : network;
 }
 
 /**
@@ -221,14 +231,13 @@ function withoutDotSegments(path: string): string | undefined {
 export function addForwardedHeaders(
   edit: HeaderEdit,
   { authority }: IngressRequest,
-  { isTls, remoteAddress }: RequestOrigin,
-  { edge }: { readonly edge: EdgeRules },
+  { isTls, remoteAddress, isProxy }: RequestOrigin,
   prefix: string | undefined,
 ): void {
   if (authority !== undefined) edit.set("Host", authority);
   addForwardedOrigin(edit, {
     peerAddress: remoteAddress,
-    isPeerTrusted: edge.isTrustedProxy(remoteAddress),
+    isPeerTrusted: isProxy,
     protocol: isTls ? "https" : "http",
     host: authority,
   });
@@ -238,7 +247,7 @@ export function addForwardedHeaders(
 /** Traces an exchange of the front door under its rule's names; undefined if tracing is off. */
 export function traceExchange(
   request: { readonly method: string; readonly target: string; readonly headers: HeaderList },
-  { isTls, remoteAddress }: RequestOrigin,
+  { isTls, remoteAddress }: ConnectionOrigin,
   route: { readonly names: RouteNames } | undefined,
   { tracing, edge }: { readonly tracing?: Tracing | undefined; readonly edge: EdgeRules },
 ): RequestTrace | undefined {

@@ -126,25 +126,11 @@ export function createIngressServers(
 
 function createHttp1(context: IngressContext, unused: UnusedConnections, turns: RequestTurns): HttpServer {
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue = false): void => {
+    const { socket, httpVersionMinor } = request;
     const downstream = new Http1Downstream(request, response);
-    // Lists each field: on Node 20 an object made by a spread slows its readers.
-    const { isTls, remoteAddress } = originOf(request.socket);
-    const begin = (): void =>
-      forwardRequest(
-        {
-          isTls,
-          remoteAddress,
-          mayOmitHost: request.httpVersionMinor === 0,
-          downstream,
-          protocol: "http/1.1",
-          expectsContinue,
-          handOver: ({ listener }, target) => {
-            downstream.target = target;
-            void listener.answerRequest(downstream, request.socket);
-          },
-        },
-        context,
-      );
+    const mayOmitHost = httpVersionMinor === 0;
+    const exchange = { downstream, socket, protocol: "http/1.1", expectsContinue, mayOmitHost } as const;
+    const begin = (): void => forwardRequest(exchange, context);
     turns.takeExchange(request, response, begin, () => downstream.abort());
   };
   const server = createHttp1Server(
@@ -156,7 +142,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
       onUpgrade: (request, socket, early) => {
         if (isIgnored(request)) ignoreUpgrade(request, socket, early, server);
         else {
-          const upgrade = http1Upgrade(request, socket, early);
+          const upgrade = http1Upgrade(request, socket, early, context);
           turns.takeUpgrade(
             socket,
             () => answerUpgrade(upgrade, context),
@@ -180,7 +166,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
 function logUnknownMethod(request: UnknownMethod, socket: Socket, context: IngressContext): void {
   context.metrics.requestEnded("http/1.1", NOT_IMPLEMENTED, undefined, undefined);
   context.accessLog?.write({
-    ...originOf(socket),
+    ...originOf(socket, context.edge),
     ...request,
     startedMs: performance.now(),
     protocol: "http/1.1",
@@ -197,31 +183,24 @@ async function answerUpgrade(upgrade: IncomingUpgrade, context: IngressContext):
   return await forwardUpgradeRequest(upgrade, context);
 }
 
-function http1Upgrade(request: IncomingMessage, client: Duplex, early: Buffer): IncomingUpgrade {
+function http1Upgrade(
+  request: IncomingMessage,
+  client: Duplex,
+  early: Buffer,
+  { edge }: IngressContext,
+): IncomingUpgrade {
   const { method = "GET", url: target = "/" } = request;
   const head = { method, target, headers: headerListOf(request.rawHeaders), socket: request.socket };
-  return { ...originOf(request.socket), request: head, client, early, protocol: "http/1.1" };
+  return { origin: originOf(request.socket, edge), request: head, client, early, protocol: "http/1.1" };
 }
 
 function http2For(context: IngressContext, turns: RequestTurns): Http2Connections {
   const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
-      const { isTls, remoteAddress } = originOf(socket);
-      forwardRequest(
-        {
-          isTls,
-          remoteAddress,
-          downstream,
-          protocol: "h2",
-          expectsContinue: pseudo.expect === "100-continue",
-          handOver: ({ listener }, target) => {
-            downstream.target = target;
-            void listener.answerRequest(downstream, socket);
-          },
-        },
-        context,
-      );
+      const expectsContinue = pseudo.expect === "100-continue";
+      const exchange = { downstream, socket, protocol: "h2", expectsContinue, mayOmitHost: false } as const;
+      forwardRequest(exchange, context);
     },
     onConnect: (request) => {
       const webSocket = webSocketRequestOf(request);
@@ -232,7 +211,7 @@ function http2For(context: IngressContext, turns: RequestTurns): Http2Connection
       const { stream, socket } = request;
       const early = Buffer.alloc(0);
       const upgrade: IncomingUpgrade = {
-        ...originOf(socket),
+        origin: originOf(socket, context.edge),
         request: webSocket,
         client: stream,
         early,

@@ -3,12 +3,14 @@ import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/heade
 import {
   type HeaderLine,
   type HeaderList,
+  headerListOf,
   isHeaderName,
   isHeaderValue,
 } from "@sluice/client/internal/http/header-list";
 import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { ResponseHead } from "@sluice/protocols/http1";
 import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
 
@@ -52,6 +54,20 @@ export function responseEdit(status: number, headers: HeaderList, downstream: Ht
   // Repeated equal lengths become one, because the next reader may be stricter (section 8.6).
   else if (lengths.length > 1) edit.set("Content-Length", lengths[0] as string);
   return edit;
+}
+
+/** The same for an HTTP/1.1 response, with the caller's edit. */
+export function responseHeadersOf(
+  { status, headers }: ResponseHead,
+  downstream: HttpDownstream,
+  options: Pick<ForwardOptions, "editResponseHeaders" | "expectsContinue">,
+): HeaderLine[] {
+  const edit = responseEdit(status, headerListOf(headers), downstream);
+  options.editResponseHeaders?.(edit, status);
+  // The client may still wait for a 100 before it sends the body, so its connection cannot be reused.
+  if (options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete)
+    edit.add("Connection", "close");
+  return edit.lines();
 }
 
 /** RFC 9110 section 9.2.2: repeating the request has no further effect, and there is no body to lose. */

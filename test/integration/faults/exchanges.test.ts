@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { onFault } from "../../../packages/client/src/observability/faults.ts";
 import { Http1Downstream } from "../../../src/http/downstream/http1-downstream.ts";
 import { Http2Downstream } from "../../../src/http/downstream/http2-downstream.ts";
-import { HttpExchange } from "../../../src/http/upstream/http-exchange.ts";
+import { HttpExchange } from "../../../src/http/upstream/http-forwarder.ts";
 import { type AnsweredClient, http1Client, http2Client } from "../../support/answered.ts";
 import { evidenceTable } from "../../support/evidence-table.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";

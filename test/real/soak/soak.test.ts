@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Http1Downstream } from "../../../src/http/downstream/http1-downstream.ts";
 import { Http2Downstream } from "../../../src/http/downstream/http2-downstream.ts";
-import { HttpExchange } from "../../../src/http/upstream/http-exchange.ts";
+import { HttpExchange } from "../../../src/http/upstream/http-forwarder.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type ProcessState, processTree, stateOf } from "./process-state.ts";
 import { closeClients, requestScenarios } from "./requests.ts";
