@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { machine } from "./machine.mjs";
 import { accepting, cpuSeconds, freePorts, lineOf, startProgram, stop, temporaryFile } from "./processes.mjs";
 import { median } from "./results.mjs";

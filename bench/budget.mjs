@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { contenders } from "./contenders.mjs";
 import { cpuSeconds } from "./processes.mjs";
 

@@ -12,7 +12,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate, runFakeNode } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
+import { runFakeNode } from "@sluice/lab/fake-node/run-fake-node";
 import { WebSocket } from "ws";
 
 const { values } = parseArgs({

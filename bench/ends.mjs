@@ -10,7 +10,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { competeWith, contenders } from "./contenders.mjs";
 import { table } from "./document.mjs";
 import { cpuSeconds } from "./processes.mjs";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import autocannon from "autocannon";
 import { carriesGrpc, frontDoors, http2Only, plainOnly } from "./front-doors.mjs";
 import { machine } from "./machine.mjs";

@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { contenders, nodeOf } from "./contenders.mjs";
 import { buildKubernetesPeers, hasGo, nodePeers } from "./peer-programs.mjs";
 import { lineOf, processTree, startProgram, stop } from "./processes.mjs";

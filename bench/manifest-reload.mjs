@@ -3,7 +3,7 @@
 // stored and compiled into routes. `node bench/manifest-reload.mjs [ingresses] [part of the rows'
 // names]`
 
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { ClusterStore } from "../dist/src/cluster/cluster-store.js";
 import { ManifestMemory } from "../dist/src/cluster/manifest-memory.js";
 import {

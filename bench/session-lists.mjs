@@ -4,9 +4,9 @@
 // share this process, so their CPU adds up.
 import { once } from "node:events";
 import { parseArgs } from "node:util";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
 import { SessionDirectory } from "../dist/src/app/session-directory.js";
 import { defaultConfiguration } from "../dist/src/config/configuration.js";
 import { createLogger } from "../dist/src/observability/logger.js";

@@ -119,7 +119,7 @@ describe("the rules themselves", () => {
     ["src/sessions/a.ts", "pino", "belongs to src/observability"],
     ["src/net/a.ts", "../sessions/plan.ts", "no door"],
     ["src/sessions/a.ts", "../../protocols/spdy/index.ts", "by name"],
-    ["packages/client/src/a.ts", "@sluice/lab/load", "no door"],
+    ["packages/client/src/a.ts", "@sluice/lab/load/generator", "no door"],
     ["src/sessions/a.ts", undefined, "computed"],
     ["src/sessions/a.ts", "./plan.js", "end in .ts"],
     ["src/drawer/a.ts", "../config/limits.ts", "has no row"],

@@ -37,8 +37,7 @@ const WORKSPACES: readonly (readonly [pattern: RegExp, file: (subpath: string) =
   [/^@sluice\/protocols\/(.+)$/, (protocol) => `protocols/${protocol}/index.ts`],
   [/^@sluice\/client$/, () => "packages/client/src/index.ts"],
   [/^@sluice\/client\/internal\/(.+)$/, (module) => `packages/client/src/${module}.ts`],
-  [/^@sluice\/lab\/(demo\/.+)$/, (module) => `packages/lab/src/${module}.ts`],
-  [/^@sluice\/lab\/(.+)$/, (room) => `packages/lab/src/${room}/index.ts`],
+  [/^@sluice\/lab\/(.+)$/, (module) => `packages/lab/src/${module}.ts`],
 ];
 
 /** The file of ours that `file` imports so; `undefined` for a package and for Node's modules. */

@@ -8,7 +8,7 @@ import {
   apiServerEndpoint,
   type Endpoint,
   kubeletEndpoint,
-} from "../../packages/lab/src/conformance/index.ts";
+} from "../../packages/lab/src/conformance/endpoint.ts";
 import { ECHO_COMMAND, ECHO_POD, serveEcho } from "../support/conformance/echo-pod.ts";
 import { CriClient } from "../support/cri.ts";
 import { type DoorName, openDoors } from "./doors.ts";

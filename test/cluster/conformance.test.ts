@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { ALL_CASES, type Endpoint, runConformance } from "../../packages/lab/src/conformance/index.ts";
+import { ALL_CASES } from "../../packages/lab/src/conformance/all-cases.ts";
+import type { Endpoint } from "../../packages/lab/src/conformance/endpoint.ts";
+import { runConformance } from "../../packages/lab/src/conformance/run-cases.ts";
 import { HOP_IDLE_SCALE } from "../support/conformance/configured-hops.ts";
 import {
   ATTACH_WITHOUT_INPUT,

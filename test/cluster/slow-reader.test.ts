@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import type { Endpoint } from "../../packages/lab/src/conformance/index.ts";
+import type { Endpoint } from "../../packages/lab/src/conformance/endpoint.ts";
 import {
   losses,
   PEER_SESSIONS,

@@ -4,11 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SessionClock } from "../../packages/client/src/net/session-clock.ts";
-import {
-  createDemoPodServers,
-  createFakeNode,
-  type FakeNode,
-} from "../../packages/lab/src/fake-node/index.ts";
+import { createFakeNode, type FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
+import { createDemoPodServers } from "../../packages/lab/src/fake-node/run-fake-node.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { V5Client } from "../support/v5-client.ts";
 import {

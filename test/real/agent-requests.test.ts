@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
 import { TestApiServer } from "../support/api-server/test-api-server.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Target } from "../../packages/client/src/index.ts";
+import { type Advice, adviceFor } from "../../packages/lab/src/conformance/advice.ts";
+import { ALL_CASES } from "../../packages/lab/src/conformance/all-cases.ts";
+import type { ConformanceReport } from "../../packages/lab/src/conformance/conformance-report.ts";
 import {
-  type Advice,
-  ALL_CASES,
-  adviceFor,
   apiServerEndpoint,
-  type ConformanceReport,
   type Endpoint,
   kubeletEndpoint,
-  runConformance,
-} from "../../packages/lab/src/conformance/index.ts";
-import { runFakeNode } from "../../packages/lab/src/fake-node/index.ts";
+} from "../../packages/lab/src/conformance/endpoint.ts";
+import { runConformance } from "../../packages/lab/src/conformance/run-cases.ts";
+import { runFakeNode } from "../../packages/lab/src/fake-node/run-fake-node.ts";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
 import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";

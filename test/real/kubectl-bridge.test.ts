@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import { runWebNode } from "../support/fake-nodes.ts";
 import { webOn } from "../support/gateway-files.ts";
 import { KubectlRunner } from "../support/kubectl.ts";

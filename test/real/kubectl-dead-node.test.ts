@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
 import { listenRaw } from "../support/http/loopback.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import { describeReal, kubectlSample } from "../support/real-parts.ts";

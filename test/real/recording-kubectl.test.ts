@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import { eventually } from "../support/eventually.ts";
 import { runWebNode } from "../support/fake-nodes.ts";
 import { GatewayFiles, selfSignedPair, webOn } from "../support/gateway-files.ts";

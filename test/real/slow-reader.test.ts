@@ -4,7 +4,7 @@ import {
   apiServerEndpoint,
   type Endpoint,
   kubeletEndpoint,
-} from "../../packages/lab/src/conformance/index.ts";
+} from "../../packages/lab/src/conformance/endpoint.ts";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
 import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";

@@ -1,10 +1,7 @@
-import {
-  createFakeNode,
-  type FakeNode,
-  type FakeNodeLimits,
-  runFakeNode,
-  type SelfSignedCertificate,
-} from "../../packages/lab/src/fake-node/index.ts";
+import type { SelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
+import { createFakeNode, type FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
+import type { FakeNodeLimits } from "../../packages/lab/src/fake-node/limits.ts";
+import { runFakeNode } from "../../packages/lab/src/fake-node/run-fake-node.ts";
 
 export interface WebNodeOptions {
   readonly name?: string;

@@ -1,7 +1,6 @@
 import { type HttpLoadReport, httpReportOf } from "../../packages/lab/src/load/http-load.ts";
-import type { LoadPlan } from "../../packages/lab/src/load/index.ts";
 import { LatencyCounts } from "../../packages/lab/src/load/latency-counts.ts";
-import type { LoadPart } from "../../packages/lab/src/load/load-plan.ts";
+import type { LoadPart, LoadPlan } from "../../packages/lab/src/load/load-plan.ts";
 import { partsOf } from "../../packages/lab/src/load/load-report.ts";
 
 /** Two exec sessions that echo. */

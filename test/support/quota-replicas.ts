@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import type { Socket } from "node:net";
-import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import { eventually } from "./eventually.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { onTestFinished } from "vitest";
 import { Target } from "../../packages/client/src/index.ts";
-import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
 import type { RunningWorkers } from "../../src/app/runtime/primary.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";

@@ -1,5 +1,6 @@
 import { Target } from "../../packages/client/src/index.ts";
-import type { FakeNode, FakeNodeLimits } from "../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
+import type { FakeNodeLimits } from "../../packages/lab/src/fake-node/limits.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
 import { TESTER_TOKEN } from "./gateway-files.ts";
 import type { MetricSamples } from "./taken-path.ts";

@@ -1,4 +1,4 @@
-import { createSelfSignedCertificate } from "../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { startNodeGateway } from "./node-gateway.ts";
 import type { SkewedApiServer, SkewedNode } from "./skew.ts";

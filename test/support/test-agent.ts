@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { Target } from "../../packages/client/src/index.ts";
 import { loadKubeconfig } from "../../packages/client/src/kubernetes/kubeconfig.ts";
-import { createSelfSignedCertificate } from "../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../packages/client/src/net/self-signed.ts";
 import { startAgent } from "../../src/app/agent.ts";
 import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createLogger } from "../../src/observability/logger.ts";

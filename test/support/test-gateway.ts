@@ -1,4 +1,4 @@
-import type { FakeNode } from "../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
 import { createLogger, type LogLevel } from "../../src/observability/logger.ts";

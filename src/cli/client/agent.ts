@@ -1,7 +1,7 @@
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
-import { createSelfSignedCertificate } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { startAgent } from "../../app/agent.ts";
 import {
   type KubeconfigPlace,

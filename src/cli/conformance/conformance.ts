@@ -1,26 +1,25 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { systemErrorReason } from "@sluice/client/internal/config/system-error";
+import { ALL_CASES } from "@sluice/lab/conformance/all-cases";
+import type { ConformanceCase } from "@sluice/lab/conformance/conformance-case";
 import {
-  ALL_CASES,
-  apiServerEndpoint,
   type CaseReport,
-  type ConformanceCase,
   type ConformanceReport,
-  caseLine,
   compareWith,
   comparisonText,
-  conformancePage,
-  type Endpoint,
   junitReport,
-  kubeletEndpoint,
-  type LabSettings,
   parseReport,
-  quickLabSettings,
-  runConformance,
+} from "@sluice/lab/conformance/conformance-report";
+import {
+  apiServerEndpoint,
+  type Endpoint,
+  kubeletEndpoint,
   runtimeEndpoint,
   type SessionRequest,
-  textReport,
-} from "@sluice/lab/conformance";
+} from "@sluice/lab/conformance/endpoint";
+import { type LabSettings, quickLabSettings } from "@sluice/lab/conformance/lab-settings";
+import { caseLine, conformancePage, textReport } from "@sluice/lab/conformance/report-texts";
+import { runConformance } from "@sluice/lab/conformance/run-cases";
 import cliProgress from "cli-progress";
 import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener.ts";
 import { findRunningContainer, findSandbox } from "../../cri/pods.ts";

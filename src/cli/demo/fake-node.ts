@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createSelfSignedCertificate, runFakeNode } from "@sluice/lab/fake-node";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
+import { runFakeNode } from "@sluice/lab/fake-node/run-fake-node";
 import { type Invocation, UsageError } from "../command.ts";
 import type { fakeNodeFlags } from "../commands/fake-node.ts";
 import { withTerminationSignal } from "../termination-signal.ts";

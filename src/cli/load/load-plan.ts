@@ -9,7 +9,7 @@ import {
   type LoadProtocol,
   PROTOCOLS_OF,
   type Verification,
-} from "@sluice/lab/load";
+} from "@sluice/lab/load/load-plan";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { remotePort } from "../flag-readers.ts";

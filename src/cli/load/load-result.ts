@@ -1,30 +1,25 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { systemErrorReason, systemErrorText } from "@sluice/client/internal/config/system-error";
+import { htmlReport, readPlots } from "@sluice/lab/load/html-report";
+import type { HttpLoadPlan, HttpLoadReport } from "@sluice/lab/load/http-load";
+import type { JudgedThreshold, LoadReport } from "@sluice/lab/load/load-report";
 import {
-  duration,
-  HTTP_METRICS,
-  type HttpLoadPlan,
-  type HttpLoadReport,
-  htmlReport,
-  type JudgedThreshold,
-  judge,
-  judgesFailures,
-  type LoadReport,
-  type Metrics,
   mergeHttpReports,
   mergeReports,
   missingParts,
   type NamedReport,
-  parseThreshold,
-  partLines,
-  readPlots,
   readReports,
+} from "@sluice/lab/load/read-reports";
+import { duration, partLines, size, summaryText, thresholdLines } from "@sluice/lab/load/summary-text";
+import {
+  HTTP_METRICS,
+  judge,
+  judgesFailures,
+  type Metrics,
+  parseThreshold,
   SESSION_METRICS,
-  size,
-  summaryText,
   type Threshold,
-  thresholdLines,
-} from "@sluice/lab/load";
+} from "@sluice/lab/load/thresholds";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";

@@ -5,7 +5,8 @@ import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
-import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "@sluice/lab/load";
+import type { LoadDirection, LoadKind, LoadProtocol } from "@sluice/lab/load/load-plan";
+import { LineSequence } from "@sluice/lab/load/seeded-stream";
 import { UsageError } from "../command.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 

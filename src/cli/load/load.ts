@@ -3,18 +3,13 @@ import { randomBytes } from "node:crypto";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
 import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { SERVICE_ACCOUNT_FOLDER } from "@sluice/client/internal/net/in-cluster-server";
-import {
-  duration,
-  HTTP_METRICS,
-  type LoadCollector,
-  type LoadPlan,
-  readPlots,
-  runHttpLoad,
-  runInProcesses,
-  SESSION_METRICS,
-  serveGenerator,
-  size,
-} from "@sluice/lab/load";
+import { runInProcesses, serveGenerator } from "@sluice/lab/load/generator-processes";
+import { readPlots } from "@sluice/lab/load/html-report";
+import { runHttpLoad } from "@sluice/lab/load/http-load";
+import type { LoadPlan } from "@sluice/lab/load/load-plan";
+import type { LoadCollector } from "@sluice/lab/load/load-report";
+import { duration, size } from "@sluice/lab/load/summary-text";
+import { HTTP_METRICS, SESSION_METRICS } from "@sluice/lab/load/thresholds";
 import cliProgress from "cli-progress";
 import { type Invocation, UsageError } from "../command.ts";
 import { type LoadValues, command as loadCommand, type loadFlags } from "../commands/load.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../../packages/client/src/port-forward-dialers.ts";
 import { PortForwarder, parsePortArgument } from "../../../packages/client/src/port-forwarder.ts";
 import { Target } from "../../../packages/client/src/target.ts";
-import { createDemoPodServers } from "../../../packages/lab/src/fake-node/index.ts";
+import { createDemoPodServers } from "../../../packages/lab/src/fake-node/run-fake-node.ts";
 import { openSocketCount, until } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { type KubeletScript, type KubeletSession, ScriptedKubelet } from "../../support/scripted-kubelet.ts";

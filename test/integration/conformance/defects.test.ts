@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ALL_CASES, type ConformanceReport } from "../../../packages/lab/src/conformance/index.ts";
+import { ALL_CASES } from "../../../packages/lab/src/conformance/all-cases.ts";
+import type { ConformanceReport } from "../../../packages/lab/src/conformance/conformance-report.ts";
 import type { ProxyDefect } from "../../support/conformance/broken-proxy.ts";
 import { PROXY_DEFECTS } from "../../support/conformance/proxy-defects.ts";
 import { TestedDemo, troubles } from "../../support/conformance/tested-demo.ts";

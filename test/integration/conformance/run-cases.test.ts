@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Target } from "../../../packages/client/src/index.ts";
+import type { ConformanceCase } from "../../../packages/lab/src/conformance/conformance-case.ts";
 import {
   apiServerEndpoint,
-  type ConformanceCase,
   type Endpoint,
-  runConformance,
   runtimeEndpoint,
-} from "../../../packages/lab/src/conformance/index.ts";
+} from "../../../packages/lab/src/conformance/endpoint.ts";
 import { SkippedCase, Violation } from "../../../packages/lab/src/conformance/judge.ts";
 import { MAX_KEPT_BYTES, RecordedOutput } from "../../../packages/lab/src/conformance/recorded-output.ts";
+import { runConformance } from "../../../packages/lab/src/conformance/run-cases.ts";
 
 const closers: (() => void)[] = [];
 afterEach(() => {

@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { FakeNode, FakeNodeOptions } from "../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode, FakeNodeOptions } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { answerFromCluster } from "../../../src/legs/api-server/answer-from-cluster.ts";
 import { createApiServer } from "../../../src/legs/api-server/api-server.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createSelfSignedCertificate, type FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { type ClientStream, execPath, POD, SpdyClient, spdyUpgrade, startNode, textOf } from "./upgrade.ts";
 
 let node: FakeNode;

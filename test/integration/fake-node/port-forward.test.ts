@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import {
   createDemoPodServers,
   type DemoPodServers,
-  type FakeNode,
-} from "../../../packages/lab/src/fake-node/index.ts";
+} from "../../../packages/lab/src/fake-node/run-fake-node.ts";
 import { SpdySession } from "../../../protocols/spdy/index.ts";
 import { OPCODE, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { rawExchange, startNode } from "./upgrade.ts";
 
 let declaring: FakeNode;

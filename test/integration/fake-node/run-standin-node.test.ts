@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { runFakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import { runFakeNode } from "../../../packages/lab/src/fake-node/run-fake-node.ts";
 import { POD, SpdyClient, spdyUpgrade, textOf } from "./upgrade.ts";
 
 it("runs a node with servers in its pods, and leaves nothing listening", async () => {

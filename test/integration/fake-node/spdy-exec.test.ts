@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { type ClientStream, execPath, SpdyClient, spdyUpgrade, startNode, textOf } from "./upgrade.ts";
 
 let node: FakeNode;

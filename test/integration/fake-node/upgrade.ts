@@ -5,7 +5,7 @@ import {
   createFakeNode,
   type FakeNode,
   type FakeNodeOptions,
-} from "../../../packages/lab/src/fake-node/index.ts";
+} from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { SpdySession, type SpdyStream } from "../../../protocols/spdy/index.ts";
 import { MAX_FRAME_HEADER_BYTES, writeMaskedFrameHeader } from "../../../protocols/websocket/index.ts";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { type ConnectionOptions, connect, createServer, getCiphers } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import {
   CIPHER_SUITES,
   cipherOptionsOf,

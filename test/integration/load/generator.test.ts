@@ -3,12 +3,9 @@ import net, { type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { Target } from "../../../packages/client/src/index.ts";
-import {
-  Generator,
-  LoadCollector,
-  type LoadPlan,
-  type LoadReport,
-} from "../../../packages/lab/src/load/index.ts";
+import { Generator } from "../../../packages/lab/src/load/generator.ts";
+import type { LoadPlan } from "../../../packages/lab/src/load/load-plan.ts";
+import { LoadCollector, type LoadReport } from "../../../packages/lab/src/load/load-report.ts";
 import { startWebSocketServer } from "../../support/client/websocket-server.ts";
 import { loadPlan } from "../../support/load-plan.ts";
 

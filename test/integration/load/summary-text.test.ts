@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LoadCollector, summaryText } from "../../../packages/lab/src/load/index.ts";
+import { LoadCollector } from "../../../packages/lab/src/load/load-report.ts";
+import { summaryText } from "../../../packages/lab/src/load/summary-text.ts";
 import { httpSummary } from "../../../src/cli/load/load-result.ts";
 import { httpReport, loadPlan } from "../../support/load-plan.ts";
 

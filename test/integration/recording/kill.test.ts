@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { execPath, Target, WebSocketExecutor } from "../../../packages/client/src/index.ts";
-import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runWebNode } from "../../support/fake-nodes.ts";
 import { GatewayFiles, TESTER_TOKEN, webOn } from "../../support/gateway-files.ts";

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { FolderRecordings } from "../../../src/session-api/folder-recordings.ts";
 import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
 import { NO_RECORDINGS, RecordingsApi } from "../../../src/session-api/recordings-api.ts";

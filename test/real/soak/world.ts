@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { runFakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import { runFakeNode } from "../../../packages/lab/src/fake-node/run-fake-node.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { backend, INGRESS_CLASS, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { GatewayFiles } from "../../support/gateway-files.ts";

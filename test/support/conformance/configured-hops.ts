@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
-import type { Advice } from "../../../packages/lab/src/conformance/index.ts";
+import type { Advice } from "../../../packages/lab/src/conformance/advice.ts";
 import { type Layer7Proxy, startProxy } from "../layer7-proxies.ts";
 
 /** These hops' default timeouts, divided by the same number as the silences of the run. */

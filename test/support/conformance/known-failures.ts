@@ -1,4 +1,4 @@
-import type { ConformanceReport } from "../../../packages/lab/src/conformance/index.ts";
+import type { ConformanceReport } from "../../../packages/lab/src/conformance/conformance-report.ts";
 
 /**
  * A defect of a peer that a case found and that the peer's source explains. A row in

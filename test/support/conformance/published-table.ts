@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { CaseReport, ConformanceReport } from "../../../packages/lab/src/conformance/index.ts";
+import type {
+  CaseReport,
+  ConformanceReport,
+} from "../../../packages/lab/src/conformance/conformance-report.ts";
 import { evidenceTable } from "../evidence-table.ts";
 import { HOP_IDLE_SCALE } from "./configured-hops.ts";
 import { ATTACH_WITHOUT_INPUT, type KnownFailure, TRUNCATION, UNREAD_INPUT } from "./known-failures.ts";

@@ -1,5 +1,7 @@
 import { cpus, loadavg } from "node:os";
-import { ALL_CASES, type Endpoint, runConformance } from "../../../packages/lab/src/conformance/index.ts";
+import { ALL_CASES } from "../../../packages/lab/src/conformance/all-cases.ts";
+import type { Endpoint } from "../../../packages/lab/src/conformance/endpoint.ts";
+import { runConformance } from "../../../packages/lab/src/conformance/run-cases.ts";
 import { publishSection } from "../evidence-sections.ts";
 import { evidenceTable } from "../evidence-table.ts";
 import { isFullRun } from "../real-parts.ts";

@@ -1,13 +1,11 @@
 import { kubeconfigTarget, Target } from "../../../packages/client/src/index.ts";
 import { loadKubeconfig } from "../../../packages/client/src/kubernetes/kubeconfig.ts";
-import {
-  ALL_CASES,
-  apiServerEndpoint,
-  type ConformanceCase,
-  type ConformanceReport,
-  type LabSettings,
-  runConformance,
-} from "../../../packages/lab/src/conformance/index.ts";
+import { ALL_CASES } from "../../../packages/lab/src/conformance/all-cases.ts";
+import type { ConformanceCase } from "../../../packages/lab/src/conformance/conformance-case.ts";
+import type { ConformanceReport } from "../../../packages/lab/src/conformance/conformance-report.ts";
+import { apiServerEndpoint } from "../../../packages/lab/src/conformance/endpoint.ts";
+import type { LabSettings } from "../../../packages/lab/src/conformance/lab-settings.ts";
+import { runConformance } from "../../../packages/lab/src/conformance/run-cases.ts";
 import { type RunningDemo, startDemo } from "../demo.ts";
 import { type ProxyBehaviour, startBrokenProxy } from "./broken-proxy.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Target } from "../../../packages/client/src/index.ts";
-import type { FakeNode } from "../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { CONFIGURATION_KIND, parseConfiguration } from "../../../src/config/configuration.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { ALL_CASES, CASE_GROUPS, type ConformanceCase } from "../../../packages/lab/src/conformance/index.ts";
+import { ALL_CASES } from "../../../packages/lab/src/conformance/all-cases.ts";
+import { CASE_GROUPS, type ConformanceCase } from "../../../packages/lab/src/conformance/conformance-case.ts";
 
 const HEAD = `# Cases of sluice conformance
 

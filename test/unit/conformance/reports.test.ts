@@ -1,16 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { adviceFor } from "../../../packages/lab/src/conformance/advice.ts";
+import { ALL_CASES } from "../../../packages/lab/src/conformance/all-cases.ts";
 import {
-  ALL_CASES,
-  adviceFor,
   type CaseReport,
   type ConformanceReport,
   compareWith,
   comparisonText,
-  conformancePage,
   junitReport,
   parseReport,
-  textReport,
-} from "../../../packages/lab/src/conformance/index.ts";
+} from "../../../packages/lab/src/conformance/conformance-report.ts";
+import { conformancePage, textReport } from "../../../packages/lab/src/conformance/report-texts.ts";
 
 const EVIL = '</script><img src=x onerror=alert(1)>"&\u0000\ud800';
 

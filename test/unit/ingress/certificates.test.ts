@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
 import type { Ingress, Secret } from "../../../src/api/networking-objects.ts";
 import { compilingCertificates } from "../../../src/ingress/certificates.ts";
 import { atOnce } from "../../../src/lifecycle/slices.ts";

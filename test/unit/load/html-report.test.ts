@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { htmlReport, LoadCollector } from "../../../packages/lab/src/load/index.ts";
+import { htmlReport } from "../../../packages/lab/src/load/html-report.ts";
+import { LoadCollector } from "../../../packages/lab/src/load/load-report.ts";
 import { Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import { judge, parseThreshold, SESSION_METRICS } from "../../../packages/lab/src/load/thresholds.ts";
 import { loadPlan } from "../../support/load-plan.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeHttpReports, missingParts, readReports } from "../../../packages/lab/src/load/index.ts";
 import { LatencyCounts } from "../../../packages/lab/src/load/latency-counts.ts";
+import { mergeHttpReports, missingParts, readReports } from "../../../packages/lab/src/load/read-reports.ts";
 import { httpReport } from "../../support/load-plan.ts";
 
 const START_MS = Date.parse("2026-01-01T00:00:00Z");

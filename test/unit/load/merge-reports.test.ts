@@ -1,13 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  LoadCollector,
-  type LoadReport,
-  mergeReports,
-  missingParts,
-} from "../../../packages/lab/src/load/index.ts";
 import { LatencyCounts } from "../../../packages/lab/src/load/latency-counts.ts";
-import { partsOf } from "../../../packages/lab/src/load/load-report.ts";
+import { LoadCollector, type LoadReport, partsOf } from "../../../packages/lab/src/load/load-report.ts";
+import { mergeReports, missingParts } from "../../../packages/lab/src/load/read-reports.ts";
 import { LATENCIES, Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import { loadPlan } from "../../support/load-plan.ts";
 

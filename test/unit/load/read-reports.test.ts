@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LoadCollector, readReports } from "../../../packages/lab/src/load/index.ts";
+import { LoadCollector } from "../../../packages/lab/src/load/load-report.ts";
+import { readReports } from "../../../packages/lab/src/load/read-reports.ts";
 import { Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import { loadPlan } from "../../support/load-plan.ts";
 

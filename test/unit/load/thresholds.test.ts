@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { LoadCollector, type LoadReport } from "../../../packages/lab/src/load/load-report.ts";
+import { Recorder } from "../../../packages/lab/src/load/recorder.ts";
 import {
   HTTP_METRICS,
   judge,
-  LoadCollector,
-  type LoadReport,
   parseThreshold,
   SESSION_METRICS,
-} from "../../../packages/lab/src/load/index.ts";
-import { Recorder } from "../../../packages/lab/src/load/recorder.ts";
+} from "../../../packages/lab/src/load/thresholds.ts";
 import { httpReport, loadPlan } from "../../support/load-plan.ts";
 
 /** 100 messages of 1 to 100 ms, 1 MiB each way, 3 of 4 sessions without failure, in 2 s. */

@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { CHANNEL } from "@sluice/protocols/remotecommand";
-import { LINE_BYTES, LineSequence } from "../load/index.ts";
+import { LINE_BYTES, LineSequence } from "../load/seeded-stream.ts";
 import type { CaseLab } from "./case-lab.ts";
 import { costCases } from "./cases/cost-cases.ts";
 import { errorCases } from "./cases/error-cases.ts";

@@ -1,4 +1,4 @@
-import { escapeHtml, htmlPage } from "../load/index.ts";
+import { escapeHtml, htmlPage } from "../load/html-report.ts";
 import { adviceByCase } from "./advice.ts";
 import {
   type BaselineComparison,

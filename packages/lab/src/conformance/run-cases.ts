@@ -1,3 +1,6 @@
+// packages/lab/conformance: cases that test whether an endpoint carries Kubernetes' streams
+// correctly, their runner and reports
+
 import { setMaxListeners } from "node:events";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { CaseLab } from "./case-lab.ts";

@@ -2,7 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { CLAIMED_KUBERNETES_VERSION } from "@sluice/client/internal/config/version";
-import { type FakeNode, runFakeNode, type SelfSignedCertificate } from "../fake-node/index.ts";
+import type { SelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
+import type { FakeNode } from "../fake-node/fake-node.ts";
+import { runFakeNode } from "../fake-node/run-fake-node.ts";
 
 /** One node of the demo and the pod on it. */
 interface DemoNode {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat, mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import path from "node:path";
-import type { SelfSignedCertificate } from "../fake-node/index.ts";
+import type { SelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 
 /** The contents of a demo's files. */
 interface DemoFiles {

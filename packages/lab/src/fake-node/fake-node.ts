@@ -1,3 +1,5 @@
+// packages/lab/fake-node: a node that answers as kubelet and runtime do, with real processes
+
 import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage, Server } from "node:http";

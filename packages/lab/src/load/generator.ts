@@ -1,3 +1,5 @@
+// packages/lab/load: the load generator: plans, seeded streams, sessions, processes, reports
+
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { finished } from "node:stream/promises";
 import {

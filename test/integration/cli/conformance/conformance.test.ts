@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ConformanceReport } from "../../../../packages/lab/src/conformance/index.ts";
+import type { ConformanceReport } from "../../../../packages/lab/src/conformance/conformance-report.ts";
 import { type RunningDemo, startDemo } from "../../../support/demo.ts";
 import { Sluice } from "../../../support/sluice.ts";
 

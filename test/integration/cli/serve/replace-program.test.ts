@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { FakeNode } from "../../../../packages/lab/src/fake-node/index.ts";
+import type { FakeNode } from "../../../../packages/lab/src/fake-node/fake-node.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { runWebNode } from "../../../support/fake-nodes.ts";
 import { type FaultProxy, startFaultProxy } from "../../../support/fault-proxy.ts";

@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls";
 import { PLAIN_HTTP_ANSWER } from "@sluice/client/internal/http/downstream/http1-server";
 import { afterEach, expect, it } from "vitest";
 import { createHttp1Server } from "../../../../packages/client/src/http/downstream/http1-server.ts";
-import { createSelfSignedCertificate } from "../../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../packages/client/src/net/self-signed.ts";
 import { createSecureServer } from "../../../../src/ingress/secure-server.ts";
 import { eventually } from "../../../support/eventually.ts";
 

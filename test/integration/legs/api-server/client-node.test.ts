@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { Attach, Exec, KubeConfig, PortForward, type V1Status } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../packages/client/src/net/self-signed.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 
 /** The official JavaScript client: WebSocket v5 to v1 for commands, the legacy WebSocket form for port-forward. */

@@ -4,11 +4,9 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { CoreV1Api, Exec, KubeConfig, Log, type V1Status, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createSelfSignedCertificate,
-  type FakeNode,
-  runFakeNode,
-} from "../../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../packages/client/src/net/self-signed.ts";
+import type { FakeNode } from "../../../../packages/lab/src/fake-node/fake-node.ts";
+import { runFakeNode } from "../../../../packages/lab/src/fake-node/run-fake-node.ts";
 import type { Node } from "../../../../src/api/objects.ts";
 import type { Caller } from "../../../support/api-server/callers.ts";
 import { resourceOfKind } from "../../../support/api-server/resources.ts";

@@ -3,11 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createFakeNode,
-  createSelfSignedCertificate,
-  type FakeNode,
-} from "../../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../packages/client/src/net/self-signed.ts";
+import { createFakeNode, type FakeNode } from "../../../../packages/lab/src/fake-node/fake-node.ts";
 import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { type ClientBehaviour, type PacedResult, runPacedCommand } from "../../../support/paced-command.ts";
 import { startTestGateway } from "../../../support/test-gateway.ts";

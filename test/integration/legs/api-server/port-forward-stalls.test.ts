@@ -1,11 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createDemoPodServers,
-  createFakeNode,
-  type FakeNode,
-} from "../../../../packages/lab/src/fake-node/index.ts";
+import { createFakeNode, type FakeNode } from "../../../../packages/lab/src/fake-node/fake-node.ts";
+import { createDemoPodServers } from "../../../../packages/lab/src/fake-node/run-fake-node.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { TunnelClient, type TunnelStream } from "../../../support/tunnel-client.ts";
 

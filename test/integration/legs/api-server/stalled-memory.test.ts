@@ -2,11 +2,8 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import {
-  createFakeNode,
-  createSelfSignedCertificate,
-  type FakeNode,
-} from "../../../../packages/lab/src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../packages/client/src/net/self-signed.ts";
+import { createFakeNode, type FakeNode } from "../../../../packages/lab/src/fake-node/fake-node.ts";
 import { GatewayFiles, selfSignedPair, TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { type ServedGateway, serveGateway } from "../../../support/served-gateway.ts";
 import { untilStill } from "../../../support/still.ts";

@@ -1,4 +1,4 @@
-import { LINE_BYTES, LineSequence } from "../../load/index.ts";
+import { LINE_BYTES, LineSequence } from "../../load/seeded-stream.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { expectBytes, expectStatus } from "../judge.ts";

@@ -1,4 +1,4 @@
-import { LINE_BYTES, LineSequence, SeededStream } from "../../load/index.ts";
+import { LINE_BYTES, LineSequence, SeededStream } from "../../load/seeded-stream.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { COMMAND_TRANSPORTS, type CommandTransport } from "../endpoint.ts";

@@ -1,5 +1,5 @@
 import { CHANNEL, decodeStatus } from "@sluice/protocols/remotecommand";
-import { LINE_BYTES, LineSequence, SeededStream } from "../../load/index.ts";
+import { LINE_BYTES, LineSequence, SeededStream } from "../../load/seeded-stream.ts";
 import type { CaseLab } from "../case-lab.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { OFFERS } from "../endpoint.ts";

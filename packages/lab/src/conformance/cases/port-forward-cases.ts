@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ForwardedStream, PortForwardConnection } from "@sluice/client";
-import { SeededStream } from "../../load/index.ts";
+import { SeededStream } from "../../load/seeded-stream.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { FORWARD_TRANSPORTS } from "../endpoint.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { LINE_BYTES, LineSequence } from "../../load/index.ts";
+import { LINE_BYTES, LineSequence } from "../../load/seeded-stream.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import {
