@@ -8,6 +8,12 @@ export function printText(text: string): void {
   process.stdout.write(coloured(maskControls(text), process.stdout));
 }
 
+/** Prints a value as one document of YAML, without control characters. */
+export async function printYaml(value: unknown): Promise<void> {
+  const { yamlOf } = await import("@sluice/client/internal/config/kubernetes-yaml");
+  process.stdout.write(maskControls(yamlOf(value)));
+}
+
 /** Verdicts that begin a line or a cell, or follow what they are about: green, red and yellow ones. */
 const VERDICTS =
   /(^| {2}|: )(?:(allowed|ok|pass|Success)|(refused with \d{3}|FAIL(?:ED)?|Failure)|(no verdict|Warning|Unknown))(?=[:, ]|$)/gm;

@@ -9,6 +9,7 @@ import { STREAMING_SESSIONS, type StreamingSession } from "../../session-api/str
 import { type Invocation, UsageError } from "../command.ts";
 import type { sessionsFlags } from "../commands/sessions.ts";
 import { refuseIgnored } from "../flag-readers.ts";
+import { printYaml } from "../print-text.ts";
 import { object } from "./answer-shape.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
 import { joinSession } from "./join-session.ts";
@@ -80,9 +81,11 @@ function ignoredBy(
 
 async function list(connection: ClientConnection, values: SessionsValues): Promise<number> {
   const first = await allPages(connection, values);
-  if (values.output === "json" && !values.watch) {
-    const whole = { apiVersion: GROUP_VERSION, kind: "StreamingSessionList" };
-    process.stdout.write(`${quietJson({ ...whole, ...first }, 4)}\n`);
+  const { output } = values;
+  if ((output === "json" || output === "yaml") && !values.watch) {
+    const whole = { apiVersion: GROUP_VERSION, kind: "StreamingSessionList", ...first };
+    if (output === "yaml") await printYaml(whole);
+    else process.stdout.write(`${quietJson(whole, 4)}\n`);
     return 0;
   }
   const printer = new SessionPrinter(values);
@@ -91,7 +94,7 @@ async function list(connection: ClientConnection, values: SessionsValues): Promi
     process.stderr.write(`No sessions found${where}.\n`);
     return 0;
   }
-  printer.print(first.items);
+  await printer.print(first.items);
   if (values.watch) await watch(connection, values, first, printer);
   return 0;
 }
@@ -108,23 +111,24 @@ async function watch(
 ): Promise<never> {
   const known = new Map(items.map((session) => [session.metadata.name, session]));
   let version = metadata.resourceVersion ?? "";
-  const changed = (type: WatchEvent["type"], session: StreamingSession): void => {
+  const isFull = values.output === "json" || values.output === "yaml";
+  const changed = async (type: WatchEvent["type"], session: StreamingSession): Promise<void> => {
     if (type === "DELETED") known.delete(session.metadata.name);
     else known.set(session.metadata.name, session);
     // People want to see beginnings and ends; programs get the counters, too.
-    if (type !== "MODIFIED" || values.output === "json") printer.print([session], type);
+    if (type !== "MODIFIED" || isFull) await printer.print([session], type);
   };
   for (let lost = 0; ; await delay(AGAIN_MS)) {
     try {
-      for await (const { type, object } of eventsOf(connection, values, version)) changed(type, object);
+      for await (const { type, object } of eventsOf(connection, values, version)) await changed(type, object);
     } catch (error) {
       if (!isLost(error)) throw error;
     }
     try {
       const now = await allPages(connection, values);
       const running = new Set(now.items.map((session) => session.metadata.name));
-      for (const [name, session] of known) if (!running.has(name)) changed("DELETED", session);
-      for (const session of now.items) if (!known.has(session.metadata.name)) changed("ADDED", session);
+      for (const [name, session] of known) if (!running.has(name)) await changed("DELETED", session);
+      for (const session of now.items) if (!known.has(session.metadata.name)) await changed("ADDED", session);
       version = now.metadata.resourceVersion ?? "";
       lost = 0;
     } catch (error) {
@@ -205,10 +209,15 @@ class SessionPrinter {
     this.#values = values;
   }
 
-  print(sessions: readonly StreamingSession[], event?: string): void {
+  async print(sessions: readonly StreamingSession[], event?: string): Promise<void> {
     const { output, watch: isWatch } = this.#values;
     if (output === "json") {
       for (const object of sessions) write(quietJson({ type: event ?? "ADDED", object }));
+    } else if (output === "yaml") {
+      for (const object of sessions) {
+        write("---");
+        await printYaml({ type: event ?? "ADDED", object });
+      }
     } else if (output === "name") {
       if (event !== "DELETED") for (const { metadata } of sessions) write(metadata.name);
     } else this.#printRows(sessions, isWatch ? (event ?? "ADDED") : undefined);

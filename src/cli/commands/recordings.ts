@@ -15,8 +15,8 @@ export const recordingsFlags = {
   output: {
     short: "o",
     value: "FORMAT",
-    help: "how list and show print",
-    choices: ["text", "json"],
+    help: "how list and show print; show takes no wide and name",
+    choices: ["text", "wide", "json", "yaml", "name"],
     default: "text",
   },
   format: {

@@ -26,8 +26,8 @@ export const sessionsFlags = {
   output: {
     short: "o",
     value: "FORMAT",
-    help: "how to print them; with --watch, json is one line each",
-    choices: ["table", "wide", "json", "name"],
+    help: "how to print them; with --watch, json is one line each, and yaml one document",
+    choices: ["table", "wide", "json", "yaml", "name"],
     default: "table",
     group: LIST,
   },

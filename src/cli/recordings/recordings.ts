@@ -9,6 +9,7 @@ import { deleteRecording } from "../../recording/storage/delete-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import { recordingsFlags } from "../commands/recordings.ts";
 import { refuseIgnored } from "../flag-readers.ts";
+import { printYaml } from "../print-text.ts";
 import { exportRecording } from "./export-recording.ts";
 import { reportingFileErrors } from "./report-file-error.ts";
 
@@ -45,7 +46,7 @@ async function runAction({ values, operands }: Invocation<typeof recordingsFlags
         values,
       );
     case "show":
-      return await show(await one(names, values), values);
+      return await show(names, values);
     case "export":
       return await exportRecording(await one(names, values), values);
     case "delete":
@@ -90,20 +91,50 @@ async function list(values: Values): Promise<number> {
   }
   const startOf = ({ header }: RecordingSummary): string => header.sluice?.startedAt ?? "";
   found.sort(([, one], [, other]) => (startOf(one) < startOf(other) ? -1 : 1));
-  if (values.output === "json")
-    process.stdout.write(`${found.map((each) => quietJson(objectOf(...each))).join("\n")}\n`);
-  else process.stdout.write(tableOf([COLUMNS, ...found.map(([, summary]) => rowOf(summary))]));
+  const { output } = values;
+  if (output === "json")
+    process.stdout.write(found.map((each) => `${quietJson(objectOf(...each))}\n`).join(""));
+  else if (output === "yaml") await printDocuments(found.map((each) => objectOf(...each)));
+  else if (output === "name")
+    process.stdout.write(found.map(([, { header }]) => `${maskControls(idOf(header))}\n`).join(""));
+  else if (found.length === 0)
+    process.stderr.write(`No recordings found in ${maskControls(requireFolder(values))}.\n`);
+  else {
+    const isWide = output === "wide";
+    const rows = found.map(([file, summary]) => [
+      ...rowOf(summary),
+      ...(isWide ? moreOf(file, summary) : []),
+    ]);
+    process.stdout.write(tableOf([[...COLUMNS, ...(isWide ? WIDE_COLUMNS : [])], ...rows]));
+  }
   return 0;
 }
 
+/** As `kubectl get -o yaml` separates documents. */
+async function printDocuments(objects: readonly object[]): Promise<void> {
+  for (const [index, object] of objects.entries()) {
+    if (index > 0) process.stdout.write("---\n");
+    await printYaml(object);
+  }
+}
+
 const COLUMNS = ["STARTED", "SECONDS", "USER", "SESSION", "COMMAND", "END", "ID"];
+const WIDE_COLUMNS = ["CONTAINER", "NODE", "RULE", "BYTES", "GAPS", "FILE"];
+
+const idOf = ({ sluice }: RecordingSummary["header"]): string => sluice?.session ?? "";
 
 function rowOf({ header, seconds, exitCode, head }: RecordingSummary): string[] {
   const { sluice: facts } = header;
-  const { startedAt = "", user = "", subresource = "", namespace = "", pod = "", session = "" } = facts ?? {};
+  const { startedAt = "", user = "", subresource = "", namespace = "", pod = "" } = facts ?? {};
   const end = head === undefined ? "unfinished" : exitCode === undefined ? head.end : `exit ${exitCode}`;
   const command = (facts?.command ?? []).join(" ").slice(0, 40);
-  return [startedAt, seconds.toFixed(1), user, `${subresource} ${namespace}/${pod}`, command, end, session];
+  const session = `${subresource} ${namespace}/${pod}`;
+  return [startedAt, seconds.toFixed(1), user, session, command, end, idOf(header)];
+}
+
+function moreOf(file: string, { header, head }: RecordingSummary): string[] {
+  const { container = "", node = "", rule = "" } = header.sluice ?? {};
+  return [container, node, rule, String(head?.bytes ?? ""), String(head?.gaps ?? ""), file];
 }
 
 function objectOf(file: string, { header, seconds, exitCode, head }: RecordingSummary): object {
@@ -125,9 +156,14 @@ function tableOf(rows: readonly string[][]): string {
     .join("");
 }
 
-async function show(file: string, values: Values): Promise<number> {
+async function show(names: readonly string[], values: Values): Promise<number> {
+  const { output } = values;
+  if (output === "wide" || output === "name")
+    throw new UsageError(`--output ${output} does not apply to sluice recordings show`);
+  const file = await one(names, values);
   const object = objectOf(file, await readRecording(file));
-  if (values.output === "json") process.stdout.write(`${quietJson(object)}\n`);
+  if (output === "json") process.stdout.write(`${quietJson(object)}\n`);
+  else if (output === "yaml") await printYaml(object);
   else
     for (const [name, value] of Object.entries(object))
       if (value !== undefined)

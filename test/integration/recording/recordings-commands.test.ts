@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
 import { play } from "../../support/recording/played.ts";
 import { RecordedGateway } from "../../support/recording/recorded-gateway.ts";
@@ -42,6 +43,26 @@ describe("sluice recordings", () => {
     expect(both.stdout.trim().split("\n").at(-1)).toContain("9999-");
     const show = await sluice.run(["recordings", "show", "--folder", gateway.folder, id, "-o", "json"]);
     expect(JSON.parse(show.stdout)).toMatchObject({ session: id, exitCode: "4", head: { gaps: 0 } });
+  });
+
+  it("list and show print as kubectl's formats do", async () => {
+    const list = async (output: string, folder = gateway.folder) =>
+      await sluice.run(["recordings", "list", "--folder", folder, "-o", output]);
+    expect((await list("name")).stdout).toBe(`${id}\n`);
+    const [head = "", row = ""] = (await list("wide")).stdout.split("\n");
+    expect(head).toMatch(/^STARTED .+ ID +CONTAINER +NODE +RULE +BYTES +GAPS +FILE$/);
+    expect(row).toMatch(/ main +node +all +\d+ +0 +\/.+\.cast$/);
+    const { stdout: json } = await list("json");
+    const documents = [...parseAllDocuments((await list("yaml")).stdout, { version: "1.1" })];
+    expect(documents.map((each) => each.toJS())).toEqual([JSON.parse(json)]);
+    const show = await sluice.run(["recordings", "show", file, "-o", "yaml"]);
+    expect(parse(show.stdout, { version: "1.1" })).toEqual(JSON.parse(json));
+    const empty = mkdtempSync(path.join(tmpdir(), "sluice-empty-"));
+    const outputs = ["name", "wide", "json", "yaml"].map((output) => list(output, empty));
+    const wide = { exitCode: 0, stdout: "", stderr: `No recordings found in ${empty}.\n` };
+    const none = { ...wide, stderr: "" };
+    expect(await Promise.all(outputs)).toEqual([none, wide, none, none]);
+    rmSync(empty, { recursive: true });
   });
 
   it("verify knows the folder's key, or the given ones, and finds a change", async () => {
@@ -97,6 +118,7 @@ describe("sluice recordings", () => {
     [["recordings", "delete", "x"], "--folder"],
     [["replay"], "one recording"],
     [["recordings", "list", "--format", "raw"], "--format does not apply to sluice recordings list"],
+    [["recordings", "show", "x.cast", "-o", "name"], "--output name does not apply"],
     [["recordings", "verify", "x.cast", "-o", "json"], "--output does not apply"],
     [["recordings", "show", "x.cast", "--redact", "a"], "--redact does not apply"],
     [["recordings", "export", "x.cast", "--key", "k.pem"], "--key does not apply"],

@@ -1,4 +1,4 @@
-import type { ScalarTag } from "yaml";
+import { type ScalarTag, stringify } from "yaml";
 
 const WORDS: ReadonlyMap<string, boolean | null | number> = new Map<string, boolean | null | number>([
   ...["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"].map(
@@ -92,3 +92,9 @@ export const KUBERNETES_TAGS: readonly ScalarTag[] = [
   // Resolves plain words only: no file names this tag.
   { ...tag("kubernetes", () => true, true) },
 ];
+
+/** A value as YAML that version 1.1 reads the same. Leaves out undefined fields, as JSON does. */
+export function yamlOf(value: unknown): string {
+  const plain: unknown = JSON.parse(JSON.stringify(value));
+  return stringify(plain, { version: "1.1", lineWidth: 0 });
+}

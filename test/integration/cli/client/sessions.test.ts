@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { streamingSessionOf } from "../../../../src/session-api/streaming-session.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
@@ -46,6 +47,11 @@ describe("sluice sessions, at a gateway", () => {
     expect(JSON.parse(json)).toMatchObject({
       kind: "StreamingSessionList",
       items: [{ metadata: { name: id } }],
+    });
+    const { stdout: yaml } = await sluice.run(["sessions", "list", "-o", "yaml"]);
+    expect(parse(yaml, { version: "1.1" })).toMatchObject({
+      kind: "StreamingSessionList",
+      items: [{ metadata: { name: id }, spec: { pod: "web" } }],
     });
     // One that cannot be ended keeps no other from its end.
     const names = ["gone", id, "over"];
@@ -233,6 +239,21 @@ describe("sluice sessions list --watch", () => {
         .slice(1, -1)
         .map((line) => line.replace(/^(\w+) +\S+(\d) .*$/, "$1 $2"));
     await eventually("the watch began", () => watches.length === 1);
+    const documents = sluice.start(["sessions", "list", "-w", "-o", "yaml"]);
+    const yaml = collect(documents.stdout);
+    await eventually("two documents", () => yaml().split("---\n").length === 3 && watches.length === 2);
+    expect(
+      yaml()
+        .split("---\n")
+        .slice(1)
+        .map((each) => parse(each)),
+    ).toMatchObject([
+      { type: "ADDED", object: { metadata: one.metadata } },
+      { type: "ADDED", object: { metadata: two.metadata } },
+    ]);
+    documents.kill("SIGKILL");
+    await once(documents, "close");
+    watches.splice(1);
     watches[0]?.write(`${JSON.stringify({ type: "ADDED", object: three })}\n`);
     await eventually("the third is printed", () => seen().length === 3);
     running = [two, three];
