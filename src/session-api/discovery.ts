@@ -5,6 +5,7 @@ import { aggregatedResource, resourceEntries } from "../api/read-only-server/gro
 import { negotiate } from "../api/read-only-server/negotiate.ts";
 import type { Resource } from "../api/read-only-server/resources.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+import { OPEN_API_DOCUMENT, OPEN_API_INDEX, OPEN_API_PATH } from "./open-api.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { SESSIONS_GROUP, SESSIONS_VERSION, STREAMING_SESSIONS } from "./streaming-session.ts";
 
@@ -22,7 +23,7 @@ const aggregatedGroupOf = (resources: readonly Resource[]): object => ({
 const AGGREGATED_GROUP = aggregatedGroupOf(RESOURCES);
 
 /** `/apis/sluice.dev`. */
-export const API_GROUP: object = { kind: "APIGroup", apiVersion: "v1", ...GROUP };
+const API_GROUP: object = { kind: "APIGroup", apiVersion: "v1", ...GROUP };
 
 const resourceListOf = (resources: readonly Resource[]): object => ({
   kind: "APIResourceList",
@@ -31,8 +32,12 @@ const resourceListOf = (resources: readonly Resource[]): object => ({
   resources: resources.flatMap(resourceEntries),
 });
 
-/** `/apis/sluice.dev/v1alpha1`. */
-export const API_RESOURCES: object = resourceListOf(RESOURCES);
+/** The answers about the group itself, by their paths. */
+export const GROUP_DOCUMENTS: ReadonlyMap<string, object> = new Map([
+  [`/apis/${SESSIONS_GROUP}`, API_GROUP],
+  [`/apis/${GROUP_VERSION}`, resourceListOf(RESOURCES)],
+  [OPEN_API_PATH, OPEN_API_DOCUMENT],
+]);
 
 /**
  * Adds this group to the end of an answer to `/apis`, in either form. Undefined if the answer is
@@ -72,6 +77,8 @@ const UNDELETED = RESOURCES.map((resource) => ({
  * groups and request OpenAPI in circles. Undefined for other paths. Throws StatusError 404, 406.
  */
 export function answerAggregator(path: string, accept: string): ApiAnswer | undefined {
+  if (path === "/openapi/v3") return jsonAnswer(OPEN_API_INDEX);
+  if (path === OPEN_API_PATH) return jsonAnswer(OPEN_API_DOCUMENT);
   if (path.startsWith("/openapi/")) throw WIRE_ERRORS["path-unknown"].streaming();
   if (path === `/apis/${SESSIONS_GROUP}`) return jsonAnswer(API_GROUP);
   if (path === `/apis/${GROUP_VERSION}`) return jsonAnswer(resourceListOf(UNDELETED));

@@ -16,7 +16,8 @@ import type { JoinAnswer, Joinable, JoinRequest } from "../sessions/session-join
 import type { OutputAnswer, OutputPage, OutputRead } from "../sessions/session-outputs.ts";
 import type { SessionFacts } from "../sessions/sessions.ts";
 import { type DeleteOptions, readDeleteOptions } from "./delete-options.ts";
-import { API_GROUP, API_RESOURCES } from "./discovery.ts";
+import { GROUP_DOCUMENTS } from "./discovery.ts";
+import { OPEN_API_PATH } from "./open-api.ts";
 import { MAX_UNANSWERED_MS, outputStream } from "./output-stream.ts";
 import { RECORDINGS } from "./recording-object.ts";
 import { RecordingsApi, type RecordingsPath, type RecordingsPlaces } from "./recordings-api.ts";
@@ -67,7 +68,7 @@ const RESOURCE = qualifiedNameOf(STREAMING_SESSIONS);
 
 /** True for the paths that this API answers. */
 export function isSessionsPath(path: string): boolean {
-  return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`);
+  return path === GROUP_PATH || path.startsWith(`${GROUP_PATH}/`) || path === OPEN_API_PATH;
 }
 
 /** Answers the API group of sessions: discovery, list, watch, get, and delete, which ends a session. */
@@ -88,10 +89,11 @@ export class SessionsApi {
   async answer(request: SessionsApiRequest): Promise<ApiAnswer> {
     const { method, path: rawPath, accept } = request;
     const path = rawPath.replace(/\/$/, "");
-    if (path === GROUP_PATH || path === VERSION_PATH) {
+    const document = GROUP_DOCUMENTS.get(path);
+    if (document !== undefined) {
       if (method !== "GET") throw WIRE_ERRORS["method-not-allowed"].streaming({ method });
       negotiate(accept);
-      return jsonAnswer(path === GROUP_PATH ? API_GROUP : API_RESOURCES);
+      return jsonAnswer(document);
     }
     const recordings = recordingsPathOf(path);
     if (recordings !== undefined) return await this.#recordings.answer(recordings, request);
@@ -203,8 +205,8 @@ export class SessionsApi {
     await this.#feed.refresh();
     const session = this.#feed.get("", namespace, name);
     if (session !== undefined) return session;
-    const mayRun = this.#feed.partial.length > 0 && replicaOfSession(name) !== undefined;
-    if (mayRun) throw WIRE_ERRORS["session-unreachable"].streaming({ name });
+    if (this.#feed.partial.length > 0 && replicaOfSession(name) !== undefined)
+      throw WIRE_ERRORS["session-unreachable"].streaming({ name });
     throw unknown(name);
   }
 
@@ -258,9 +260,8 @@ function requireSame({ uid, resourceVersion }: DeleteOptions, name: string): voi
     throw WIRE_ERRORS["uid-conflict"].streaming({ resource: RESOURCE, name, uid });
 }
 
-function unknown(name: string): Error {
-  return WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
-}
+const unknown = (name: string): Error =>
+  WIRE_ERRORS["object-unknown"].streaming({ resource: RESOURCE, name });
 
 /** Throws StatusError 404 for every path except those of collections and objects. */
 function sessionsPathOf(path: string): SessionsPath {

@@ -37,6 +37,12 @@ describeReal("kubectl", "sessions as kubectl lists, watches and ends them", () =
       expect(table).toMatch(/^NAMESPACE +NAME +POD +CONTAINER +SUBRESOURCE +USER +AGE\n/);
       expect(table).toMatch(new RegExp(`default +${name} +${pod} +main +exec +demo +\\d+s\\n`));
       expect(await run("describe", "streamingsession", name)).toContain("Subresource:  exec");
+      // Before 1.29 it asks for OpenAPI v2 first, which only an API server behind the gateway has.
+      if (Number(kubectl.version.split(".")[1]) >= 29) {
+        const explained = await run("explain", "streamingsessions.status.joiners");
+        expect(explained).toContain("The users that have joined it");
+        expect(await run("explain", "recordings")).toMatch(/KIND: +Recording\n[\s\S]*spec\t<Object>/);
+      }
       const watch = runner.start(["get", "sess", "-w", "--output-watch-events"]);
       started.push(watch);
       const events = collect(watch.stdout);

@@ -143,6 +143,7 @@ const fixedAnswers: Readonly<Record<string, (accept: string, options: ReadOnlyAp
   "/api": answerCoreVersions,
   "/api/v1": answerCoreResources,
   "/apis": answerGroups,
+  "/openapi/v3": () => jsonAnswer({ paths: {} }),
   "/healthz": () => textAnswer(200, "ok"),
   "/livez": () => textAnswer(200, "ok"),
   "/readyz": (_, { isReady }) =>

@@ -28,7 +28,7 @@ import type { RunningSession } from "../../sessions/sessions.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import { abortOnceRevoked, recordAnswer, sendAnswer } from "./answer-from-cluster.ts";
 import type { OtherRequests } from "./api-server.ts";
-import { jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
+import { isDiscovery, jsonClausesOf, withGroupAdded } from "./merge-discovery.ts";
 
 const STATUS = { kind: "Status", apiVersion: "v1" };
 
@@ -43,7 +43,7 @@ export function withSessionsApi(
 ): OtherRequests {
   return {
     async handleRequest(incoming, downstream): Promise<void> {
-      const { method, url } = incoming;
+      const { url } = incoming;
       const forAggregator = await answerIfAggregator(incoming, gateway);
       if (forAggregator !== undefined) {
         ignored(downstream);
@@ -56,7 +56,7 @@ export function withSessionsApi(
         return await sendAnswer(answer, downstream);
       }
       const accept = headerValue(incoming.headers, "accept") ?? "";
-      const jsonForms = method === "GET" && url.pathname === "/apis" ? jsonClausesOf(accept) : undefined;
+      const jsonForms = isDiscovery(incoming) ? jsonClausesOf(accept) : undefined;
       if (jsonForms === undefined) return await others.handleRequest(incoming, downstream);
       const { headers, merging } = withGroupAdded(downstream, jsonForms);
       await others.handleRequest({ ...incoming, headers }, merging);

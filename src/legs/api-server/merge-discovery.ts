@@ -3,6 +3,7 @@ import { goJson } from "@sluice/client/internal/api/go-json";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import { withSessionsGroup } from "../../session-api/discovery.ts";
+import { withSessionsDocument } from "../../session-api/open-api.ts";
 
 /**
  * Bytes of an API server's list of all groups; 200 KiB with many resources. Past it the list is
@@ -31,7 +32,12 @@ interface Merging {
   readonly merging: HttpDownstream;
 }
 
-/** Adds the sessions' group to the answer that `downstream` gets for `/apis`. */
+/** True for the lists of groups and of OpenAPI documents, to which the sessions' are added. */
+export function isDiscovery({ method, url }: { readonly method: string; readonly url: URL }): boolean {
+  return method === "GET" && (url.pathname === "/apis" || url.pathname === "/openapi/v3");
+}
+
+/** Adds the sessions' group to the answer that `downstream` gets for one of those lists. */
 export function withGroupAdded(downstream: HttpDownstream, accept: string): Merging {
   const headers: HeaderList = [
     ...downstream.headers.filter(([name]) => !UNSENT.test(name)),
@@ -143,7 +149,8 @@ function isJson(headers: HeaderList): boolean {
 
 function mergedWith(body: Buffer): Buffer | undefined {
   try {
-    const merged = withSessionsGroup(JSON.parse(body.toString()));
+    const answer: unknown = JSON.parse(body.toString());
+    const merged = withSessionsGroup(answer) ?? withSessionsDocument(answer);
     return merged && Buffer.from(`${goJson(merged)}\n`);
   } catch {
     return undefined;

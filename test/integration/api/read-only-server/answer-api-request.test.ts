@@ -219,7 +219,7 @@ describe("what cannot be answered", () => {
     ["GET", "/api/v1/nodes/%zz", 404, "the server could not find the requested resource"],
     ["GET", "/toString", 404, "the server could not find the requested resource"],
     ["GET", "/openapi/v2", 404, "the server could not find the requested resource"],
-    ["GET", "/openapi/v3", 404, "the server could not find the requested resource"],
+    ["GET", "/openapi/v3/api/v1", 404, "the server could not find the requested resource"],
     ["GET", "/apis/apps/v1/deployments", 404, "the server could not find the requested resource"],
     [
       "POST",

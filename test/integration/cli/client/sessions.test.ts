@@ -248,8 +248,8 @@ describe("sluice sessions list --watch", () => {
         .slice(1)
         .map((each) => parse(each)),
     ).toMatchObject([
-      { type: "ADDED", object: { metadata: one.metadata } },
-      { type: "ADDED", object: { metadata: two.metadata } },
+      { type: "ADDED", object: { metadata: one?.metadata } },
+      { type: "ADDED", object: { metadata: two?.metadata } },
     ]);
     documents.kill("SIGKILL");
     await once(documents, "close");

@@ -156,6 +156,20 @@ describe("the discovery of an API server behind the gateway", () => {
     await expect(get(port, "/apis")).rejects.toThrow();
   });
 
+  it("gets the document of the sessions' group among its OpenAPI documents", async () => {
+    const apps = { "apis/apps/v1": { serverRelativeURL: "/openapi/v3/apis/apps/v1?hash=A" } };
+    const { port, requests } = await start(answering(JSON.stringify({ paths: apps })));
+    const { paths } = JSON.parse((await get(port, "/openapi/v3")).body);
+    expect(paths).toMatchObject(apps);
+    const { serverRelativeURL: url } = paths["apis/sluice.dev/v1alpha1"];
+    expect(url).toMatch(/^\/openapi\/v3\/apis\/sluice\.dev\/v1alpha1\?hash=[0-9a-f]{32}$/);
+    expect(JSON.parse((await get(port, url)).body)).toMatchObject({ openapi: "3.0.0" });
+    expect(requests.map((each) => each.url)).toEqual(["/openapi/v3"]);
+    const own = JSON.stringify({ paths: { "apis/sluice.dev/v1alpha1": {} } });
+    const { port: aggregating } = await start(answering(own));
+    expect((await get(aggregating, "/openapi/v3")).body).toBe(own);
+  });
+
   it("is all the API server is asked: the group itself is the gateway's, other groups are not", async () => {
     const { port, requests } = await start(answering("{}"));
     expect((await get(port, "/apis/sluice.dev/v1alpha1")).body).toContain("streamingsessions");
@@ -199,7 +213,11 @@ describe("an API server that forwards the group to the gateway, and is behind it
     }
     expect((await get(port, "/apis/sluice.dev/v1alpha1")).body).toContain('"delete"');
     expect((await get(port, "/apis/sluice.dev", asAggregator)).body).toContain("preferredVersion");
-    for (const path of ["/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"])
+    const documents = JSON.parse((await get(port, "/openapi/v3", asOpenApiReader)).body);
+    expect(Object.keys(documents.paths)).toEqual(["apis/sluice.dev/v1alpha1"]);
+    const { serverRelativeURL: url } = documents.paths["apis/sluice.dev/v1alpha1"];
+    expect((await get(port, url, asOpenApiReader)).body).toContain("StreamingSession");
+    for (const path of ["/openapi/v2", "/openapi/v3/api/v1"])
       expect((await get(port, path, asOpenApiReader)).status).toBe(404);
     expect(requests).toHaveLength(0);
     expect((await get(port, "/version", asAggregator)).body).toBe(AGGREGATED);
