@@ -12,7 +12,7 @@ type ConnectionRefusal =
 const REAUTHORIZATIONS = ["allowed", "undecided", "refused", "expired"] as const;
 const BACKENDS = ["log", "webhook"] as const;
 
-export const ACCESS_FAMILIES = {
+const ACCESS_FAMILIES = {
   attempts: counter(
     "sluice_authentication_attempts_total",
     "Requests by result of authentication: authenticated, anonymous, no-credentials, or the fault of the credentials.",

@@ -5,7 +5,7 @@ import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
  * Every worker watches the same cluster, so gauges show the worker with the most objects, or the
  * one furthest behind.
  */
-export const CLUSTER_FAMILIES = {
+const CLUSTER_FAMILIES = {
   events: counter("sluice_cluster_events_total", "Events received from watches of the Kubernetes API.", [
     "kind",
   ]),

@@ -4,7 +4,7 @@ import { counter, gauge, histogram, type MetricsOf, register } from "./metric-ta
 import { HistogramExemplars } from "./open-metrics.ts";
 
 /** Workers serve the same routes: gauges show one worker's. */
-export const INGRESS_FAMILIES = {
+const INGRESS_FAMILIES = {
   requests: counter(
     "sluice_ingress_requests_total",
     "Requests of the ingress listeners by HTTP version and response code; an upgrade counts when it is answered.",
@@ -43,7 +43,7 @@ const UNMATCHED: RouteNames = { namespace: "_none", ingress: "_none", service: "
 
 const OTHER: RouteNames = { namespace: "_other", ingress: "_other", service: "_other" };
 
-export const ROUTE_FAMILIES = {
+const ROUTE_FAMILIES = {
   requests: counter(
     "sluice_ingress_route_requests_total",
     "Requests of the ingress listeners by Ingress, Service and class of the response code; _none: no rule matched; _other: past limits.maxIngressMetricRoutes.",

@@ -3,7 +3,7 @@ import { counter, type MetricsOf, register } from "./metric-table.ts";
 import { type MeasuredPlan, SUBRESOURCES, type SubresourceLabel } from "./streaming-labels.ts";
 import type { KubernetesCounters } from "./streaming-metrics.ts";
 
-export const KUBELET_FAMILIES = {
+const KUBELET_FAMILIES = {
   received: counter(
     "kubelet_websocket_streaming_requests_total",
     "Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.",

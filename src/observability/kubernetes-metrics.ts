@@ -5,7 +5,7 @@ import type { KubernetesCounters } from "./streaming-metrics.ts";
 
 const ATTEMPTS = { type: ["success", "failure"] } as const;
 
-export const KUBERNETES_FAMILIES = {
+const KUBERNETES_FAMILIES = {
   translated: counter(
     "apiserver_stream_translator_requests_total",
     "Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming RemoteCommand/V5",

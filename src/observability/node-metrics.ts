@@ -11,7 +11,7 @@ interface NodeCounts {
 /** Each worker learns about the same nodes: their largest number is nearest to the truth. */
 const OF_WORKERS = "max";
 
-export const NODE_FAMILIES = {
+const NODE_FAMILIES = {
   fallbacks: counter(
     "sluice_node_fallbacks_total",
     "Sessions whose node refused the WebSocket path that it declares, and which took the next path before their client was answered.",

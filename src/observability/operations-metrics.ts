@@ -6,7 +6,7 @@ import { counter, gauge, histogram, type MetricsOf, register } from "./metric-ta
 /** Workers may read a new certificate one after another. */
 const OF_CERTIFICATES = "min";
 
-export const OPERATIONS_FAMILIES = {
+const OPERATIONS_FAMILIES = {
   draining: gauge(
     "sluice_draining",
     "1 during a shutdown: running sessions may finish, new ones are refused.",
@@ -33,7 +33,7 @@ export const OPERATIONS_FAMILIES = {
   ),
 };
 
-export const RELOAD_FAMILIES = {
+const RELOAD_FAMILIES = {
   isSuccessful: gauge(
     "sluice_config_last_reload_successful",
     "1 if the last reading of the configuration, at the start or by SIGHUP, succeeded.",
@@ -44,7 +44,7 @@ export const RELOAD_FAMILIES = {
   ),
 };
 
-export const FAULT_FAMILIES = {
+const FAULT_FAMILIES = {
   internalErrors: counter(
     "sluice_internal_errors_total",
     "Unexpected exceptions by the place that contained them; each ended one request, exchange, session or probe. The log has their stacks.",
@@ -52,7 +52,7 @@ export const FAULT_FAMILIES = {
   ),
 };
 
-export const TRACE_FAMILIES = {
+const TRACE_FAMILIES = {
   spans: counter(
     "sluice_trace_spans_total",
     "Sampled spans by result: ended, exported to the collector, or failed to export.",
@@ -62,7 +62,7 @@ export const TRACE_FAMILIES = {
 
 const BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
-export const QUOTA_FAMILIES = {
+const QUOTA_FAMILIES = {
   up: gauge(
     "sluice_quota_store_up",
     "1 if the quota store answers; 0: it is unreachable, and quotaStore.onFailure decides.",

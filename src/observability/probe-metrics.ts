@@ -16,7 +16,7 @@ export type ProbeResultLabel = (typeof RESULTS)[number];
 /** prometheus/client_golang's default buckets, as in the kubelet. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export const PROBE_FAMILIES = {
+const PROBE_FAMILIES = {
   total: counter(
     "prober_probe_total",
     "Cumulative number of a liveness, readiness or startup probe for a container by result.",

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import { counter, gauge, type MetricsOf, register } from "./metric-table.ts";
 
-export const RECORDING_FAMILIES = {
+const RECORDING_FAMILIES = {
   sessions: gauge("sluice_recording_sessions", "Sessions that are being recorded."),
   queuedBytes: gauge("sluice_recording_queued_bytes", "Output that waits to be written to recordings."),
   recordings: counter(

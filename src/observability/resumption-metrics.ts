@@ -11,7 +11,7 @@ export interface ResumableCounts {
   readonly heldBytes: number;
 }
 
-export const RESUMPTION_FAMILIES = {
+const RESUMPTION_FAMILIES = {
   offers: counter(
     "sluice_resumable_offers_total",
     "Offers of clients to make a session resumable: agreed, or why not.",

@@ -20,7 +20,7 @@ const HANDSHAKE_BUCKETS_SECONDS = [
 const SESSION_BUCKETS_SECONDS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
 
 /** `prefix` begins the names, such as `sluice_streaming`. */
-export const streamingFamilies = (prefix: string) => ({
+const streamingFamilies = (prefix: string) => ({
   requests: counter(
     `${prefix}_requests_total`,
     "Streaming requests by the code that the client was answered with; 101 is a session that started. plan is none for requests refused before one was made.",

@@ -1,48 +1,49 @@
-import { ACCESS_FAMILIES } from "../../src/observability/access-metrics.ts";
-import { CLUSTER_FAMILIES } from "../../src/observability/cluster-metrics.ts";
-import { INGRESS_FAMILIES, ROUTE_FAMILIES } from "../../src/observability/ingress-metrics.ts";
-import { KUBELET_FAMILIES } from "../../src/observability/kubelet-counters.ts";
-import { KUBERNETES_FAMILIES } from "../../src/observability/kubernetes-metrics.ts";
+import { Registry } from "prom-client";
+import { AccessMetrics } from "../../src/observability/access-metrics.ts";
+import { ClusterMetrics } from "../../src/observability/cluster-metrics.ts";
+import { IngressMetrics } from "../../src/observability/ingress-metrics.ts";
+import { KubeletCounters } from "../../src/observability/kubelet-counters.ts";
+import { KubernetesMetrics } from "../../src/observability/kubernetes-metrics.ts";
 import { WORKER_FAMILIES } from "../../src/observability/merged-metrics.ts";
-import type { Family } from "../../src/observability/metric-table.ts";
+import { type Family, register } from "../../src/observability/metric-table.ts";
 import { BUILD_FAMILIES } from "../../src/observability/metrics.ts";
-import { NODE_FAMILIES } from "../../src/observability/node-metrics.ts";
+import { NodeMetrics } from "../../src/observability/node-metrics.ts";
 import {
-  FAULT_FAMILIES,
-  OPERATIONS_FAMILIES,
-  QUOTA_FAMILIES,
-  RELOAD_FAMILIES,
-  TRACE_FAMILIES,
+  countFaults,
+  OperationsMetrics,
+  QuotaMetrics,
+  ReloadMetrics,
+  TraceMetrics,
 } from "../../src/observability/operations-metrics.ts";
-import { PROBE_FAMILIES } from "../../src/observability/probe-metrics.ts";
-import { RECORDING_FAMILIES } from "../../src/observability/recording-metrics.ts";
-import { RESUMPTION_FAMILIES } from "../../src/observability/resumption-metrics.ts";
-import { streamingFamilies } from "../../src/observability/streaming-metrics.ts";
+import { ProbeMetrics } from "../../src/observability/probe-metrics.ts";
+import { RecordingMetrics } from "../../src/observability/recording-metrics.ts";
+import { ResumptionMetrics } from "../../src/observability/resumption-metrics.ts";
+import { StreamingMetrics } from "../../src/observability/streaming-metrics.ts";
 
 /** Every metric family that a gateway process can register, by name. */
-export const METRIC_FAMILIES: readonly Family[] = [
-  ACCESS_FAMILIES,
-  BUILD_FAMILIES,
-  CLUSTER_FAMILIES,
-  FAULT_FAMILIES,
-  INGRESS_FAMILIES,
-  KUBELET_FAMILIES,
-  KUBERNETES_FAMILIES,
-  NODE_FAMILIES,
-  OPERATIONS_FAMILIES,
-  PROBE_FAMILIES,
-  QUOTA_FAMILIES,
-  RECORDING_FAMILIES,
-  RELOAD_FAMILIES,
-  RESUMPTION_FAMILIES,
-  ROUTE_FAMILIES,
-  streamingFamilies("sluice_streaming"),
-  streamingFamilies("sluice_kubelet_streaming"),
-  TRACE_FAMILIES,
-  WORKER_FAMILIES,
-]
-  .flatMap((table) => Object.values<Family>(table))
-  .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+export const METRIC_FAMILIES: readonly Family[] = families();
+
+function families(): Family[] {
+  const registry = new Registry();
+  new AccessMetrics(registry);
+  new ClusterMetrics(registry);
+  new IngressMetrics(registry);
+  new NodeMetrics(registry);
+  new OperationsMetrics(registry);
+  new ProbeMetrics(registry);
+  new QuotaMetrics(registry, () => true);
+  new RecordingMetrics(registry, () => ({ size: 0, queuedBytes: 0 }));
+  new ReloadMetrics(registry);
+  new ResumptionMetrics(registry);
+  new StreamingMetrics(registry, "sluice_streaming", new KubernetesMetrics(registry));
+  new StreamingMetrics(registry, "sluice_kubelet_streaming", new KubeletCounters(registry));
+  new TraceMetrics(registry);
+  countFaults(registry);
+  register(registry, BUILD_FAMILIES);
+  register(registry, WORKER_FAMILIES);
+  // Its types leave out the label names.
+  return (registry.getMetricsAsArray() as unknown as Family[]).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
 
 /** The prefix of the families whose kubelet-listener counterparts have the same meaning. */
 const PREFIX = "sluice_streaming_";
