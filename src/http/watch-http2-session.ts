@@ -102,3 +102,15 @@ function isForgotten({ state }: ServerHttp2Stream): boolean {
     state.state === constants.NGHTTP2_STREAM_STATE_CLOSED
   );
 }
+
+/**
+ * Closes the stream without an error once all was sent. A stream that is closed before and then
+ * destroyed gets no reset, and node:http2 loops for ever when the client opens its window.
+ */
+export function closeWhenSent(stream: ServerHttp2Stream): void {
+  const close = (): void => {
+    if (!stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);
+  };
+  if (stream.writableFinished) close();
+  else stream.once("finish", close);
+}

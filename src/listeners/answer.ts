@@ -1,5 +1,4 @@
 import { STATUS_CODES } from "node:http";
-import { constants } from "node:http2";
 import type { Duplex, Writable } from "node:stream";
 import { type Status, type StatusError, statusBody, statusHeaders } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
@@ -7,6 +6,7 @@ import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header
 import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { finishAndLinger } from "@sluice/client/internal/net/linger";
 import { http2ResponseHeaders } from "../http/http2-headers.ts";
+import { closeWhenSent } from "../http/watch-http2-session.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
 
 /**
@@ -75,7 +75,7 @@ export function answerAndClose(
     socket.respond(http2ResponseHeaders(status, lines));
     socket.end(body);
     // The rest of the request is not needed (RFC 9113 section 8.1).
-    socket.close(constants.NGHTTP2_NO_ERROR);
+    closeWhenSent(socket);
     return;
   }
   const head = encodeResponseHead(status, lines);

@@ -6,6 +6,7 @@ import { breakStream, cancelStream, forgetTimer } from "@sluice/client/internal/
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
 import { http1Lines, http2Headers, http2ResponseHeaders, receivedLines } from "../http2-headers.ts";
+import { closeWhenSent } from "../watch-http2-session.ts";
 import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 
 /**
@@ -192,7 +193,7 @@ export class Http2Downstream implements HttpDownstream {
     stream.unpipe();
     stream.resume();
     // Section 8.1: a server that needs no more of the request may end it without an error.
-    const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs).unref();
+    const timer = setTimeout(() => closeWhenSent(stream), lingerMs).unref();
     stream.once("close", () => clearTimeout(timer));
   }
 

@@ -1,5 +1,5 @@
 import { ServerResponse } from "node:http";
-import { constants, type ServerHttp2Stream } from "node:http2";
+import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex, Readable } from "node:stream";
 import {
   flatHeaders,
@@ -11,6 +11,7 @@ import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrad
 import { breakStream, isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { withoutHopByHop } from "../hop-by-hop.ts";
 import { http2ResponseHeaders } from "../http2-headers.ts";
+import { closeWhenSent } from "../watch-http2-session.ts";
 
 /** Limit for the whole refusal, from its head to the client's close. Kubernetes' limit is the same. */
 const REFUSAL_DEADLINE_MS = 10_000;
@@ -70,7 +71,7 @@ async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream):
   stream.respond(http2ResponseHeaders(refused.status, refusalHeaders(refused)));
   await copyParts(refused.body, stream, (part) => stream.write(part));
   stream.end();
-  stream.close(constants.NGHTTP2_NO_ERROR);
+  closeWhenSent(stream);
 }
 
 async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<void> {
