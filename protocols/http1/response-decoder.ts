@@ -72,7 +72,7 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   expect(method: string): void {
     this.#method = method;
     this.#state = "head";
-    this.#section.allow(this.#limits.maxHeadBytes);
+    this.#section.bytesLeft = this.#limits.maxHeadBytes;
   }
 
   /** No response is expected: the previous one is complete, or there was none. */
@@ -122,7 +122,7 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
         const next = this.#chunks.push(chunk, at, this.#handler);
         if (this.#chunks.isAtTrailers) {
           this.#state = "trailers";
-          this.#section.allow(this.#limits.maxHeadBytes);
+          this.#section.bytesLeft = this.#limits.maxHeadBytes;
         }
         return next;
       }

@@ -17,7 +17,8 @@ const CR = 0x0d;
  */
 export class SectionReader<Chunk extends Uint8Array> {
   readonly #textOf: TextOf<Chunk>;
-  #bytesLeft = 0;
+  /** The budget of this and all later sections, until it is set again. */
+  bytesLeft = 0;
   /** The section's bytes from earlier chunks; undefined: none. Text added a byte at a time would grow quadratically. */
   #earlier: ByteCollector | undefined;
   /** Bytes of the current line in earlier chunks. */
@@ -28,11 +29,6 @@ export class SectionReader<Chunk extends Uint8Array> {
 
   constructor(textOf: TextOf<Chunk> = latin1Text) {
     this.#textOf = textOf;
-  }
-
-  /** Sets a new budget, shared by all sections until the next call. */
-  allow(maxBytes: number): void {
-    this.#bytesLeft = maxBytes;
   }
 
   /** The first characters of a section that is not complete yet, 16 at most. */
@@ -53,13 +49,13 @@ export class SectionReader<Chunk extends Uint8Array> {
    */
   push(chunk: Chunk, at: number): number {
     this.text = undefined;
-    const limit = Math.min(chunk.length, at + this.#bytesLeft);
+    const limit = Math.min(chunk.length, at + this.bytesLeft);
     const end = this.#endOfSection(chunk, at, limit);
     if (end === -1 && limit < chunk.length) {
       throw new ProtocolError("header-block-too-large", "header size limit exceeded");
     }
     const behind = end === -1 ? chunk.length : end;
-    this.#bytesLeft -= behind - at;
+    this.bytesLeft -= behind - at;
     if (end !== -1 && this.#earlier === undefined) {
       this.text = this.#textOf(chunk, at, behind);
     } else if (behind > at) {

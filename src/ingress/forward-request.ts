@@ -154,11 +154,12 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#isSeated = true;
     const { downstream } = this.#exchange;
     const { route, appProtocol, target, upstream } = this.#chosen;
-    this.#trace = traceExchange(downstream, this.#origin, route, this.#context);
+    if (this.#context.tracing !== undefined)
+      this.#trace = traceExchange(downstream, this.#origin, route, this.#context);
     if (downstream.hasBody)
       this.#context.slowBodies.watchSeat(this.#address, downstream, () => this.#leaveSeat());
     if (appProtocol !== H2C_APP_PROTOCOL) {
-      new HttpExchange(downstream, this, () => this.#ended()).start();
+      new HttpExchange(downstream, this, this.#ended).start();
       return;
     }
     void forwardOverHttp2(downstream, {
@@ -173,7 +174,7 @@ class IngressForwarding implements ForwardExchangeOptions {
       idleTimeoutMs: this.idleTimeoutMs,
       respondError: (error) => this.respondError(error),
       nextUpstream: () => this.#next()?.http2,
-    }).then(() => this.#ended());
+    }).then(this.#ended);
   }
 
   #leaveSeat(): void {
@@ -214,7 +215,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     write(downstream, ingressAnswer(refusal, downstream.headers));
   }
 
-  #ended(): void {
+  readonly #ended = (): void => {
     const { downstream, protocol } = this.#exchange;
     const { route } = this.#chosen;
     this.#context.requests.end(downstream);
@@ -225,7 +226,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     if (this.#context.accessLog === undefined) return;
     const facts = factsOf(this.#exchange, route, this.#startedMs, this.#context, this.#trace);
     logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
-  }
+  };
 }
 
 function answer(

@@ -12,15 +12,12 @@ export interface InFlightMember {
 /** A set of items that come and go with each request. */
 export class InFlight<Member extends InFlightMember> implements Iterable<Member> {
   readonly #members: Member[] = [];
-
-  get size(): number {
-    return this.#members.length;
-  }
+  size = 0;
 
   add(member: Member): void {
     if (member.inFlightIndex !== -1) return;
-    member.inFlightIndex = this.#members.length;
-    this.#members.push(member);
+    member.inFlightIndex = this.size;
+    this.size = this.#members.push(member);
   }
 
   /** The last member takes over the index. Ignores members of another InFlight. */
@@ -29,6 +26,7 @@ export class InFlight<Member extends InFlightMember> implements Iterable<Member>
     if (this.#members[index] !== member) return;
     member.inFlightIndex = -1;
     const last = this.#members.pop();
+    this.size -= 1;
     if (last === undefined || last === member) return;
     this.#members[index] = last;
     last.inFlightIndex = index;
@@ -77,7 +75,7 @@ export class PlainRequests {
     if (isLongRunning(downstream.target)) {
       this.closeIfDraining(downstream);
       this.#longRunning.add(downstream);
-      this.#startLooking();
+      this.#look ??= this.#startLooking();
       downstream.onClose(() => this.#longRunning.delete(downstream));
       return true;
     }
@@ -88,10 +86,10 @@ export class PlainRequests {
 
   /** Like `add`, for a caller that tracks the request itself. After true it must call `end`. */
   begin(downstream: HttpDownstream): boolean {
-    this.closeIfDraining(downstream);
+    if (this.#isDraining) downstream.closeConnectionAfter();
     if (this.#inFlight.size >= this.#maxInFlight) return false;
     this.#inFlight.add(downstream);
-    this.#startLooking();
+    this.#look ??= this.#startLooking();
     return true;
   }
 
@@ -109,8 +107,8 @@ export class PlainRequests {
    * One timer for all exchanges, and no work when bytes pass. A client's time runs while bytes are
    * queued for it.
    */
-  #startLooking(): void {
-    this.#look ??= setInterval(() => {
+  #startLooking(): NodeJS.Timeout {
+    return setInterval(() => {
       if (this.#inFlight.size + this.#longRunning.size === 0) {
         clearInterval(this.#look);
         this.#look = undefined;

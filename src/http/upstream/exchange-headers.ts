@@ -1,16 +1,14 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
-import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
+import { HeaderNames } from "@sluice/client/internal/http/header-edit";
 import {
   type HeaderLine,
   type HeaderList,
-  headerListOf,
   isHeaderName,
   isHeaderValue,
 } from "@sluice/client/internal/http/header-list";
 import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import type { ResponseHead } from "@sluice/protocols/http1";
 import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
 
@@ -24,12 +22,15 @@ const USUALLY_BODILESS: ReadonlySet<string> = new Set([...SAFE, "DELETE", "CONNE
 // Rejects the same targets as Node's client: with controls, spaces, or characters above one byte.
 const TARGET = /^[\x21-\xff]+$/;
 
-/** The request headers for the upstream, with the caller's edit and this hop's framing. */
-export function requestHeadersOf(
+/**
+ * The request's head as Latin-1 text, with the caller's edit and this hop's framing. Throws
+ * UpstreamError "invalid-request" for lines that the upstream could read differently.
+ */
+export function requestHeadOf(
   request: HttpDownstream,
   endpoint: UpstreamEndpoint,
-  options: Pick<ForwardOptions, "editHeaders" | "expectsContinue">,
-): HeaderLine[] {
+  options: Pick<ForwardOptions, "editHeaders" | "expectsContinue" | "path">,
+): string {
   const received = requestEdit(request.headers);
   if (options.expectsContinue !== true) received.drop(EXPECT);
   // Announces trailers only if the framing can carry them.
@@ -41,11 +42,27 @@ export function requestHeadersOf(
   else if (!request.hasBody && !USUALLY_BODILESS.has(request.method) && !edit.has("content-length")) {
     edit.add("Content-Length", "0");
   }
-  return edit.lines();
+  const { method } = request;
+  const target = options.path ?? request.target;
+  if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();
+  let text = `${method} ${target} HTTP/1.1\r\n`;
+  for (const [name, value] of edit.lines()) {
+    if (!isHeaderName(name) || !isHeaderValue(value)) throw invalidRequest();
+    text += `${name}: ${value}\r\n`;
+  }
+  return `${text}Connection: keep-alive\r\n\r\n`;
 }
 
-/** The response headers for the client. The downstream adds the framing for the client's HTTP version. */
-export function responseEdit(status: number, headers: HeaderList, downstream: HttpDownstream): HeaderEdit {
+/**
+ * The response headers for the client, with the caller's edit. The downstream adds the framing for the
+ * client's HTTP version.
+ */
+export function responseHeadersOf(
+  status: number,
+  headers: HeaderList,
+  downstream: HttpDownstream,
+  options: Pick<ForwardOptions, "editResponseHeaders" | "expectsContinue">,
+): HeaderLine[] {
   const edit = editWithoutHopByHop(headers);
   const lengths = edit.received("content-length");
   if (!downstream.canCarryTrailers(status, lengths.length > 0)) edit.drop(TRAILER);
@@ -53,16 +70,6 @@ export function responseEdit(status: number, headers: HeaderList, downstream: Ht
   if (status === 204) edit.drop(LENGTH);
   // Repeated equal lengths become one, because the next reader may be stricter (section 8.6).
   else if (lengths.length > 1) edit.set("Content-Length", lengths[0] as string);
-  return edit;
-}
-
-/** The same for an HTTP/1.1 response, with the caller's edit. */
-export function responseHeadersOf(
-  { status, headers }: ResponseHead,
-  downstream: HttpDownstream,
-  options: Pick<ForwardOptions, "editResponseHeaders" | "expectsContinue">,
-): HeaderLine[] {
-  const edit = responseEdit(status, headerListOf(headers), downstream);
   options.editResponseHeaders?.(edit, status);
   // The client may still wait for a 100 before it sends the body, so its connection cannot be reused.
   if (options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete)
@@ -73,20 +80,6 @@ export function responseHeadersOf(
 /** RFC 9110 section 9.2.2: repeating the request has no further effect, and there is no body to lose. */
 export function isRepeatable({ method, hasBody }: HttpDownstream): boolean {
   return !hasBody && SAFE.has(method);
-}
-
-/**
- * A request's head as Latin-1 text. Throws UpstreamError "invalid-request" for lines that the upstream
- * could read differently: clients and identity providers choose them.
- */
-export function requestHeadText(method: string, target: string, headers: HeaderList): string {
-  if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();
-  let text = `${method} ${target} HTTP/1.1\r\n`;
-  for (const [name, value] of headers) {
-    if (!isHeaderName(name) || !isHeaderValue(value)) throw invalidRequest();
-    text += `${name}: ${value}\r\n`;
-  }
-  return `${text}Connection: keep-alive\r\n\r\n`;
 }
 
 /** The trailers after a body's last chunk, and the empty line. Drops invalid lines. */

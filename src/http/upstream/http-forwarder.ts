@@ -1,6 +1,5 @@
 // src/http: HTTP to upstreams and to clients: exchanges, forwarding, pools, proxies on the way,
 // header hygiene
-
 import type { Writable } from "node:stream";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headRefusal } from "@sluice/client/internal/http/head-refusal";
@@ -13,10 +12,10 @@ import type {
 } from "@sluice/client/internal/http/upstream/http1-upstream-connection";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import { contain, containAsync } from "@sluice/client/internal/observability/faults";
+import { contain, containAsync, settleFault } from "@sluice/client/internal/observability/faults";
 import type { FieldLines, ResponseHead } from "@sluice/protocols/http1";
 import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
-import { isRepeatable, requestHeadersOf, requestHeadText, responseHeadersOf } from "./exchange-headers.ts";
+import { isRepeatable, requestHeadOf, responseHeadersOf } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { overdueError, watchBody } from "./silent-body.ts";
 import { UpstreamRequestBody } from "./upstream-request-body.ts";
@@ -63,14 +62,18 @@ export class HttpExchange implements Http1Exchange {
       const overdue = (): void => contain("exchange", () => this.onTimeout(), onFailure);
       this.#timer = setTimeout(overdue, exchangeTimeoutMs).unref();
     }
-    this.#downstream.onClose(() => this.#closed());
+    this.#downstream.onClose(this.#closed);
     if (this.#hasFailed) return;
     this.#downstream.contain("exchange", onFailure);
-    contain("exchange", () => this.send(), onFailure);
+    try {
+      this.send();
+    } catch (error) {
+      settleFault("exchange", error, onFailure);
+    }
   }
 
   /** The client has its whole answer, or has left. */
-  #closed(): void {
+  readonly #closed = (): void => {
     clearTimeout(this.#timer);
     this.#unwatchBody?.();
     if (!this.#downstream.isFinished) {
@@ -78,21 +81,19 @@ export class HttpExchange implements Http1Exchange {
       this.#leaveUpstream();
     }
     this.#onEnd();
-  }
+  };
 
   /** Sends the request, or resends it after an attempt that had no effect. */
   send(): void {
     const { endpoint, pool } = this.#upstream;
     const downstream = this.#downstream;
-    const options = this.#options;
     if (downstream.framingProblem !== undefined) {
       this.#fail(new UpstreamError("invalid-request", downstream.framingProblem));
       return;
     }
     let head: string;
     try {
-      const headers = requestHeadersOf(downstream, endpoint, options);
-      head = requestHeadText(downstream.method, options.path ?? downstream.target, headers);
+      head = requestHeadOf(downstream, endpoint, this.#options);
     } catch (error) {
       this.#fail(new UpstreamError("invalid-request", "the request cannot be forwarded", { cause: error }));
       return;
@@ -203,7 +204,7 @@ export class HttpExchange implements Http1Exchange {
 
   #respond(head: ResponseHead, parts: readonly Buffer[], trailers: FieldLines | undefined): void {
     const { status, reason } = head;
-    const headers = responseHeadersOf(head, this.#downstream, this.#options);
+    const headers = responseHeadersOf(status, headerListOf(head.headers), this.#downstream, this.#options);
     if (trailers === undefined) {
       // RFC 9112 section 7.1.2: only a chunked body has trailers.
       const mayHaveTrailers = !hasHeader(headers, "content-length");
@@ -240,8 +241,7 @@ export class HttpExchange implements Http1Exchange {
       connection?.finish();
       return;
     }
-    // The upstream answered before the whole body arrived: it gets no more of it, but the client
-    // may finish sending.
+    // The upstream answered early: it gets no more of the body, but the client may finish sending.
     this.#hasFailed = true;
     this.#body?.stop();
     connection?.destroy();

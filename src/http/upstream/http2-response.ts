@@ -8,7 +8,7 @@ import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-soc
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { withoutHopByHop } from "../hop-by-hop.ts";
 import { receivedLines } from "../http2-headers.ts";
-import { responseEdit } from "./exchange-headers.ts";
+import { responseHeadersOf } from "./exchange-headers.ts";
 import { type BodyTimeouts, responseSilenceMs } from "./forward-options.ts";
 
 export interface Http2ResponseOptions extends BodyTimeouts {
@@ -36,9 +36,8 @@ export function respondOverHttp2(
   const refusal = headRefusal({ status, headers: rawHeaders }, false);
   if (refusal !== undefined) return refusal;
   try {
-    const edit = responseEdit(status, withoutPseudo(receivedLines(rawHeaders)), downstream);
-    options.editResponseHeaders(edit, status);
-    const edited = edit.lines();
+    const lines = withoutPseudo(receivedLines(rawHeaders));
+    const edited = responseHeadersOf(status, lines, downstream, options);
     if (isWhole) {
       downstream.respondWhole(status, "", edited, [], []);
       stream.resume();

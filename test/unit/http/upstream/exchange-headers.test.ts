@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { HttpDownstream } from "../../../../packages/client/src/http/downstream/http-downstream.ts";
 import { headerListOf } from "../../../../packages/client/src/http/header-list.ts";
-import { responseEdit } from "../../../../src/http/upstream/exchange-headers.ts";
+import { responseHeadersOf } from "../../../../src/http/upstream/exchange-headers.ts";
 
 const client = { canCarryTrailers: () => false } as unknown as HttpDownstream;
 
@@ -12,6 +12,6 @@ it.each([
   [200, ["Content-Length: 3", "Content-Length: 3"], ["Content-Length: 3"]],
 ])("a %d with %j goes to the client with %j", (status, received, sent) => {
   const headers = headerListOf(received.flatMap((line) => line.split(": ")));
-  const lines = responseEdit(status, headers, client).lines();
+  const lines = responseHeadersOf(status, headers, client, {});
   expect(lines.map((line) => line.join(": "))).toEqual(sent);
 });

@@ -6,7 +6,7 @@ const bytesOf = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 
 
 function reader(maxBytes = 1_000): SectionReader<Uint8Array> {
   const section = new SectionReader<Uint8Array>();
-  section.allow(maxBytes);
+  section.bytesLeft = maxBytes;
   return section;
 }
 
@@ -57,7 +57,7 @@ describe("a section", () => {
       calls.push([start, end]);
       return "converted";
     });
-    section.allow(100);
+    section.bytesLeft = 100;
     expect(section.push(bytesOf("..A\n\n.."), 2)).toBe(5);
     expect(section.text).toBe("converted");
     expect(calls).toEqual([[2, 5]]);
@@ -85,7 +85,7 @@ describe("the budget", () => {
     const section = reader(10);
     for (let count = 0; count < 3; count += 1) section.push(bytesOf("A\n\n"), 0);
     expect(() => section.push(bytesOf("A\n\n"), 0)).toThrow(tooLarge);
-    section.allow(3);
+    section.bytesLeft = 3;
     section.push(bytesOf("A\n\n"), 0);
     expect(section.text).toBe("A\n\n");
   });
