@@ -6,6 +6,9 @@ import { runCommandLine } from "./cli/command-line.ts";
 const [, program = "", ...args] = process.argv;
 const SERVING: readonly (string | undefined)[] = ["serve", "demo", "worker-main"];
 
+// The command's own listener comes with its modules, and reads what a signal before it announced.
+if (args[0] === "serve" || args[0] === "worker-main") process.on("SIGHUP", () => {});
+
 async function main(): Promise<number> {
   if (SERVING.includes(args[0])) {
     const { useGatewayFlags } = await import("./cli/gateway-flags.ts");

@@ -196,3 +196,27 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+it("SIGHUP in the first moments does not end it", () => {
+  // Arrives when the first module of the command is loaded.
+  const hook = files.write(
+    "hook.cjs",
+    `const Module = require("node:module");
+    const load = Module._load;
+    Module._load = (name, ...rest) => {
+      if (/gateway-flags/.test(name)) process.kill(process.pid, "SIGHUP");
+      return load(name, ...rest);
+    };`,
+  );
+  const args = [
+    "--require",
+    hook,
+    builtProgram(),
+    "serve",
+    "--config",
+    path.join(files.folder, "absent.yaml"),
+  ];
+  const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  expect(stderr).toContain("absent.yaml");
+  expect({ signal, status }).toEqual({ signal: null, status: 2 });
+});
