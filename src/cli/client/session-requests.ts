@@ -84,7 +84,9 @@ export async function allPages(
       ...(next !== "" && { continue: next }),
     });
     const page = await getShaped<SessionList>(target, path, { ...LIST, timeoutMs });
-    for (const item of page.items ?? []) items.push(item);
+    // A list's items have neither, and kubectl adds both.
+    for (const item of page.items ?? [])
+      items.push({ ...item, apiVersion: GROUP_VERSION, kind: STREAMING_SESSIONS.kind });
     listed += Math.max(1, page.items?.length ?? 0);
     const { continue: at = "", resourceVersion = "" } = page.metadata;
     if (at === "") return { metadata: { resourceVersion }, items };

@@ -51,7 +51,7 @@ describe("sluice sessions, at a gateway", () => {
     const { stdout: yaml } = await sluice.run(["sessions", "list", "-o", "yaml"]);
     expect(parse(yaml, { version: "1.1" })).toMatchObject({
       kind: "StreamingSessionList",
-      items: [{ metadata: { name: id }, spec: { pod: "web" } }],
+      items: [{ kind: "StreamingSession", metadata: { name: id }, spec: { pod: "web" } }],
     });
     // One that cannot be ended keeps no other from its end.
     const names = ["gone", id, "over"];
