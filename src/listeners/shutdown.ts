@@ -1,5 +1,6 @@
 import type { Logger } from "../observability/logger.ts";
 import type { ResumableRunContext } from "../sessions/context.ts";
+import { SHUTTING_DOWN } from "../sessions/lifecycle.ts";
 import type { Listener } from "./listener.ts";
 import { settlesWithin } from "./unused-connections.ts";
 
@@ -7,7 +8,6 @@ import { settlesWithin } from "./unused-connections.ts";
 const FLUSH_MS = 2_000;
 /** While sessions drain, detached ones are ended at this interval: a living client reconnects at once. */
 const AWAY_MS = 2_000;
-const MESSAGE = "the gateway is shutting down";
 
 /**
  * Refuses new sessions with 503, waits for running ones within the grace period, then ends them as
@@ -32,12 +32,12 @@ export async function drainGateway(
   // The client can still return through another replica or a successor, so the session keeps its
   // whole window.
   const endsAway = peers === undefined && resumable?.returnsElsewhere !== true;
-  const timer = setInterval(() => endsAway && resumable?.expireDetached(MESSAGE), AWAY_MS);
+  const timer = setInterval(() => endsAway && resumable?.expireDetached(SHUTTING_DOWN), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
-    await sessions.endAll(MESSAGE);
+    await sessions.endAll(SHUTTING_DOWN);
     // No client can resume here after the process has ended.
-    resumable?.expireDetached(MESSAGE);
+    resumable?.expireDetached(SHUTTING_DOWN);
   }
   const leftMs = (): number => Math.max(0, timeouts.shutdownGracePeriodMs - (clock.now() - startedMs));
   await finishRequests(listener, leftMs(), logger);

@@ -20,15 +20,16 @@ import { whenSettled, whenTaken } from "./when-taken.ts";
 
 /** A limit's warning comes this long before the end, or at half of a shorter limit. */
 const WARN_BEFORE_MS = 60_000;
-
 /**
  * How long all observers together may delay the report of a session's end, and so a shutdown. Past
  * it the end is reported.
  */
 const MAX_END_WAIT_MS = 5_000;
-
 /** The message for a session that failed because of an exception in this process. */
 const INTERNAL_ERROR = "the gateway failed to carry the session";
+
+/** The message for sessions that still run after the grace period. */
+export const SHUTTING_DOWN = "the gateway is shutting down";
 
 /** Shared by a process's sessions. */
 interface SessionEnvironment {
@@ -184,7 +185,9 @@ export class SessionLifecycle implements Ticking, RunningSession, ObservedSessio
   tick(nowMs: number): void {
     if (this.#session === undefined || this.isOver) return;
     try {
-      this.#session.tick(nowMs);
+      // The process stops, and its drain had no time for this session.
+      if (nowMs === Number.POSITIVE_INFINITY) this.cut("shutdown", SHUTTING_DOWN);
+      else this.#session.tick(nowMs);
       if (!this.isOver) this.#checkLimits(this.#session, nowMs);
     } catch (error) {
       settleFault("session", error, this.#failed);

@@ -38,6 +38,20 @@ class IdleSession implements StreamingSession {
 }
 
 describe("the life of a session", () => {
+  it("ends as a shutdown if the process stops before its drain has reached it", () => {
+    const carried = new CarriedSession();
+    const session = new IdleSession(carried);
+    const ends: SessionEnd[] = [];
+    const end = session.end.bind(session);
+    session.end = (one) => {
+      ends.push(one);
+      end(one);
+    };
+    session.life.tick(Number.POSITIVE_INFINITY);
+    expect(ends).toEqual([endOf("shutdown", "the gateway is shutting down")]);
+    expect(carried.causes).toEqual(["shutdown"]);
+  });
+
   it("tells its observers and its terminal who joined and who left", () => {
     const heard: string[] = [];
     const observer = {
