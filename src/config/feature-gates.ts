@@ -153,8 +153,7 @@ function parseGoBool(gate: string, text: string): boolean {
   if (FALSE_WORDS.has(text)) {
     return false;
   }
-  const reason = `strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`;
-  throw new FeatureGateError(gate, `invalid value of ${gate}=${text}, err: ${reason}`);
+  throw new FeatureGateError(gate, `invalid value of ${gate}=${text}: must be true or false`);
 }
 
 export function isFeatureGateName(name: string): name is FeatureGateName {

@@ -34,8 +34,8 @@ export interface ProbeGates {
 }
 
 /**
- * The number of a probe's port: the name of a container port, else a decimal. Throws Error in the
- * kubelet's words; such a probe counts as an error, not a failure, and restarts nothing.
+ * The number of a probe's port: the name of a container port, else a decimal. Throws Error;
+ * such a probe counts as an error, not a failure, and restarts nothing.
  */
 export function resolveContainerPort(
   port: number | string,
@@ -50,7 +50,7 @@ function numberOf(name: string, containerPorts: readonly ContainerPort[]): numbe
   const named = containerPorts.find((port) => port.name === name);
   if (named !== undefined) return named.containerPort;
   if (!/^[+-]?[0-9]+$/.test(name)) {
-    throw new Error(`strconv.Atoi: parsing ${goQuote(name)}: invalid syntax`);
+    throw new Error(`no container port has the name ${goQuote(name)}`);
   }
   return Number(name);
 }

@@ -83,8 +83,7 @@ type RequestedPort = PortMapping | { readonly local: number | undefined; readonl
 const NAMED = /^(?:(\d*):)?(?=[\d-]*[a-z])([a-z\d-]{1,15})$/;
 
 /**
- * `8080:80`, `:80`, `80`, and the same with a port's name. Throws UsageError with client-go's
- * message.
+ * `8080:80`, `:80`, `80`, and the same with a port's name. Throws UsageError.
  */
 function parseRequestedPort(text: string): RequestedPort {
   const [, local, name] = NAMED.exec(text) ?? [];

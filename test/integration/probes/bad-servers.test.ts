@@ -260,7 +260,7 @@ describe("targets that are none", () => {
 
   it("a port's name that no container port has", async () => {
     const { error } = await probe({ httpGet: { port: "web" } });
-    expect(error).toBe('strconv.Atoi: parsing "web": invalid syntax');
+    expect(error).toBe('no container port has the name "web"');
   });
 
   it("a name that does not exist is a failure, a missing handler an error", async () => {

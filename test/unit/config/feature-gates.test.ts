@@ -74,8 +74,7 @@ describe("feature gates", () => {
     {
       spec: "PortForwardWebsockets=maybe",
       gate: "PortForwardWebsockets",
-      message:
-        'invalid value of PortForwardWebsockets=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
+      message: "invalid value of PortForwardWebsockets=maybe: must be true or false",
     },
     {
       spec: "PortForwardWebsockets",

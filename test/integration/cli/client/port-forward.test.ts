@@ -184,7 +184,7 @@ describe("sluice port-forward", () => {
     [
       ["web-1", "x:80"],
       2,
-      `sluice port-forward: error parsing local port 'x': strconv.ParseUint: parsing "x": invalid syntax\nSee 'sluice port-forward --help' for usage.\n`,
+      `sluice port-forward: local port 'x' must be a number from 0 to 65535\nSee 'sluice port-forward --help' for usage.\n`,
     ],
     [["gone", "80"], 1, "Error from server (NotFound): pods gone not found\n"],
     [["svc/web", "81"], 1, "error: Service web does not have a service port 81\n"],
