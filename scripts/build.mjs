@@ -37,13 +37,11 @@ function isUpToDate() {
 
 /** Includes folders, because a removed file changes its folder. */
 function newestSourceMs() {
-  const folders = ["src", "scripts", ...WORKSPACES.map((workspace) => path.join(workspace, "src"))];
-  const files = folders
-    .filter((folder) => existsSync(path.join(root, folder)))
-    .flatMap((folder) =>
-      readdirSync(path.join(root, folder), { recursive: true }).map((name) => path.join(folder, name)),
-    );
-  const all = [...files, "package.json", "tsconfig.json", "tsconfig.build.json"];
+  const files = ["src", "scripts", ...WORKSPACES].flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true }).map((name) => path.join(folder, name)),
+  );
+  const sources = files.filter((file) => !/[\\/](dist|node_modules|LICENSE)([\\/]|$)|\.md$/.test(file));
+  const all = [...sources, "package.json", "tsconfig.json", "tsconfig.build.json"];
   return Math.max(...all.map((file) => statSync(path.join(root, file)).mtimeMs));
 }
 
