@@ -177,10 +177,10 @@ export class Recorder {
     else this.#timer = setTimeout(this.#due, HAND_OVER_MS);
   };
 
-  /** Asks the thread to tell when it has almost nothing left to do. */
+  /** Asks the thread to tell when it has almost nothing left to do, or has done a part. */
   #askForRoom(): void {
     this.#handOver(this.#thread());
-    if (!this.#slabs.tellAtLast()) setImmediate(this.#room);
+    if (!this.#slabs.tellSoon()) setImmediate(this.#room);
   }
 
   readonly #room = (): void => {

@@ -114,6 +114,8 @@ export class TakenSlabs {
  * it gets other memory, which does not come back.
  */
 const SHARED_SLABS = 16;
+/** Sessions wait for room no longer than a slow disk needs for so many slabs. */
+const TOLD_AFTER = 8;
 
 interface GivenSlab {
   /** Undefined if its memory does not come back. */
@@ -163,10 +165,13 @@ export class SlabPool {
     }
   }
 
-  /** The thread is to tell when it has one slab left, or none. Returns false if it is so already. */
-  tellAtLast(): boolean {
+  /**
+   * The thread is to tell when it has one slab left, or none, or has taken TOLD_AFTER. Returns
+   * false if it is so already.
+   */
+  tellSoon(): boolean {
     const { length } = this.#away;
-    return this.taken.tellAt((this.#before + length - (length > 1 ? 1 : 0)) | 0);
+    return this.taken.tellAt((this.#before + Math.min(TOLD_AFTER, length - (length > 1 ? 1 : 0))) | 0);
   }
 
   #next(): Slab {
