@@ -34,7 +34,10 @@ export interface Http2Handlers {
   onConnect(request: Http2Request): void;
 }
 
-type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
+type Http2Limits = Pick<
+  Limits,
+  "maxHttp2Streams" | "maxRequestHeaderBytes" | "maxRequestHeaders" | "socketBufferBytes"
+>;
 
 /**
  * How long an HTTP/2 connection may have no stream, as in kube-apiserver. Past it the server sends
@@ -71,6 +74,12 @@ const MAX_REJECTED_STREAMS = 100;
  * minute of rapid resets. Past it: ENHANCE_YOUR_CALM.
  */
 export const MAX_RESETS_A_SECOND = 500;
+
+/**
+ * HTTP/2 header lines of a head beyond limits.maxRequestHeaders, which browsers need: they send each
+ * cookie on a line of its own. Past it: ENHANCE_YOUR_CALM for the stream.
+ */
+export const SPARE_HEADER_PAIRS = 1_000;
 
 const MIB = 1024 * 1024;
 
@@ -134,9 +143,9 @@ export class Http2Connections {
         // Unread bytes that one stream's client may send, as on an HTTP/1.1 connection.
         initialWindowSize: limits.socketBufferBytes,
       },
-      // The limit that matters is bytes, since each pair counts at least 32. Past it node:http2
-      // resets the stream; past `maxRequestHeaders` we answer.
-      maxHeaderListPairs: limits.maxRequestHeaderBytes,
+      // A line of one byte, which repeats an earlier one, costs as much as a long one. Past it
+      // node:http2 resets the stream; past `maxRequestHeaders` we answer.
+      maxHeaderListPairs: limits.maxRequestHeaders + SPARE_HEADER_PAIRS,
       maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
       maxSessionMemory: this.#sessionMemoryMib,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,

@@ -6,9 +6,11 @@ import {
   Http2Connections,
   type Http2Request,
   MAX_RESETS_A_SECOND,
+  SPARE_HEADER_PAIRS,
 } from "../../../src/listeners/http2-connections.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
+import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
@@ -74,7 +76,12 @@ it.each([
 
 it("a client that leaves many downloads gets a new connection in time, and is never refused", async () => {
   const body = Buffer.alloc(300_000);
-  const small = { maxHttp2Streams: 4, socketBufferBytes: 4_096, maxRequestHeaderBytes: 8_192 };
+  const small = {
+    ...defaultLimits,
+    maxHttp2Streams: 4,
+    socketBufferBytes: 4_096,
+    maxRequestHeaderBytes: 8_192,
+  };
   const onRequest = ({ stream }: Http2Request): void => {
     stream.respond({ ":status": 200 });
     stream.end(body);
@@ -291,4 +298,26 @@ it.each(
   await eventually("the connection is closed", () => isOver);
   // What was read at once with the last that it may take back is served, too.
   expect(served).toBeLessThan(2 * MAX_RESETS_A_SECOND + 1_000);
+});
+
+it("a head has so many lines at most, however small", async () => {
+  const served: number[] = [];
+  const onRequest = ({ stream, rawHeaders }: Http2Request): void => {
+    served.push(rawHeaders.length / 2);
+    stream.respond({ ":status": 200 }, { endStream: true });
+  };
+  const port = await serve(new Http2Connections(defaultLimits, { onRequest, onConnect: () => {} }, TIMES));
+  const client = await openFrameClient(port);
+  const allowed = defaultLimits.maxRequestHeaders + SPARE_HEADER_PAIRS;
+  const indexed = (count: number) =>
+    // Static entry 32 (RFC 7541 appendix A): an empty cookie.
+    Buffer.concat([headerBlockOf(GET), Buffer.alloc(count - Object.keys(GET).length, 0x80 | 32)]);
+  const flags = FLAG.endHeaders | FLAG.endStream;
+  [allowed, allowed + 1, 16_000, allowed].forEach((count, at) => {
+    client.send(FRAME.headers, flags, 2 * at + 1, indexed(count));
+  });
+  await eventually("the last answer", () => client.endsOf(7).length > 0);
+  expect(served).toEqual([allowed, allowed]);
+  for (const id of [3, 5])
+    expect(client.endsOf(id)).toEqual([`RST_STREAM ${constants.NGHTTP2_ENHANCE_YOUR_CALM}`]);
 });
