@@ -200,7 +200,8 @@ describe("the list of a bucket", () => {
     store.put(`${DAY}/${"x".repeat(129)}.cast`, "x");
     const own = index();
     expect(await namesIn(own)).toEqual({ names: ["a", "b", "c", "d", "e"], problem: undefined });
-    expect(store.requests.filter((each) => each.includes("list-type=2"))).toHaveLength(5);
+    // The years, beside a folder of keys; the month; then nine objects in five pages.
+    expect(store.requests.filter((each) => each.includes("list-type=2"))).toHaveLength(7);
   });
 
   it("is used for a while, and reads only what is new", async () => {
@@ -225,7 +226,37 @@ describe("the list of a bucket", () => {
     expect(MAX_BUCKET_RECORDINGS).toBe(50_000);
   });
 
-  it("ends at a bound of pages, and says so", async () => {
+  it("ends at a bound of pages with the newest days, and says so", async () => {
+    store.pageSize = 1;
+    const sessions = (day: number) =>
+      Array.from({ length: 30 }, (_, index) => `day-${day}-${String(index).padStart(2, "0")}`);
+    for (const day of [1, 2, 3, 4, 5, 6])
+      for (const session of sessions(day))
+        store.put(`recordings/2026/11/0${day}/${session}.cast`, cast(session));
+    store.put("recordings/2025/12/31/old.cast", cast("old"));
+    const { names, problem } = await namesIn(index());
+    expect(problem).toBe("it has too many objects");
+    expect(names).toEqual(expect.arrayContaining([...sessions(5), ...sessions(6)]));
+    expect(names).not.toContain("old");
+    expect(store.requests.filter((each) => each.includes("list-type=2"))).toHaveLength(MAX_OBJECT_PAGES);
+  });
+
+  it("has each recording of long months once, and of all years", async () => {
+    store.pageSize = 1;
+    const keys = ["2024/02/29", "2025/12/31", "2026/11/01", "2026/11/02", "2026/11/03"].flatMap((day, of) =>
+      Array.from({ length: of < 2 ? 1 : 7 }, (_, index) => `recordings/${day}/s-${of}-${index}.cast`),
+    );
+    for (const key of keys) store.put(key, cast(path.basename(key, ".cast")));
+    const own = index();
+    expect(await namesIn(own)).toEqual({
+      names: keys.map((key) => path.basename(key, ".cast")),
+      problem: undefined,
+    });
+    for (const key of keys)
+      expect(store.requests.filter((each) => each.includes(`${key} bytes=0-`))).toHaveLength(1);
+  });
+
+  it("stops at its bound of pages if those do not end, and says so", async () => {
     let pages = 0;
     store.fault = (_, response) => {
       pages += 1;

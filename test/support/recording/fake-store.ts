@@ -68,17 +68,26 @@ export class FakeStore {
   }
 
   #page(query: URLSearchParams): string {
-    const after = query.get("continuation-token") ?? "";
-    const keys = [...this.objects.keys()]
-      .filter((key) => key.startsWith(query.get("prefix") ?? "") && key > after)
-      .sort();
-    const page = keys.slice(0, this.pageSize);
-    const contents = page.map((key) => {
-      const size = this.objects.get(key)?.content.byteLength;
-      return `<Contents><Key>${key}</Key><Size>${size}</Size></Contents>`;
+    const after = query.get("continuation-token") ?? query.get("start-after") ?? "";
+    const prefix = query.get("prefix") ?? "";
+    const keys = [...this.objects.keys()].filter((key) => key.startsWith(prefix));
+    const named = new Set(keys.map((key) => entryOf(key, prefix, query.get("delimiter") ?? "")));
+    const entries = [...named].filter((entry) => entry > after).sort();
+    const page = entries.slice(0, this.pageSize);
+    const contents = page.map((entry) => {
+      const object = this.objects.get(entry);
+      return object === undefined
+        ? `<CommonPrefixes><Prefix>${entry}</Prefix></CommonPrefixes>`
+        : `<Contents><Key>${entry}</Key><Size>${object.content.byteLength}</Size></Contents>`;
     });
-    const isCut = keys.length > page.length;
+    const isCut = entries.length > page.length;
     const next = isCut ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : "";
-    return `<?xml version="1.0"?><ListBucketResult><IsTruncated>${isCut}</IsTruncated>${next}${contents.join("")}</ListBucketResult>`;
+    return `<?xml version="1.0"?><ListBucketResult><Prefix>${prefix}</Prefix><IsTruncated>${isCut}</IsTruncated>${next}${contents.join("")}</ListBucketResult>`;
   }
+}
+
+/** The key, or its folder if it has the delimiter behind the prefix. */
+function entryOf(key: string, prefix: string, delimiter: string): string {
+  const end = delimiter === "" ? -1 : key.indexOf(delimiter, prefix.length);
+  return end === -1 ? key : key.slice(0, end + 1);
 }
