@@ -14,9 +14,14 @@ export async function printYaml(value: unknown): Promise<void> {
   process.stdout.write(maskControls(yamlOf(value)));
 }
 
-/** Verdicts that begin a line or a cell, or follow what they are about: green, red and yellow ones. */
-const VERDICTS =
-  /(^| {2}|: )(?:(allowed|ok|pass|Success)|(refused with \d{3}|FAIL(?:ED)?|Failure)|(no verdict|Warning|Unknown))(?=[:, ]|$)/gm;
+/** Verdicts begin a line or a cell, follow what they are about, or are counts above zero. */
+const VERDICTS: readonly (readonly [colour: number, pattern: RegExp])[] = [
+  [32, /(^| {2}|: |, )(allowed|ok|pass|Success|mended(?= {2})|[1-9]\d* passed)(?=[:, ]|$)/gm],
+  [31, /(^| {2}|: |, )(refused with \d{3}|FAIL(?:ED)?|Failure|broken(?= {2})|[1-9]\d* failed)(?=[:, ]|$)/gm],
+  [31, /^()([\w/.-]+ \(must\)|NOTHING COULD BE TRIED)$/gm],
+  [33, /(^| {2}|: |, )(no verdict|Warning|Unknown|lost(?= {2})|[1-9]\d* skipped)(?=[:, ]|$)/gm],
+  [33, /^()([\w/.-]+ \((?:should|info)\)|Not tried at all)$/gm],
+];
 
 /**
  * Colours the verdicts in a text. Leaves it as it is if the stream is no terminal that has colours,
@@ -28,10 +33,10 @@ export function coloured(
   { NO_COLOR = "", TERM = "dumb" }: NodeJS.ProcessEnv = process.env,
 ): string {
   if (!isTTY || NO_COLOR !== "" || TERM === "dumb") return text;
-  return text.replace(VERDICTS, (_, before: string, green?: string, red?: string, yellow?: string) => {
-    const code = green !== undefined ? 32 : red !== undefined ? 31 : 33;
-    return `${before}\u001b[${code}m${green ?? red ?? yellow}\u001b[0m`;
-  });
+  return VERDICTS.reduce(
+    (painted, [colour, pattern]) => painted.replace(pattern, `$1\u001b[${colour}m$2\u001b[0m`),
+    text,
+  );
 }
 
 /** A word, quoted for a shell if necessary. */

@@ -29,6 +29,7 @@ import { type Invocation, UsageError, type ValuesOf } from "../command.ts";
 import { conformanceFlags } from "../commands/conformance.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 import { openTarget, serverSpecOf, targetSpecOf } from "../load/load-target.ts";
+import { coloured } from "../print-text.ts";
 import { openRuntime } from "../probe/probe-runtime.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 
@@ -199,7 +200,8 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
   const comparison = baseline && compareWith(baseline, report);
   const text = textReport(report) + (comparison === undefined ? "" : `\n${comparisonText(comparison)}`);
   const isReportOnStdout = [values.json, values.junit, values.html].includes("-");
-  (isReportOnStdout ? process.stderr : process.stdout).write(maskControls(text));
+  const stream = isReportOnStdout ? process.stderr : process.stdout;
+  stream.write(coloured(maskControls(text), stream));
   await write(values.json, () => `${quietJson(report, 1)}\n`);
   await write(values.junit, () => junitReport(report));
   await write(values.html, () => conformancePage(report, comparison));

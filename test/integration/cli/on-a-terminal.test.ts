@@ -42,6 +42,12 @@ describe("on a terminal", () => {
     expect(piped.stdout).toMatch(/^allowed: no policy rule matches/);
   }, 60_000);
 
+  it("conformance colours the sum of its report, but not with NO_COLOR", async () => {
+    const args = ["conformance", "--pod", "default/web", "--only", "exec/stdout/spdy"];
+    expect(await shown(args)).toContain(": \u001b[32m1 passed\u001b[0m, 0 failed, 0 skipped in ");
+    expect(await shown(args, { NO_COLOR: "1" })).toContain(": 1 passed, 0 failed, 0 skipped in ");
+  }, 60_000);
+
   it("cp shows what it has copied, and how fast", async () => {
     const [from, to] = [path.join(folder, "from"), path.join(folder, "to")];
     writeFileSync(from, Buffer.alloc(8 * 1024 * 1024));

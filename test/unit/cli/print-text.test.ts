@@ -14,6 +14,14 @@ describe("verdicts on a terminal", () => {
     ["  exec  web  translate  ok, 12 ms\n", 32, "ok"],
     ["Failure  http-get http://127.0.0.1\n", 31, "Failure"],
     ["Warning: gateway.yaml: text\n", 33, "Warning"],
+    ["https://proxy: 8 passed, 0 failed, 0 skipped in 1.2 s\n", 32, "8 passed"],
+    ["https://proxy: 0 passed, 12 failed, 0 skipped in 1.2 s\n", 31, "12 failed"],
+    ["https://proxy: 0 passed, 0 failed, 3 skipped in 1.2 s\n", 33, "3 skipped"],
+    ["exec/binary/websocket-v5 (must)\n  bytes pass\n", 31, "exec/binary/websocket-v5 (must)"],
+    ["exec/binary/spdy (should)\n", 33, "exec/binary/spdy (should)"],
+    ["NOTHING COULD BE TRIED\n  exec: refused\n", 31, "NOTHING COULD BE TRIED"],
+    ["Not tried at all\n  exec: refused\n", 33, "Not tried at all"],
+    ["  mended  exec/binary/spdy (should): text\n", 32, "mended"],
   ])("%j", (text, code, word) => {
     expect(coloured(text, TERMINAL, { TERM: "xterm" })).toBe(text.replace(word, painted(code, word)));
   });
@@ -23,6 +31,9 @@ describe("verdicts on a terminal", () => {
     "it is allowed: by rule\n",
     "pods/ok\n",
     "Failures  3\n",
+    "dial: lost connection\n",
+    "to 3 failed sessions\n",
+    "group  passed  failed  skipped\n",
   ])("%j has none", (text) => {
     expect(coloured(text, TERMINAL, { TERM: "xterm" })).toBe(text);
   });
