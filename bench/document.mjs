@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { barRows } from "./bars.mjs";
 import { charts } from "./charts.mjs";
+import { machine } from "./machine.mjs";
 import { median } from "./results.mjs";
 import { figuresShown } from "./text.mjs";
 
@@ -55,6 +56,24 @@ function spreadText(cells) {
     .sort((one, other) => one - other);
   const within = (part) => `${Math.ceil(spreads[Math.floor(part * (spreads.length - 1))] * 100)} %`;
   return `median, from minimum to maximum within ±${within(0.5)} for half of them and ±${within(0.9)} for nine tenths (all samples: bench/results/bench.json)`;
+}
+
+/** The machine, in one line, for pages without results/. */
+export function machineLine() {
+  const { cpus, model, kernel, node } = machine();
+  const day = new Date().toISOString().slice(0, 10);
+  return `${cpus} cores (${model}), Linux ${kernel}, Node.js ${node}; ${day}.`;
+}
+
+/** Replaces what stands below a heading of a page in docs/evidence, up to the next heading. */
+export function writeSection(page, heading, body) {
+  const file = new URL(`../docs/evidence/${page}`, import.meta.url);
+  const text = readFileSync(file, "utf8");
+  const begin = text.indexOf(`\n## ${heading}\n`);
+  if (begin === -1) throw new Error(`docs/evidence/${page} has lost its heading ${heading}`);
+  const next = text.indexOf("\n## ", begin + 1);
+  const rest = next === -1 ? "" : text.slice(next);
+  writeFileSync(file, `${text.slice(0, begin)}\n## ${heading}\n\n${body}\n${rest}`);
 }
 
 export const table = (head, rows) =>

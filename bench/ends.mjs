@@ -1,7 +1,7 @@
 // Measures how soon clients learn that a gateway ends, from its SIGTERM without a grace period: the
 // first client, the last client, and the gateway's exit. Also measures how long a request to the
 // admin listener waits meanwhile. Needs no Go. `node bench/ends.mjs [--sessions 1000,3000,10000]
-// [--plain] [--rounds 3] [--against ../before/dist/src/main.js]`
+// [--plain] [--rounds 3] [--against ../before/dist/src/main.js] [--write]`
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { competeWith, contenders } from "./contenders.mjs";
-import { table } from "./document.mjs";
+import { machineLine, table, writeSection } from "./document.mjs";
 import { cpuSeconds } from "./processes.mjs";
 import { withSpread } from "./text.mjs";
 import { sessionsWithin } from "./workloads.mjs";
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     sessions: { type: "string", default: "1000,3000,10000" },
     plain: { type: "boolean", default: false },
     rounds: { type: "string", default: "1" },
+    write: { type: "boolean", default: false },
     against: { type: "string" },
     "against-flags": { type: "string" },
   },
@@ -72,7 +73,25 @@ for (const wanted of values.sessions.split(",").map(Number)) {
 }
 upstream.kill();
 const columns = [...(builds.length > 1 ? ["build"] : []), isTls ? "TLS sessions" : "plain sessions"];
-console.log(table([...columns, ...Object.keys(figures)], rows));
+const results = table([...columns, ...Object.keys(figures)], rows);
+console.log(results);
+if (values.write) {
+  const command = `node bench/ends.mjs --sessions ${values.sessions} --rounds ${values.rounds} --write`;
+  const [most, first, last] = rows.at(-1);
+  writeSection(
+    "ends-and-reloads.md",
+    "SIGTERM with many sessions",
+    `Without a grace period the first of ${most} clients reads why after ${first} ms (wanted: 50), the
+last after ${last} ms (wanted: 3,000).
+
+    ${command}
+
+${machineLine()} Medians (minimum-maximum).
+Clients and nodes share the cores with the gateway.
+
+${results}`,
+  );
+}
 
 async function measure(name, sessions) {
   const own = mkdtempSync(path.join(folder, "gateway-"));
