@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { matcherOf } from "../api/read-only-server/answer-resource.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
+import type { FolderList, RecordingIndex, StoredRecording } from "../recording/reading/recording-index.ts";
 import { compareKeys, type ObjectKey } from "./polled-feed.ts";
 import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording-object.ts";
 
@@ -32,6 +32,8 @@ export interface RecordingsPage {
   readonly items: readonly RecordingObject[];
   /** How many recordings follow this page. */
   readonly remaining: number;
+  /** The folder has more recordings than are listed; the oldest are missing. */
+  readonly isCut?: boolean | undefined;
 }
 
 /**
@@ -40,22 +42,25 @@ export interface RecordingsPage {
  */
 export class FolderRecordings {
   readonly #folder: string | undefined;
+  readonly #maxIndexed: number | undefined;
   readonly #gate = new FolderGate();
   #index: RecordingIndex | undefined;
 
-  constructor(folder: string | undefined) {
+  constructor(folder: string | undefined, maxIndexed?: number) {
     this.#folder = folder;
+    this.#maxIndexed = maxIndexed;
   }
 
   /** Throws StatusError 400 for invalid selectors. */
   async page(query: RecordingsQuery): Promise<RecordingsPage> {
-    return pageOf(await this.#listed(), query);
+    const { recordings, isComplete } = await this.#listed();
+    return { ...pageOf(recordings, query), ...(!isComplete && { isCut: true }) };
   }
 
   /** A hash that changes whenever a recording is added or deleted. */
   async state(): Promise<string> {
     const hash = createHash("sha256");
-    for (const { facts, endedMs, bytes } of await this.#listed())
+    for (const { facts, endedMs, bytes } of (await this.#listed()).recordings)
       hash.update(`${JSON.stringify([facts.namespace, facts.session, endedMs, bytes])}\n`);
     return hash.digest("base64url");
   }
@@ -100,9 +105,10 @@ export class FolderRecordings {
     return named.find(({ facts }) => facts.namespace === namespace);
   }
 
-  async #listed(): Promise<readonly StoredRecording[]> {
+  async #listed(): Promise<FolderList> {
     const index = await this.#opened();
-    return index === undefined ? [] : await this.#gate.run(() => index.list());
+    if (index === undefined) return { recordings: [], isComplete: true };
+    return await this.#gate.run(() => index.list());
   }
 
   /** Opens the file only for a client that reads: one that has left would leave it open. */
@@ -118,7 +124,7 @@ export class FolderRecordings {
   async #opened(): Promise<RecordingIndex | undefined> {
     if (this.#folder === undefined) return undefined;
     const { RecordingIndex } = await import("../recording/reading/recording-index.ts");
-    this.#index ??= new RecordingIndex(this.#folder);
+    this.#index ??= new RecordingIndex(this.#folder, this.#maxIndexed);
     return this.#index;
   }
 }

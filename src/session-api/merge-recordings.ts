@@ -33,6 +33,7 @@ export function mergePages(pages: readonly RecordingsPage[], limit: number): Mer
   return {
     items,
     remaining: once.length - items.length + behind,
+    isCut: pages.some(({ isCut = false }) => isCut),
     isExact: once.length === all.length,
   };
 }

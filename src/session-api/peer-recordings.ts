@@ -96,8 +96,8 @@ export class PeerRecordings {
           const state = isRecord(answer) && typeof answer.state === "string" ? answer.state : undefined;
           const same = isRecord(answer) && answer.isSame === true && byState.get(state ?? "");
           if (same) return [{ ...same, holder }];
-          const { items, remaining } = await this.#rest(holder, query, readPage(answer));
-          if (remaining > 0) isTooMany = true;
+          const { items, remaining, isCut } = await this.#rest(holder, query, readPage(answer));
+          if (remaining > 0 || isCut) isTooMany = true;
           return [{ holder, state, items }];
         } catch (error) {
           partial.push({ replica: holder, problem: (error as Error).message });
@@ -150,7 +150,7 @@ export class PeerRecordings {
 
   async #rest(replica: string, query: RecordingsQuery, first: RecordingsPage): Promise<RecordingsPage> {
     const items = [...first.items];
-    let { remaining } = first;
+    let { remaining, isCut } = first;
     while (remaining > 0 && (query.limit === 0 || items.length < query.limit)) {
       const last = items.at(-1);
       if (last === undefined || items.length >= MAX_PEER_RECORDINGS)
@@ -162,8 +162,9 @@ export class PeerRecordings {
         throw new Error("its pages do not go on");
       items.push(...page.items);
       remaining = page.remaining;
+      isCut = page.isCut;
     }
-    return { items, remaining };
+    return { items, remaining, isCut };
   }
 }
 
@@ -213,22 +214,22 @@ function queryOf({ namespace, labels, fields, after, limit }: Record<string, unk
 }
 
 /** Cuts the page at the bound, but keeps at least one recording. */
-function shortened({ items, remaining }: RecordingsPage): RecordingsPage {
+function shortened({ items, remaining, isCut }: RecordingsPage): RecordingsPage {
   let characters = 0;
   const cut = items.findIndex((item, index) => {
     characters += JSON.stringify(item).length;
     return index > 0 && characters > MAX_RECORDINGS_PAGE_CHARACTERS;
   });
   const kept = cut === -1 ? items : items.slice(0, cut);
-  return { items: kept, remaining: remaining + items.length - kept.length };
+  return { items: kept, remaining: remaining + items.length - kept.length, isCut };
 }
 
 /** Drops malformed recordings. Throws Error if there is no list. */
 function readPage(answer: unknown): RecordingsPage {
-  const { items, remaining } = isRecord(answer) ? answer : {};
+  const { items, remaining, isCut } = isRecord(answer) ? answer : {};
   if (!Array.isArray(items)) throw new Error("the answer has no list of recordings");
   const own = items.filter(isRecording).sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
-  return { items: own, remaining: countOf(remaining) };
+  return { items: own, remaining: countOf(remaining), isCut: isCut === true };
 }
 
 function countOf(value: unknown): number {

@@ -123,7 +123,7 @@ export class RecordingsApi {
             storeProblem: this.#feed.storeProblem,
           }
         : await this.#pages(wanted);
-    const { items, remaining, isExact } = mergePages(pages, limit);
+    const { items, remaining, isExact, isCut } = mergePages(pages, limit);
     const last = items.at(-1);
     const metadata = {
       resourceVersion: String(version),
@@ -131,7 +131,9 @@ export class RecordingsApi {
       ...(remaining > 0 && isExact && { remainingItemCount: remaining }),
     };
     const answer = jsonAnswer(present.list(items, metadata));
-    const warning = [partialWarningOf(partial), storeWarningOf(storeProblem)].filter(Boolean).join(", ");
+    const warning = [partialWarningOf(partial), storeWarningOf(storeProblem), isCut ? CUT_WARNING : ""]
+      .filter(Boolean)
+      .join(", ");
     return warning === "" ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
   }
 
@@ -162,7 +164,7 @@ export class RecordingsApi {
 
   async #everything(before: readonly HeldRecordings[]): Promise<EveryRecording> {
     const query = { labels: "", fields: "", limit: MAX_WATCHED_RECORDINGS + 1 };
-    const [{ items }, peers, store] = await Promise.all([
+    const [{ items, isCut = false }, peers, store] = await Promise.all([
       this.#own.page(query),
       this.#peers.everything(before),
       this.#store.page(query),
@@ -173,7 +175,7 @@ export class RecordingsApi {
       { holder: STORE, state: undefined, items: store.items },
     ];
     const count = held.reduce((sum, each) => sum + each.items.length, 0);
-    const isTooMany = peers.isTooMany || count > MAX_WATCHED_RECORDINGS;
+    const isTooMany = isCut || peers.isTooMany || count > MAX_WATCHED_RECORDINGS;
     return { ...peers, held, isTooMany, storeProblem: store.problem };
   }
 
@@ -271,6 +273,8 @@ export class RecordingsApi {
     }
   }
 }
+
+const CUT_WARNING = '299 - "the list lacks the oldest recordings of a folder that has too many"';
 
 /** The Warning header of a list; undefined if nothing of the store is missing. */
 function storeWarningOf(problem: string | undefined): string | undefined {

@@ -36,7 +36,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_ATTEMPTS: "integration/recording/uploads.test.ts: that answers no request",
   MAX_CLOCK_STEP_MS:
     "integration/recording/retention.test.ts: deletes nothing by age for a while after the clock jumps",
-  MAX_INDEXED: "unit/recording/recording-index.test.ts: remembers recordings up to its bound",
+  MAX_INDEXED: "unit/recording/recording-index.test.ts: lists and remembers recordings up to its bound",
   MAX_S3_ANSWER_BYTES: "integration/recording/uploads.test.ts: whose answer does not end",
   MAX_OBJECT_PAGES: "integration/session-api/stored-recordings.test.ts: ends at a bound of pages",
   MAX_BUCKET_RECORDINGS: "integration/session-api/stored-recordings.test.ts: has so many, the newest",

@@ -15,28 +15,35 @@ export interface StoredRecording {
   readonly endedMs: number;
 }
 
-/** Recordings whose lines are remembered. Past it the first in the order are read again for each list. */
+/** Recordings of a folder that are listed, and whose lines are remembered. Past it the oldest are not listed. */
 export const MAX_INDEXED = 50_000;
 /** The end of a file that contains its head, which is a few hundred bytes. */
 const HEAD_BYTES = 8 * 1024;
 /** A disk that hangs keeps a thread of Node.js for each; there are four. */
 const READ_AT_ONCE = 2;
 
+export interface FolderList {
+  /** Sorted by namespace and id. */
+  readonly recordings: readonly StoredRecording[];
+  /** False if the folder has older recordings. */
+  readonly isComplete: boolean;
+}
+
 /** Lists a folder's finished recordings. Their files do not change, so each is read once. */
 export class RecordingIndex {
   readonly #folder: string;
   readonly #maxIndexed: number;
   #known = new Map<string, StoredRecording>();
-  #running: Promise<readonly StoredRecording[]> | undefined;
-  #following: Promise<readonly StoredRecording[]> | undefined;
+  #running: Promise<FolderList> | undefined;
+  #following: Promise<FolderList> | undefined;
 
   constructor(folder: string, maxIndexed: number = MAX_INDEXED) {
     this.#folder = folder;
     this.#maxIndexed = maxIndexed;
   }
 
-  /** The present recordings, sorted by namespace and id. Rejects with RecordingFileError. */
-  list(): Promise<readonly StoredRecording[]> {
+  /** The present recordings. Rejects with RecordingFileError. */
+  list(): Promise<FolderList> {
     if (this.#running === undefined) return this.#run();
     // The running list may have missed a recording that ended since then, so later callers share the
     // next list.
@@ -51,7 +58,7 @@ export class RecordingIndex {
     return await this.#all(own);
   }
 
-  #run(): Promise<readonly StoredRecording[]> {
+  #run(): Promise<FolderList> {
     this.#following = undefined;
     const running = this.#list().finally(() => {
       if (this.#running === running) this.#running = undefined;
@@ -60,13 +67,15 @@ export class RecordingIndex {
     return running;
   }
 
-  async #list(): Promise<readonly StoredRecording[]> {
-    const files = new Set(await findRecordings(this.#folder));
+  async #list(): Promise<FolderList> {
+    const all = await findRecordings(this.#folder);
+    const files = new Set(all.slice(-this.#maxIndexed));
+    const isComplete = files.size === all.length;
     const kept = Array.from(this.#known.values()).filter(({ file }) => files.delete(file));
     // Known recordings are already in order, which makes sorting fast.
-    const found = [...kept, ...(await this.#all([...files]))].sort(byName);
-    this.#known = new Map(found.slice(-this.#maxIndexed).map((each) => [each.file, each]));
-    return found;
+    const recordings = [...kept, ...(await this.#all([...files]))].sort(byName);
+    this.#known = new Map(recordings.map((each) => [each.file, each]));
+    return { recordings, isComplete };
   }
 
   async #all(files: readonly string[]): Promise<readonly StoredRecording[]> {

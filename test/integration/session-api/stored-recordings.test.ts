@@ -64,9 +64,9 @@ function settings(more: object = {}) {
   return s3;
 }
 
-function api(more: object = {}): RecordingsApi {
+function api(more: object = {}, maxIndexed?: number): RecordingsApi {
   const places = {
-    own: new FolderRecordings(folder),
+    own: new FolderRecordings(folder, maxIndexed),
     peers: new PeerRecordings(() => undefined),
     store: new StoreRecordings(settings(more)),
   };
@@ -186,6 +186,26 @@ describe("recordings that only the store has", () => {
     const content = await bodyOf(await ask(own, at));
     expect(content).toContain("uploaded\\n");
   });
+});
+
+it("of a folder past its bound the newest are listed, and older ones are found", async () => {
+  const keepOn = (day: string, session: string): void => {
+    mkdirSync(path.join(folder, day), { recursive: true });
+    writeFileSync(path.join(folder, day, `${session}.cast`), cast(session));
+  };
+  for (const [day, session] of [
+    ["2026/11/20", "b"],
+    ["2026/11/21", "a"],
+  ] as const)
+    keepOn(day, session);
+  const own = api({}, 2);
+  expect(await list(own)).toMatchObject({ names: ["a", "b"], warning: undefined });
+  keepOn("2026/11/22", "c");
+  const warning = expect.stringContaining("lacks the oldest recordings of a folder");
+  expect(await list(own)).toMatchObject({ names: ["a", "c"], warning });
+  expect(await list(own, "limit=1")).toMatchObject({ names: ["a"], warning });
+  expect((await ask(own, { name: "b" })).status).toBe(200);
+  await expect(ask(own, { query: "watch=1" })).rejects.toMatchObject({ code: 400 });
 });
 
 describe("the list of a bucket", () => {

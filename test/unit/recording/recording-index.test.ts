@@ -17,8 +17,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function leave(session: string, rest = ""): string {
-  const file = path.join(folder, "2026/11/22", `${session}.cast`);
+function leave(session: string, rest = "", day = "2026/11/22"): string {
+  const file = path.join(folder, day, `${session}.cast`);
   mkdirSync(path.dirname(file), { recursive: true });
   const head = {
     ...{ bytes: 3, chunks: 1, end: "completed", endedAt: FACTS.startedAt, gaps: 0, hash: "h", lines: 1 },
@@ -34,7 +34,7 @@ function leave(session: string, rest = ""): string {
 }
 
 const namesOf = async (index: RecordingIndex): Promise<string[]> =>
-  (await index.list()).map(({ facts }) => facts.session);
+  (await index.list()).recordings.map(({ facts }) => facts.session);
 
 describe("the index of a folder's recordings", () => {
   it("lists finished recordings, and notices new and deleted ones", async () => {
@@ -49,7 +49,8 @@ describe("the index of a folder's recordings", () => {
     rmSync(one);
     leave("three");
     expect(await namesOf(index)).toEqual(["three", "two"]);
-    expect(await index.list()).toMatchObject([{ head: { end: "completed" } }, {}]);
+    const recordings = [{ head: { end: "completed" } }, {}];
+    expect(await index.list()).toMatchObject({ recordings, isComplete: true });
   });
 
   it("omits a file that is named after another session", async () => {
@@ -63,13 +64,15 @@ describe("the index of a folder's recordings", () => {
     expect(await namesOf(index)).toEqual([]);
   });
 
-  it("remembers recordings up to its bound, and reads others for each list", async () => {
-    expect(MAX_INDEXED).toBeGreaterThanOrEqual(10_000);
-    const index = new RecordingIndex(folder, 1);
-    const files = [leave("one"), leave("two")];
-    expect(await namesOf(index)).toEqual(["one", "two"]);
+  it("lists and remembers recordings up to its bound, the newest", async () => {
+    expect(MAX_INDEXED).toBe(50_000);
+    const index = new RecordingIndex(folder, 2);
+    const files = [leave("a", "", "2026/11/23"), leave("b"), leave("c", "", "2026/12/01")];
+    expect(await namesOf(index)).toEqual(["a", "c"]);
+    expect((await index.list()).isComplete).toBe(false);
+    expect(await index.find("b")).toMatchObject([{ facts: { session: "b" } }]);
     for (const file of files) writeFileSync(file, "something else\n");
-    expect(await namesOf(index)).toEqual(["two"]);
+    expect(await namesOf(index)).toEqual(["a", "c"]);
     expect(await namesOf(new RecordingIndex(folder))).toEqual([]);
   });
 
@@ -91,13 +94,13 @@ describe("the index of a folder's recordings", () => {
     expect(new Set([first, ...shared]).size).toBe(2);
     // The first list may have passed the folder already.
     leave("two");
-    expect(await shared[0]).toHaveLength(2);
-    expect((await first).length).toBeGreaterThan(0);
+    expect((await shared[0])?.recordings).toHaveLength(2);
+    expect((await first).recordings.length).toBeGreaterThan(0);
     rmSync(folder, { recursive: true });
     const failing = [index.list(), index.list()];
     for (const each of failing) await expect(each).rejects.toThrow("there is no file");
     mkdirSync(folder);
-    expect(await index.list()).toEqual([]);
+    expect(await namesOf(index)).toEqual([]);
   });
 
   it("finds one recording by the lines of its file alone", async () => {
@@ -129,7 +132,7 @@ describe("the index of a folder's recordings", () => {
     }) as typeof readdir;
     syncBuiltinESMExports();
     try {
-      expect(await new RecordingIndex(folder).list()).toEqual([]);
+      expect(await namesOf(new RecordingIndex(folder))).toEqual([]);
     } finally {
       promises.readdir = readdir;
       syncBuiltinESMExports();

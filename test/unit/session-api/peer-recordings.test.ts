@@ -71,6 +71,17 @@ describe("recordings of another replica", () => {
     expect([page?.items.length, page?.remaining]).toEqual([limit, PEER_PAGE_RECORDINGS - 1]);
   });
 
+  it("of a folder past its bound say so, and cannot be watched", async () => {
+    const page = { items: numbered(1), remaining: 0, isCut: true };
+    const folder = new ScriptedFolder([]);
+    folder.page = async () => page;
+    folder.state = async () => "some";
+    const peers = peersOf((question) => answerPeer(folder, question));
+    expect((await peers.pages(ALL)).pages).toEqual([page]);
+    expect((await peers.everything([])).isTooMany).toBe(true);
+    expect(mergePages([{ items: [], remaining: 0 }, page], 0).isCut).toBe(true);
+  });
+
   it("with long names come in more pages", async () => {
     const long = numbered(100).map((each) => recording(each.metadata.name, "u".repeat(100_000)));
     const folder = new ScriptedFolder(long);
@@ -141,12 +152,17 @@ describe("pages of several folders", () => {
       { items: [a, c], remaining: 4 },
       { items: [b], remaining: 0 },
     ];
-    expect(mergePages(pages, 2)).toEqual({ items: [a, b], remaining: 5, isExact: true });
+    expect(mergePages(pages, 2)).toEqual({ items: [a, b], remaining: 5, isExact: true, isCut: false });
     expect(mergePages(pages, 0).items).toEqual([a, b, c]);
   });
 
   it("show a recording once, and count nothing exactly then", () => {
     const page = { items: [a, b], remaining: 1 };
-    expect(mergePages([page, page], 2)).toEqual({ items: [a, b], remaining: 2, isExact: false });
+    expect(mergePages([page, page], 2)).toEqual({
+      items: [a, b],
+      remaining: 2,
+      isExact: false,
+      isCut: false,
+    });
   });
 });
