@@ -127,7 +127,7 @@ function typePages() {
   return pages.map(({ page, aim, commands }, index) => {
     const seconds = (ends[index] - before).toFixed(1);
     before = ends[index];
-    return `| [${page}](../${page}) | ${aim} | ${commands} | ${seconds} |`;
+    return `| [docs/${page}](../${page}) | ${aim} | ${commands} | ${seconds} |`;
   });
 }
 
@@ -156,9 +156,8 @@ others.push(
 );
 others.push(`${FOLLOWED}
 
-On ${new Date().toISOString().slice(0, 10)} with Node ${versions[0]}: a program typed the blocks of these pages as they stand, in
-one shell, in the clone of the section above. A reader's own time
-comes on top.
+On ${new Date().toISOString().slice(0, 10)}, with Node ${versions[0]}: the blocks of these pages as they stand, typed by a program into
+one shell, after the commands above. A reader's own time comes on top.
 
 | page | to | commands | seconds |
 |---|---|---|---|
