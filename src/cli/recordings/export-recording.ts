@@ -14,6 +14,7 @@ import { RecordingFileError } from "../../recording/reading/recording-file-error
 import { readLines } from "../../recording/reading/recording-lines.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { recordingsFlags } from "../commands/recordings.ts";
+import { newerFormatOf, warnOfNewerFormat } from "./report-file-error.ts";
 
 type Values = Invocation<typeof recordingsFlags>["values"];
 
@@ -24,6 +25,10 @@ export async function exportRecording(file: string, values: Values): Promise<num
   if (isRedacted && format !== "asciicast-v3") throw new UsageError("--redact is for --format asciicast-v3");
   if (stream !== undefined && format.startsWith("asciicast"))
     throw new UsageError("--stream is for text and raw");
+  // What this program does not know it would not redact.
+  const problem = isRedacted ? await newerFormatOf(file) : undefined;
+  if (problem !== undefined) throw new RecordingFileError(problem);
+  await warnOfNewerFormat(file);
   switch (format) {
     case "asciicast-v3":
       await exportLines(file, isRedacted ? new Redaction(file, redact, redactsCommand) : undefined);

@@ -11,7 +11,7 @@ import { recordingsFlags } from "../commands/recordings.ts";
 import { refuseIgnored } from "../flag-readers.ts";
 import { printYaml } from "../print-text.ts";
 import { exportRecording } from "./export-recording.ts";
-import { reportingFileErrors } from "./report-file-error.ts";
+import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
 type Values = Invocation<typeof recordingsFlags>["values"];
 
@@ -162,6 +162,7 @@ async function show(names: readonly string[], values: Values): Promise<number> {
     throw new UsageError(`--output ${output} does not apply to sluice recordings show`);
   const file = await one(names, values);
   const object = objectOf(file, await readRecording(file));
+  await warnOfNewerFormat(file);
   if (output === "json") process.stdout.write(`${quietJson(object)}\n`);
   else if (output === "yaml") await printYaml(object);
   else

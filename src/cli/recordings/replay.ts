@@ -4,7 +4,7 @@ import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { replayFlags } from "../commands/replay.ts";
-import { reportingFileErrors } from "./report-file-error.ts";
+import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. */
 export function run(invocation: Invocation<typeof replayFlags>): Promise<number> {
@@ -24,6 +24,7 @@ async function replay({ values, operands }: Invocation<typeof replayFlags>): Pro
     output.push([data, silenceMs]);
     silenceMs = 0;
   });
+  await warnOfNewerFormat(file);
   const filter = new TerminalFilter();
   const { idle: longestMs = Number.POSITIVE_INFINITY, speed, raw } = values;
   for (const [text, waitMs] of output) {

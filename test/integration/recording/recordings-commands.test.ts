@@ -112,6 +112,26 @@ describe("sluice recordings", () => {
     expect(raw.stdout).toContain("\u001b]52;c;ZXZpbA==\u0007");
   });
 
+  it("of a newer format are shown with a warning, but not redacted", async () => {
+    const newer = path.join(mkdtempSync(path.join(tmpdir(), "sluice-newer-")), "newer.cast");
+    const format = text.match(/"format":(\d+)/)?.[1];
+    writeFileSync(newer, text.replace(/"sluice":\{("format":\d+,)?/, '"sluice":{"format":99,'));
+    const told = `${newer} has format 99, and this program reads ${format ?? 1}`;
+    for (const args of [
+      ["replay", newer, "--idle", "0s"],
+      ["recordings", "show", newer],
+      ["recordings", "export", newer, "--format", "text"],
+    ]) {
+      const { exitCode, stdout, stderr } = await sluice.run(args);
+      expect([exitCode, stderr]).toEqual([0, `warning: ${told}: some of it may not be shown\n`]);
+      expect(stdout).not.toBe("");
+    }
+    expect(await sluice.run(["recordings", "export", newer, "--redact", "secret-word"])).toMatchObject({
+      ...{ exitCode: 1, stdout: "", stderr: `sluice recordings: ${told}\n` },
+    });
+    rmSync(path.dirname(newer), { recursive: true });
+  });
+
   it.each([
     [["recordings"], "list, show"],
     [["recordings", "list"], "--folder"],
