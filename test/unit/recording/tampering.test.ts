@@ -58,6 +58,7 @@ function isGenuine(file: Buffer): boolean {
 const LINES = recorded();
 const FILE = Buffer.from(`${LINES.join("\n")}\n`);
 const fileOf = (lines: readonly string[]): Buffer => Buffer.from(`${lines.join("\n")}\n`);
+/** Of each kind. */
 const RUNS = { numRuns: 1_000 };
 
 describe("a recording", () => {
@@ -65,7 +66,7 @@ describe("a recording", () => {
     expect(isGenuine(FILE)).toBe(true);
   });
 
-  it("is not genuine with any bit flipped", () => {
+  it("is not genuine with any bit flipped, 1,000 times", () => {
     fc.assert(
       fc.property(fc.nat(FILE.byteLength - 1), fc.nat(7), (at, bit) => {
         const flipped = Buffer.from(FILE);
@@ -76,7 +77,7 @@ describe("a recording", () => {
     );
   });
 
-  it("is not genuine when it is cut at any byte", () => {
+  it("is not genuine when it is cut at any byte, 1,000 times", () => {
     fc.assert(
       fc.property(fc.nat(FILE.byteLength - 1), (length) => {
         const { verdict } = check(FILE.subarray(0, length));
@@ -86,7 +87,7 @@ describe("a recording", () => {
     );
   });
 
-  it("is not genuine with lines missing, reordered, repeated or added", () => {
+  it("is not genuine with lines missing, reordered, repeated or added, 1,000 times", () => {
     const index = fc.nat(LINES.length - 1);
     fc.assert(
       fc.property(index, index, fc.constantFrom("remove", "swap", "repeat", "add"), (a, b, how) => {
