@@ -35,4 +35,5 @@ export const LONG_TESTS: readonly string[] = [
   "test/integration/peers/joined-sessions.test.ts",
   "test/integration/peers/replica-processes.test.ts",
   "test/integration/probes/elected-prober.test.ts",
+  "test/integration/recording/gibibyte.test.ts",
 ];
