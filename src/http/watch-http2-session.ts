@@ -38,6 +38,24 @@ export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   timer ??= setInterval(look, LOOK_MS).unref();
 }
 
+const resting = new WeakSet<Duplex>();
+
+/** Reads nothing from a session's socket until `readOn`. node:http2 offers no way. */
+export function restReading(socket: Duplex): void {
+  resting.add(socket);
+  handleOf(socket)?.readStop();
+}
+
+export function readOn(socket: Duplex): void {
+  resting.delete(socket);
+  handleOf(socket)?.readStart();
+}
+
+function handleOf(socket: Duplex): StreamHandle | undefined {
+  const { _handle: handle } = socket as Duplex & { readonly _handle?: StreamHandle | null };
+  return typeof handle?.readStart === "function" ? handle : undefined;
+}
+
 function look(): void {
   if (watched.size === 0) {
     clearInterval(timer);
@@ -71,8 +89,8 @@ function lookAgain(suspects: readonly Suspect[]): void {
  * grows.
  */
 function bytesIfStill(socket: Duplex): number | undefined {
-  const { _handle: handle } = socket as Duplex & { readonly _handle?: StreamHandle | null };
-  if (socket.destroyed || typeof handle?.readStart !== "function" || handle.readStart() !== 0)
+  const handle = handleOf(socket);
+  if (socket.destroyed || resting.has(socket) || handle === undefined || handle.readStart() !== 0)
     return undefined;
   handle.readStop();
   let lowest = handle;

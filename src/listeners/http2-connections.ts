@@ -15,6 +15,7 @@ import type { Limits } from "../config/sections/limits.ts";
 import { KEEPS_OUTER_SPACE, MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { destroyWhenReset, watchHttp2Session } from "../http/watch-http2-session.ts";
 import { type Lane, RequestTurns } from "./request-turns.ts";
+import { SmallParts } from "./small-parts.ts";
 import { UnfinishedHeads } from "./unfinished-heads.ts";
 import { settlesWithin } from "./unused-connections.ts";
 
@@ -118,6 +119,7 @@ export class Http2Connections {
   readonly #takingMs: number;
   readonly #sessionMemoryMib: number;
   readonly #heads: UnfinishedHeads;
+  readonly #parts = new SmallParts();
   /** The open streams of each connection. */
   readonly #sessions = new Map<ServerHttp2Session, Set<ServerHttp2Stream>>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
@@ -225,6 +227,7 @@ export class Http2Connections {
     session.once("close", () => this.#sessions.delete(session));
     watchHttp2Session(session, socket);
     this.#heads.watch(session, socket, () => streams.size === 0);
+    this.#parts.watch(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     let timer: NodeJS.Timeout | undefined;
     const idle = (): void => {

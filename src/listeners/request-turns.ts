@@ -198,7 +198,7 @@ export class RequestTurns {
  * Waiting requests in the order in which they start: networks take turns, and so do each one's
  * connections.
  */
-class Lanes {
+export class Lanes {
   readonly #networks = new Map<string, Map<Lane, Begin[]>>();
   /** Each connection's network, because a closed socket may no longer know its address. */
   readonly #connections = new Map<Lane, string>();
