@@ -47,7 +47,8 @@ export function executorFor(target: Target, path: CommandPath, options: Executor
 
 /**
  * Runs a command in a container, over WebSocket or SPDY. Streams that are absent are not requested.
- * Resolves with the exit code, also if it is not 0. Throws ConnectError and SessionError.
+ * Resolves with the exit code, also if it is not 0. Throws ConnectError, SessionError and
+ * CredentialsError.
  */
 export function exec(
   cluster: Cluster,
@@ -83,7 +84,8 @@ export interface LogOptions {
 
 /**
  * A container's log as a stream of bytes. The stream fails with ConnectError if the connection
- * breaks off, so its end is the log's. Throws ConnectError if the server refuses.
+ * breaks off, so its end is the log's. Throws ConnectError if the server refuses, and
+ * CredentialsError.
  */
 export async function readLog(
   cluster: Cluster,

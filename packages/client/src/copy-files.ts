@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { type Cluster, type ContainerName, executorFor, referenceIn } from "./cluster.ts";
 import { type CopyContext, type CopyProgress, noProgress } from "./copy/copy-context.ts";
-import { CopyError, withRetries } from "./copy/copy-error.ts";
+import { CopyError, localError, withRetries } from "./copy/copy-error.ts";
 import { inspect, type RemotePath } from "./copy/remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
 import type { Executor } from "./executors.ts";
@@ -34,7 +34,7 @@ export interface CopyOptions {
  * Copies a local file, folder or stream into a container; an existing folder there receives it
  * under its own name. `destination` appears complete or not at all. Continues after lost
  * connections, except with a stream. Names may contain control characters, also in error messages.
- * Throws CopyError, ConnectError, SessionError.
+ * Throws CopyError, ConnectError, SessionError, CredentialsError.
  */
 export async function copyTo(
   cluster: Cluster,
@@ -77,7 +77,7 @@ export async function copyTo(
  * Copies a file or folder out of a container, to a local path or, a file, to a stream; an existing
  * local folder receives it under its own name. A local path appears complete or not at all.
  * Continues after lost connections. Names may contain control characters, also in error messages.
- * Throws CopyError, ConnectError, SessionError.
+ * Throws CopyError, ConnectError, SessionError, CredentialsError.
  */
 export async function copyFrom(
   cluster: Cluster,
@@ -146,6 +146,8 @@ async function localTarget(destination: string, name: string): Promise<string> {
   if (isLink && stats === undefined) throw new CopyError("usage", `${destination} is a link to nothing`);
   if (destination.endsWith("/")) throw new CopyError("usage", `${destination} is not a folder`);
   // Not resolved: the working folder's own name need not be UTF-8.
-  await mkdir(path.dirname(destination), { recursive: true });
+  await mkdir(path.dirname(destination), { recursive: true }).catch((error: unknown) => {
+    throw localError(error);
+  });
   return path.normalize(destination);
 }

@@ -6,6 +6,7 @@ import { encodeRequestHead, exchangeHeads } from "./http/upgrade/upgrade-request
 import { ConnectError } from "./http/upstream/connect-error.ts";
 import { ResponseBody } from "./http/upstream/response-body.ts";
 import { wholeBody } from "./http/upstream/whole-body.ts";
+import { CredentialsError } from "./kubernetes/credentials-error.ts";
 import { UpstreamError } from "./net/upstream-error.ts";
 import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
@@ -18,8 +19,9 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * Reads an object or list through the target's proxy; the connection stays open for an immediate
- * next request. `timeoutMs` limits the whole exchange; 0 means no limit. Throws ConnectError:
- * "http" with the server's Status for an answer other than 2xx, otherwise as `dial` does.
+ * next request. `timeoutMs` (30,000) limits the whole exchange; 0 means no limit. Throws
+ * CredentialsError, and ConnectError: "http" with the server's Status for an answer other than 2xx,
+ * otherwise as `dial` does.
  */
 export async function getObject<T>(
   target: Target,
@@ -118,9 +120,9 @@ function refusalOf(httpStatus: number, body: Buffer): ConnectError {
   return new ConnectError("http", text || `the server answered ${httpStatus}`, { httpStatus, apiStatus });
 }
 
-/** An exchange's failure as the library reports it. */
-export function asConnectError(error: unknown, isLate: boolean): ConnectError {
-  if (error instanceof ConnectError) return error;
+/** An exchange's failure as the library reports it. Credentials fail before any server is asked. */
+export function asConnectError(error: unknown, isLate: boolean): ConnectError | CredentialsError {
+  if (error instanceof ConnectError || error instanceof CredentialsError) return error;
   if (isLate) return new ConnectError("response", "net/http: request canceled: timeout", { cause: error });
   if (error instanceof UpstreamError) return new ConnectError(legOf(error), error.message, { cause: error });
   const isAborted = (error as Error).name === "AbortError";

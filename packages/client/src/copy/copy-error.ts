@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { systemErrorText } from "../config/system-error.ts";
 import { ConnectError } from "../http/upstream/connect-error.ts";
 import { SessionError } from "../sessions/session-error.ts";
 
@@ -26,6 +27,11 @@ export class CopyError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** A failure of this machine's files. */
+export function localError(error: unknown): CopyError {
+  return new CopyError("local", systemErrorText(error), { cause: error });
 }
 
 /** An error of ours or of the file system. */

@@ -2,10 +2,9 @@ import { constants } from "node:fs";
 import { chmod, lstat, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Writable } from "node:stream";
-import { systemErrorText } from "../config/system-error.ts";
 import type { PartTaker } from "../sessions/output-sink.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError, withRetries } from "./copy-error.ts";
+import { CopyError, localError, withRetries } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
 import { canHash, HASH_FUNCTION, HASH_START, hashIn, RunningHash, remoteHash } from "./hashing.ts";
 import { changedWhileRead, warnOfGrowth } from "./remote-growth.ts";
@@ -62,7 +61,7 @@ export async function downloadFile(
     if (error instanceof CopyError || isLocal(error)) {
       await Promise.all([rm(partial, { force: true }), rm(note, { force: true })]);
     }
-    throw isLocal(error) ? new CopyError("local", systemErrorText(error), { cause: error }) : error;
+    throw isLocal(error) ? localError(error) : error;
   } finally {
     progress.stop();
   }

@@ -5,7 +5,6 @@ import path from "node:path";
 import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract } from "tar-stream";
-import { systemErrorText } from "../config/system-error.ts";
 import { SessionError } from "../sessions/session-error.ts";
 import {
   type EntryHeader,
@@ -20,7 +19,7 @@ import {
   shownName,
 } from "./archive-names.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError, isInterruption, isOwn, withRetries } from "./copy-error.ts";
+import { CopyError, isInterruption, isOwn, localError, withRetries } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { changedNames, changedWhileRead, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
@@ -73,8 +72,7 @@ export async function downloadFolder(
     unpacking.setModes();
     await moveInto(staging, destination, "");
   } catch (error) {
-    if (error instanceof Error && "syscall" in error)
-      throw new CopyError("local", systemErrorText(error), { cause: error });
+    if (error instanceof Error && "syscall" in error) throw localError(error);
     throw error;
   } finally {
     progress.stop();

@@ -2,10 +2,9 @@ import { randomBytes } from "node:crypto";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import { systemErrorText } from "../config/system-error.ts";
 import { SessionError } from "../sessions/session-error.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError, isInterruption, withRetries } from "./copy-error.ts";
+import { CopyError, isInterruption, localError, withRetries } from "./copy-error.ts";
 import { canHash, hashIn, RunningHash, readPieces } from "./hashing.ts";
 import { hasOnlyGrown, warnOfGrowth } from "./remote-growth.ts";
 import { bytesIn, partialName, type RemotePath } from "./remote-path.ts";
@@ -256,5 +255,5 @@ function throwLocalCause(error: unknown): never {
 }
 
 function localFailure(error: Error): never {
-  throw new CopyError("local", systemErrorText(error), { cause: error });
+  throw localError(error);
 }

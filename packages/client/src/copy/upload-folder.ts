@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import path from "node:path";
-import { systemErrorText } from "../config/system-error.ts";
 import { poisonFreed } from "../net/freed-memory.ts";
 import {
   ARCHIVE_END,
@@ -14,7 +13,7 @@ import {
 } from "./archive-header.ts";
 import { localPath, shownName } from "./archive-names.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
-import { CopyError, withRetries } from "./copy-error.ts";
+import { CopyError, localError, withRetries } from "./copy-error.ts";
 import { canHash, readPieces, remoteHashes } from "./hashing.ts";
 import { hasOnlyGrown, warnOfGrowth } from "./remote-growth.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
@@ -51,7 +50,7 @@ export async function uploadFolder(
 ): Promise<void> {
   if (!remote.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
   const entries = await listFolder(source, "", options).catch((error: Error) => {
-    throw new CopyError("local", systemErrorText(error), { cause: error });
+    throw localError(error);
   });
   const { shell } = options;
   const staging = partialName(destination);
