@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { readSource, repositoryRoot } from "./source-files.ts";
@@ -35,6 +35,52 @@ describe("API reports", () => {
     ]);
   });
 });
+
+/** They say what happened, and are not options. */
+const RESULTS = ["ConnectErrorDetails", "UpgradedConnection"];
+
+describe("options of @sluice/client", () => {
+  const files = ["dist/index.d.ts", "dist/browser.d.ts"].map((file) => `packages/client/${file}`);
+  const texts = new Map(files.flatMap((file) => [...optionsOf(file)]));
+
+  it.each([...texts])("%s: its hover text has the default", (_, text) => {
+    expect(text).toMatch(/\bdefault/i);
+  });
+
+  it("are all read", () => {
+    expect(texts.size).toBeGreaterThan(50);
+    expect(texts.get("CopyOptions.retries")).toContain("Default: 5.");
+    expect(texts.get("EntrySelection.context")).toBeDefined();
+  });
+});
+
+/** The comment of each optional member of the interfaces that a door exports, or that these extend. */
+function* optionsOf(file: string): Generator<[option: string, comment: string]> {
+  const exported = exportsOf(file);
+  const wanted = new Set(exported.keys());
+  for (const text of exported.values())
+    for (const [, base = ""] of text.matchAll(/^interface \w+ extends (\w+)/gm)) wanted.add(base);
+  const sources = readdirSync(path.join(repositoryRoot, "packages/client/dist"), {
+    recursive: true,
+    encoding: "utf8",
+  }).filter((name) => name.endsWith(".d.ts"));
+  for (const source of sources) {
+    const text = readSource(path.posix.join("packages/client/dist", source));
+    for (const [, name = "", body = ""] of text.matchAll(
+      /^export interface (\w+)[^{\n]*\{\n([\s\S]*?)^\}/gm,
+    )) {
+      if (!wanted.has(name) || RESULTS.includes(name)) continue;
+      let comment = "";
+      for (const line of body.split("\n")) {
+        if (/^ {4}\/?\*| {5}\*/.test(line)) comment += `${line.trim()} `;
+        const [, member, mark] = /^ {4}(?:readonly )?(\w+)(\?)?/.exec(line) ?? [];
+        if (member === undefined) continue;
+        if (mark === "?") yield [`${name}.${member}`, comment];
+        comment = "";
+      }
+    }
+  }
+}
 
 /** The declarations that a door exports, sorted by name. */
 function reportOf(file: string): string {

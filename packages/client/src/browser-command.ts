@@ -17,14 +17,17 @@ const NORMAL_CLOSE = 1000;
 
 /** The page's streams of a session; absent ones are not requested. They are not ended. */
 export interface BrowserStreams {
+  /** What the command reads. Default: not requested. */
   readonly stdin?: ReadableStream<Uint8Array> | undefined;
+  /** What the command prints. Default: not requested. */
   readonly stdout?: WritableStream<Uint8Array> | undefined;
-  /** Ignored with `tty`: a terminal merges stderr into stdout. */
+  /** Default: not requested. Ignored with `tty`: a terminal merges stderr into stdout. */
   readonly stderr?: WritableStream<Uint8Array> | undefined;
+  /** Asks for a terminal. Default: false. */
   readonly tty?: boolean | undefined;
-  /** The terminal's first size, then every change. Only with `tty`. */
+  /** The terminal's first size, then every change. Only with `tty`. Default: the server's size. */
   readonly terminalSizes?: AsyncIterable<TerminalSize> | undefined;
-  /** Ends the session, or the attempt to start one. */
+  /** Ends the session, or the attempt to start one. Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -17,8 +17,8 @@ export interface BrowserCluster {
   /** For example `https://gateway.example.com`. */
   readonly url: string;
   /**
-   * Sent as Kubernetes' bearer-token subprotocol. Absent: the browser's certificate or cookies
-   * authenticate.
+   * Sent as Kubernetes' bearer-token subprotocol. Default: none, and the browser's certificate or
+   * cookies authenticate.
    */
   readonly token?: string | undefined;
   /** Default: "default". */

@@ -78,7 +78,7 @@ export interface LogOptions {
   readonly sinceTime?: string | undefined;
   /** Ends after this many bytes. Default: no limit. */
   readonly limitBytes?: number | undefined;
-  /** Ends the log with ConnectError "aborted". */
+  /** Ends the log with ConnectError "aborted". Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -14,14 +14,17 @@ import { SessionError } from "./sessions/session-error.ts";
 
 /** The local streams of a session; absent ones are not requested. */
 export interface CommandStreams {
+  /** What the command reads. Default: not requested. */
   readonly stdin?: InputStream | undefined;
+  /** What the command prints. Default: not requested. */
   readonly stdout?: OutputStream | undefined;
-  /** Ignored with `tty`: a terminal merges stderr into stdout. */
+  /** Default: not requested. Ignored with `tty`: a terminal merges stderr into stdout. */
   readonly stderr?: OutputStream | undefined;
+  /** Asks for a terminal. Default: false. */
   readonly tty?: boolean | undefined;
-  /** The terminal's first size, then every change. Only with `tty`. */
+  /** The terminal's first size, then every change. Only with `tty`. Default: the server's size. */
   readonly terminalSizes?: AsyncIterable<TerminalSize> | undefined;
-  /** Ends the session, or the attempt to start one. */
+  /** Ends the session, or the attempt to start one. Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
 }
 

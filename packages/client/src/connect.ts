@@ -37,13 +37,13 @@ export interface DialRequest {
   readonly protocols: readonly string[];
   /** Defaults to GET for WebSocket and POST for SPDY. */
   readonly method?: string | undefined;
-  /** Added to the target's headers. */
+  /** Added to the target's headers. Default: none. */
   readonly headers?: HeaderList | undefined;
-  /** Ends the attempt; after `dial` resolves, the socket belongs to the caller. */
+  /** Ends the attempt; after `dial` resolves, the socket belongs to the caller. Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
-  /** Limit for name lookup, TCP and TLS together, in milliseconds (30,000). */
+  /** Limit for name lookup, TCP and TLS together, in milliseconds. Default: 30,000. */
   readonly dialTimeoutMs?: number | undefined;
-  /** From sending the request to receiving the complete response head, in milliseconds (30,000). */
+  /** From sending the request to the complete response head, in milliseconds. Default: 30,000. */
   readonly responseHeaderTimeoutMs?: number | undefined;
 }
 

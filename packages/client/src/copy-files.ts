@@ -18,7 +18,7 @@ export interface CopyOptions {
   readonly verify?: boolean | undefined;
   /** Copies file modes. Default: true. */
   readonly preserveMode?: boolean | undefined;
-  /** Ends the copy with SessionError or ConnectError "aborted". */
+  /** Ends the copy with SessionError or ConnectError "aborted". Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
   /** Runs the copy's commands. Default: WebSocket, then SPDY, as kubectl. */
   readonly executorFor?: ((path: CommandPath) => Executor) | undefined;

@@ -10,16 +10,16 @@ export interface ListeningPort extends PortMapping {
 }
 
 export interface PortForwarderOptions {
-  /** Addresses to listen on; "localhost" means both of its addresses, and one suffices. */
+  /** Addresses to listen on. Default: "localhost", which means both of its addresses; one suffices. */
   readonly addresses?: readonly string[] | undefined;
   readonly ports: readonly PortMapping[];
-  /** Maximum local connections for each port (1,000); further ones are closed at once. */
+  /** Local connections of each port; further ones are closed at once. Default: 1,000. */
   readonly maxConnections?: number | undefined;
   /** Opens a stream to the port for a local connection. */
   openStream(remotePort: number): Promise<ForwardedStream>;
-  /** A local connection was accepted. */
+  /** A local connection was accepted. Default: ignored. */
   onConnection?(port: ListeningPort): void;
-  /** A local connection failed; the forward continues. */
+  /** A local connection failed; the forward continues. Default: ignored. */
   onError?(port: ListeningPort, error: Error): void;
 }
 

@@ -36,9 +36,12 @@ export interface ResumeOptions {
   readonly clock?: SessionTimes["clock"] | undefined;
   /**
    * Called with a sentence, without secrets, when a connection is lost and when the session
-   * resumes.
+   * resumes. Default: ignored.
    */
   note?(text: string): void;
-  /** In milliseconds: the interval between PINGs, and how long a connection may be silent. */
+  /**
+   * In milliseconds: the interval between PINGs, and how long a connection may be silent. Default:
+   * 5,000 and 15,000.
+   */
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }

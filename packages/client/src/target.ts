@@ -16,24 +16,27 @@ export interface TargetOptions {
   readonly url: string | URL;
   /**
    * Trusted authorities and the client's identity; PEM texts. Ignored for `http:`. A function runs
-   * before each connection, after `headers`, and returns another object for new certificates.
+   * before each connection, after `headers`, and returns another object for new certificates. Default: `{}`.
    */
   readonly tls?: UpstreamTlsOptions | (() => UpstreamTlsOptions | undefined) | undefined;
   /**
    * Called for each request, so that tokens can renew: Authorization, impersonation, User-Agent.
+   * Default: none.
    */
   readonly headers?: (() => HeaderList | Promise<HeaderList>) | undefined;
   /** "environment" (the default) reads the usual variables; "none"; or the proxy's URL. */
   readonly proxy?: "environment" | "none" | string | undefined;
   /** The source of the variables; defaults to process.env. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Receives every request and answer. The caller must keep header values secret. */
+  /** Receives every request and answer; it must keep header values secret. Default: nothing does. */
   readonly trace?: ConnectTrace | undefined;
 }
 
 /** Receives what `-v 7` prints. */
 export interface ConnectTrace {
+  /** Default: ignored. */
   request?(method: string, url: string, headers: HeaderList): void;
+  /** Default: ignored. */
   response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
 }
 

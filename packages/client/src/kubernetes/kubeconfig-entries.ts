@@ -6,10 +6,13 @@ import { type KubeconfigFile, readKubeconfigFile } from "./kubeconfig-files.ts";
 
 /** Selects the entries to read. */
 export interface EntrySelection {
+  /** Default: the kubeconfig's current context. */
   readonly context?: string | undefined;
+  /** Default: the context's. */
   readonly cluster?: string | undefined;
+  /** Default: the context's. */
   readonly user?: string | undefined;
-  /** A URL or `host:port` in place of the cluster's server. */
+  /** A URL or `host:port`. Default: the cluster's. */
   readonly server?: string | undefined;
 }
 

@@ -10,16 +10,27 @@ import type {
  * kubectl's flags, which override a kubeconfig. File names are relative to the working directory.
  */
 export interface KubeconfigOverrides extends EntrySelection {
+  /** The namespace of pods that are named without one. Default: the context's. */
   readonly namespace?: string | undefined;
+  /** A file. Default: the cluster's. */
   readonly certificateAuthority?: string | undefined;
+  /** Accepts any certificate. Default: false, then the cluster's. */
   readonly insecureSkipTLSVerify?: boolean | undefined;
+  /** Default: the cluster's, then the environment's. */
   readonly proxyUrl?: string | undefined;
+  /** The name in the server's certificate. Default: the cluster's, then the dialled host. */
   readonly tlsServerName?: string | undefined;
+  /** A file. Default: the user's. */
   readonly clientCertificate?: string | undefined;
+  /** A file. Default: the user's. */
   readonly clientKey?: string | undefined;
+  /** Default: the user's. */
   readonly token?: string | undefined;
+  /** Default: the user's. */
   readonly username?: string | undefined;
+  /** Default: the user's. */
   readonly password?: string | undefined;
+  /** The user and groups to act as. Default: the user's, else none. */
   readonly impersonate?: Partial<Impersonation> | undefined;
 }
 

@@ -10,14 +10,18 @@ import { keyPairOf } from "../config/key-pair.ts";
 
 /** How we verify an upstream and identify ourselves to it. Texts and buffers are PEM. */
 export interface UpstreamTlsOptions {
-  /** Authorities that may have signed the upstream's certificate; absent: those that Node ships. */
+  /** Authorities that may have signed the upstream's certificate. Default: those that Node ships. */
   readonly ca?: string | Buffer | undefined;
-  /** Our client certificate (chain) and its key. */
+  /** Our client certificate (chain). Default: none. */
   readonly certificate?: string | Buffer | undefined;
+  /** The key of `certificate`. Default: none. */
   readonly key?: string | Buffer | undefined;
-  /** The name that the certificate must carry, also sent as SNI; absent: the dialled host. */
+  /** The name that the certificate must carry, also sent as SNI. Default: the dialled host. */
   readonly serverName?: string | undefined;
-  /** Accepts any certificate, as the API server does for kubelets without --kubelet-certificate-authority. */
+  /**
+   * Accepts any certificate, as the API server does for kubelets without
+   * --kubelet-certificate-authority. Default: false.
+   */
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
