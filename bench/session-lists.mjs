@@ -1,8 +1,10 @@
-// `node bench/session-lists.mjs [--sessions 10000 --replicas 3 --repeat 9]`: lists all sessions
-// through the API group, as a whole and in the pages that kubectl requests. The replicas use the
-// gateway's peer servers and mutual TLS; their sessions are rows without sockets. All replicas
-// share this process, so their CPU adds up.
+// `node bench/session-lists.mjs [--sessions 10000 --replicas 3 --repeat 9 --ends 5 --write]`: lists
+// all sessions through the API group, as a whole and in the pages that kubectl requests. The
+// replicas use the gateway's peer servers and mutual TLS; their sessions are rows without sockets.
+// All replicas share this process, so their CPU adds up. Then ends kubectl's sessions in a demo.
+// `--write` writes docs/evidence/session-lists.md.
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
@@ -16,13 +18,18 @@ import { Peers } from "../dist/src/peers/peers.js";
 import { SessionsApi } from "../dist/src/session-api/sessions-api.js";
 import { newReplicaId } from "../dist/src/sessions/session-id.js";
 import { Sessions } from "../dist/src/sessions/sessions.js";
+import { machineLine, table } from "./document.mjs";
 import { median } from "./results.mjs";
+import { measureEnds } from "./session-ends.mjs";
+import { withSpread } from "./text.mjs";
 
 const { values } = parseArgs({
   options: {
     sessions: { type: "string", default: "10000" },
     replicas: { type: "string", default: "3" },
     repeat: { type: "string", default: "9" },
+    ends: { type: "string", default: "5" },
+    write: { type: "boolean", default: false },
   },
 });
 const [sessions, replicas, repeat] = [values.sessions, values.replicas, values.repeat].map(Number);
@@ -123,6 +130,7 @@ async function list(accept, limit) {
   }
 }
 
+const lists = [];
 console.log(`${sessions} sessions over ${replicas} replicas, ${repeat} lists of each form`);
 for (const [name, accept, limit] of [
   ["Table, pages of 500 (kubectl get -A)", TABLE, 500],
@@ -135,10 +143,41 @@ for (const [name, accept, limit] of [
   const times = results.map(({ ms }) => ms);
   const cpuMs = Math.round(median(results.map((result) => result.cpuMs)));
   const [{ listed, bytes }] = results;
-  const range = `${Math.round(Math.min(...times))} to ${Math.round(Math.max(...times))}`;
-  console.log(
-    `${name}: ${Math.round(median(times))} ms (${range}), CPU of all replicas ${cpuMs} ms, ${listed} sessions, ${bytes} bytes`,
-  );
+  lists.push([name, withSpread(times, 0), `${cpuMs}`, `${listed}`, `${bytes}`]);
 }
+const listTable = table(["list", "ms", "CPU of all replicas, ms", "sessions", "bytes"], lists);
+console.log(listTable);
 api.stop();
 for (const server of servers) server.close();
+
+const ends = Number(values.ends) > 0 ? await measureEnds(Number(values.ends)) : new Map();
+const endRows = Array.from(ends, ([title, { ms, codes }]) => [
+  title,
+  withSpread(ms, 0),
+  [...codes].join(", "),
+]);
+const endTable = table(["kubectl's protocol, plan", "kubectl's exit, ms", "exit code"], endRows);
+console.log(endTable);
+if (values.write)
+  writeFileSync(
+    new URL("../docs/evidence/session-lists.md", import.meta.url),
+    `# Lists and ends of sessions
+
+    node bench/session-lists.mjs --sessions ${sessions} --replicas ${replicas} --repeat ${repeat} --ends ${values.ends} --write
+
+${machineLine()}
+Medians (minimum-maximum).
+
+## ${sessions} sessions over ${replicas} replicas
+
+Wanted: 1,000 ms. One process has all replicas, so that their CPU adds up.
+
+${listTable}
+
+## From \`sluice sessions end\` to kubectl's exit
+
+Wanted: 1,000 ms. The time includes the start of \`sluice\`.
+
+${endTable}
+`,
+  );
