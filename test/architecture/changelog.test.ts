@@ -4,20 +4,26 @@ import { readSource } from "./source-files.ts";
 const { version } = JSON.parse(readSource("package.json")) as { version: string };
 const [, ...sections] = readSource("CHANGELOG.md").split(/^## /m);
 
-it("CHANGELOG.md has Unreleased first, then a section for each version, the newest first", () => {
+const UNRELEASED = "Unreleased";
+const isUntagged = (title: string): boolean => title.endsWith(", not yet tagged");
+
+it("CHANGELOG.md has what is not released first, then a section for each version, the newest first", () => {
   const titles = sections.map((section) => section.split("\n")[0] ?? "");
-  expect(titles[0]).toBe("Unreleased");
-  const versions = titles.slice(1).map((title) => {
+  // Before its tag a version's own section takes what is new.
+  const [first = ""] = titles;
+  if (!isUntagged(first)) expect(first).toBe(UNRELEASED);
+  const versions = titles.slice(isUntagged(first) ? 0 : 1).map((title) => {
     expect(title).toMatch(/^\d+\.\d+\.\d+, (?:\d{4}-\d{2}-\d{2}|not yet tagged)$/);
     return title.split(",")[0] ?? "";
   });
+  expect(titles.slice(1).filter(isUntagged)).toEqual([]);
   expect(versions[0]).toBe(version);
   const numbered = versions.toSorted((a, b) => b.localeCompare(a, "en", { numeric: true }));
   expect(versions).toEqual(numbered);
 });
 
 it("each version has upgrade notes, each with what changed in bold, before its changes", () => {
-  for (const section of sections.slice(1)) {
+  for (const section of sections.filter((text) => !text.startsWith(UNRELEASED))) {
     const [, notes = "", changes = ""] =
       /\n### Upgrade notes\n([\s\S]*)\n### Changes\n([\s\S]*)/.exec(section) ?? [];
     const lines = notes.match(/^- .*$/gm) ?? [];
