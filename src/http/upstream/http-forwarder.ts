@@ -120,10 +120,9 @@ export class HttpExchange implements Http1Exchange {
       this.#requestSent();
       return;
     }
-    // A small body that arrived with its head leaves with it.
+    // A small body that arrived with its head leaves with it: the body uncorks.
     connection.cork();
     connection.write(head);
-    setImmediate(() => connection.uncork());
     this.#body = new UpstreamRequestBody(this.#downstream, connection, () => this.#requestSent());
     if (this.#options.expectsContinue !== true) this.#watchBody();
   }

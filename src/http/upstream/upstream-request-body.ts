@@ -4,6 +4,14 @@ import { trailersToForward } from "../hop-by-hop.ts";
 import { trailerText } from "./exchange-headers.ts";
 
 /**
+ * Smaller parts wait until the end of the turn and leave as one: a client may send thousands of one
+ * byte.
+ */
+const SMALL_PART_BYTES = 4 * 1024;
+/** This many bytes of small parts do not wait. */
+const GATHER_BYTES = 16 * 1024;
+
+/**
  * Sends a request's body from the client to one connection, in the framing that the head announced, as
  * fast as both sides allow.
  */
@@ -11,13 +19,22 @@ export class UpstreamRequestBody {
   readonly #downstream: HttpDownstream;
   readonly #connection: Http1UpstreamConnection;
   readonly #onSent: () => void;
+  #gathered: Buffer[] = [];
+  #gatheredBytes = 0;
 
-  /** Calls `onSent` once everything is written. */
+  /**
+   * Calls `onSent` once everything is written. Takes over the corked connection, so that a small
+   * body leaves with its head.
+   */
   constructor(downstream: HttpDownstream, connection: Http1UpstreamConnection, onSent: () => void) {
     this.#downstream = downstream;
     this.#connection = connection;
     this.#onSent = onSent;
     const { body } = downstream;
+    setImmediate(() => {
+      this.#flush();
+      connection.uncork();
+    });
     // The 'end' of an empty HTTP/2 body may have come during the dial, and does not come again.
     if (body.readableEnded) this.#end();
     else body.on("data", this.#pass).on("end", this.#end);
@@ -30,11 +47,26 @@ export class UpstreamRequestBody {
 
   /** Stops reading and sending. */
   stop(): void {
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
     this.#downstream.body.off("data", this.#pass).off("end", this.#end);
   }
 
   readonly #pass = (part: Buffer): void => {
     if (part.length === 0) return;
+    this.#gathered.push(part);
+    this.#gatheredBytes += part.length;
+    if (part.length >= SMALL_PART_BYTES || this.#gatheredBytes >= GATHER_BYTES) this.#flush();
+    else if (this.#gathered.length === 1) setImmediate(this.#flush);
+  };
+
+  readonly #flush = (): void => {
+    const gathered = this.#gathered;
+    const [first] = gathered;
+    if (first === undefined) return;
+    const part = gathered.length === 1 ? first : Buffer.concat(gathered, this.#gatheredBytes);
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
     const connection = this.#connection;
     if (this.#downstream.isChunked) {
       connection.cork();
@@ -48,6 +80,7 @@ export class UpstreamRequestBody {
   };
 
   readonly #end = (): void => {
+    this.#flush();
     this.stop();
     const { isChunked, isBodyComplete, trailers } = this.#downstream;
     // The body of a reset HTTP/2 stream ends, too, but the upstream must not take it for complete.

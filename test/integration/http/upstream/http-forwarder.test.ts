@@ -95,6 +95,24 @@ describe("forwardExchange: requests", () => {
     });
   }
 
+  it("gathers the small parts of a body that come in one turn, behind its head", async () => {
+    const { node, forwarder } = await startRawPair((socket) => {
+      let received = "";
+      socket.on("data", (chunk) => {
+        received += chunk;
+        if (received.endsWith("0\r\n\r\n")) socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+      });
+    });
+    await exchange(
+      forwarder.port,
+      `POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\na\r\n".repeat(2_000)}0\r\n\r\n`,
+    );
+    const [, ...body] = node.received().split("\r\n\r\n");
+    const chunks = body.join("\r\n\r\n").split("\r\n");
+    expect(chunks.filter((line) => /^a+$/.test(line)).join("")).toHaveLength(2_000);
+    expect(chunks.length).toBeLessThan(100);
+  });
+
   it("leaves 100-continue to the upstream", async () => {
     const { node, forwarder } = await startRawPair((socket) => {
       afterHead(socket, () => {
