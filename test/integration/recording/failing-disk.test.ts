@@ -198,7 +198,7 @@ describe("a clock that jumps while a session is recorded", () => {
     const { head } = recorded.comments.at(-1) as { head: { startedAt: string; endedAt: string } };
     const lastedMs = Date.parse(head.endedAt) - Date.parse(head.startedAt);
     expect(Math.round(lastedMs / HOUR_MS)).toBe(0);
-    expect(await new RecordingIndex(folder).list()).toHaveLength(1);
+    expect((await new RecordingIndex(folder).list()).recordings).toHaveLength(1);
   });
 });
 
