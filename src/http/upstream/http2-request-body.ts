@@ -17,8 +17,11 @@ const PROMPT_BYTES = 4 * 1024;
 export class Http2RequestBody {
   readonly #downstream: HttpDownstream;
   #stream: ClientHttp2Stream | undefined;
-  /** The bytes sent so far; undefined once they exceed the limit or are no longer needed. */
-  #kept: Buffer[] | undefined = [];
+  /**
+   * The bytes sent so far, in one memory, because a client may send them one by one; undefined once
+   * they exceed the limit or are no longer needed.
+   */
+  #kept: Buffer | undefined = Buffer.alloc(0);
   #keptBytes = 0;
 
   constructor(downstream: HttpDownstream) {
@@ -35,7 +38,8 @@ export class Http2RequestBody {
     const { body, isBodyComplete } = this.#downstream;
     const isFirst = this.#stream === undefined;
     this.#stream = stream;
-    for (const part of this.#kept ?? []) stream.write(part);
+    if (this.#keptBytes > 0 && this.#kept !== undefined)
+      stream.write(this.#kept.subarray(0, this.#keptBytes));
     // The 'end' of an empty body may have come during the dial, and does not come again.
     if (body.readableEnded) {
       if (isBodyComplete) stream.end();
@@ -83,9 +87,18 @@ export class Http2RequestBody {
   };
 
   #keep(part: Buffer): void {
-    if (this.#kept === undefined) return;
-    this.#keptBytes += part.length;
-    if (this.#keptBytes > MAX_KEPT_BODY_BYTES) this.#kept = undefined;
-    else this.#kept.push(Buffer.from(part));
+    const kept = this.#kept;
+    if (kept === undefined) return;
+    const bytes = this.#keptBytes + part.length;
+    if (bytes > MAX_KEPT_BODY_BYTES) {
+      this.#kept = undefined;
+      return;
+    }
+    if (bytes > kept.length) {
+      this.#kept = Buffer.allocUnsafe(Math.min(MAX_KEPT_BODY_BYTES, Math.max(bytes, kept.length * 2)));
+      kept.copy(this.#kept);
+    }
+    this.#kept?.set(part, this.#keptBytes);
+    this.#keptBytes = bytes;
   }
 }

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { Readable } from "node:stream";
+import { Readable, Writable } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import type { HttpDownstream } from "../../../../packages/client/src/http/downstream/http-downstream.ts";
 import { Http2RequestBody } from "../../../../src/http/upstream/http2-request-body.ts";
@@ -82,4 +83,28 @@ it("the parts of a larger body arrive whole", async () => {
   const parts = Array.from({ length: 6 }, () => Buffer.alloc(10_000, "x"));
   const frames = await framesOf(Readable.from(parts), () => {});
   expect(frames.reduce((sum, length) => sum + length, 0)).toBe(60_000);
+});
+
+it("a body of single bytes is kept in one memory, and is resent whole and unchanged", async () => {
+  const attempt = () => {
+    const parts: Buffer[] = [];
+    const write = (part: Buffer, _: string, done: () => void) => {
+      parts.push(part);
+      done();
+    };
+    return { stream: new Writable({ write }) as ClientHttp2Stream, parts };
+  };
+  const bytes = Buffer.from(Array.from({ length: 60_000 }, (_, index) => index % 251));
+  const body = new Readable({ read() {} });
+  const kept = new Http2RequestBody({ body, isBodyComplete: false } as HttpDownstream);
+  const [first, second] = [attempt(), attempt()];
+  kept.sendOn(first.stream);
+  for (let at = 0; at < bytes.length; at++) body.emit("data", bytes.subarray(at, at + 1));
+  await turn();
+  expect(Buffer.concat(first.parts)).toEqual(bytes);
+  kept.sendOn(second.stream);
+  body.emit("data", Buffer.from("end"));
+  await turn();
+  expect(second.parts.map(({ length }) => length)).toEqual([60_000, 3]);
+  expect(Buffer.concat(second.parts)).toEqual(Buffer.concat([bytes, Buffer.from("end")]));
 });
