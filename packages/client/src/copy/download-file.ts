@@ -11,6 +11,8 @@ import { changedWhileRead, warnOfGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 
+const ignored = (): void => {};
+
 const RESUME = constants.O_RDWR | constants.O_NOFOLLOW;
 /**
  * Up to this size one command sends bytes and SHA-256; for larger files a second command hashes
@@ -124,14 +126,20 @@ class Download {
   async toStream(output: Writable): Promise<void> {
     if (this.bytes > 0 && !this.#canResume)
       throw new CopyError("remote", "the container has no tail to go on with");
-    await this.#read(this.bytes, {
-      takePart: (part) => {
-        this.#account(part);
-        return new Promise((resolve, reject) => {
-          output.write(Buffer.from(part), (error) => (error ? reject(error) : resolve()));
-        });
-      },
-    });
+    // A write that fails rejects, and its 'error' event comes later: unheard, it would end the process.
+    output.on("error", ignored);
+    try {
+      await this.#read(this.bytes, {
+        takePart: (part) => {
+          this.#account(part);
+          return new Promise((resolve, reject) => {
+            output.write(Buffer.from(part), (error) => (error ? reject(error) : resolve()));
+          });
+        },
+      });
+    } finally {
+      if (output.errored === null) output.off("error", ignored);
+    }
   }
 
   /** Checks that the bytes arrived intact and that the file has not changed. */
