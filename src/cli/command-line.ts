@@ -104,7 +104,7 @@ function enableCompileCache(): void {
 
 /** The index of the command's name, after kubectl's global flags. Throws UsageError. */
 async function commandIndex(args: readonly string[]): Promise<number> {
-  const { countLeadingFlags } = await import("./global-flags.ts");
+  const { countLeadingFlags } = await import("./commands/connection-flags.ts");
   return countLeadingFlags(args);
 }
 

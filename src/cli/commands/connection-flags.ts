@@ -1,6 +1,7 @@
-import type { FlagTable } from "../../config/flag.ts";
-import type { Operand } from "../command.ts";
+import type { Flag, FlagTable } from "../../config/flag.ts";
+import { type Operand, UsageError } from "../command.ts";
 import { durationFrom, requestTimeout, serverAddress } from "../flag-readers.ts";
+import { parseFlags } from "../parse-flags.ts";
 
 const group = "Flags of kubectl, also before the command";
 
@@ -156,4 +157,26 @@ export function podRunningTimeout<const Default extends string>(defaultTime: Def
 function escapeCharacter(text: string): string {
   if (text === "none" || /^[\x21-\x7e]$/.test(text)) return text;
   throw new RangeError('must be one character, or "none"');
+}
+
+/**
+ * The number of arguments before the command's name: kubectl's global flags and their values.
+ * Throws UsageError.
+ */
+export function countLeadingFlags(args: readonly string[]): number {
+  let count = 0;
+  while (args[count]?.startsWith("-")) {
+    const [flag = ""] = args.slice(count);
+    // Refuses a flag that kubectl does not have, or that lacks its value.
+    const isComplete = flag.includes("=") || (!flag.startsWith("--") && flag.length > 2);
+    const [name = ""] = flag.replace(/^-+/, "").split("=");
+    const row = Object.entries<Flag>(connectionFlags).find(
+      ([long, { short }]) => long === name || short === name,
+    );
+    const takesNext = !isComplete && row !== undefined && "value" in row[1];
+    parseFlags({ flags: connectionFlags }, args.slice(count, count + (takesNext ? 2 : 1)));
+    count += takesNext ? 2 : 1;
+  }
+  if (count >= args.length) throw new UsageError("a command is required");
+  return count;
 }
