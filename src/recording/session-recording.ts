@@ -83,23 +83,15 @@ export class SessionRecording {
     this.#heldMs = performance.now();
     const session = this.#session;
     this.#releases = [session.hold("node"), session.hold("client")];
-    this.#timer ??= setTimeout(this.#late, this.#options.bounds.maxHoldMs);
+    const { maxHoldMs } = this.#options.bounds;
+    this.#timer = setTimeout(() => {
+      this.fail(`the recording was not written for ${maxHoldMs / 1_000} s`);
+      this.release();
+    }, maxHoldMs);
   }
 
-  readonly #late = (): void => {
-    this.#timer = undefined;
-    if (this.#releases.length === 0) return;
-    const { maxHoldMs } = this.#options.bounds;
-    const leftMs = this.#heldMs + maxHoldMs - performance.now();
-    if (leftMs > 0) {
-      this.#timer = setTimeout(this.#late, leftMs);
-      return;
-    }
-    this.fail(`the recording was not written for ${maxHoldMs / 1_000} s`);
-    this.release();
-  };
-
   release(): void {
+    clearTimeout(this.#timer);
     if (this.#releases.length === 0) return;
     this.#options.metrics.held((performance.now() - this.#heldMs) / 1_000);
     for (const release of this.#releases.splice(0)) release();
@@ -146,7 +138,6 @@ export class SessionRecording {
   /** Resolves when the recording is on the disk or has failed. */
   async end(end: RecordedEnd, recordedBytes: number): Promise<void> {
     this.release();
-    clearTimeout(this.#timer);
     if (this.info === undefined) {
       this.queue.discard();
       return;

@@ -6,7 +6,7 @@ import type { UploadRound } from "../storage/s3/uploader.ts";
 import { codeOf } from "./disk.ts";
 import type { PartOutcome } from "./finish-left-parts.ts";
 import { type RecordingError, RecordingQueue } from "./recording-queue.ts";
-import { type PartKind, SlabPool } from "./slab.ts";
+import { type PartKind, Slab } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import { removeLease } from "./writer-lease.ts";
 
@@ -18,8 +18,9 @@ const HAND_OVER_MS = 10;
 const SLABS_AHEAD = 2;
 /** Smaller slabs are copied, so that a few bytes do not occupy the memory of a whole slab. */
 const SMALL_BYTES = 8 * 1024;
+const KEPT_SLABS = 8;
 
-export interface RecorderOptions extends Omit<ThreadInput, "taken">, RecorderEvents {
+export interface RecorderOptions extends ThreadInput, RecorderEvents {
   readonly maxQueuedBytesPerSession: number;
   /** Limit for all sessions together. */
   readonly maxQueuedBytes: number;
@@ -48,11 +49,13 @@ export class Recorder {
   readonly #options: RecorderOptions;
   readonly #queues = new Map<number, RecordingQueue>();
   readonly #waiting = new Set<RecordingQueue>();
+  readonly #slabs: ArrayBuffer[] = [];
   #writer: string;
   #signingKey: string;
   #retention: Retention;
   #worker: Worker | undefined;
-  #slabs = new SlabPool();
+  #slab = new Slab();
+  #slabsAway = 0;
   #timer: NodeJS.Timeout | undefined;
   #lastHandle = 0;
   #queuedBytes = 0;
@@ -70,7 +73,6 @@ export class Recorder {
   }
 
   get queuedBytes(): number {
-    this.catchUp();
     return this.#queuedBytes;
   }
 
@@ -124,15 +126,12 @@ export class Recorder {
 
   /** Copies a part into the queue. Returns false without copying if the queue is full. */
   add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): boolean {
-    if (this.#queuedBytes + part.byteLength > this.#options.maxQueuedBytes) {
-      this.catchUp();
-      if (this.#queuedBytes + part.byteLength > this.#options.maxQueuedBytes) return false;
-    }
+    if (this.#queuedBytes + part.byteLength > this.#options.maxQueuedBytes) return false;
     const isWhole = kind === "event" || kind === "resize";
-    if (isWhole && !this.#slabs.current.fits(part.byteLength)) this.#handOver(this.#thread());
+    if (isWhole && !this.#slab.fits(part.byteLength)) this.#handOver(this.#thread());
     for (let done = 0; done < part.byteLength; ) {
       const rest = done === 0 ? part : part.subarray(done);
-      const copied = this.#slabs.current.add(handle, kind, timeMs, rest);
+      const copied = this.#slab.add(handle, kind, timeMs, rest);
       done += copied;
       if (copied === 0) this.#handOver(this.#thread());
     }
@@ -143,24 +142,12 @@ export class Recorder {
 
   /** True while the data of all sessions together is so much that sessions must wait. */
   get isFilling(): boolean {
-    const most = this.#options.maxQueuedBytes * (7 / 8);
-    if (this.#queuedBytes > most) this.catchUp();
-    return this.#queuedBytes > most;
+    return this.#queuedBytes > this.#options.maxQueuedBytes * (7 / 8);
   }
 
   /** Notifies this queue once it and all sessions together have room again. */
   wait(queue: RecordingQueue): void {
-    if (this.#waiting.has(queue)) return;
     this.#waiting.add(queue);
-    if (this.#waiting.size === 1) this.#askForRoom();
-  }
-
-  /** Subtracts from the queues what the thread has taken since. */
-  catchUp(): void {
-    this.#slabs.back((handle, bytes) => {
-      this.#queuedBytes -= bytes;
-      this.#queues.get(handle)?.taken(bytes);
-    });
   }
 
   forget(handle: number): void {
@@ -170,50 +157,49 @@ export class Recorder {
   }
 
   readonly #due = (): void => {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.catchUp();
-    if (this.#slabs.current.used === 0) return;
-    if (this.#slabs.away < SLABS_AHEAD) this.#handOver(this.#thread());
-    else this.#timer = setTimeout(this.#due, HAND_OVER_MS);
-  };
-
-  /** Asks the thread to tell when it has almost nothing left to do, or has done a part. */
-  #askForRoom(): void {
-    this.#handOver(this.#thread());
-    if (!this.#slabs.tellSoon()) setImmediate(this.#room);
-  }
-
-  readonly #room = (): void => {
-    this.catchUp();
-    if (!this.isFilling)
-      for (const queue of [...this.#waiting]) {
-        // The queue may wait again at once.
-        this.#waiting.delete(queue);
-        if (!queue.notify()) this.#waiting.add(queue);
-      }
-    if (this.#waiting.size > 0 && this.#queuedBytes > 0) this.#askForRoom();
+    if (this.#slab.used > 0 && this.#slabsAway < SLABS_AHEAD) this.#handOver(this.#thread());
   };
 
   #handOver(worker: Worker): void {
-    const { used } = this.#slabs.current;
+    const { buffer, used } = this.#slab;
     if (used === 0) return;
-    const { buffer, transfer } = this.#slabs.give(used < SMALL_BYTES);
-    worker.postMessage({ kind: "slab", buffer, used } satisfies ToThread, transfer);
-    this.catchUp();
+    this.#slabsAway += 1;
+    if (used < SMALL_BYTES) {
+      const copy = buffer.slice(0, used);
+      worker.postMessage({ kind: "slab", buffer: copy, used } satisfies ToThread, [copy]);
+      this.#slab.used = 0;
+      return;
+    }
+    worker.postMessage({ kind: "slab", buffer, used } satisfies ToThread, [buffer]);
+    this.#slab = new Slab(this.#slabs.pop());
+  }
+
+  #taken({ slabs, buffers, bytes }: Extract<FromThread, { kind: "taken" }>): void {
+    this.#slabsAway -= slabs;
+    this.#slabs.push(...buffers.slice(0, KEPT_SLABS - this.#slabs.length));
+    for (const [handle, count] of bytes) {
+      this.#queuedBytes -= count;
+      this.#queues.get(handle)?.taken(count);
+    }
+    if (!this.isFilling)
+      for (const queue of [...this.#waiting]) if (queue.notify()) this.#waiting.delete(queue);
+    // Other data waits for the timer, so that the thread gets larger slabs.
+    if (this.#timer === undefined || this.#waiting.size > 0) this.#due();
   }
 
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker;
     const { program = PROGRAM, folder, store } = this.#options;
     const [signingKey, retention] = [this.#signingKey, this.#retention];
-    const taken = this.#slabs.taken.numbers;
-    const workerData: ThreadInput = { folder, writer: this.#writer, signingKey, retention, store, taken };
+    const workerData: ThreadInput = { folder, writer: this.#writer, signingKey, retention, store };
     const worker = new Worker(program, { workerData });
     this.#worker = worker;
     // A running session keeps the process alive, but its recorder's thread does not.
     worker.unref();
     worker.on("message", (message: FromThread) => {
-      if (message.kind === "taken") this.#room();
+      if (message.kind === "taken") this.#taken(message);
       else if (message.kind === "deleted") this.#options.onDeleted(message.deleted, message.problem);
       else if (message.kind === "uploads") this.#options.onUploads?.(message.round, message.isActive);
       else if (message.kind === "left-problem") this.#options.onLeftProblem(message.problem);
@@ -230,7 +216,8 @@ export class Recorder {
     // The next thread finishes this one's recordings, so it needs another name.
     const left = this.#writer;
     this.#writer = randomUUID();
-    this.#slabs = new SlabPool();
+    this.#slab = new Slab();
+    this.#slabsAway = 0;
     this.#queuedBytes = 0;
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -26,8 +26,6 @@ interface SharedQueue {
   readonly isFilling: boolean;
   add(handle: number, kind: PartKind, timeMs: number, part: Uint8Array): boolean;
   post(message: ToThread): void;
-  /** Subtracts from the queues what the thread has taken. */
-  catchUp(): void;
   wait(queue: RecordingQueue): void;
   forget(handle: number): void;
 }
@@ -81,9 +79,8 @@ export class RecordingQueue {
   /** Copies a part into the queue. Returns false without copying if the queue is full. */
   add(kind: PartKind, timeMs: number, part: Uint8Array): boolean {
     const { maxQueuedBytesPerSession } = this.#shared;
-    const most = maxQueuedBytesPerSession - part.byteLength;
-    if (this.#queuedBytes > most) this.#shared.catchUp();
-    if (this.#isGone || this.#queuedBytes > most || !this.#shared.add(this.#handle, kind, timeMs, part)) {
+    const isWithin = !this.#isGone && this.#queuedBytes + part.byteLength <= maxQueuedBytesPerSession;
+    if (!isWithin || !this.#shared.add(this.#handle, kind, timeMs, part)) {
       this.#wait();
       return false;
     }
@@ -95,7 +92,6 @@ export class RecordingQueue {
   /** True if the session must wait; `onRoom` follows. */
   get isFilling(): boolean {
     const most = this.#shared.maxQueuedBytesPerSession - ROOM_AHEAD_BYTES;
-    if (this.#queuedBytes > most) this.#shared.catchUp();
     if (!this.#isGone && this.#queuedBytes <= most && !this.#shared.isFilling) return false;
     this.#wait();
     return true;

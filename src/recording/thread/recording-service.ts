@@ -28,7 +28,7 @@ interface OpenRecording {
 export class RecordingService {
   readonly #folder: string;
   readonly #writer: string;
-  readonly #answer: (message: FromThread) => void;
+  readonly #answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
   readonly #disk: Disk;
   readonly #taken: TakenSlabs;
   readonly #reserve: Reserve;
@@ -39,8 +39,8 @@ export class RecordingService {
   #onIdle: (() => void) | undefined;
 
   constructor(
-    { folder, writer, signingKey, taken }: ThreadInput,
-    answer: (message: FromThread) => void,
+    { folder, writer, signingKey }: ThreadInput,
+    answer: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void,
     reserve: Reserve,
     disk: Disk = systemDisk,
   ) {
@@ -48,7 +48,7 @@ export class RecordingService {
     this.#writer = writer;
     this.#key = createPrivateKey(signingKey);
     this.#answer = answer;
-    this.#taken = new TakenSlabs(taken);
+    this.#taken = new TakenSlabs(answer);
     this.#reserve = reserve;
     this.#disk = disk;
   }
@@ -135,20 +135,20 @@ export class RecordingService {
     }
   }
 
-  #take(buffer: ArrayBufferLike, used: number): void {
-    const handles = new Set<number>();
+  #take(buffer: ArrayBuffer, used: number): void {
+    const bytes = new Map<number, number>();
     let unwritten = 0;
     for (const part of partsOf(buffer, used)) {
-      handles.add(part.handle);
+      bytes.set(part.handle, (bytes.get(part.handle) ?? 0) + part.bytes.byteLength);
       const writer = this.#open.get(part.handle)?.writer;
       if (writer !== undefined) write(writer, part);
       unwritten += part.bytes.byteLength;
       if (unwritten < WRITE_BYTES) continue;
-      this.#flushAll(handles);
+      this.#flushAll(bytes.keys());
       unwritten = 0;
     }
-    if (unwritten > 0) this.#flushAll(handles);
-    if (this.#taken.add()) this.#answer({ kind: "taken" });
+    if (unwritten > 0) this.#flushAll(bytes.keys());
+    this.#taken.add(buffer, bytes);
   }
 
   #flushAll(handles: Iterable<number>): void {

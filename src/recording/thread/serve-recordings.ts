@@ -18,7 +18,8 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
   // The lease comes first, because reserved space without a lease counts as a dead writer's.
   const lease = new WriterLease(input.folder, input.writer);
   const reserve = new ReserveFile(reserveOf(input.folder, input.writer));
-  const answer = (message: FromThread): void => port.postMessage(message);
+  const answer = (message: FromThread, transfer: readonly ArrayBuffer[] = []): void =>
+    port.postMessage(message, [...transfer]);
   const service = new RecordingService(input, answer, reserve, disk);
   const timer = setInterval(() => {
     lease.renew();

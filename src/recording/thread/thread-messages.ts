@@ -12,8 +12,6 @@ export interface ThreadInput {
   /** The private key, as PKCS#8 PEM. */
   readonly signingKey: string;
   readonly retention: Retention;
-  /** The numbers of TakenSlabs (slab.ts). */
-  readonly taken: Int32Array<SharedArrayBuffer>;
   /** Absent if recordings stay in the folder. */
   readonly store?: RecordingStore | undefined;
 }
@@ -23,8 +21,8 @@ export type ToThread =
   /** Creates the session's file. Answered by `opened`. */
   | { readonly kind: "open"; readonly handle: number; readonly file: string }
   | ({ readonly kind: "begin"; readonly handle: number } & BegunRecording)
-  /** Parts of several sessions (slab.ts). Counted in `taken` when it is no longer read. */
-  | { readonly kind: "slab"; readonly buffer: ArrayBufferLike; readonly used: number }
+  /** Parts of several sessions (slab.ts). Answered by `taken`, which returns this and other buffers. */
+  | { readonly kind: "slab"; readonly buffer: ArrayBuffer; readonly used: number }
   | ({ readonly kind: "lost"; readonly handle: number; readonly timeMs: number } & LostOutput)
   /** Answered by `written` when all earlier data is in the file or `failed` was sent. */
   | { readonly kind: "write"; readonly handle: number }
@@ -79,8 +77,15 @@ export type FromThread =
   | { readonly kind: "left-problem"; readonly problem: string }
   /** `problem`: the system's error code; absent if the file was created. */
   | { readonly kind: "opened"; readonly handle: number; readonly problem?: string | undefined }
-  /** So many slabs are taken as the recorder asked for with TakenSlabs. */
-  | { readonly kind: "taken" }
+  | {
+      readonly kind: "taken";
+      /** Number of slabs that were taken. */
+      readonly slabs: number;
+      /** Their buffers, except those that were smaller than a slab. */
+      readonly buffers: readonly ArrayBuffer[];
+      /** The bytes of each session that were written, or counted in a gap. */
+      readonly bytes: readonly (readonly [handle: number, bytes: number])[];
+    }
   /** The session's file cannot be written, so a gap began. */
   | { readonly kind: "failed"; readonly handle: number; readonly problem: string }
   | { readonly kind: "written"; readonly handle: number }

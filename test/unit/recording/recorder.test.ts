@@ -10,10 +10,10 @@ const HANGING = new URL(
     'import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ kind, handle }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); });',
   )}`,
 );
-/** A thread that takes every slab, one at a time, and tells when it is asked to. */
+/** A thread that takes every slab of session 1, one at a time. */
 const TAKING = new URL(
   `data:text/javascript,${encodeURIComponent(
-    'import { parentPort, workerData } from "node:worker_threads"; parentPort.on("message", ({ kind, handle }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); if (kind === "slab" && Atomics.add(workerData.taken, 0, 1) + 1 === Atomics.load(workerData.taken, 1)) parentPort.postMessage({ kind: "taken" }); });',
+    'import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ kind, handle, buffer, used }) => { if (kind === "open") parentPort.postMessage({ kind: "opened", handle }); if (kind === "stop") parentPort.close(); if (kind !== "slab") return; let bytes = 0; const view = new DataView(buffer); for (let at = 0; at < used; ) { const length = view.getUint32(at + 16); bytes += length; at += 20 + length; } parentPort.postMessage({ kind: "taken", slabs: 1, buffers: [], bytes: [[1, bytes]] }); });',
   )}`,
 );
 const MIB = 1024 * 1024;
