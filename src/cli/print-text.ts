@@ -24,8 +24,8 @@ const VERDICTS: readonly (readonly [colour: number, pattern: RegExp])[] = [
 ];
 
 /**
- * Colours the verdicts in a text. Leaves it as it is if the stream is no terminal that has colours,
- * or the user wants none (no-color.org).
+ * Colours the verdicts in a text. Returns it unchanged if the stream is not a terminal with colours,
+ * or if the user does not want colours (no-color.org).
  */
 export function coloured(
   text: string,

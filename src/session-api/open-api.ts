@@ -163,7 +163,10 @@ export const OPEN_API_INDEX: { readonly paths: Readonly<Record<string, object>> 
   paths: { [GROUP_PATH]: { serverRelativeURL: `${OPEN_API_PATH}?hash=${HASH}` } },
 };
 
-/** Adds this group's document to an answer to `/openapi/v3`. Undefined if it has one, or is no such answer. */
+/**
+ * Adds this group's document to an answer to `/openapi/v3`. Returns undefined if the answer already
+ * lists the group, or is not an index of documents.
+ */
 export function withSessionsDocument(answer: unknown): object | undefined {
   if (!isRecord(answer) || !isRecord(answer.paths) || Object.hasOwn(answer.paths, GROUP_PATH))
     return undefined;

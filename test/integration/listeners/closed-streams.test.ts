@@ -1,5 +1,4 @@
-import { createServer, type Socket } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { SessionClock } from "../../../packages/client/src/net/session-clock.ts";
 import { Http2Downstream } from "../../../src/http/downstream/http2-downstream.ts";
 import { answerAndClose } from "../../../src/listeners/answer.ts";
@@ -7,7 +6,7 @@ import { Http2Connections, type Http2Request } from "../../../src/listeners/http
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
-import { closeServer, listen } from "../../support/http/loopback.ts";
+import { acceptUntilEnd } from "../../support/http/loopback.ts";
 import { headerBlockOf } from "../../support/http2-frames.ts";
 
 const BODY = Buffer.from("not found\n");
@@ -43,13 +42,7 @@ it.each(
     { onRequest, onConnect: onRequest },
     { takingMs: defaultTimeouts.streamIdleMs, headMs: defaultTimeouts.handshakeMs },
   );
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    connections.accept(socket);
-  });
-  onTestFinished(() => closeServer(server, sockets));
-  const client = await openFrameClient(await listen(server));
+  const client = await openFrameClient(await acceptUntilEnd((socket) => connections.accept(socket)));
   // SETTINGS_INITIAL_WINDOW_SIZE of 0.
   client.send(FRAME.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0));
   const head = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "a" };

@@ -1,11 +1,10 @@
-import { createServer, type Socket } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
 import { MAX_UNREAD_PARTS, PARTS_A_TURN } from "../../../src/listeners/small-parts.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
-import { closeServer, listen } from "../../support/http/loopback.ts";
+import { acceptUntilEnd } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
 
@@ -19,13 +18,7 @@ async function serve(onRequest: (request: Http2Request) => void): Promise<number
     { onRequest, onConnect: () => {} },
     { takingMs: defaultTimeouts.streamIdleMs, headMs: defaultTimeouts.handshakeMs },
   );
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    connections.accept(socket);
-  });
-  onTestFinished(() => closeServer(server, sockets));
-  return listen(server);
+  return acceptUntilEnd((socket) => connections.accept(socket));
 }
 
 const partsOf = (count: number, streamId = 1): Buffer =>

@@ -1,9 +1,9 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { expect, it } from "vitest";
 import { RecordingCheck } from "../../../src/recording/format/check-recording.ts";
-import type { Disk } from "../../../src/recording/thread/disk.ts";
 import { RecordingFile } from "../../../src/recording/thread/recording-file.ts";
 import { SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { NullDisk } from "../../support/recording/null-disk.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
 const { privateKey } = generateKeyPairSync("ed25519");
@@ -14,13 +14,10 @@ const PART_BYTES = 32 * 1024 + 3;
 const MOST_MEMORY = 256 * 1024 * 1024;
 
 /** Checks what is appended, line by line, and digests the text of the output. Keeps no lines. */
-class CheckingDisk implements Disk {
+class CheckingDisk extends NullDisk {
   readonly check = new RecordingCheck();
   readonly output = createHash("sha256");
   #rest = Buffer.alloc(0);
-  create(): number {
-    return 1;
-  }
   write(_handle: number, bytes: Uint8Array): void {
     const text = Buffer.concat([this.#rest, bytes]);
     let from = 0;
@@ -39,16 +36,6 @@ class CheckingDisk implements Disk {
   end() {
     return this.check.end(this.#rest);
   }
-  sync(_handle: number, done: (error: Error | null) => void): void {
-    done(null);
-  }
-  truncate(): void {}
-  close(): void {}
-  rename(): void {}
-  syncNames(_file: string, done: (error: Error | null) => void): void {
-    done(null);
-  }
-  remove(): void {}
 }
 
 it("1 GiB of UTF-8 in parts that end within characters is recorded exactly, in little memory", () => {

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { onTestFinished } from "vitest";
 
 /** A raw TCP upstream on loopback that records every connection it accepted. */
 export interface RawUpstream {
@@ -45,6 +46,17 @@ export function afterHead(socket: Socket, action: (received: Buffer) => void): v
     action(received);
   };
   socket.on("data", onData);
+}
+
+/** Passes connections to `accept` until the test ends. Resolves with the port. */
+export function acceptUntilEnd(accept: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    accept(socket);
+  });
+  onTestFinished(() => closeServer(server, sockets));
+  return listen(server);
 }
 
 export async function listen(server: Server): Promise<number> {

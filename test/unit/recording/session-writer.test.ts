@@ -1,20 +1,17 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { Disk } from "../../../src/recording/thread/disk.ts";
 import { RecordingFile } from "../../../src/recording/thread/recording-file.ts";
 import { MAX_BINARY_BYTES, SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { NullDisk } from "../../support/recording/null-disk.ts";
 import { play } from "../../support/recording/played.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
 const { privateKey } = generateKeyPairSync("ed25519");
 
 /** A disk in memory; `isFull` fails every write. */
-class MemoryDisk implements Disk {
+class MemoryDisk extends NullDisk {
   isFull = false;
   bytes = Buffer.alloc(0);
-  create(): number {
-    return 1;
-  }
   write(_handle: number, bytes: Uint8Array, position: number): void {
     if (this.isFull) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
     const end = Math.max(this.bytes.byteLength, position + bytes.byteLength);
@@ -23,16 +20,6 @@ class MemoryDisk implements Disk {
     next.set(bytes, position);
     this.bytes = next;
   }
-  sync(_handle: number, done: (error: Error | null) => void): void {
-    done(null);
-  }
-  truncate(): void {}
-  close(): void {}
-  rename(): void {}
-  syncNames(_file: string, done: (error: Error | null) => void): void {
-    done(null);
-  }
-  remove(): void {}
 }
 
 function start() {
