@@ -1,5 +1,10 @@
 import type { FlagTable } from "../config/flag.ts";
-import type { Command, CommandProgram } from "./command.ts";
+import type { Command, Invocation } from "./command.ts";
+
+/** Runs the command; resolves to the exit code. */
+interface CommandProgram<Flags extends FlagTable = FlagTable> {
+  run(invocation: Invocation<Flags>): Promise<number>;
+}
 
 /** A command by its name. Its flag table is small; its program is loaded only when it runs. */
 export interface ListedCommand<Flags extends FlagTable = FlagTable> {

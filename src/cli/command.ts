@@ -58,11 +58,6 @@ type ValueOf<F extends Flag> = F extends { parse: (text: string) => infer Value 
       ? string
       : boolean;
 
-/** Runs the command; resolves to the exit code. */
-export interface CommandProgram<Flags extends FlagTable = FlagTable> {
-  run(invocation: Invocation<Flags>): Promise<number>;
-}
-
 /** Preserves the flags' literal types. */
 export function defineCommand<const Flags extends FlagTable>(command: Command<Flags>): Command<Flags> {
   return command;

@@ -4,9 +4,10 @@ import type { TLSSocket } from "node:tls";
 import { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { type HeaderLine, trimWhitespace } from "@sluice/client/internal/http/header-list";
-import { beginTrace, endWithResponse } from "@sluice/client/internal/http/trace-headers";
+import { beginTrace } from "@sluice/client/internal/http/trace-headers";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { reportFault } from "@sluice/client/internal/observability/faults";
+import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { RequestSource } from "../access/authn/authenticator.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
@@ -238,4 +239,9 @@ function incomingOf(
     trace: beginTrace(tracing, { method, target, headers }, socket, sourceAddresses),
   };
   return audit === undefined ? incoming : { ...incoming, trail: auditTrailOf(incoming, audit, routes) };
+}
+
+function endWithResponse(trace: RequestTrace | undefined, downstream: HttpDownstream): void {
+  if (trace === undefined) return;
+  downstream.onClose(() => trace.end(downstream.hasResponded ? downstream.status : 0));
 }

@@ -5,9 +5,10 @@ import { type Cluster, type ContainerName, executorFor, referenceIn } from "./cl
 import { type CopyContext, type CopyProgress, noProgress } from "./copy/copy-context.ts";
 import { CopyError, localError, withRetries } from "./copy/copy-error.ts";
 import { inspect, type RemotePath } from "./copy/remote-path.ts";
-import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
+import { RemoteShell } from "./copy/remote-shell.ts";
 import type { Executor } from "./executors.ts";
 import { type CommandPath, execPath } from "./pod-paths.ts";
+import { SessionError } from "./sessions/session-error.ts";
 
 const DEFAULT_RETRIES = 5;
 
@@ -150,4 +151,10 @@ async function localTarget(destination: string, name: string): Promise<string> {
     throw localError(error);
   });
   return path.normalize(destination);
+}
+
+/** Whether the container lacks the program: runtimes report a failure, shells an exit code. */
+function isMissingProgram(error: unknown): boolean {
+  if (!(error instanceof SessionError) || error.code !== "remote-failure") return false;
+  return /not found|no such file|executable file/i.test(error.message);
 }

@@ -1,19 +1,34 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import type { Target } from "@sluice/client/internal/target";
-import { getShaped, type Shape } from "./answer-shape.ts";
+import { getShaped, listOf, object, optional, type Shape } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import {
   type ContainerObject,
   type PodObject,
-  podListShape,
   podShape,
   type SelectorObject,
-  type ServiceObject,
   serviceShape,
-  type WorkloadObject,
   workloadShape,
 } from "./pod-objects.ts";
+
+const podListShape: Shape = object({ items: optional(listOf(podShape)) });
+
+interface WorkloadObject {
+  readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
+}
+
+interface ServiceObject {
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly selector?: Readonly<Record<string, string>>;
+    readonly ports?: readonly {
+      readonly name?: string;
+      readonly port: number;
+      readonly targetPort?: number | string;
+    }[];
+  };
+}
 
 const A_POD = { what: "a pod", shape: podShape };
 const PODS = { what: "a list of pods", shape: podListShape };

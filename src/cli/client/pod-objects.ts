@@ -28,18 +28,6 @@ export interface ContainerObject {
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
 }
 
-export interface ServiceObject {
-  readonly spec: {
-    readonly clusterIP?: string;
-    readonly selector?: Readonly<Record<string, string>>;
-    readonly ports?: readonly {
-      readonly name?: string;
-      readonly port: number;
-      readonly targetPort?: number | string;
-    }[];
-  };
-}
-
 export interface SelectorObject {
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   readonly matchExpressions?: readonly {
@@ -47,10 +35,6 @@ export interface SelectorObject {
     readonly operator: string;
     readonly values?: readonly string[];
   }[];
-}
-
-export interface WorkloadObject {
-  readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
 }
 
 const container = object({
@@ -77,8 +61,6 @@ export const podShape: Shape = object({
     }),
   ),
 });
-
-export const podListShape: Shape = object({ items: optional(listOf(podShape)) });
 
 export const serviceShape: Shape = object({
   spec: object({

@@ -11,12 +11,13 @@ import {
 } from "@sluice/client/internal/executors";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import type { CommandPath, PodReference } from "@sluice/client/internal/pod-paths";
+import type { TerminalSize } from "@sluice/protocols/remotecommand";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type ClientConnection, parseResource, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { containerOf, PodSource, podsWithin, usablePods } from "./find-pods.ts";
 import type { PodObject } from "./pod-objects.ts";
 import { reportError } from "./report-error.ts";
-import { DetachFilter, EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";
+import { DetachFilter, EscapeFilter, enterRawMode, writeWithoutWaiting } from "./terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** How long the last frames may take to be sent after the session ends. */
@@ -193,5 +194,30 @@ export async function findContainer(
     if (error instanceof ConnectError) return reportError(error);
     process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
     return 1;
+  }
+}
+
+/**
+ * Yields the terminal's size now and after each change; only the newest waits. `redraws`: like
+ * kubectl, sends a size one larger first, so that the attached program redraws.
+ */
+async function* terminalSizes(
+  output: WriteStream,
+  redraws: boolean,
+): AsyncGenerator<TerminalSize, void, void> {
+  let wake: () => void = () => {};
+  const onResize = (): void => wake();
+  output.on("resize", onResize);
+  try {
+    if (redraws) yield { width: output.columns + 1, height: output.rows + 1 };
+    for (;;) {
+      const resized = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      yield { width: output.columns, height: output.rows };
+      await resized;
+    }
+  } finally {
+    output.off("resize", onResize);
   }
 }

@@ -1,6 +1,5 @@
 import { Transform, type TransformCallback } from "node:stream";
-import type { ReadStream, WriteStream } from "node:tty";
-import type { TerminalSize } from "@sluice/protocols/remotecommand";
+import type { ReadStream } from "node:tty";
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -36,31 +35,6 @@ export function writeWithoutWaiting(...outputs: readonly NodeJS.WriteStream[]): 
     if (!output.isTTY) continue;
     const { _handle: handle } = output as { _handle?: { setBlocking?(isBlocking: boolean): number } };
     handle?.setBlocking?.(false);
-  }
-}
-
-/**
- * Yields the terminal's size now and after each change; only the newest waits. `redraws`: like
- * kubectl, sends a size one larger first, so that the attached program redraws.
- */
-export async function* terminalSizes(
-  output: WriteStream,
-  redraws: boolean,
-): AsyncGenerator<TerminalSize, void, void> {
-  let wake: () => void = () => {};
-  const onResize = (): void => wake();
-  output.on("resize", onResize);
-  try {
-    if (redraws) yield { width: output.columns + 1, height: output.rows + 1 };
-    for (;;) {
-      const resized = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      yield { width: output.columns, height: output.rows };
-      await resized;
-    }
-  } finally {
-    output.off("resize", onResize);
   }
 }
 

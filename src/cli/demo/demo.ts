@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +7,7 @@ import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import { startDemoCluster } from "@sluice/lab/demo/demo-cluster";
-import { DemoFolder, DemoFolderTakenError, randomToken } from "@sluice/lab/demo/demo-folder";
+import { DemoFolder, DemoFolderTakenError } from "@sluice/lab/demo/demo-folder";
 import { formatResults, runSelfCheck } from "@sluice/lab/demo/self-check";
 import { startGateway } from "../../app/app.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
@@ -142,4 +143,8 @@ Stop with Ctrl-C.
 function programFile(): string {
   const [, script] = process.argv;
   return isSingleBinary || script === undefined ? process.execPath : realpathSync(script);
+}
+
+function randomToken(): string {
+  return randomBytes(24).toString("base64url");
 }

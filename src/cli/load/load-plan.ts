@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { availableParallelism } from "node:os";
 import {
   canEndInput,
   type LoadDirection,
@@ -7,13 +6,19 @@ import {
   type LoadPart,
   type LoadPlan,
   type LoadProtocol,
-  PROTOCOLS_OF,
   type Verification,
 } from "@sluice/lab/load/load-plan";
+import { LineSequence } from "@sluice/lab/load/seeded-stream";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { remotePort } from "../flag-readers.ts";
-import { defaultCommand, type SessionPlace, sessionPath } from "./load-target.ts";
+import { type SessionPlace, sessionPath } from "./load-target.ts";
+
+const PROTOCOLS_OF: Readonly<Record<LoadKind, readonly LoadProtocol[]>> = {
+  exec: ["ws-v5", "ws-v4", "spdy"],
+  attach: ["ws-v5", "ws-v4", "spdy"],
+  "port-forward": ["tunnel", "spdy", "legacy"],
+};
 
 /** Throws UsageError. `operands` come before `--`, `command` after it; the server may be on loopback. */
 export function planOf(
@@ -115,15 +120,6 @@ function verificationOf(
   return direction === "upload" ? "digest" : "sequence";
 }
 
-/** A part uses one process, unless all parts get the same number. */
-export function processesOf(
-  { processes, part }: LoadValues,
-  { sessions }: Pick<LoadPlan, "sessions">,
-): number {
-  if (part !== undefined) return processes ?? 1;
-  return processes ?? Math.min(sessions, Math.max(1, Math.floor(availableParallelism() / 2)));
-}
-
 /** A part without a session would wait until the end and report nothing. Throws UsageError. */
 export function partOf(values: LoadValues, { sessions, count }: LoadPlan, processes: number): LoadPart {
   const part = values.part ?? { index: 0, of: 1 };
@@ -144,4 +140,10 @@ function portOf(text: string): number {
 function oneOf(flag: string, value: unknown, allowed: readonly string[]): string {
   if (typeof value === "string" && allowed.includes(value)) return value;
   throw new UsageError(`--${flag} ${value}: must be ${allowed.join(" or ")}`);
+}
+
+/** The remote command whose output the generator can judge. */
+function defaultCommand(direction: LoadDirection, byteLength: number | undefined): string[] {
+  if (direction === "echo") return ["cat"];
+  return direction === "upload" ? ["sha256sum"] : LineSequence.command(byteLength);
 }

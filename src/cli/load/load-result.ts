@@ -1,5 +1,8 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
+import type { ConnectionOptions } from "node:tls";
 import { systemErrorReason, systemErrorText } from "@sluice/client/internal/config/system-error";
+import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
+import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { htmlReport, readPlots } from "@sluice/lab/load/html-report";
 import type { HttpLoadPlan, HttpLoadReport } from "@sluice/lab/load/http-load";
 import type { JudgedThreshold, LoadReport } from "@sluice/lab/load/load-report";
@@ -24,7 +27,7 @@ import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { coloured } from "../print-text.ts";
-import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
+import { openTarget, type TargetSpec } from "./load-target.ts";
 
 const MAX_CONNECTIONS = 100_000;
 const HTML_REFUSED = "--html is for sessions";
@@ -227,4 +230,17 @@ async function readInput(): Promise<string> {
 
 function tooLarge(): string {
   return `it has more than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
+}
+
+/** The TLS material for another HTTP client, as options of `tls.connect`. */
+async function tlsConnectOptions(spec: TargetSpec): Promise<ConnectionOptions> {
+  const tls = spec.type === "server" ? spec.tls : (await loadKubeconfig(spec.file, spec.context)).tls;
+  const { ca, certificate, key, insecureSkipVerify, ...rest }: UpstreamTlsOptions = tls;
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
+    ...(rest.serverName !== undefined && { servername: rest.serverName }),
+    rejectUnauthorized: insecureSkipVerify !== true,
+  };
 }

@@ -1,12 +1,10 @@
 import { readFile } from "node:fs/promises";
-import type { ConnectionOptions } from "node:tls";
 import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "@sluice/client";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
-import type { LoadDirection, LoadKind, LoadProtocol } from "@sluice/lab/load/load-plan";
-import { LineSequence } from "@sluice/lab/load/seeded-stream";
+import type { LoadKind, LoadProtocol } from "@sluice/lab/load/load-plan";
 import { UsageError } from "../command.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 
@@ -70,19 +68,6 @@ export async function serverSpecOf(flags: TargetValues, flag: string, url: strin
   };
 }
 
-/** The TLS material for another HTTP client, as options of `tls.connect`. */
-export async function tlsConnectOptions(spec: TargetSpec): Promise<ConnectionOptions> {
-  const tls = spec.type === "server" ? spec.tls : (await loadKubeconfig(spec.file, spec.context)).tls;
-  const { ca, certificate, key, insecureSkipVerify, ...rest }: UpstreamTlsOptions = tls;
-  return {
-    ...(ca !== undefined && { ca }),
-    ...(certificate !== undefined && { cert: certificate }),
-    ...(key !== undefined && { key }),
-    ...(rest.serverName !== undefined && { servername: rest.serverName }),
-    rejectUnauthorized: insecureSkipVerify !== true,
-  };
-}
-
 /** Throws ConfigurationError for an invalid kubeconfig. */
 export async function openTarget(spec: TargetSpec): Promise<Target> {
   if (spec.type === "kubeconfig") return kubeconfigTarget(await loadKubeconfig(spec.file, spec.context));
@@ -128,12 +113,6 @@ function kubeletPath({ container, ...place }: SessionPlace): string {
   if (container === undefined) throw new UsageError("-c CONTAINER is required with --speaks kubelet");
   const streams = { stdin: hasInput, stdout: true, stderr: false, tty: false };
   return kubeletCommandPath(kind, { ...place, container }, command)(streams);
-}
-
-/** The remote command whose output the generator can judge. */
-export function defaultCommand(direction: LoadDirection, byteLength: number | undefined): string[] {
-  if (direction === "echo") return ["cat"];
-  return direction === "upload" ? ["sha256sum"] : LineSequence.command(byteLength);
 }
 
 function urlOf(flag: string, text: string): URL {

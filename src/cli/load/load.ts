@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
 import { isSingleBinary } from "@sluice/client/internal/config/version";
 import { SERVICE_ACCOUNT_FOLDER } from "@sluice/client/internal/net/in-cluster-server";
@@ -17,7 +18,7 @@ import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 import { checkInstalled, readManifests } from "../setup/install.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { partOf, planOf, processesOf } from "./load-plan.ts";
+import { partOf, planOf } from "./load-plan.ts";
 import { httpPlanOf, publish, publishHttp, runMerge, thresholdsOf } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 
@@ -233,4 +234,10 @@ async function runHttp(values: LoadValues, operands: readonly string[]): Promise
     runHttpLoad(plan, { part, startAtMs, interrupted }),
   );
   return publishHttp(report, thresholds, values);
+}
+
+/** A part uses one process, unless all parts get the same number. */
+function processesOf({ processes, part }: LoadValues, { sessions }: Pick<LoadPlan, "sessions">): number {
+  if (part !== undefined) return processes ?? 1;
+  return processes ?? Math.min(sessions, Math.max(1, Math.floor(availableParallelism() / 2)));
 }

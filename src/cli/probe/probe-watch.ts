@@ -1,6 +1,4 @@
-import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { Pod } from "../../api/objects.ts";
-import type { ProbeHandler } from "../../api/probe-objects.ts";
 import type { ProbeResult } from "../../probes/probe-result.ts";
 import { type ProbeKind, ProbeResults, type ProbeTiming } from "../../probes/worker/probe-results.ts";
 import { ProbeWorker } from "../../probes/worker/probe-worker.ts";
@@ -197,19 +195,6 @@ export function reportText(
   );
   const verdict = error === undefined ? result : `${result} (the kubelet drops this round)`;
   return `${verdict}  ${what}\n${lines.join("")}`;
-}
-
-/** The handler, in short notation. */
-export function describeHandler({ exec, httpGet, tcpSocket, grpc }: ProbeHandler, host: string): string {
-  if (exec !== undefined) return "exec";
-  if (tcpSocket !== undefined) return `tcpSocket ${tcpSocket.host || host}:${tcpSocket.port}`;
-  if (grpc !== undefined) {
-    const service = grpc.service ? ` service ${JSON.stringify(grpc.service)}` : "";
-    return `grpc ${joinHostPort(host, grpc.port)}${service}${grpc.mode === undefined ? "" : ` ${grpc.mode}`}`;
-  }
-  const { scheme = "HTTP", port, path = "/", protocol } = httpGet ?? { port: 0 };
-  const where = `${scheme.toLowerCase()}://${httpGet?.host || host}:${port}${path}`;
-  return `httpGet ${where}${protocol === undefined ? "" : ` ${protocol}`}`;
 }
 
 /** Servers may write anything, so control characters never reach the terminal. */

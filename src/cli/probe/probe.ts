@@ -1,3 +1,4 @@
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { Container, Pod } from "../../api/objects.ts";
 import type { Probe, ProbeHandler } from "../../api/probe-objects.ts";
 import { readManifestFiles } from "../../cluster/manifest-files.ts";
@@ -22,7 +23,7 @@ import { coloured } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";
-import { describeHandler, ProbeWatch, reportText } from "./probe-watch.ts";
+import { ProbeWatch, reportText } from "./probe-watch.ts";
 
 /**
  * Runs a probe like the kubelet and prints the wire facts. Exit code 0 for Success and Warning, 1
@@ -227,4 +228,17 @@ function onlyOne<T>(
   if (second === undefined) return first;
   const names = found.map(nameOf).join(", ");
   throw new UsageError(`${file} has several ${what}s: choose one with --${flag} (${names})`);
+}
+
+/** The handler, in short notation. */
+function describeHandler({ exec, httpGet, tcpSocket, grpc }: ProbeHandler, host: string): string {
+  if (exec !== undefined) return "exec";
+  if (tcpSocket !== undefined) return `tcpSocket ${tcpSocket.host || host}:${tcpSocket.port}`;
+  if (grpc !== undefined) {
+    const service = grpc.service ? ` service ${JSON.stringify(grpc.service)}` : "";
+    return `grpc ${joinHostPort(host, grpc.port)}${service}${grpc.mode === undefined ? "" : ` ${grpc.mode}`}`;
+  }
+  const { scheme = "HTTP", port, path = "/", protocol } = httpGet ?? { port: 0 };
+  const where = `${scheme.toLowerCase()}://${httpGet?.host || host}:${port}${path}`;
+  return `httpGet ${where}${protocol === undefined ? "" : ` ${protocol}`}`;
 }

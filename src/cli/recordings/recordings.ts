@@ -1,7 +1,8 @@
 import type { KeyObject } from "node:crypto";
+import path from "node:path";
 import { suggestion } from "@sluice/client/internal/config/nearest-name";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
-import { findRecording, findRecordings, folderOf } from "../../recording/reading/find-recordings.ts";
+import { findRecording, findRecordings } from "../../recording/reading/find-recordings.ts";
 import { type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
@@ -232,4 +233,9 @@ async function remove(names: readonly string[], values: Values): Promise<number>
     process.stdout.write(`${maskControls(name)} is deleted\n`);
     return 0;
   });
+}
+
+/** The root folder of a recording, which also has the keys: `FOLDER` of `FOLDER/2026/11/22/ID.cast`. */
+function folderOf(file: string): string {
+  return path.resolve(path.dirname(file), "../../..");
 }

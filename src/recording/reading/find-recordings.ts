@@ -36,11 +36,6 @@ function noneIfGone(error: NodeJS.ErrnoException): string[] {
   throw error;
 }
 
-/** The root folder of a recording, which also has the keys: `FOLDER` of `FOLDER/2026/11/22/ID.cast`. */
-export function folderOf(file: string): string {
-  return path.resolve(path.dirname(file), "../../..");
-}
-
 /** Finds a recording by its session's id or its path. Rejects with RecordingFileError if there is none. */
 export async function findRecording(folder: string | undefined, name: string): Promise<string> {
   if (folder === undefined || name.endsWith(ENDING)) return name;

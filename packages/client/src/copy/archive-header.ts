@@ -1,6 +1,6 @@
 import { lstat, readdir, readlink } from "node:fs/promises";
 import path from "node:path";
-import { localPath, shownName, textOf } from "./archive-names.ts";
+import { localPath, shownName } from "./archive-names.ts";
 import { type CopyContext, noProgress } from "./copy-context.ts";
 import { CopyError } from "./copy-error.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
@@ -148,4 +148,10 @@ export async function finishBrokenOff(
     finished.push([entry, hash]);
   }
   return finished;
+}
+
+/** The name as text; undefined if it is not UTF-8. */
+function textOf(name: string): string | undefined {
+  const text = shownName(name);
+  return Buffer.from(text).toString("latin1") === name ? text : undefined;
 }

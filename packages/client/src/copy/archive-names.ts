@@ -38,12 +38,6 @@ export function excludePatterns(names: Iterable<string>): string {
   );
 }
 
-/** The name as text; undefined if it is not UTF-8. */
-export function textOf(name: string): string | undefined {
-  const text = shownName(name);
-  return Buffer.from(text).toString("latin1") === name ? text : undefined;
-}
-
 /**
  * An archive's name as a path below its folder: "" for the folder itself. Throws CopyError "unsafe"
  * for a name that leads outside.

@@ -1,6 +1,5 @@
 import type { InputStream } from "../sessions/input-source.ts";
 import type { OutputStream, PartTaker } from "../sessions/output-sink.ts";
-import { SessionError } from "../sessions/session-error.ts";
 import { CopyError } from "./copy-error.ts";
 
 /** Bound on a program's messages; the rest is dropped. */
@@ -73,12 +72,6 @@ export class RemoteShell {
 export function remoteFailure({ exitCode, stderr }: ShellResult): CopyError {
   const said = stderr.trim().slice(-MAX_QUOTED_BYTES);
   return new CopyError("remote", `in the container, exit code ${exitCode}${said === "" ? "" : `: ${said}`}`);
-}
-
-/** Whether the container lacks the program: runtimes report a failure, shells an exit code. */
-export function isMissingProgram(error: unknown): boolean {
-  if (!(error instanceof SessionError) || error.code !== "remote-failure") return false;
-  return /not found|no such file|executable file/i.test(error.message);
 }
 
 class Text implements PartTaker {

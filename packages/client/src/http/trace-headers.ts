@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
 import type { RequestTrace, Tracing } from "../observability/trace.ts";
-import type { HttpDownstream } from "./downstream/http-downstream.ts";
 import { type HeaderEdit, HeaderNames } from "./header-edit.ts";
 import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
 
@@ -40,9 +39,4 @@ export function beginTrace(
     traceparent: headerValues(headers, "traceparent"),
     tracestate: headerValues(headers, "tracestate"),
   });
-}
-
-export function endWithResponse(trace: RequestTrace | undefined, downstream: HttpDownstream): void {
-  if (trace === undefined) return;
-  downstream.onClose(() => trace.end(downstream.hasResponded ? downstream.status : 0));
 }

@@ -1,6 +1,5 @@
 import { keyPairOf } from "../config/key-pair.ts";
 import { parseYamlDocuments } from "../config/yaml-documents.ts";
-import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 
 /** Credentials from a plugin or an identity provider; certificates and keys are PEM. */
 export interface PluginCredentials {
@@ -12,32 +11,6 @@ export interface PluginCredentials {
 }
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
-
-/**
- * The JSON for $KUBERNETES_EXEC_INFO: the cluster as a plugin may see it
- * (client.authentication.k8s.io, ExecCredentialSpec).
- */
-export function execInfo(
-  { server, tlsServerName, insecureSkipTLSVerify, proxyUrl, execConfig, user }: KubeconfigEntries,
-  isInteractive: boolean,
-  certificateAuthority: string | undefined,
-): string {
-  const cluster = {
-    server,
-    ...(tlsServerName !== undefined && { "tls-server-name": tlsServerName }),
-    ...(insecureSkipTLSVerify && { "insecure-skip-tls-verify": true }),
-    ...(certificateAuthority !== undefined && {
-      "certificate-authority-data": Buffer.from(certificateAuthority).toString("base64"),
-    }),
-    ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }),
-    config: execConfig ?? null,
-  };
-  return JSON.stringify({
-    kind: "ExecCredential",
-    apiVersion: user.exec?.apiVersion,
-    spec: { ...(user.exec?.provideClusterInfo && { cluster }), interactive: isInteractive },
-  });
-}
 
 /**
  * Parses a plugin's output, JSON or YAML. Throws client-go's messages

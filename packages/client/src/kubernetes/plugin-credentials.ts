@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { isatty } from "node:tty";
 import { systemErrorText } from "../config/system-error.ts";
-import { asCredentialsError, CredentialsError } from "./credentials-error.ts";
-import { execInfo, type PluginCredentials, readExecCredential } from "./exec-credential.ts";
+import { CredentialsError } from "./credentials-error.ts";
+import { type PluginCredentials, readExecCredential } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 import type { OidcOptions } from "./oidc-provider.ts";
 
@@ -87,4 +87,35 @@ function execPlugin(
 /** A raw terminal belongs to the command on its other end. */
 function isFreeTerminal(): boolean {
   return isatty(0) && process.stdin.isRaw !== true;
+}
+
+/**
+ * The JSON for $KUBERNETES_EXEC_INFO: the cluster as a plugin may see it
+ * (client.authentication.k8s.io, ExecCredentialSpec).
+ */
+function execInfo(
+  { server, tlsServerName, insecureSkipTLSVerify, proxyUrl, execConfig, user }: KubeconfigEntries,
+  isInteractive: boolean,
+  certificateAuthority: string | undefined,
+): string {
+  const cluster = {
+    server,
+    ...(tlsServerName !== undefined && { "tls-server-name": tlsServerName }),
+    ...(insecureSkipTLSVerify && { "insecure-skip-tls-verify": true }),
+    ...(certificateAuthority !== undefined && {
+      "certificate-authority-data": Buffer.from(certificateAuthority).toString("base64"),
+    }),
+    ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }),
+    config: execConfig ?? null,
+  };
+  return JSON.stringify({
+    kind: "ExecCredential",
+    apiVersion: user.exec?.apiVersion,
+    spec: { ...(user.exec?.provideClusterInfo && { cluster }), interactive: isInteractive },
+  });
+}
+
+/** For a `catch`: rethrows the error's message as a CredentialsError. */
+function asCredentialsError(error: unknown): never {
+  throw new CredentialsError(systemErrorText(error), { cause: error });
 }

@@ -183,19 +183,6 @@ const BY_NAME: Readonly<Record<string, Advice>> = {
   "port-forward/interactive": buffering,
 };
 
-/** Each piece of advice once, with the ids of the failed cases that it fixes. */
-export function adviceByCase(
-  cases: readonly { readonly id: string; readonly group: CaseGroup; readonly verdict: string }[],
-): ReadonlyMap<Advice, readonly string[]> {
-  const all = new Map<Advice, string[]>();
-  for (const one of cases) {
-    if (one.verdict !== "failed") continue;
-    const advice = adviceFor(one);
-    all.set(advice, [...(all.get(advice) ?? []), one.id]);
-  }
-  return all;
-}
-
 /** How to fix a hop on which this case fails. */
 export function adviceFor({ id, group }: { readonly id: string; readonly group: CaseGroup }): Advice {
   return BY_NAME[id.split("/").slice(0, 2).join("/")] ?? BY_GROUP[group];

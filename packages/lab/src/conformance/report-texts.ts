@@ -1,5 +1,6 @@
 import { escapeHtml, htmlPage } from "../load/html-report.ts";
-import { adviceByCase } from "./advice.ts";
+import { type Advice, adviceFor } from "./advice.ts";
+import type { CaseGroup } from "./conformance-case.ts";
 import {
   type BaselineComparison,
   type CaseReport,
@@ -139,3 +140,16 @@ const STYLE = `
 h3 { font-size: 1rem; margin-bottom: .25rem; } h3 small { font-weight: normal; color: #687380; } section p { margin: .25rem 0; }
 small { color: #687380; } dt { font-weight: 600; margin-top: .5rem; } dd { margin: 0; } td { vertical-align: top; font-size: 13px; }
 `;
+
+/** Each piece of advice once, with the ids of the failed cases that it fixes. */
+function adviceByCase(
+  cases: readonly { readonly id: string; readonly group: CaseGroup; readonly verdict: string }[],
+): ReadonlyMap<Advice, readonly string[]> {
+  const all = new Map<Advice, string[]>();
+  for (const one of cases) {
+    if (one.verdict !== "failed") continue;
+    const advice = adviceFor(one);
+    all.set(advice, [...(all.get(advice) ?? []), one.id]);
+  }
+  return all;
+}

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { lstat, mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import path from "node:path";
 import type { SelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
@@ -142,10 +141,6 @@ export class DemoFolder {
 function ignoreOthersFiles(error: NodeJS.ErrnoException): void {
   // Some systems report EEXIST; a folder that is already gone needs no removal.
   if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(error.code ?? "")) throw error;
-}
-
-export function randomToken(): string {
-  return randomBytes(24).toString("base64url");
 }
 
 function configurationText({ address, port }: DemoFiles): string {

@@ -2,15 +2,16 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import type { IncomingMessage, Server } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { TLSSocket, type TlsOptions } from "node:tls";
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { FakePod } from "./fake-pod.ts";
 import { defaultFakeNodeLimits, type FakeNodeLimits, HTTP_BOUNDS } from "./limits.ts";
 import type { LiveSession } from "./open-connection.ts";
-import { type Refusal, refuseUpgrade, respond, textRefusal } from "./refusal.ts";
+import { type Refusal, textRefusal } from "./refusal.ts";
 import { RunningPod } from "./running-pod.ts";
 import { decide, type ServingNode } from "./serve-request.ts";
 
@@ -162,4 +163,26 @@ function isEqual(given: string, expected: string): boolean {
 
 async function stopAll(pods: ReadonlyMap<string, RunningPod>): Promise<void> {
   await Promise.all([...pods.values()].map((pod) => pod.stop()));
+}
+
+/** Answers on an upgrade request's socket and ends the connection, as behind a kubelet's proxy. */
+function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
+  const lines = [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}`];
+  for (const [name, value] of refusal.headers) lines.push(`${name}: ${value}`);
+  if (!refusal.isBare) {
+    lines.push(`Date: ${new Date().toUTCString()}`, `Content-Length: ${Buffer.byteLength(refusal.body)}`);
+  }
+  socket.on("error", () => socket.destroy());
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${refusal.body}`);
+  // Reads the client's remaining bytes, so that they do not turn the answer into a connection
+  // reset.
+  socket.resume();
+  socket.once("end", () => socket.destroy());
+}
+
+/** Answers a request that did not ask for an upgrade. */
+function respond(response: ServerResponse, refusal: Refusal): void {
+  const headers = [...refusal.headers, ["Content-Length", String(Buffer.byteLength(refusal.body))]];
+  response.writeHead(refusal.status, headers.flat() as string[]);
+  response.end(refusal.body);
 }

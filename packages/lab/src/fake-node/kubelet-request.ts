@@ -1,5 +1,3 @@
-import type { RequestedStreams } from "@sluice/protocols/remotecommand";
-
 type KubeletSubresource = "exec" | "attach" | "portForward" | "containerLogs";
 
 /** The parts of a kubelet's streaming URL. */
@@ -44,11 +42,4 @@ function decodeSegment(segment: string): string {
   } catch {
     return "";
   }
-}
-
-/** Only "1" is true. With a terminal, stderr is silently dropped. */
-export function parseRequestedStreams(query: URLSearchParams): RequestedStreams {
-  const isSet = (name: string): boolean => query.get(name) === "1";
-  const tty = isSet("tty");
-  return { stdin: isSet("input"), stdout: isSet("output"), stderr: isSet("error") && !tty, tty };
 }

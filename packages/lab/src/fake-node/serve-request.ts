@@ -11,12 +11,13 @@ import {
 import {
   CRI_WEBSOCKET_VERSIONS,
   isRemoteCommandVersion,
+  type RequestedStreams,
   SPDY_VERSIONS,
 } from "@sluice/protocols/remotecommand";
 import { isWebSocketUpgrade, offeredSubprotocols } from "@sluice/protocols/websocket";
 import type { CommandService } from "./command-session.ts";
 import type { ForwardTarget } from "./forwarded-connection.ts";
-import { type KubeletRoute, parseKubeletRoute, parseRequestedStreams } from "./kubelet-request.ts";
+import { type KubeletRoute, parseKubeletRoute } from "./kubelet-request.ts";
 import { LegacyPortForward } from "./legacy-port-forward.ts";
 import type { ServingContext } from "./open-connection.ts";
 import { httpError, type Refusal, textRefusal } from "./refusal.ts";
@@ -234,4 +235,11 @@ function asksForUpgrade({ rawHeaders }: Request): boolean {
     if (rawHeaders[at + 1]?.toLowerCase().includes("upgrade")) return true;
   }
   return false;
+}
+
+/** Only "1" is true. With a terminal, stderr is silently dropped. */
+function parseRequestedStreams(query: URLSearchParams): RequestedStreams {
+  const isSet = (name: string): boolean => query.get(name) === "1";
+  const tty = isSet("tty");
+  return { stdin: isSet("input"), stdout: isSet("output"), stderr: isSet("error") && !tty, tty };
 }

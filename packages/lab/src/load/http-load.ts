@@ -170,31 +170,3 @@ export function httpReportOf(
     thresholds: [],
   };
 }
-
-/** Merges parts; `starts` are their start times in milliseconds since 1970. */
-export function addHttpReports(
-  reports: readonly [HttpLoadReport, ...HttpLoadReport[]],
-  parts: ReportParts,
-  starts: readonly number[],
-): HttpLoadReport {
-  const startAtMs = Math.min(...starts);
-  const counts = new LatencyCounts();
-  const byStatus: Record<string, number> = {};
-  for (const { latencies, byStatus: some } of reports) {
-    counts.add(latencies.counts, latencies.maxUs);
-    for (const [status, times] of Object.entries(some)) byStatus[status] = (byStatus[status] ?? 0) + times;
-  }
-  const sum = (key: "requests" | "bytes" | "errors" | "timeouts"): number =>
-    reports.reduce((all, report) => all + report[key], 0);
-  const ends = reports.map(({ seconds }, index) => seconds + ((starts[index] ?? 0) - startAtMs) / 1_000);
-  return httpReportOf(reports[0].plan, parts, startAtMs, {
-    wasInterrupted: reports.some((report) => report.wasInterrupted),
-    seconds: Math.round(Math.max(...ends) * 100) / 100,
-    requests: sum("requests"),
-    bytes: sum("bytes"),
-    byStatus,
-    errors: sum("errors"),
-    timeouts: sum("timeouts"),
-    counts,
-  });
-}

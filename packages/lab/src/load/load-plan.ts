@@ -9,12 +9,6 @@ export type LoadDirection = "echo" | "upload" | "download";
  */
 export type Verification = "echo" | "digest" | "sequence" | "none";
 
-export const PROTOCOLS_OF: Readonly<Record<LoadKind, readonly LoadProtocol[]>> = {
-  exec: ["ws-v5", "ws-v4", "spdy"],
-  attach: ["ws-v5", "ws-v4", "spdy"],
-  "port-forward": ["tunnel", "spdy", "legacy"],
-};
-
 /** The task of each generator process, as plain data for messages. */
 export interface LoadPlan {
   readonly kind: LoadKind;

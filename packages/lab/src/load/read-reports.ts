@@ -1,5 +1,5 @@
-import { addHttpReports, type HttpLoadReport } from "./http-load.ts";
-import { LATENCY_BUCKETS } from "./latency-counts.ts";
+import { type HttpLoadReport, httpReportOf } from "./http-load.ts";
+import { LATENCY_BUCKETS, LatencyCounts } from "./latency-counts.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { LoadCollector, type LoadReport, REPORT_FORMAT, type ReportParts } from "./load-report.ts";
 import { LATENCIES } from "./recorder.ts";
@@ -203,4 +203,32 @@ function presentParts(reports: readonly NamedReport[]): number[] {
     }
   }
   return [...files.keys()].sort((a, b) => a - b);
+}
+
+/** Merges parts; `starts` are their start times in milliseconds since 1970. */
+function addHttpReports(
+  reports: readonly [HttpLoadReport, ...HttpLoadReport[]],
+  parts: ReportParts,
+  starts: readonly number[],
+): HttpLoadReport {
+  const startAtMs = Math.min(...starts);
+  const counts = new LatencyCounts();
+  const byStatus: Record<string, number> = {};
+  for (const { latencies, byStatus: some } of reports) {
+    counts.add(latencies.counts, latencies.maxUs);
+    for (const [status, times] of Object.entries(some)) byStatus[status] = (byStatus[status] ?? 0) + times;
+  }
+  const sum = (key: "requests" | "bytes" | "errors" | "timeouts"): number =>
+    reports.reduce((all, report) => all + report[key], 0);
+  const ends = reports.map(({ seconds }, index) => seconds + ((starts[index] ?? 0) - startAtMs) / 1_000);
+  return httpReportOf(reports[0].plan, parts, startAtMs, {
+    wasInterrupted: reports.some((report) => report.wasInterrupted),
+    seconds: Math.round(Math.max(...ends) * 100) / 100,
+    requests: sum("requests"),
+    bytes: sum("bytes"),
+    byStatus,
+    errors: sum("errors"),
+    timeouts: sum("timeouts"),
+    counts,
+  });
 }
