@@ -1,12 +1,8 @@
 import { writeUint24, writeUint32 } from "../bytes/index.ts";
-import {
-  CLIENT_PREFACE,
-  DEFAULT_MAX_FRAME_BYTES,
-  FLAGS,
-  FRAME,
-  FRAME_HEADER_BYTES,
-  SETTING,
-} from "./limits.ts";
+import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, FRAME_HEADER_BYTES, SETTING } from "./limits.ts";
+
+/** The first bytes of a client (RFC 9113 section 3.4). */
+const CLIENT_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /** One frame, header and payload. `payload` is at most `DEFAULT_MAX_FRAME_BYTES` long. */
 export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {

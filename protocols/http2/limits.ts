@@ -1,6 +1,3 @@
-/** The first bytes of a client (RFC 9113 section 3.4). */
-export const CLIENT_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
 /** Length, type, flags, stream. */
 export const FRAME_HEADER_BYTES = 9;
 /** The protocol's defaults: every peer accepts them until it announces others (RFC 9113 section 6.5.2). */

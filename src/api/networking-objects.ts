@@ -100,8 +100,6 @@ export interface LeaseSpec extends Extensible {
   readonly leaseTransitions?: number;
 }
 
-export type ServiceObject = Service | EndpointSlice | Secret | Lease;
-
 export const NETWORKING_API_VERSION = "networking.k8s.io/v1";
 
 /**
@@ -196,8 +194,6 @@ export interface IngressClassSpec extends Extensible {
     readonly namespace?: string;
   };
 }
-
-export type NetworkingObject = Ingress | IngressClass;
 
 /** Forbidden unescaped in a path, but common in paths for other controllers. */
 const REGULAR_EXPRESSION = /[\\^$*()[\]{}|?]|\.\+/;

@@ -1,9 +1,13 @@
 // src/api: the Kubernetes API's conventions: defaults, validation, conversion, discovery, Table
 
 import type { ApiObject, Extensible, ObjectMeta } from "./api-object.ts";
-import type { NetworkingObject, Service, ServiceObject } from "./networking-objects.ts";
+import type { EndpointSlice, Ingress, IngressClass, Lease, Secret, Service } from "./networking-objects.ts";
 import type { Lifecycle, Probe } from "./probe-objects.ts";
 import type { LabelSelector, RbacObject } from "./rbac-objects.ts";
+
+type NetworkingObject = Ingress | IngressClass;
+
+type ServiceObject = Service | EndpointSlice | Secret | Lease;
 
 export interface Pod extends Extensible {
   readonly apiVersion: "v1";

@@ -67,7 +67,3 @@ export interface ClusterRoleBinding extends RbacTyped {
 }
 
 export type RbacObject = Role | ClusterRole | RoleBinding | ClusterRoleBinding;
-
-export function isRbacObject(object: { readonly kind: string }): object is RbacObject {
-  return /^(?:Cluster)?Role(?:Binding)?$/.test(object.kind);
-}

@@ -4,7 +4,7 @@ import { type EndRequest, type EndResult, endSession } from "../sessions/session
 import { replicaOfSession } from "../sessions/session-id.ts";
 import { type JoinAnswer, type JoinRequest, SessionJoins } from "../sessions/session-joins.ts";
 import { type OutputAnswer, type OutputRead, SessionOutputs } from "../sessions/session-outputs.ts";
-import { factsIn, type SessionFacts, type Sessions } from "../sessions/sessions.ts";
+import type { SessionFacts, Sessions } from "../sessions/sessions.ts";
 
 /** The sessions of all processes of this replica, reached through the primary. */
 export interface ReplicaSessions {
@@ -173,4 +173,13 @@ export class SessionDirectory {
     if (replica === undefined || replica === replicaId) return this.endInReplica(request);
     return (await peers()?.endSession(replica, request)) ?? "unknown";
   }
+}
+
+/** Undefined if these registries run no such session, or if it goes through a proxy subresource. */
+function factsIn(registries: readonly Pick<Sessions, "find">[], id: string): SessionFacts | undefined {
+  for (const sessions of registries) {
+    const details = sessions.find(id)?.info?.details;
+    if (details !== undefined) return { command: details.command, groups: details.groups };
+  }
+  return undefined;
 }

@@ -2,8 +2,10 @@ import type { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
-import { decodeReview, PROTOBUF_TYPE, ProtobufError } from "../api/protobuf/decode-message.ts";
+import { decodeReview, ProtobufError } from "../api/protobuf/decode-message.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
+
+const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
 
 /**
  * The size of a SelfSubject review, normally a few hundred bytes; kube-apiserver accepts 3 MiB.

@@ -53,18 +53,6 @@ interface MetricsOptions {
   readonly withProcessMetrics?: boolean;
 }
 
-/** The metrics that a listener's sessions report to. */
-export type ListenerMetrics = Pick<
-  Metrics,
-  | "streamingRouted"
-  | "streamingStarted"
-  | "streamingRefused"
-  | "upgradeFailed"
-  | "streamingEnded"
-  | "access"
-  | "nodes"
->;
-
 /**
  * The gateway's metrics in their own registry, so that two gateways in one process do not mix. A
  * session is reported as routed, then either refused, or started and ended.

@@ -164,26 +164,3 @@ class SignalledRuns implements Cancellation {
     this.#members.clear();
   }
 }
-
-/**
- * A run with its own cancellation. An AbortSignal per run would cost more than the rest of its
- * bookkeeping.
- */
-export class CancellableRun implements Cancellation, Cancellable {
-  #member: Cancellable | undefined;
-  #isCancelled = false;
-
-  add(member: Cancellable): void {
-    if (this.#isCancelled) member.cancel();
-    else this.#member = member;
-  }
-
-  delete(member: Cancellable): void {
-    if (this.#member === member) this.#member = undefined;
-  }
-
-  cancel(): void {
-    this.#isCancelled = true;
-    this.#member?.cancel();
-  }
-}

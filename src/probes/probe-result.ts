@@ -1,5 +1,3 @@
-import { goDialErrorText } from "@sluice/client/internal/net/go-dial-error";
-
 /** Warning counts as Success, and Unknown without an error as Failure; only Events distinguish them. */
 export type ProbeVerdict = "Success" | "Warning" | "Failure" | "Unknown";
 
@@ -78,18 +76,4 @@ export class ExchangeError extends Error {
 /** The time limit ended first. */
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
-}
-
-/**
- * Go's text for a broken socket: `read tcp LOCAL->REMOTE: read: connection reset by peer` once
- * connected, even for writes. Before that, `route` is undefined and the text names `address`.
- */
-export function brokenText(error: Error, route: string | undefined, address: string): string {
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (route === undefined || (syscall !== "read" && syscall !== "write")) {
-    return goDialErrorText(error, address);
-  }
-  const isReset = code === "ECONNRESET" || code === "EPIPE";
-  const reason = isReset ? "connection reset by peer" : (code ?? error.message).toLowerCase();
-  return `read tcp ${route}: read: ${reason}`;
 }

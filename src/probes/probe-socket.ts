@@ -1,9 +1,8 @@
 import { type ConnectOpts, connect, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
-import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
+import { goDialErrorText, joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { containEvents, settleFault } from "@sluice/client/internal/observability/faults";
-import { brokenText } from "./probe-result.ts";
 
 export interface SocketTarget {
   /** A name or an IP address; IPv6 without brackets. */
@@ -211,3 +210,17 @@ class PlainSocket extends Socket {
 }
 
 function ignore(): void {}
+
+/**
+ * Go's text for a broken socket: `read tcp LOCAL->REMOTE: read: connection reset by peer` once
+ * connected, even for writes. Before that, `route` is undefined and the text names `address`.
+ */
+function brokenText(error: Error, route: string | undefined, address: string): string {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (route === undefined || (syscall !== "read" && syscall !== "write")) {
+    return goDialErrorText(error, address);
+  }
+  const isReset = code === "ECONNRESET" || code === "EPIPE";
+  const reason = isReset ? "connection reset by peer" : (code ?? error.message).toLowerCase();
+  return `read tcp ${route}: read: ${reason}`;
+}

@@ -42,11 +42,6 @@ const NO_DETAILS: NonNullable<SessionInfo["details"]> = {
   protocol: "",
 };
 
-/** The path of a session's recording within the folder. */
-export function recordingFileOf({ id, startedAt }: Pick<SessionInfo, "id" | "startedAt">): string {
-  return `${startedAt.toISOString().slice(0, 10).replaceAll("-", "/")}/${id}.cast`;
-}
-
 /** What a `tar` command does with its archive: `pack` writes it to stdout, `unpack` reads it from stdin. */
 export type ArchiveUse = "pack" | "unpack";
 

@@ -6,13 +6,12 @@ import {
   PORT_FORWARD_PROTOCOL,
   parsePortsQuery,
   tunnelOffers,
-  tunnelSubprotocolOf,
 } from "@sluice/protocols/portforward";
 import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "@sluice/protocols/remotecommand";
 import { checkServerHandshake } from "@sluice/protocols/websocket";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Admission } from "./leg.ts";
-import type { StreamingRequest, Subresource } from "./streaming-request.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A validated upgrade request, ready for its 101. */
 export interface ClientHandshake {
@@ -95,11 +94,6 @@ type BridgedProtocol =
       readonly headers: HeaderList;
       readonly body: string;
     };
-
-/** The protocol that the gateway, as a client, offers to an upstream that accepts only WebSocket. */
-export function upstreamProtocolOf(subresource: Subresource): string {
-  return subresource === "portforward" ? tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL) : "v5.channel.k8s.io";
-}
 
 /** The client's first known offer; "" is a WebSocket without a subprotocol, the oldest form. */
 function bridgedProtocolOf({ subresource, offer, headers, ports }: StreamingRequest): BridgedProtocol {

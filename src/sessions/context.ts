@@ -18,7 +18,7 @@ import type { Bandwidth } from "../net/bandwidth.ts";
 import type { SpareConnections } from "../net/spare-connections.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { ListenerMetrics } from "../observability/metrics.ts";
+import type { Metrics } from "../observability/metrics.ts";
 import type { SeparateForwards } from "./carriers/forwards/separate-forwards.ts";
 import type { Admission } from "./leg.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
@@ -27,6 +27,18 @@ import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
 import type { OwnerConnection } from "./resumable/session-owner.ts";
 import type { SessionInfo } from "./session-info.ts";
 import type { Sessions } from "./sessions.ts";
+
+/** The metrics that a listener's sessions report to. */
+type ListenerMetrics = Pick<
+  Metrics,
+  | "streamingRouted"
+  | "streamingStarted"
+  | "streamingRefused"
+  | "upgradeFailed"
+  | "streamingEnded"
+  | "access"
+  | "nodes"
+>;
 
 /** Identifies the user of a request, and decides what it may do. */
 export interface AccessContext {

@@ -1,22 +1,6 @@
 import { genericError, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
 import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { Downstream } from "./incoming-request.ts";
-import type { Plan } from "./plan.ts";
-
-/**
- * Passes on a node's refusal (400 or above): unchanged for pass-through and tunnel, otherwise as a
- * Status, because client-go shows a Status' message but any other body raw.
- */
-export async function passRefusalOn(
-  refused: RefusedUpgrade,
-  plan: Plan,
-  client: Downstream,
-  maxBodyBytes: number,
-): Promise<void> {
-  if (plan.kind === "translate" || plan.kind === "bridge") throw await refusalErrorOf(refused, maxBodyBytes);
-  await client.refuse(refused);
-}
 
 /** The Status in the refusal's body, or a new Status with the body's text. */
 export async function refusalErrorOf(refused: RefusedUpgrade, maxBodyBytes: number): Promise<StatusError> {

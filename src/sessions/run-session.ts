@@ -1,13 +1,15 @@
 // src/sessions: a streaming session from its plan to its end: carriers, limits, observers,
 // resumption
 
+import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { SessionRunContext } from "./context.ts";
 import { countingRefusals } from "./count-refusals.ts";
 import type { Downstream, IncomingStreaming } from "./incoming-request.ts";
 import type { Admission, Leg } from "./leg.ts";
 import { negotiateUpgrade } from "./negotiate-upgrade.ts";
-import { passRefusalOn } from "./node-refusal.ts";
+import { refusalErrorOf } from "./node-refusal.ts";
+import type { Plan } from "./plan.ts";
 import { sessionProxyFor } from "./session-proxy.ts";
 import { SessionRecord } from "./session-record.ts";
 
@@ -54,4 +56,18 @@ export async function runSession<A extends Admission>(
     record.failed(error);
     throw error;
   }
+}
+
+/**
+ * Passes on a node's refusal (400 or above): unchanged for pass-through and tunnel, otherwise as a
+ * Status, because client-go shows a Status' message but any other body raw.
+ */
+async function passRefusalOn(
+  refused: RefusedUpgrade,
+  plan: Plan,
+  client: Downstream,
+  maxBodyBytes: number,
+): Promise<void> {
+  if (plan.kind === "translate" || plan.kind === "bridge") throw await refusalErrorOf(refused, maxBodyBytes);
+  await client.refuse(refused);
 }

@@ -164,15 +164,6 @@ export interface SessionFacts {
   readonly groups: readonly string[];
 }
 
-/** Undefined if these registries run no such session, or if it goes through a proxy subresource. */
-export function factsIn(registries: readonly Pick<Sessions, "find">[], id: string): SessionFacts | undefined {
-  for (const sessions of registries) {
-    const details = sessions.find(id)?.info?.details;
-    if (details !== undefined) return { command: details.command, groups: details.groups };
-  }
-  return undefined;
-}
-
 /** Parses another process's answer; undefined if it is malformed. */
 export function readFacts(value: unknown): SessionFacts | undefined {
   const { command, groups } = (value ?? {}) as Readonly<Record<string, unknown>>;

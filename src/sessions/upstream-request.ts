@@ -10,15 +10,14 @@ import {
   type WebSocketRequest,
   webSocketRequestLines,
 } from "@sluice/client/internal/http/upgrade/websocket-request";
-import { tunnelOffers } from "@sluice/protocols/portforward";
+import { PORT_FORWARD_PROTOCOL, tunnelOffers, tunnelSubprotocolOf } from "@sluice/protocols/portforward";
 import { RESUME_HEADER, RESUME_PROTOCOL } from "@sluice/protocols/resume";
 import { withoutIdentity } from "../access/authn/identity-headers.ts";
 import { addForwardedFor } from "../http/forwarded-headers.ts";
 import { withoutHopByHop } from "../http/hop-by-hop.ts";
-import { upstreamProtocolOf } from "./client-handshake.ts";
 import type { Admission } from "./leg.ts";
 import type { Plan } from "./plan.ts";
-import type { StreamingRequest } from "./streaming-request.ts";
+import type { StreamingRequest, Subresource } from "./streaming-request.ts";
 
 /** A request that opens a session at a kubelet or at a runtime's streaming server. */
 export interface UpstreamRequest {
@@ -154,4 +153,9 @@ function withoutResumption(line: HeaderLine): HeaderLine | undefined {
   if (name.toLowerCase() !== "sec-websocket-protocol" || !value.includes(RESUME_PROTOCOL)) return line;
   const protocols = listElements([value]).filter((protocol) => protocol !== RESUME_PROTOCOL);
   return protocols.length === 0 ? undefined : [name, protocols.join(", ")];
+}
+
+/** The protocol that the gateway, as a client, offers to an upstream that accepts only WebSocket. */
+function upstreamProtocolOf(subresource: Subresource): string {
+  return subresource === "portforward" ? tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL) : "v5.channel.k8s.io";
 }

@@ -3,20 +3,24 @@ import type { Status } from "@sluice/client/internal/api/status";
 import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import type { UserInfo } from "../user-info.ts";
-import {
-  type AuditEvent,
-  type AuditedRequest,
-  type AuditStage,
-  auditedUri,
-  cutText,
-  impersonationRecord,
-  MAX_RESPONSE_OBJECT_BYTES,
-  microTime,
-  objectReference,
-  responseRecord,
-  userRecord,
-} from "./audit-event.ts";
+import { type AuditEvent, type AuditStage, cutText, userRecord } from "./audit-event.ts";
 import type { AuditDecision, AuditLog } from "./audit-log.ts";
+
+/** A request's fields before authentication. */
+interface AuditedRequest {
+  /** Path and query as received. */
+  readonly requestUri: string;
+  readonly sourceAddresses: readonly string[];
+  readonly userAgent: string;
+  /** A streaming session or a watch; its start is recorded, too. */
+  readonly isLongRunning: boolean;
+}
+
+/**
+ * Bytes of an answer in an audit event; events wait in memory. Past it the answer is left out, and
+ * an annotation says so.
+ */
+const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
 const NOBODY: UserInfo = { name: "", uid: "", groups: [], extra: {} };
 const DECISION = "authorization.k8s.io/decision";
@@ -162,4 +166,53 @@ export class AuditTrail {
       ...(Object.keys(this.#annotations).length > 0 && { annotations: { ...this.#annotations } }),
     };
   }
+}
+
+/** The impersonated user, and the constrained impersonation verb that allowed it. */
+function impersonationRecord({ user, constraint }: Impersonated): object {
+  return {
+    impersonatedUser: userRecord(user),
+    ...(constraint !== undefined && { authenticationMetadata: { impersonationConstraint: constraint } }),
+  };
+}
+
+function objectReference(attributes: Attributes): object | undefined {
+  if (!attributes.isResourceRequest) return undefined;
+  const { resource, namespace, name, apiGroup, apiVersion, subresource } = attributes;
+  const members = { resource, namespace, name, apiGroup, apiVersion, subresource };
+  const named = Object.entries(members).filter(([, value]) => value !== "");
+  return Object.fromEntries(named.map(([member, value]) => [member, cutText(value)]));
+}
+
+/** Keeps only a Status's outcome; just `code` if there was no Status. */
+function responseRecord({ status, message, reason, details, code }: Partial<Status>): object {
+  return {
+    metadata: {},
+    ...(status !== undefined && { status }),
+    ...(message && { message: cutText(message) }),
+    ...(reason && { reason }),
+    ...(details !== undefined && { details }),
+    code,
+  };
+}
+
+/**
+ * Characters of a URI in an audit event; level Request records a longer command line among the
+ * options. Past it the URI is cut, with `...TRUNCATED`.
+ */
+const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
+
+const SECRET_PARAMETERS = /([?&](?:access_token|id_token|token|password|authorization)=)[^&#]*/gi;
+
+/**
+ * Cuts the URI, and redacts secrets that clients other than Kubernetes' put into URLs. Keeps the
+ * command line, because audit needs it.
+ */
+function auditedUri(uri: string): string {
+  return cutText(uri.replace(SECRET_PARAMETERS, "$1[redacted]"), MAX_AUDITED_URI_CHARACTERS);
+}
+
+/** Kubernetes' MicroTime: six digits after the point. */
+function microTime(date: Date): string {
+  return date.toISOString().replace("Z", "000Z");
 }

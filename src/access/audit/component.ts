@@ -1,7 +1,7 @@
 import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
-import type { Audit, AuditLogFile, AuditWebhook } from "../../config/sections/audit.ts";
+import type { Audit, AuditLogFile } from "../../config/sections/audit.ts";
 import { type Component, Started } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -10,6 +10,8 @@ import { webhookClient } from "../webhook-client.ts";
 import { AuditFile } from "./audit-file.ts";
 import { type AuditBackend, AuditLog, METADATA_OF_EVERYTHING } from "./audit-log.ts";
 import { DeliveryThrottle, EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
+
+type AuditWebhook = NonNullable<Audit["webhook"]>;
 
 /**
  * Events that wait for an unwritable audit log, about 1 KiB each. Past it audit.onFailure decides:

@@ -1,6 +1,3 @@
-import { aggregateText, invalidValue } from "../../api/field-errors.ts";
-import { subdomainProblems } from "../../api/validation/name-rules.ts";
-
 /**
  * Keys of a user's extra in headers; no identity provider sends as many. Past it further keys are
  * ignored.
@@ -42,38 +39,6 @@ function unescapeKey(key: string): string {
   } catch {
     return key;
   }
-}
-
-const PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
-
-/**
- * Why constrained impersonation refuses the extra, in kube-apiserver's words (validateExtra of
- * impersonation/mode.go); undefined if it allows it.
- */
-export function extraProblem(extra: Readonly<Record<string, readonly string[]>>): string | undefined {
-  for (const [key, values] of Object.entries(extra)) {
-    if (key === "") return "impersonating the empty string key in extra is not allowed";
-    const problem = keyProblem(key);
-    if (problem !== undefined) return `impersonating an invalid key in extra is not allowed: ${problem}`;
-    if (key !== key.toLowerCase())
-      return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
-    if (values.includes("")) return "impersonating the empty string value in extra is not allowed";
-  }
-  return undefined;
-}
-
-/** A key consists of a domain and a path: `acme.io/foo`. */
-function keyProblem(key: string): string | undefined {
-  const of = (value: string, detail: string) => invalidValue(["extra", "key"], value, detail);
-  const [, domain = "", path = ""] = /^([^/]*)\/?(.*)$/s.exec(key) ?? [];
-  if (domain === "" || path === "")
-    return aggregateText([of(key, 'must be a domain-prefixed path (such as "acme.io/foo")')]);
-  const isPath = new RegExp(`^${PATH}$`).test(path);
-  const problems = [
-    ...subdomainProblems(domain).map((detail) => of(domain, detail)),
-    ...(isPath ? [] : [of(path, `Invalid path (regex used for validation is '${PATH}')`)]),
-  ];
-  return problems.length === 0 ? undefined : aggregateText(problems);
 }
 
 /**

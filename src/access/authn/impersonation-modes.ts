@@ -1,3 +1,4 @@
+import { aggregateText, invalidValue } from "../../api/field-errors.ts";
 import { labelProblems, subdomainProblems } from "../../api/validation/name-rules.ts";
 import {
   type Attributes,
@@ -8,7 +9,6 @@ import {
 } from "../authz/authorizer.ts";
 import type { UserInfo } from "../user-info.ts";
 import { ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from "./authenticator.ts";
-import { extraProblem } from "./extra-headers.ts";
 
 const SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:";
 
@@ -173,4 +173,36 @@ export function withSystemGroup({ name, groups }: Pick<UserInfo, "name" | "group
   const isUnauthenticated = name === ANONYMOUS_USER || groups.includes(UNAUTHENTICATED_GROUP);
   const group = isUnauthenticated ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP;
   return groups.includes(group) ? [...groups] : [...groups, group];
+}
+
+const PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+
+/**
+ * Why constrained impersonation refuses the extra, in kube-apiserver's words (validateExtra of
+ * impersonation/mode.go); undefined if it allows it.
+ */
+function extraProblem(extra: Readonly<Record<string, readonly string[]>>): string | undefined {
+  for (const [key, values] of Object.entries(extra)) {
+    if (key === "") return "impersonating the empty string key in extra is not allowed";
+    const problem = keyProblem(key);
+    if (problem !== undefined) return `impersonating an invalid key in extra is not allowed: ${problem}`;
+    if (key !== key.toLowerCase())
+      return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
+    if (values.includes("")) return "impersonating the empty string value in extra is not allowed";
+  }
+  return undefined;
+}
+
+/** A key consists of a domain and a path: `acme.io/foo`. */
+function keyProblem(key: string): string | undefined {
+  const of = (value: string, detail: string) => invalidValue(["extra", "key"], value, detail);
+  const [, domain = "", path = ""] = /^([^/]*)\/?(.*)$/s.exec(key) ?? [];
+  if (domain === "" || path === "")
+    return aggregateText([of(key, 'must be a domain-prefixed path (such as "acme.io/foo")')]);
+  const isPath = new RegExp(`^${PATH}$`).test(path);
+  const problems = [
+    ...subdomainProblems(domain).map((detail) => of(domain, detail)),
+    ...(isPath ? [] : [of(path, `Invalid path (regex used for validation is '${PATH}')`)]),
+  ];
+  return problems.length === 0 ? undefined : aggregateText(problems);
 }

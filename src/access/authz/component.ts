@@ -1,6 +1,6 @@
 import { StatusError } from "@sluice/client/internal/api/status";
 import type { PolicyRule } from "../../api/rbac-objects.ts";
-import type { Authorization, AuthorizationMode } from "../../config/sections/authorization.ts";
+import type { Authorization } from "../../config/sections/authorization.ts";
 import { type Component, Started } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -20,6 +20,8 @@ import {
 import type { RbacIndex } from "./rbac/rbac-index.ts";
 import { type RbacObjects, RbacSource } from "./rbac/rbac-source.ts";
 import { WebhookAuthorizer } from "./webhook/webhook-authorizer.ts";
+
+type AuthorizationMode = Authorization["modes"][number];
 
 /**
  * Kubernetes' union: the first allow or deny decides. Otherwise no opinion, with every reason. An

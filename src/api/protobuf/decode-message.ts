@@ -1,5 +1,3 @@
-export const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
-
 /** Kubernetes' envelope: these four bytes, then a runtime.Unknown (k8s.io/apimachinery/pkg/runtime/generated.proto). */
 const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 

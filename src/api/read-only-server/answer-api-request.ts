@@ -1,13 +1,6 @@
-import { methodNotAllowed, StatusError, unknownPath } from "@sluice/client/internal/api/status";
+import { methodNotAllowed, NEVER_CACHED, StatusError, unknownPath } from "@sluice/client/internal/api/status";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
-import {
-  type ApiAnswer,
-  type ApiRequest,
-  jsonAnswer,
-  type ObjectSource,
-  statusAnswer,
-  textAnswer,
-} from "./api-answer.ts";
+import { type ApiAnswer, jsonAnswer, type ObjectSource, statusAnswer } from "./api-answer.ts";
 import {
   aggregatedGroups,
   aggregatedResource,
@@ -17,6 +10,15 @@ import {
 } from "./group-discovery.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
 import { qualifiedNameOf, resourcesOf, reviewAt } from "./resources.ts";
+
+interface ApiRequest {
+  readonly method: string;
+  /** Without query, percent-encoded as received. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The Accept header; empty if absent. */
+  readonly accept: string;
+}
 
 const AGGREGATED_GROUP = "apidiscovery.k8s.io";
 /** All resources of a server at once, for kubectl since 1.26 and for API servers. */
@@ -215,5 +217,17 @@ function versionInfo({ gitVersion, runtime, platform }: ServerVersion): Readonly
     goVersion: runtime,
     compiler: "",
     platform,
+  };
+}
+
+function textAnswer(status: number, text: string): ApiAnswer {
+  return {
+    status,
+    headers: {
+      ...NEVER_CACHED,
+      "Content-Type": "text/plain; charset=utf-8",
+      "X-Content-Type-Options": "nosniff",
+    },
+    body: new TextEncoder().encode(text),
   };
 }

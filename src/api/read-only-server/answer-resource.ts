@@ -5,7 +5,7 @@ import type { Printer } from "./columns.ts";
 import { isTrue, type ObjectMatcher, parseFieldSelector, parseLabelSelector } from "./label-selector.ts";
 import { pageOf, parseCount } from "./list-page.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
-import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
+import { qualifiedNameOf, type Resource } from "./resources.ts";
 import { type FollowUser, tooOld, type WatchSource, WatchStream } from "./watch-stream.ts";
 
 /** kube-apiserver ends watches without a timeout after 30 to 60 minutes; clients start again. */
@@ -239,4 +239,9 @@ export function presenterOf(
     },
     list: (objects, metadata) => tableOf(printer, objects, metadata, { form, includeObject, now: now() }),
   };
+}
+
+/** `v1`, or `networking.k8s.io/v1`. */
+function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {
+  return group === "" ? version : `${group}/${version}`;
 }

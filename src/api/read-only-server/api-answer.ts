@@ -27,15 +27,6 @@ export interface ObjectSource {
   changesAfter(resourceVersion: number): readonly SourceChange[] | undefined;
 }
 
-export interface ApiRequest {
-  readonly method: string;
-  /** Without query, percent-encoded as received. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  /** The Accept header; empty if absent. */
-  readonly accept: string;
-}
-
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -54,18 +45,6 @@ export function jsonAnswer(value: unknown, contentType = "application/json"): Ap
 /** A value as the API server sends it, alone or as a watch event. */
 export function jsonLine(value: unknown): Uint8Array {
   return new TextEncoder().encode(`${goJson(value)}\n`);
-}
-
-export function textAnswer(status: number, text: string): ApiAnswer {
-  return {
-    status,
-    headers: {
-      ...NEVER_CACHED,
-      "Content-Type": "text/plain; charset=utf-8",
-      "X-Content-Type-Options": "nosniff",
-    },
-    body: new TextEncoder().encode(text),
-  };
 }
 
 export function statusAnswer({ status }: StatusError): ApiAnswer {

@@ -7,7 +7,6 @@ import {
   resources,
   resourcesOf,
   reviewResources,
-  reviewsOf,
 } from "./resources.ts";
 
 const REVIEW_VERBS = ["create"];
@@ -134,4 +133,9 @@ export function aggregatedResource(resource: Resource): unknown {
       verbs: subresource.verbs,
     })),
   };
+}
+
+/** The reviews of one group and version. */
+function reviewsOf(group: string, version: string): readonly ReviewResource[] {
+  return reviewResources.filter((review) => review.group === group && review.version === version);
 }

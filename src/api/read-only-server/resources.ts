@@ -157,11 +157,6 @@ export const reviewResources: readonly ReviewResource[] = [
   },
 ];
 
-/** `v1`, or `networking.k8s.io/v1`. */
-export function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {
-  return group === "" ? version : `${group}/${version}`;
-}
-
 /** `pods`, `ingresses.networking.k8s.io`: the resource's name in messages. */
 export function qualifiedNameOf({ name, group }: Resource): string {
   return group === "" ? name : `${name}.${group}`;
@@ -185,9 +180,4 @@ export interface ReviewResource {
 /** The review at a path, or undefined. */
 export function reviewAt(path: string): ReviewResource | undefined {
   return reviewResources.find(({ group, version, name }) => path === `/apis/${group}/${version}/${name}`);
-}
-
-/** The reviews of one group and version. */
-export function reviewsOf(group: string, version: string): readonly ReviewResource[] {
-  return reviewResources.filter((review) => review.group === group && review.version === version);
 }

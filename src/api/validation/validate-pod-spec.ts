@@ -16,12 +16,7 @@ import {
   qualifiedNameProblems,
   subdomainProblems,
 } from "./name-rules.ts";
-import {
-  type HandlerRules,
-  initContainerProbeErrors,
-  isStopSignalAlone,
-  lifecycleAndProbeErrors,
-} from "./validate-probe.ts";
+import { type HandlerRules, isStopSignalAlone, lifecycleAndProbeErrors } from "./validate-probe.ts";
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 const MAX_INT32 = 2 ** 31 - 1;
@@ -197,4 +192,15 @@ function portErrors(ports: readonly ContainerPort[], path: FieldPath): FieldErro
 
 function rangeErrors(path: FieldPath, port: number): FieldError[] {
   return portNumberProblems(port).map((problem) => invalidValue(path, port, problem));
+}
+
+/** An init container that ends before the others start cannot have probes. */
+function initContainerProbeErrors(container: Container, path: FieldPath): FieldError[] {
+  return (["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const)
+    .filter(
+      (name) => container[name] !== undefined && !(name === "lifecycle" && isStopSignalAlone(container)),
+    )
+    .map((name) =>
+      forbiddenField([...path, name], "may not be set for init containers without restartPolicy=Always"),
+    );
 }

@@ -39,17 +39,6 @@ export function lifecycleAndProbeErrors(
   ];
 }
 
-/** An init container that ends before the others start cannot have probes. */
-export function initContainerProbeErrors(container: Container, path: FieldPath): FieldError[] {
-  return (["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const)
-    .filter(
-      (name) => container[name] !== undefined && !(name === "lifecycle" && isStopSignalAlone(container)),
-    )
-    .map((name) =>
-      forbiddenField([...path, name], "may not be set for init containers without restartPolicy=Always"),
-    );
-}
-
 /**
  * The API server clears a stop signal, whose gate is off, and then a lifecycle with no other field.
  */

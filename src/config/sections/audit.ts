@@ -149,7 +149,6 @@ export const audit = table({
 
 export type Audit = ValueOf<typeof audit>;
 export type AuditLogFile = NonNullable<Audit["log"]>;
-export type AuditWebhook = NonNullable<Audit["webhook"]>;
 
 /** 0 means the default, as in kube-apiserver. */
 function megabytesOf(text: string): number | null {

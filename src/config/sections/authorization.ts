@@ -96,7 +96,6 @@ export const sessionAuthorization = table({
 });
 
 export type Authorization = ValueOf<typeof fields>;
-export type AuthorizationMode = Authorization["modes"][number];
 
 /** The messages are kube-apiserver's. */
 function checkModes({ modes }: Authorization, section: Section): void {

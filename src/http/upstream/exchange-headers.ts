@@ -82,15 +82,6 @@ export function isRepeatable({ method, hasBody }: HttpDownstream): boolean {
   return !hasBody && SAFE.has(method);
 }
 
-/** The trailers after a body's last chunk, and the empty line. Drops invalid lines. */
-export function trailerText(trailers: HeaderList): string {
-  let text = "";
-  for (const [name, value] of trailers) {
-    if (isHeaderName(name) && isHeaderValue(value)) text += `${name}: ${value}\r\n`;
-  }
-  return `${text}\r\n`;
-}
-
 function invalidRequest(): UpstreamError {
   return new UpstreamError("invalid-request", "the request cannot be forwarded");
 }

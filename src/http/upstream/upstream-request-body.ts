@@ -1,7 +1,7 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import { type HeaderList, isHeaderName, isHeaderValue } from "@sluice/client/internal/http/header-list";
 import type { Http1UpstreamConnection } from "@sluice/client/internal/http/upstream/http1-upstream-connection";
 import { trailersToForward } from "../hop-by-hop.ts";
-import { trailerText } from "./exchange-headers.ts";
 
 /**
  * Smaller parts wait until the end of the turn and leave as one: a client may send thousands of one
@@ -88,4 +88,13 @@ export class UpstreamRequestBody {
     if (isChunked) this.#connection.write(`0\r\n${trailerText(trailersToForward(trailers))}`);
     this.#onSent();
   };
+}
+
+/** The trailers after a body's last chunk, and the empty line. Drops invalid lines. */
+function trailerText(trailers: HeaderList): string {
+  let text = "";
+  for (const [name, value] of trailers) {
+    if (isHeaderName(name) && isHeaderValue(value)) text += `${name}: ${value}\r\n`;
+  }
+  return `${text}\r\n`;
 }

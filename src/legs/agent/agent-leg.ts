@@ -3,10 +3,11 @@
 
 import { ConnectError, shouldFallBack } from "@sluice/client";
 import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
-import type { HeaderList } from "@sluice/client/internal/http/header-list";
+import { type HeaderLine, type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { quotedRefusal } from "@sluice/client/internal/refusal";
+import { REASON_HEADER } from "../../access/policy/evaluate-policy.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { NodeIncarnation } from "../../nodes/known-nodes.ts";
@@ -22,7 +23,7 @@ import {
   type Subresource,
 } from "../../sessions/streaming-request.ts";
 import { type UpstreamRequest, upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import { type AgentContext, type AgentUpstream, inUsersName, reasonLines } from "./agent-upstream.ts";
+import { type AgentContext, type AgentUpstream, inUsersName } from "./agent-upstream.ts";
 import { unansweredError } from "./forward.ts";
 
 /** A session to request from the API server, with the client's path and query. */
@@ -232,4 +233,13 @@ function linesFor(
 
 function isSame(before: HeaderList, after: HeaderList): boolean {
   return JSON.stringify(before) === JSON.stringify(after);
+}
+
+/**
+ * A gateway consumes these headers. The agent must forward them, because its API server may be a
+ * gateway that requires a reason.
+ */
+function reasonLines(headers: HeaderList): HeaderLine[] {
+  const reason = headerValue(headers, REASON_HEADER);
+  return reason === undefined ? [] : [[REASON_HEADER, reason]];
 }

@@ -3,7 +3,6 @@ import { type ConnectTrace, kubeconfigTarget, type Target } from "@sluice/client
 import {
   type HeaderLine,
   type HeaderList,
-  headerValue,
   withHeader,
   withoutHeaders,
 } from "@sluice/client/internal/http/header-list";
@@ -13,7 +12,6 @@ import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import type { Authenticator } from "../../access/authn/authenticator.ts";
 import { withoutIdentity } from "../../access/authn/identity-headers.ts";
-import { REASON_HEADER } from "../../access/policy/evaluate-policy.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { ListenerContext } from "../../listeners/edge-rules.ts";
 import type { KnownNodes } from "../../nodes/known-nodes.ts";
@@ -137,15 +135,6 @@ export function inUsersName(
   const own = impersonated.length === 0 ? credentials : credentials.filter((line) => !isImpersonation(line));
   const kept = withoutHeaders(withoutIdentity(headers), HOP_HEADERS);
   return [...withHeader(kept, "Host", authority), ...impersonated, ...own];
-}
-
-/**
- * A gateway consumes these headers. The agent must forward them, because its API server may be a
- * gateway that requires a reason.
- */
-export function reasonLines(headers: HeaderList): HeaderLine[] {
-  const reason = headerValue(headers, REASON_HEADER);
-  return reason === undefined ? [] : [[REASON_HEADER, reason]];
 }
 
 function isImpersonation([name]: HeaderLine): boolean {

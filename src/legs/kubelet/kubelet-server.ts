@@ -13,7 +13,6 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { runResumable } from "../../sessions/resumption/run-resumable.ts";
 import { admitCaller, kubeletAttributes, type NodeContext } from "./admit-caller.ts";
 import { isSessionPath, kubeletLeg, requireUtf8 } from "./kubelet-leg.ts";
-import { isNeverRelayed } from "./kubelet-upstream.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { relayRequest, relayUpgrade } from "./relay-to-kubelet.ts";
 import { podListOf, statsSummary } from "./stats-summary.ts";
@@ -208,4 +207,14 @@ function unreadable({ id }: RuntimeContainer, cause: unknown): Error {
   const refusal = WIRE_ERRORS["log-unreadable"].kubelet({ id });
   refusal.cause = cause;
   return refusal;
+}
+
+/**
+ * Sluice serves these itself and never relays them: a session with the kubelet would escape the
+ * listener's limits and its `create` check.
+ */
+const NEVER_RELAYED = /^\/(?:exec|attach|portForward|run|containerLogs|cri)(?:\/|$)/;
+
+function isNeverRelayed(pathname: string): boolean {
+  return NEVER_RELAYED.test(pathname);
 }

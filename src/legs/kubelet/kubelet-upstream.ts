@@ -43,13 +43,3 @@ export class KubeletUpstream {
     this.http.close();
   }
 }
-
-/**
- * Sluice serves these itself and never relays them: a session with the kubelet would escape the
- * listener's limits and its `create` check.
- */
-const NEVER_RELAYED = /^\/(?:exec|attach|portForward|run|containerLogs|cri)(?:\/|$)/;
-
-export function isNeverRelayed(pathname: string): boolean {
-  return NEVER_RELAYED.test(pathname);
-}

@@ -1,4 +1,3 @@
-import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import {
   concatenated,
   DEFAULT_MAX_FRAME_BYTES,
@@ -7,7 +6,6 @@ import {
   encodeHeaders,
   type HeaderEntry,
 } from "@sluice/protocols/http2";
-import type { GRPCAction } from "../../api/probe-objects.ts";
 import { encodeCheckRequest } from "./health-messages.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
@@ -70,28 +68,4 @@ const MAX_TIMEOUT_VALUE = 99_999_999;
  */
 function wholeMs(milliseconds: number): number {
   return Math.min(MAX_TIMEOUT_VALUE, Math.max(1, Math.ceil(milliseconds)));
-}
-
-interface PreparedRequest {
-  readonly host: string;
-  readonly userAgent: string;
-  readonly isTls: boolean;
-  readonly request: CheckRequest;
-}
-
-/** Keyed by action: an action belongs to one pod and never changes. */
-const prepared = new WeakMap<GRPCAction, PreparedRequest>();
-
-export function checkRequestOf(
-  action: GRPCAction,
-  host: string,
-  userAgent: string,
-  isTls: boolean,
-): CheckRequest {
-  const known = prepared.get(action);
-  if (known?.host === host && known.userAgent === userAgent && known.isTls === isTls) return known.request;
-  const authority = joinHostPort(host, action.port);
-  const request = new CheckRequest(isTls ? "https" : "http", authority, action.service ?? "", userAgent);
-  prepared.set(action, { host, userAgent, isTls, request });
-  return request;
 }

@@ -1,4 +1,5 @@
 import { goQuote } from "@sluice/client/internal/api/go-json";
+import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { GRPCAction } from "../../api/probe-objects.ts";
 import { formatDuration } from "../../config/number-fields.ts";
 import { noteCertificate, openSocket, type ProbeDeadline } from "../probe-deadline.ts";
@@ -11,14 +12,13 @@ import {
   type WireFacts,
 } from "../probe-result.ts";
 import type { ProbeSocket, SocketTarget } from "../probe-socket.ts";
-import { checkRequestOf } from "./check-request.ts";
+import { CheckRequest } from "./check-request.ts";
 import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
 import {
   type CheckOutcome,
   DEADLINE_EXCEEDED,
   type GrpcStatus,
   grpcCodeName,
-  grpcErrorText,
   UNIMPLEMENTED,
 } from "./unary-answer.ts";
 
@@ -130,4 +130,28 @@ function failureText(status: GrpcStatus, timeoutMs: number): string {
 
 function lateText(timeoutMs: number): string {
   return `timeout: health rpc did not complete within ${formatDuration(timeoutMs)}`;
+}
+
+interface PreparedRequest {
+  readonly host: string;
+  readonly userAgent: string;
+  readonly isTls: boolean;
+  readonly request: CheckRequest;
+}
+
+/** Keyed by action: an action belongs to one pod and never changes. */
+const prepared = new WeakMap<GRPCAction, PreparedRequest>();
+
+function checkRequestOf(action: GRPCAction, host: string, userAgent: string, isTls: boolean): CheckRequest {
+  const known = prepared.get(action);
+  if (known?.host === host && known.userAgent === userAgent && known.isTls === isTls) return known.request;
+  const authority = joinHostPort(host, action.port);
+  const request = new CheckRequest(isTls ? "https" : "http", authority, action.service ?? "", userAgent);
+  prepared.set(action, { host, userAgent, isTls, request });
+  return request;
+}
+
+/** `rpc error: code = NotFound desc = unknown service`. */
+function grpcErrorText({ code, message }: GrpcStatus): string {
+  return `rpc error: code = ${grpcCodeName(code)} desc = ${message}`;
 }

@@ -138,11 +138,6 @@ export function grpcCodeName(code: number): string {
   return GRPC_CODE_NAMES[code] ?? `Code(${code})`;
 }
 
-/** `rpc error: code = NotFound desc = unknown service`. */
-export function grpcErrorText({ code, message }: GrpcStatus): string {
-  return `rpc error: code = ${grpcCodeName(code)} desc = ${message}`;
-}
-
 /** The status in trailers, or in a trailers-only response's headers; undefined if there is none. */
 function statusIn(fields: HeaderFields): GrpcStatus | undefined {
   const code = fieldOf(fields, "grpc-status");

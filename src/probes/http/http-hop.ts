@@ -1,7 +1,8 @@
+import { goQuote } from "@sluice/client/internal/api/go-json";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
-import type { HTTPGetAction } from "../../api/probe-objects.ts";
+import type { HTTPGetAction, HTTPHeader } from "../../api/probe-objects.ts";
 import { type ProbeTarget, resolveContainerPort } from "../probe-target.ts";
-import { HttpRequest, type ProbeHeaders, probeHeaders } from "./http-request.ts";
+import { HttpRequest, type ProbeHeaders } from "./http-request.ts";
 
 const NOTHING: GoUrl = {
   user: undefined,
@@ -150,4 +151,45 @@ function percentEncoded(character: string): string {
     Buffer.from(character),
     (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
   ).join("");
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
+const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/;
+
+/** Go's client writes these itself or drops them. */
+const NOT_SENT = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
+
+/**
+ * The action's headers, plus User-Agent and Accept unless it names them. An empty value removes
+ * either. Throws Error in Go's words for invalid names and values.
+ */
+function probeHeaders(given: readonly HTTPHeader[], userAgent: string): ProbeHeaders {
+  const canonical = given.map(({ name, value }) => [canonicalName(name), value] as const);
+  for (const [name, value] of canonical) {
+    if (!TOKEN.test(name)) throw new Error(`net/http: invalid header field name ${goQuote(name)}`);
+    if (CONTROLS.test(value)) throw new Error(`net/http: invalid header field value for ${goQuote(name)}`);
+  }
+  const first = (name: string) => canonical.find(([other]) => other === name)?.[1];
+  const agent = first("User-Agent") ?? userAgent;
+  const lines = canonical
+    .filter(([name]) => !NOT_SENT.has(name) && name !== "User-Agent")
+    // Only the first Accept decides whether it is removed.
+    .filter(([name]) => name !== "Accept" || first("Accept") !== "")
+    .map(([name, value]) => [name, value.trim()] as const);
+  return {
+    lines: [
+      ...(agent === "" ? [] : [["User-Agent", agent] as const]),
+      ...(first("Accept") === undefined ? [["Accept", "*/*"] as const] : []),
+      ...lines,
+    ],
+    host: first("Host") || undefined,
+  };
+}
+
+/** `x-header-NAME` -> `X-Header-Name`; a name that is not a token stays unchanged. */
+function canonicalName(name: string): string {
+  if (!TOKEN.test(name)) return name;
+  return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }

@@ -5,7 +5,6 @@ import {
   encodeHeaders,
   type HeaderEntry,
 } from "@sluice/protocols/http2";
-import type { HTTPHeader } from "../../api/probe-objects.ts";
 
 /** These headers belong to one HTTP/1 connection; Go omits them too (RFC 9113 section 8.2.2). */
 const NOT_IN_HTTP2 = new Set([
@@ -15,14 +14,6 @@ const NOT_IN_HTTP2 = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
-const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/;
-
-/** Go's client writes these itself or drops them. */
-const NOT_SENT = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
 
 /** One GET request, whose bytes are built once. */
 export class HttpRequest {
@@ -99,37 +90,4 @@ export interface ProbeHeaders {
   readonly lines: HeaderLines;
   /** The Host header's value; undefined means the dialled address. */
   readonly host: string | undefined;
-}
-
-/**
- * The action's headers, plus User-Agent and Accept unless it names them. An empty value removes
- * either. Throws Error in Go's words for invalid names and values.
- */
-export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): ProbeHeaders {
-  const canonical = given.map(({ name, value }) => [canonicalName(name), value] as const);
-  for (const [name, value] of canonical) {
-    if (!TOKEN.test(name)) throw new Error(`net/http: invalid header field name ${goQuote(name)}`);
-    if (CONTROLS.test(value)) throw new Error(`net/http: invalid header field value for ${goQuote(name)}`);
-  }
-  const first = (name: string) => canonical.find(([other]) => other === name)?.[1];
-  const agent = first("User-Agent") ?? userAgent;
-  const lines = canonical
-    .filter(([name]) => !NOT_SENT.has(name) && name !== "User-Agent")
-    // Only the first Accept decides whether it is removed.
-    .filter(([name]) => name !== "Accept" || first("Accept") !== "")
-    .map(([name, value]) => [name, value.trim()] as const);
-  return {
-    lines: [
-      ...(agent === "" ? [] : [["User-Agent", agent] as const]),
-      ...(first("Accept") === undefined ? [["Accept", "*/*"] as const] : []),
-      ...lines,
-    ],
-    host: first("Host") || undefined,
-  };
-}
-
-/** `x-header-NAME` -> `X-Header-Name`; a name that is not a token stays unchanged. */
-function canonicalName(name: string): string {
-  if (!TOKEN.test(name)) return name;
-  return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }

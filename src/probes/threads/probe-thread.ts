@@ -2,7 +2,7 @@
 // applies the thresholds.
 import { parentPort } from "node:worker_threads";
 import { containAsync, onFault } from "@sluice/client/internal/observability/faults";
-import { CancellableRun } from "../probe-deadline.ts";
+import type { Cancellable, Cancellation } from "../probe-deadline.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import { runProbe } from "../run-probe.ts";
 import {
@@ -58,4 +58,27 @@ function settle(id: number, result: ProbeResult): void {
 function answer(): void {
   port.postMessage(done satisfies ThreadAnswer);
   done = [];
+}
+
+/**
+ * A run with its own cancellation. An AbortSignal per run would cost more than the rest of its
+ * bookkeeping.
+ */
+class CancellableRun implements Cancellation, Cancellable {
+  #member: Cancellable | undefined;
+  #isCancelled = false;
+
+  add(member: Cancellable): void {
+    if (this.#isCancelled) member.cancel();
+    else this.#member = member;
+  }
+
+  delete(member: Cancellable): void {
+    if (this.#member === member) this.#member = undefined;
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#member?.cancel();
+  }
 }

@@ -58,13 +58,6 @@ export type ProbeKind = (typeof PROBE_KINDS)[number];
 /** The verdict about a container after thresholds. */
 export type BelievedResult = "Success" | "Failure" | "Unknown";
 
-/** Before the first round counts: alive, not ready, and not known to have started. */
-export const INITIAL_RESULTS: Readonly<Record<ProbeKind, BelievedResult>> = {
-  Liveness: "Success",
-  Readiness: "Failure",
-  Startup: "Unknown",
-};
-
 export function probeOf(container: Container, kind: ProbeKind): Probe | undefined {
   switch (kind) {
     case "Liveness":

@@ -1,13 +1,14 @@
 import type { ContainerStatus, Pod } from "../../api/objects.ts";
-import {
-  type BelievedResult,
-  INITIAL_RESULTS,
-  type ProbeKind,
-  type ProbeResults,
-  type ProbeTiming,
-} from "./probe-results.ts";
+import type { BelievedResult, ProbeKind, ProbeResults, ProbeTiming } from "./probe-results.ts";
 import type { RoundResult } from "./prober.ts";
 import type { TimerWheel, WheelEntry } from "./timer-wheel.ts";
+
+/** Before the first round counts: alive, not ready, and not known to have started. */
+const INITIAL_RESULTS: Readonly<Record<ProbeKind, BelievedResult>> = {
+  Liveness: "Success",
+  Readiness: "Failure",
+  Startup: "Unknown",
+};
 
 interface ProbeWorkerOptions {
   readonly kind: ProbeKind;

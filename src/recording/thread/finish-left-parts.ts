@@ -15,7 +15,7 @@ import { headLine, keyNameOf } from "../format/signed-head.ts";
 import { filesBelow } from "../reading/find-recordings.ts";
 import { firstLineOf, readLines } from "../reading/recording-lines.ts";
 import { type Disk, systemDisk } from "./disk.ts";
-import { partOf, writerOf } from "./recording-file.ts";
+import { partOf } from "./recording-file.ts";
 import { isWriterAlive, removeLeftLeases } from "./writer-lease.ts";
 
 /**
@@ -190,4 +190,10 @@ function commentOf(line: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
+}
+
+/** The recording and writer that an unfinished recording's name contains; undefined for another name. */
+function writerOf(part: string): { readonly file: string; readonly writer: string } | undefined {
+  const [, file, writer] = /^(.+\.cast)\.([\w-]+)\.part$/.exec(part) ?? [];
+  return file === undefined || writer === undefined ? undefined : { file, writer };
 }

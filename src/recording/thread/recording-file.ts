@@ -5,12 +5,6 @@ export function partOf(file: string, writer: string): string {
   return `${file}.${writer}.part`;
 }
 
-/** The recording and writer that an unfinished recording's name contains; undefined for another name. */
-export function writerOf(part: string): { readonly file: string; readonly writer: string } | undefined {
-  const [, file, writer] = /^(.+\.cast)\.([\w-]+)\.part$/.exec(part) ?? [];
-  return file === undefined || writer === undefined ? undefined : { file, writer };
-}
-
 /**
  * An append-only file. Lines that could not be written are kept and written before later ones, so that
  * the file is always a prefix of the appended lines.

@@ -7,9 +7,6 @@ import { SessionWriter } from "./session-writer.ts";
 import { partsOf, type SlabPart, TakenSlabs } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import type { Reserve } from "./writer-lease.ts";
-
-/** How often chunks end, files are synced and failed writes are tried again. */
-export const SYNC_MS = 1_000;
 /** Ticks between a running recording's entries in the audit log: one minute. */
 export const TICKS_BETWEEN_HEADS = 60;
 

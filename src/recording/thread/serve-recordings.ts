@@ -4,9 +4,12 @@ import { applyRetention } from "../storage/apply-retention.ts";
 import type { Uploader } from "../storage/s3/uploader.ts";
 import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { finishLeftParts } from "./finish-left-parts.ts";
-import { RecordingService, SYNC_MS } from "./recording-service.ts";
+import { RecordingService } from "./recording-service.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import { isFirstWriter, ReserveFile, reserveOf, WriterLease } from "./writer-lease.ts";
+
+/** How often chunks end, files are synced and failed writes are tried again. */
+const SYNC_MS = 1_000;
 
 /** How often the thread searches for recordings of dead writers and for those that are too old. */
 const SEARCH_MS = 60_000;

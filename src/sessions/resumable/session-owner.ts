@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import path from "node:path";
 import type { DialOptions } from "@sluice/client/internal/net/dial";
 
@@ -84,23 +84,6 @@ export interface OwnerConnection {
 
 /** The gateway no longer has a process of this name. */
 export class OwnerGoneError extends Error {}
-
-/** Connects to a process on this machine. */
-export function atSocket(socketPath: string, responseMs: number): OwnerConnection {
-  return { connect: () => connectTo(socketPath), responseMs };
-}
-
-/** Rejects with the system's error. */
-function connectTo(socketPath: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ path: socketPath, allowHalfOpen: true });
-    socket.once("error", reject);
-    socket.once("connect", () => {
-      socket.off("error", reject).on("error", () => {});
-      resolve(socket);
-    });
-  });
-}
 
 /** A session's name has 16 bytes: replica 4, process 3, number 4, MAC 5. */
 const REPLICA_BYTES = 4;

@@ -1,3 +1,4 @@
+import { connect, type Socket } from "node:net";
 import {
   flatHeaders,
   type HeaderLine,
@@ -30,7 +31,7 @@ import type { IncomingStreaming } from "../incoming-request.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
 import type { ResumableSessions } from "../resumable/resumable-sessions.ts";
-import { atSocket, type OwnerConnection, OwnerGoneError } from "../resumable/session-owner.ts";
+import { type OwnerConnection, OwnerGoneError } from "../resumable/session-owner.ts";
 
 /** The value is base64url of the user as JSON. */
 const CALLER_HEADER = "Sluice-Caller";
@@ -185,4 +186,21 @@ function webSocketKeyOf({ method, headers }: Pick<IncomingStreaming, "method" | 
   const handshake = checkServerHandshake({ method, rawHeaders: flatHeaders(headers) });
   if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);
   return handshake.key;
+}
+
+/** Connects to a process on this machine. */
+function atSocket(socketPath: string, responseMs: number): OwnerConnection {
+  return { connect: () => connectTo(socketPath), responseMs };
+}
+
+/** Rejects with the system's error. */
+function connectTo(socketPath: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path: socketPath, allowHalfOpen: true });
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.off("error", reject).on("error", () => {});
+      resolve(socket);
+    });
+  });
 }

@@ -1,11 +1,6 @@
 import type { StatusError } from "@sluice/client/internal/api/status";
 import { matchesSelector } from "../../../api/label-match.ts";
-import {
-  type ClusterRole,
-  isRbacObject,
-  type PolicyRule,
-  type RbacObject,
-} from "../../../api/rbac-objects.ts";
+import type { ClusterRole, PolicyRule, RbacObject } from "../../../api/rbac-objects.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacIndex } from "./rbac-index.ts";
 
@@ -93,4 +88,8 @@ export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[
   };
   visit(role);
   return rules;
+}
+
+function isRbacObject(object: { readonly kind: string }): object is RbacObject {
+  return /^(?:Cluster)?Role(?:Binding)?$/.test(object.kind);
 }

@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
 import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
-import type { RemoteCommandVersion, RequestedStreams } from "@sluice/protocols/remotecommand";
 
 export type OutputStream = "stdout" | "stderr";
 
@@ -17,12 +16,6 @@ export interface CommandClientHandler {
    * client closed properly, in a protocol that ends stdin only with the connection.
    */
   onEnd(end: SessionEnd, endsInput?: boolean): void;
-}
-
-/** The client's protocol version, and the streams that it requested. */
-export interface CommandClientOptions {
-  readonly version: RemoteCommandVersion;
-  readonly requested: RequestedStreams;
 }
 
 /** The client's end of an exec or attach, in any protocol. */

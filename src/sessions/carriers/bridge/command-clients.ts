@@ -12,6 +12,8 @@ import {
   CHANNEL,
   ChannelDemux,
   type RemoteCommandSpec,
+  type RemoteCommandVersion,
+  type RequestedStreams,
   type StreamType,
   spdyStreamTypes,
   specOf,
@@ -20,12 +22,13 @@ import {
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import type {
-  CommandClient,
-  CommandClientHandler,
-  CommandClientOptions,
-  OutputStream,
-} from "./command-client.ts";
+import type { CommandClient, CommandClientHandler, OutputStream } from "./command-client.ts";
+
+/** The client's protocol version, and the streams that it requested. */
+interface CommandClientOptions {
+  readonly version: RemoteCommandVersion;
+  readonly requested: RequestedStreams;
+}
 
 /**
  * The server side of exec and attach over SPDY/3.1, v1 to v4. It sends nothing until the client has
