@@ -31,7 +31,7 @@ export interface RouteFilters {
   readonly rewrite?: PathRewrite | undefined;
 }
 
-export interface WeightedBackend {
+interface WeightedBackend {
   readonly weight: number;
   readonly backend: RouteBackend;
 }
@@ -63,7 +63,7 @@ export interface StreamingRoute {
 }
 
 /** The part of a request that a candidate judges besides host and path. */
-export interface JudgedRequest {
+interface JudgedRequest {
   readonly method: string;
   readonly headers: HeaderList;
 }

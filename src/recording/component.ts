@@ -23,7 +23,7 @@ import type { UploadRound } from "./storage/s3/uploader.ts";
 import { Recorder, type RecorderEvents } from "./thread/recorder.ts";
 import type { RecordingQueue } from "./thread/recording-queue.ts";
 
-export interface RecordingParts {
+interface RecordingParts {
   readonly cluster: Pick<Cluster, "getPod">;
   readonly metrics: {
     addRecording(running: () => { readonly size: number; readonly queuedBytes: number }): RecordingMetrics;

@@ -43,7 +43,7 @@ const NO_DETAILS: NonNullable<SessionInfo["details"]> = {
 };
 
 /** What a `tar` command does with its archive: `pack` writes it to stdout, `unpack` reads it from stdin. */
-export type ArchiveUse = "pack" | "unpack";
+type ArchiveUse = "pack" | "unpack";
 
 const SHELLS = ["sh", "bash", "ash", "dash", "busybox"];
 /** `sluice cp`, and `kubectl cp` when it resumes, run tar in a shell script. */

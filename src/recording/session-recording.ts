@@ -8,7 +8,7 @@ import { factsOf } from "./recorded-facts.ts";
 import type { RecordingQueue } from "./thread/recording-queue.ts";
 import type { RecordedEnd } from "./thread/thread-messages.ts";
 
-export interface SessionRecordingOptions {
+interface SessionRecordingOptions {
   readonly rule: RecordingRule;
   readonly bounds: Pick<Recording, "maxOutputBytes" | "maxHoldMs">;
   readonly metrics: RecordingMetrics;

@@ -7,7 +7,7 @@ import { keyNameOf } from "./format/signed-head.ts";
 /** The folder's own key, used if the configuration names none. */
 const OWN_KEY = "signing-key.pem";
 /** The folder's public keys, by key name; `sluice recordings verify` reads them. */
-export const PUBLIC_KEYS = "keys";
+const PUBLIC_KEYS = "keys";
 
 /**
  * Reads the private key (PEM) from `file` or the folder, where a missing one is created, and writes the

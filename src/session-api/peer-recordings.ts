@@ -22,7 +22,7 @@ export const MAX_RECORDINGS_PAGE_CHARACTERS: number = 2 * 1024 * 1024;
 export const MAX_PEER_RECORDINGS = 100_000;
 
 /** One other replica's answer. */
-export interface PeerAnswer {
+interface PeerAnswer {
   /** Its name for operators. */
   readonly replica: string;
   readonly answer?: unknown;
@@ -31,7 +31,7 @@ export interface PeerAnswer {
 }
 
 /** Sends questions about recordings to other replicas. */
-export interface AskPeers {
+interface AskPeers {
   /** Asks every other replica. Never rejects. */
   askRecordings(question: object): Promise<readonly PeerAnswer[]>;
   /** Asks the replica with this name. Rejects with an Error for operators. */
@@ -46,7 +46,7 @@ export interface PeerPages {
 }
 
 /** A recording of another replica. `partial`: replicas that did not answer and may have it. */
-export interface PeerRecording {
+interface PeerRecording {
   readonly found?: { readonly replica: string; readonly recording: RecordingObject } | undefined;
   readonly partial: Partial;
 }

@@ -35,7 +35,7 @@ export interface EveryRecording {
 }
 
 /** `before`: the previous list. Folders whose state has not changed are not read again. */
-export type ListRecordings = (before: readonly HeldRecordings[]) => Promise<EveryRecording>;
+type ListRecordings = (before: readonly HeldRecordings[]) => Promise<EveryRecording>;
 
 interface Known {
   readonly recording: RecordingObject;

@@ -39,7 +39,7 @@ export interface GatewaySessions {
 }
 
 /** A request below /apis/sluice.dev of an authorized user. */
-export interface SessionsApiRequest {
+interface SessionsApiRequest {
   readonly method: string;
   /** Percent-encoded as received. */
   readonly path: string;

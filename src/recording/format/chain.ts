@@ -92,7 +92,7 @@ export class LineChain {
   }
 }
 
-export interface ChunkComment {
+interface ChunkComment {
   readonly chunk: number;
   readonly lines: number;
   readonly at: string;

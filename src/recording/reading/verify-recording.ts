@@ -6,7 +6,7 @@ import { isSignedBy, keyNameOf } from "../format/signed-head.ts";
 import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
-export interface Verified extends Omit<CheckedRecording, "verdict"> {
+interface Verified extends Omit<CheckedRecording, "verdict"> {
   /** `unknown-key`: unchanged, but none of the given keys signed it. */
   readonly verdict: CheckedRecording["verdict"] | "bad-signature" | "unknown-key";
 }

@@ -5,7 +5,7 @@ import path from "node:path";
  * How far the clock may go forward between two rounds of retention. Past it no recording is deleted by its
  * age for as long.
  */
-export const MAX_CLOCK_STEP_MS: number = 24 * 60 * 60_000;
+const MAX_CLOCK_STEP_MS: number = 24 * 60 * 60_000;
 /** The file in the folder that has the time of the last round. */
 const CLOCK = "retention-clock.json";
 
@@ -20,7 +20,7 @@ interface RetentionClock {
  * The clock after a round at `nowMs`. A step forward may be wrong, and would make all recordings old, so
  * deletion waits; a step back ends the wait.
  */
-export function nextClock(before: RetentionClock | undefined, nowMs: number, mostMs: number): RetentionClock {
+function nextClock(before: RetentionClock | undefined, nowMs: number, mostMs: number): RetentionClock {
   const stepMs = nowMs - (before?.atMs ?? nowMs);
   if (stepMs > mostMs) return { atMs: nowMs, waitMs: mostMs };
   const waitMs = stepMs < 0 ? 0 : Math.max(0, (before?.waitMs ?? 0) - stepMs);
@@ -28,7 +28,7 @@ export function nextClock(before: RetentionClock | undefined, nowMs: number, mos
 }
 
 /** Whether recordings may be deleted by age now. `problem`: set in the round that finds a step. */
-export interface AgeVerdict {
+interface AgeVerdict {
   readonly isAgeKnown: boolean;
   readonly problem?: string;
 }

@@ -4,7 +4,7 @@ import { fileErrorOf } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
 
 /** Lists deleted recordings, to distinguish them from recordings that disappeared. */
-export const DELETED = "deleted.jsonl";
+const DELETED = "deleted.jsonl";
 /** Suffix of the file beside an uploaded recording; `ID.cast.uploaded` names the object in the store. */
 export const UPLOADED = ".uploaded";
 

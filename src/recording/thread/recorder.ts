@@ -20,7 +20,7 @@ const SLABS_AHEAD = 2;
 const SMALL_BYTES = 8 * 1024;
 const KEPT_SLABS = 8;
 
-export interface RecorderOptions extends ThreadInput, RecorderEvents {
+interface RecorderOptions extends ThreadInput, RecorderEvents {
   readonly maxQueuedBytesPerSession: number;
   /** Limit for all sessions together. */
   readonly maxQueuedBytes: number;

@@ -31,7 +31,7 @@ interface SharedQueue {
 }
 
 /** Events for the queue's session. */
-export interface QueueEvents {
+interface QueueEvents {
   /** The queue has room again after `isFilling`, or after it did not take a part. */
   onRoom(): void;
   /** A gap began, because the file cannot be written or the thread ended. */

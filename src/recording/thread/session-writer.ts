@@ -23,7 +23,7 @@ export const MAX_BINARY_BYTES: number = 1024 * 1024;
 /** A terminal size that arrives this soon is written into the header. */
 const FIRST_SIZE_MS = 1_000;
 
-export type OutputStream = "stdout" | "stderr";
+type OutputStream = "stdout" | "stderr";
 
 /** Output that is missing from the recording. */
 interface Gap {

@@ -18,7 +18,7 @@ const SILENCE_MS = 5 * 60_000;
 /** How long an old lease is watched for renewals; hosts' clocks differ and jump. Past it its writer is silent. */
 const WATCHED_MS = 30_000;
 /** Enough for the last lines of about a thousand recordings. */
-export const RESERVE_BYTES: number = 1024 * 1024;
+const RESERVE_BYTES: number = 1024 * 1024;
 
 /** For each lease file: its last mtime, and when the monotonic clock showed that mtime first. */
 const seen = new Map<string, { readonly mtimeMs: number; readonly sinceMs: number }>();

@@ -5,7 +5,7 @@ import { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node
 import type { FakePod } from "./fake-pod.ts";
 import { HTTP_BOUNDS } from "./limits.ts";
 
-export interface RunFakeNodeOptions extends Omit<FakeNodeOptions, "pods"> {
+interface RunFakeNodeOptions extends Omit<FakeNodeOptions, "pods"> {
   /** Each pod gets an HTTP server on port 80 and TCP echo on port 7. */
   readonly pods: readonly Omit<FakePod, "ports">[];
 }

@@ -13,16 +13,14 @@ const LEAD_MS = 100;
  * Messages to a generator process. `target` describes the server and may contain secrets, so it is
  * never an argument.
  */
-export type ToGenerator<T> =
+type ToGenerator<T> =
   | { readonly type: "run"; readonly plan: LoadPlan; readonly share: LoadShare; readonly target: T }
   | { readonly type: "stop" };
 
 /** Messages from a generator process. */
-export type FromGenerator =
-  | { readonly type: "ready" }
-  | { readonly type: "interval"; readonly interval: Interval };
+type FromGenerator = { readonly type: "ready" } | { readonly type: "interval"; readonly interval: Interval };
 
-export interface RunOptions<T> {
+interface RunOptions<T> {
   readonly plan: LoadPlan;
   readonly processes: number;
   /** Other programs run the other parts, with as many processes each. */

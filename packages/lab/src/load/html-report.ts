@@ -70,7 +70,7 @@ async function readPlotFile(name: string): Promise<string> {
 const WHOLE_SECOND_MS = 950;
 
 /** The seconds to draw. Includes the run's last one only if it is whole, or the only one. */
-export function wholeSeconds(perSecond: LoadReport["perSecond"]): LoadReport["perSecond"] {
+function wholeSeconds(perSecond: LoadReport["perSecond"]): LoadReport["perSecond"] {
   const last = perSecond.at(-1);
   if (last === undefined || perSecond.length === 1) return perSecond;
   return last.untilMs - last.second * 1_000 < WHOLE_SECOND_MS ? perSecond.slice(0, -1) : perSecond;

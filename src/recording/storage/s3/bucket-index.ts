@@ -21,7 +21,7 @@ const MAX_HEADER_BYTES = 256 * 1024;
 const HEAD_BYTES = 8 * 1024;
 
 /** The recordings that were found in a bucket. `problem`: why some may be missing. */
-export interface BucketList {
+interface BucketList {
   /** Sorted by namespace and id. */
   readonly recordings: readonly StoredRecording[];
   readonly problem?: string | undefined;

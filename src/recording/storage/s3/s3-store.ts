@@ -19,7 +19,7 @@ const LEAST_SKEW_MS = 5 * 60_000;
 /** Difference between the store's clock and ours. Past it ours is used: a proxy's may be absurd. */
 export const MAX_SKEW_MS: number = 24 * 60 * 60_000;
 
-export interface S3Call {
+interface S3Call {
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   /** "" means the bucket itself. */
   readonly key: string;

@@ -10,7 +10,7 @@ export const PART_BYTES: number = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
 const MIB = 1024 * 1024;
 
-export interface Uploaded {
+interface Uploaded {
   readonly key: string;
   /** The object's version, if the bucket keeps versions. */
   readonly version?: string | undefined;
