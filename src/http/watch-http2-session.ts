@@ -1,6 +1,6 @@
 import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
-import { http2Failure } from "@sluice/client/internal/net/abort-socket";
+import { cancelStream, http2Failure } from "@sluice/client/internal/net/abort-socket";
 
 /** How often each session is checked, in milliseconds. */
 const LOOK_MS = 400;
@@ -122,13 +122,21 @@ function isForgotten({ state }: ServerHttp2Stream): boolean {
 }
 
 /**
- * Closes the stream without an error once all was sent. A stream that is closed before and then
- * destroyed gets no reset, and node:http2 loops for ever when the client opens its window.
+ * Closes the stream without an error once all was sent. It is cancelled if that takes `withinMs`;
+ * absent: the caller does that.
  */
-export function closeWhenSent(stream: ServerHttp2Stream): void {
+export function closeWhenSent(stream: ServerHttp2Stream, withinMs?: number): void {
+  // A stream that is closed before and then destroyed gets no reset, and node:http2 loops for ever
+  // when the client opens its window.
   const close = (): void => {
     if (!stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);
   };
-  if (stream.writableFinished) close();
-  else stream.once("finish", close);
+  if (stream.writableFinished) {
+    close();
+    return;
+  }
+  stream.once("finish", close);
+  if (withinMs === undefined) return;
+  const timer = setTimeout(() => cancelStream(stream), withinMs).unref();
+  stream.once("close", () => clearTimeout(timer));
 }

@@ -236,7 +236,8 @@ function answer(
   context: IngressContext,
 ): void {
   const { downstream, socket, protocol } = exchange;
-  context.requests.closeIfDraining(downstream);
+  // A client that does not read the answer is looked for among them, too.
+  context.requests.add(downstream);
   write(downstream, given);
   context.metrics.requestEnded(protocol, given.status, route?.names, 0);
   const trace = traceExchange(downstream, originOf(socket, context.edge), route, context);

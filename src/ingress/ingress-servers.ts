@@ -2,7 +2,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import type { UnknownMethod } from "@sluice/client/internal/http/downstream/client-error";
+import { refuseInText, type UnknownMethod } from "@sluice/client/internal/http/downstream/client-error";
 import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1-server";
 import { headerListOf, headerTokens } from "@sluice/client/internal/http/header-list";
 import { abortSocket } from "@sluice/client/internal/net/abort-socket";
@@ -150,8 +150,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
           );
         }
       },
-      onConnect: (socket) =>
-        socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+      onConnect: (socket) => refuseInText(socket, 404, "this server is no proxy"),
       onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, context),
     },
     // Sluice itself refuses a missing Host, because Node's answer has no body.
@@ -203,7 +202,7 @@ function http2For(context: IngressContext, turns: RequestTurns): Http2Connection
       forwardRequest(exchange, context);
     },
     onConnect: (request) => {
-      const webSocket = webSocketRequestOf(request);
+      const webSocket = webSocketRequestOf(request, context.timeouts.lingerIdleMs);
       if (webSocket === undefined) {
         context.metrics.requestEnded("h2", NOT_IMPLEMENTED, undefined, undefined);
         return;

@@ -5,6 +5,7 @@ import { StatusError } from "@sluice/client/internal/api/status";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { type HeaderLine, trimWhitespace } from "@sluice/client/internal/http/header-list";
 import { beginTrace } from "@sluice/client/internal/http/trace-headers";
+import { destroySocket } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
@@ -148,7 +149,7 @@ export async function answerUpgrade(
     if (error instanceof UpstreamError && error.code === "aborted") {
       incoming?.trace?.end(0);
       trail?.complete(CLIENT_LEFT);
-      socket.destroy();
+      destroySocket(socket);
       return undefined;
     }
     if (error instanceof HandshakeRefusal) {

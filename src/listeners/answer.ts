@@ -75,7 +75,7 @@ export function answerAndClose(
     socket.respond(http2ResponseHeaders(status, lines));
     socket.end(body);
     // The rest of the request is not needed (RFC 9113 section 8.1).
-    closeWhenSent(socket);
+    closeWhenSent(socket, context.lingerTimes.lingerIdleMs);
     return;
   }
   const head = encodeResponseHead(status, lines);

@@ -185,7 +185,7 @@ function http2For(
       void leaveUnknown(stream, answerRequest(downstream, socket));
     },
     onConnect: (request) => {
-      const webSocket = webSocketRequestOf(request);
+      const webSocket = webSocketRequestOf(request, timeouts.lingerIdleMs);
       if (webSocket === undefined) return;
       void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
     },

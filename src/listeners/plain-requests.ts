@@ -73,7 +73,7 @@ export class PlainRequests {
    */
   add(downstream: HttpDownstream): boolean {
     if (isLongRunning(downstream.target)) {
-      this.closeIfDraining(downstream);
+      if (this.#isDraining) downstream.closeConnectionAfter();
       this.#longRunning.add(downstream);
       this.#look ??= this.#startLooking();
       downstream.onClose(() => this.#longRunning.delete(downstream));
@@ -96,11 +96,6 @@ export class PlainRequests {
   end(downstream: HttpDownstream): void {
     this.#inFlight.delete(downstream);
     if (this.#inFlight.size === 0) for (const resolve of this.#emptied.splice(0)) resolve();
-  }
-
-  /** A connection that stays open would bring further requests. */
-  closeIfDraining(downstream: HttpDownstream): void {
-    if (this.#isDraining) downstream.closeConnectionAfter();
   }
 
   /**

@@ -4,6 +4,7 @@ import { HeaderNames } from "@sluice/client/internal/http/header-edit";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { upgradeEdit } from "../http/hop-by-hop.ts";
 import { http1Lines, receivedLines } from "../http/http2-headers.ts";
+import { closeWhenSent } from "../http/watch-http2-session.ts";
 import type { Http2Request } from "./http2-connections.ts";
 
 export const NOT_IMPLEMENTED = 501;
@@ -12,14 +13,12 @@ const KEY = new HeaderNames(["sec-websocket-key"]);
 /**
  * Presents a WebSocket on an HTTP/2 stream (extended CONNECT, RFC 8441) as the equivalent HTTP/1.1
  * upgrade. For any other CONNECT answers itself and returns undefined: plain CONNECT would make the
- * gateway a forward proxy.
+ * gateway a forward proxy. `takingMs`: how long the client may take to read that answer.
  */
-export function webSocketRequestOf({
-  stream,
-  pseudo,
-  rawHeaders,
-  socket,
-}: Http2Request): RequestHead | undefined {
+export function webSocketRequestOf(
+  { stream, pseudo, rawHeaders, socket }: Http2Request,
+  takingMs: number,
+): RequestHead | undefined {
   stream.on("error", () => {});
   // A reset without an error looks like a half-close, or, if unread, like nothing. It must end both
   // directions.
@@ -27,6 +26,7 @@ export function webSocketRequestOf({
   if (pseudo[":protocol"] !== "websocket") {
     stream.respond({ ":status": NOT_IMPLEMENTED, "content-type": "text/plain; charset=utf-8" });
     stream.end("only websocket is served by extended CONNECT\n");
+    closeWhenSent(stream, takingMs);
     return undefined;
   }
   const lines = http1Lines(receivedLines(rawHeaders), pseudo[":authority"]);

@@ -96,7 +96,7 @@ export const timeouts = table({
     { default: "30s", ...UPSTREAM_WAIT },
   ),
   lingerIdle: duration(
-    "How long a peer may neither send, read nor close after its session's end. Past it, it is disconnected.",
+    "How long a peer may neither send, read nor close after its session's end or its upgrade's refusal. Past it, it is disconnected.",
     { default: "1m", ...UPSTREAM_WAIT },
   ),
   lingerMax: duration(

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { destroySocket } from "./abort-socket.ts";
 import { unsentBytesOf } from "./gathered-writes.ts";
 import type { SessionClock } from "./session-clock.ts";
 
@@ -62,7 +63,10 @@ export function finishAndLinger(
       }
       queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
-      if (isSilent || mayLeave() || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
+      if (!isSilent && !mayLeave() && nowMs - startMs < times.lingerMaxMs) return;
+      // An HTTP/2 stream whose bytes were not all sent must not look complete.
+      if (socket.writableFinished) socket.destroy();
+      else destroySocket(socket);
     },
   };
   const heard = (): void => {
