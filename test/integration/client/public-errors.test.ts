@@ -2,7 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
+import { parse } from "yaml";
+import * as browser from "../../../packages/client/src/browser.ts";
 import * as client from "../../../packages/client/src/index.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 
@@ -11,12 +14,25 @@ const folder = mkdtempSync(path.join(tmpdir(), "sluice-errors-"));
 const at = (name: string): string => path.join(folder, name);
 let demo: RunningDemo;
 let cluster: client.Cluster;
+let page: browser.BrowserCluster;
 beforeAll(async () => {
   demo = await startDemo();
   cluster = await openCluster(demo.kubeconfig);
   writeFileSync(at("file"), "text");
+  const { clusters, users } = parse(readFileSync(demo.kubeconfig, "utf8"));
+  const { server: url, "certificate-authority-data": authority } = clusters[0].cluster;
+  page = { url, token: users[0].user.token };
+  // A page's WebSocket, whose browser trusts the demo.
+  const ca = Buffer.from(authority, "base64");
+  class PageSocket extends WebSocket {
+    constructor(address: string, protocols: string[]) {
+      super(address, protocols, { ca });
+    }
+  }
+  vi.stubGlobal("WebSocket", PageSocket);
 });
 afterAll(async () => {
+  vi.unstubAllGlobals();
   await demo.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -32,8 +48,25 @@ const broken = (): Readable =>
 const refusing = (): Writable =>
   new Writable({ write: (_chunk, _encoding, done) => done(new Error("full")) });
 const quiet = () => ({ stdout: new Writable({ write: (_chunk, _encoding, done) => done() }) });
-const ended = (): AbortSignal => AbortSignal.abort();
-const soon = (): AbortSignal => AbortSignal.timeout(300);
+const aborted = (): AbortController => {
+  const controller = new AbortController();
+  controller.abort();
+  return controller;
+};
+const ended = (): AbortSignal => aborted().signal;
+/** Runs a session that echoes its input, and aborts it at the echo. */
+async function abortAtEcho(
+  run: (input: Readable, output: Writable, signal: AbortSignal) => Promise<unknown>,
+): Promise<unknown> {
+  const leaving = new AbortController();
+  const input = new Readable({ read() {} });
+  input.push("text");
+  const write = (_chunk: unknown, _encoding: string, done: () => void): void => {
+    leaving.abort();
+    done();
+  };
+  return await run(input, new Writable({ write }), leaving.signal);
+}
 /** A cluster that nothing listens for, and one whose credentials fail. */
 const away = (): client.Cluster => ({
   target: new Target({ url: "http://127.0.0.1:1", proxy: "none" }),
@@ -47,6 +80,18 @@ const withoutCredentials = (): client.Cluster => ({
   }),
   namespace: "default",
 });
+const badInput = (): ReadableStream =>
+  new ReadableStream({ pull: () => Promise.reject(new Error("the disk failed")) });
+const fullOutput = (): WritableStream =>
+  new WritableStream({ write: () => Promise.reject(new Error("full")) });
+const takeAll = (): WritableStream => new WritableStream({});
+/** Reads a port until it ends. */
+const port = async (name: string, number: number, leaving?: AbortController): Promise<void> => {
+  const { signal } = leaving ?? {};
+  const { readable } = await browser.openPort(page, { pod: name }, number, { signal });
+  leaving?.abort();
+  await readable.pipeTo(takeAll());
+};
 const log = async (where: client.Cluster, pod: client.ContainerName, options = {}): Promise<void> => {
   for await (const _ of await readLog(where, pod, options));
 };
@@ -78,7 +123,7 @@ describe("every failure of the library is an exported error of README's table", 
     [
       "exec, aborted",
       "SessionError aborted",
-      () => exec(cluster, web, ["sleep", "9"], { ...quiet(), signal: soon() }),
+      () => abortAtEcho((stdin, stdout, signal) => exec(cluster, web, ["cat"], { stdin, stdout, signal })),
     ],
     [
       "exec of no program",
@@ -127,6 +172,45 @@ describe("every failure of the library is an exported error of README's table", 
     ],
     ["forward to no pod", "ConnectError http", () => forward(cluster, nobody, [{ local: 0, remote: 80 }])],
     ["no kubeconfig", "ConfigurationError", () => openCluster(at("nothing"))],
+    ["a page's exec in no pod", "ConnectError handshake", () => browser.exec(page, nobody, ["true"])],
+    [
+      "a page's exec of no program",
+      "SessionError remote-failure",
+      () => browser.exec(page, web, ["no-such-program"], { stdout: takeAll() }),
+    ],
+    [
+      "a page's exec, bad input",
+      "SessionError input-failed",
+      () => browser.exec(page, web, ["cat"], { stdin: badInput() }),
+    ],
+    [
+      "a page's exec, bad output",
+      "SessionError output-failed",
+      () => browser.exec(page, web, ["yes"], { stdout: fullOutput() }),
+    ],
+    ["attach to no pod", "ConnectError handshake", () => browser.attach(page, nobody)],
+    [
+      "attach on no server",
+      "ConnectError handshake",
+      () => browser.attach({ url: "http://127.0.0.1:1" }, web, { stdout: takeAll() }),
+    ],
+    ["attach, aborted before", "ConnectError aborted", () => browser.attach(page, web, { signal: ended() })],
+    [
+      "attach, aborted",
+      "SessionError aborted",
+      () =>
+        abortAtEcho((input, output, signal) =>
+          browser.attach(page, web, {
+            stdin: Readable.toWeb(input) as ReadableStream,
+            stdout: Writable.toWeb(output),
+            signal,
+          }),
+        ),
+    ],
+    ["a port of no pod", "ConnectError handshake", () => port("nobody", 80)],
+    ["a port, aborted before", "ConnectError aborted", () => port("web", 80, aborted())],
+    ["a port that nothing listens on", "SessionError remote-failure", () => port("web", 1)],
+    ["a port, aborted", "SessionError aborted", () => port("web", 80, new AbortController())],
   ])("%s: %s", async (_, expected, run) => {
     expect(await run().then(() => "no error", named)).toBe(expected);
     expect(existsSync(at("a"))).toBe(false);
