@@ -79,6 +79,7 @@ function stage(source, folder) {
     workspaces: __,
     scripts: ___,
     devDependencies: ____,
+    allowScripts: _____,
     publishConfig,
     ...kept
   } = manifestOf(source);

@@ -75,6 +75,19 @@ describe("dependency rules", () => {
     expect(`| \`${room}\` | ${first.replace(`${room}: `, "")} |`).toBe(row);
   });
 
+  it("each package with an install script is decided on, so that npm 11 warns of none", () => {
+    const { packages } = JSON.parse(readSource("package-lock.json")) as {
+      packages: Record<string, { hasInstallScript?: boolean }>;
+    };
+    const names = Object.keys(packages)
+      .filter((place) => packages[place]?.hasInstallScript && place.includes("node_modules/"))
+      .map((place) => place.slice(place.lastIndexOf("node_modules/") + 13));
+    const { allowScripts } = JSON.parse(readSource("package.json")) as {
+      allowScripts?: Record<string, boolean>;
+    };
+    expect(Object.keys(allowScripts ?? {})).toEqual(names);
+  });
+
   it("each kind of server is made in one file, with its bounds", () => {
     const makers = sources.flatMap((file) =>
       Array.from(
