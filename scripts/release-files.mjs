@@ -6,7 +6,7 @@
 //   node scripts/release-files.mjs FOLDER                        after `npm run build`; binaries and the Debian package may lie there already
 //   node scripts/release-files.mjs --dry-run [--skip binary,deb]    all of a release into a new folder, which it names and lists, with what cannot be made
 //                                                                here and why; publishes nothing
-//   node scripts/release-files.mjs --check TAG                   fails unless TAG is v and the version that packages, chart and CHANGELOG.md have
+//   node scripts/release-files.mjs --check TAG                   fails unless TAG is v and the version that packages, chart and a dated section of CHANGELOG.md have
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -16,14 +16,22 @@ import { parseArgs } from "node:util";
 import { buildChartArchive } from "./build-chart-archive.mjs";
 import { dryRunParts, imageRow } from "./release-dry-run.mjs";
 import { homebrewFormula, krewManifest } from "./release-manifests.mjs";
-import { manifestOf, packPackages, problemsOf, project, repositoryHome } from "./release-packages.mjs";
+import {
+  changelogProblem,
+  manifestOf,
+  packPackages,
+  problemsOf,
+  project,
+  repositoryHome,
+} from "./release-packages.mjs";
 
 const { name, version } = manifestOf(".");
 const SKIPPABLE = ["binary", "deb"];
 const USAGE = "usage: node scripts/release-files.mjs FOLDER | --dry-run [--skip binary,deb] | --check TAG";
 const { folder: named, isDryRun, skipped, tag } = commandOf(process.argv.slice(2));
 if (tag !== undefined) {
-  const problems = problemsOf(tag);
+  const log = readFileSync(path.join(project, "CHANGELOG.md"), "utf8");
+  const problems = [...problemsOf(tag), changelogProblem(log, tag) ?? []].flat();
   for (const problem of problems) console.error(problem);
   process.exit(problems.length === 0 ? 0 : 1);
 }

@@ -30,11 +30,24 @@ export function problemsOf(tag) {
   const chart = readFileSync(path.join(project, "deploy/chart/Chart.yaml"), "utf8");
   const [, chartVersion] = /^version: (\S+)$/m.exec(chart) ?? [];
   if (`v${chartVersion}` !== tag) wrong.push(`deploy/chart: version ${chartVersion} is not that of ${tag}`);
-  const log = readFileSync(path.join(project, "CHANGELOG.md"), "utf8");
-  if (!log.includes(`\n## ${tag.slice(1)}`)) wrong.push(`CHANGELOG.md: no section for ${tag}`);
   if (repositoryHome() === undefined)
     wrong.push("no repository: set GITHUB_REPOSITORY, without which npm refuses provenance");
   return wrong;
+}
+
+/**
+ * The fault of a changelog's text in a release with this tag: its section needs a date. Undefined
+ * if there is none.
+ */
+export function changelogProblem(text, tag) {
+  const version = tag.slice(1);
+  const heading = `"## ${version}, YYYY-MM-DD"`;
+  const titles = text.split("\n").filter((line) => line.startsWith("## "));
+  const title = titles.find((line) => line.split(/[ ,]+/)[1] === version);
+  if (title === undefined) return `CHANGELOG.md: no section for ${tag}; its heading is ${heading}`;
+  const [, date] = /^## [^ ,]+, (\d{4}-\d{2}-\d{2})$/.exec(title) ?? [];
+  if (date !== undefined && !Number.isNaN(Date.parse(date))) return undefined;
+  return `CHANGELOG.md: "${title}" has no date; write ${heading} and commit it before the tag`;
 }
 
 /** The repository's address; undefined if the variable is not set. */

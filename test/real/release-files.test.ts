@@ -10,6 +10,10 @@ import { builtProgram } from "../support/built-program.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const script = path.join(root, "scripts/release-files.mjs");
+const packagesScript = path.join(root, "scripts/release-packages.mjs");
+const { changelogProblem } = (await import(packagesScript)) as {
+  changelogProblem: (text: string, tag: string) => string | undefined;
+};
 const chartScript = path.join(root, "scripts/build-chart-archive.mjs");
 const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
   version: string;
@@ -89,14 +93,33 @@ describe("the files of a release", () => {
       });
       return { status, lines: stderr.split("\n").filter((line) => line !== "") };
     };
-    expect(check(`v${version}`, "example/sluice")).toEqual({ status: 0, lines: [] });
+    const changelog = readFileSync(path.join(root, "CHANGELOG.md"), "utf8");
+    const undated = [changelogProblem(changelog, `v${version}`) ?? []].flat();
+    expect(check(`v${version}`, "example/sluice")).toEqual({ status: undated.length, lines: undated });
     const nameless = "no repository: set GITHUB_REPOSITORY, without which npm refuses provenance";
-    expect(check(`v${version}`, "")).toEqual({ status: 1, lines: [nameless] });
+    expect(check(`v${version}`, "")).toEqual({ status: 1, lines: [nameless, ...undated] });
     for (const tag of ["v0.0.0", version, `v${version}-rc.1`, "main"]) {
       const { status, lines } = check(tag, "example/sluice");
       expect(status).toBe(1);
       for (const name of [".", "protocols", "packages/client", "deploy/chart"])
         expect(lines).toContain(`${name}: version ${version} is not that of ${tag}`);
+    }
+  });
+
+  it.each([
+    ["## 0.1.0, 2026-11-30", undefined],
+    ["## 0.1.0, not yet tagged", '"## 0.1.0, not yet tagged" has no date'],
+    ["## 0.1.0", '"## 0.1.0" has no date'],
+    ["## 0.1.0, 2026-13-30", '"## 0.1.0, 2026-13-30" has no date'],
+    ["## 0.1.0-rc.1, 2026-11-30", "no section for v0.1.0"],
+    ["## 0.1.01, 2026-11-30", "no section for v0.1.0"],
+    ["## Unreleased", "no section for v0.1.0"],
+  ])("need a dated section of the changelog: %j", (title, problem) => {
+    const found = changelogProblem(`# Changelog\n\n${title}\n\n## 0.0.9, 2026-01-01\n`, "v0.1.0");
+    if (problem === undefined) expect(found).toBeUndefined();
+    else {
+      expect(found).toMatch(/^CHANGELOG\.md: .*"## 0\.1\.0, YYYY-MM-DD"/);
+      expect(found).toContain(problem);
     }
   });
 
