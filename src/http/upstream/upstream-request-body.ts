@@ -4,12 +4,14 @@ import type { Http1UpstreamConnection } from "@sluice/client/internal/http/upstr
 import { trailersToForward } from "../hop-by-hop.ts";
 
 /**
- * Smaller parts wait until the end of the turn and leave as one: a client may send thousands of one
- * byte.
+ * Smaller parts wait until the end of the turn, and until the kernel has taken the earlier ones, and
+ * leave as one: a client may send thousands of one byte.
  */
 const SMALL_PART_BYTES = 4 * 1024;
 /** This many bytes of small parts do not wait. */
 const GATHER_BYTES = 16 * 1024;
+/** Each waiting part takes half a KiB more than its bytes. This many become one. */
+const GATHERED_PARTS = 256;
 
 /**
  * Sends a request's body from the client to one connection, in the framing that the head announced, as
@@ -21,6 +23,9 @@ export class UpstreamRequestBody {
   readonly #onSent: () => void;
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
+  /** The head was written, perhaps with a small body. */
+  #hasBegun = false;
+  #isWaiting = false;
 
   /**
    * Calls `onSent` once everything is written. Takes over the corked connection, so that a small
@@ -33,6 +38,7 @@ export class UpstreamRequestBody {
     const { body } = downstream;
     setImmediate(() => {
       this.#flush();
+      this.#hasBegun = true;
       connection.uncork();
     });
     // The 'end' of an empty HTTP/2 body may have come during the dial, and does not come again.
@@ -57,7 +63,23 @@ export class UpstreamRequestBody {
     this.#gathered.push(part);
     this.#gatheredBytes += part.length;
     if (part.length >= SMALL_PART_BYTES || this.#gatheredBytes >= GATHER_BYTES) this.#flush();
-    else if (this.#gathered.length === 1) setImmediate(this.#flush);
+    else if (this.#gathered.length >= GATHERED_PARTS) this.#gathered = [Buffer.concat(this.#gathered)];
+    else this.#wait();
+  };
+
+  /** One wait at a time, which the first part begins. */
+  #wait(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    setImmediate(() => {
+      if (this.#hasBegun && this.#connection.hasQueue) this.#connection.onceTaken(this.#waited);
+      else this.#waited();
+    });
+  }
+
+  readonly #waited = (): void => {
+    this.#isWaiting = false;
+    this.#flush();
   };
 
   readonly #flush = (): void => {

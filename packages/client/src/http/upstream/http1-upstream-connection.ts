@@ -114,6 +114,16 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
     return !socket.writableNeedDrain || socket.writableLength === 0;
   }
 
+  /** Whether the kernel has not taken everything written yet. */
+  get hasQueue(): boolean {
+    return this.#socket.writableLength > 0;
+  }
+
+  /** Calls `listener` once the kernel has taken what was written before, or the connection has failed. */
+  onceTaken(listener: () => void): void {
+    this.#socket.write("", listener);
+  }
+
   /** Stops reading, which slows the upstream down. */
   pause(): void {
     this.#socket.pause();
