@@ -5,7 +5,7 @@ import { DisplacingSeats } from "../net/displacing-seats.ts";
  * How long a request's body may take to deliver MIN_BODY_BYTES, 16 KiB. Past it the request gives
  * up its seat.
  */
-export const BODY_LOOK_MS = 1_000;
+const BODY_LOOK_MS = 1_000;
 export const MIN_BODY_BYTES: number = 16 * 1024;
 
 interface SlowBodiesOptions {

@@ -63,7 +63,7 @@ export interface LocalGateway {
  * Lines that wait until the file or pipe accepts them. Past it further lines are dropped and
  * counted.
  */
-export const MAX_QUEUED_LINES = 10_000;
+const MAX_QUEUED_LINES = 10_000;
 /** The characters of these lines. Past it further lines are dropped and counted. */
 const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
 const MAX_BATCH_LINES = 1_000;

@@ -7,7 +7,7 @@ import type { EndpointPicker } from "./service-balancer.ts";
 export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
 /** Problems of routes that requests found, at one time. Past it further ones are not reported. */
-export const MAX_ROUTE_PROBLEMS = 1_000;
+const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 
 /** The content type of gRPC, but not of gRPC-Web, which uses HTTP/1.1. */

@@ -74,13 +74,13 @@ const MAX_REJECTED_STREAMS = 100;
  * Streams per second that a client resets before their answers; nghttp2's own limit would allow a
  * minute of rapid resets. Past it: ENHANCE_YOUR_CALM.
  */
-export const MAX_RESETS_A_SECOND = 500;
+const MAX_RESETS_A_SECOND = 500;
 
 /**
  * HTTP/2 header lines of a head beyond limits.maxRequestHeaders, which browsers need: they send each
  * cookie on a line of its own. Past it: ENHANCE_YOUR_CALM for the stream.
  */
-export const SPARE_HEADER_PAIRS = 1_000;
+const SPARE_HEADER_PAIRS = 1_000;
 
 const MIB = 1024 * 1024;
 

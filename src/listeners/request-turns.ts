@@ -7,17 +7,17 @@ import { networkOf } from "./edge-rules.ts";
  * Requests that a listener starts in one turn of the event loop. Past it they wait: addresses take
  * turns, and so do an address's connections.
  */
-export const REQUESTS_A_TURN = 16;
+const REQUESTS_A_TURN = 16;
 /**
  * Requests in one turn from clients whose last answer was 401, 403 or 429. Past it they wait for
  * the next turn, while other clients' requests start.
  */
-export const REFUSED_REQUESTS_A_TURN = 2;
+const REFUSED_REQUESTS_A_TURN = 2;
 /**
  * Refused addresses that a listener remembers. Past it the one refused longest ago counts as not
  * refused.
  */
-export const MAX_REFUSED_ADDRESSES = 10_000;
+const MAX_REFUSED_ADDRESSES = 10_000;
 
 /** Answers to clients without valid credentials, without permission, or past their shares. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429]);

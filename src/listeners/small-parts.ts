@@ -9,7 +9,7 @@ import { Lanes } from "./request-turns.ts";
  * DATA frames of an HTTP/2 connection in one turn of the event loop. Past it the connection is not
  * read for as long as they took, and 1 ms at least: addresses take turns.
  */
-export const PARTS_A_TURN = 256;
+const PARTS_A_TURN = 256;
 const MIN_REST_MS = 1;
 /**
  * Unread DATA frames of an HTTP/2 connection, of less than 16 bytes each in its whole window. Past

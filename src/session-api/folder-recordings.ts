@@ -12,9 +12,9 @@ import { RECORDINGS, type RecordingObject, recordingObjectOf } from "./recording
  */
 export const RECORDING_PART_BYTES: number = 1024 * 1024;
 /** How long the folder may take to answer a request of the API. Past it: 503. */
-export const MAX_FOLDER_WAIT_MS = 10_000;
+const MAX_FOLDER_WAIT_MS = 10_000;
 /** Requests that the folder's disk carries out at once. Past it they wait: one that hangs keeps a thread of Node.js. */
-export const MAX_FOLDER_REQUESTS = 2;
+const MAX_FOLDER_REQUESTS = 2;
 
 /** The selectors of a list request, and the page that it requests. */
 export interface RecordingsQuery {

@@ -12,14 +12,14 @@ import { type EveryRecording, type HeldRecordings, MAX_WATCHED_RECORDINGS } from
 import type { RecordingObject } from "./recording-object.ts";
 
 /** Recordings in one answer of another replica. Past it the next page begins. */
-export const PEER_PAGE_RECORDINGS = 1_000;
+const PEER_PAGE_RECORDINGS = 1_000;
 /**
  * Characters of one answer's recordings, half of what the other replica reads. Past it the next
  * page begins.
  */
-export const MAX_RECORDINGS_PAGE_CHARACTERS: number = 2 * 1024 * 1024;
+const MAX_RECORDINGS_PAGE_CHARACTERS = 2 * 1024 * 1024;
 /** Recordings that one list reads from a replica. Past it the list's Warning names the replica. */
-export const MAX_PEER_RECORDINGS = 100_000;
+const MAX_PEER_RECORDINGS = 100_000;
 
 /** One other replica's answer. */
 interface PeerAnswer {

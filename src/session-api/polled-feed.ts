@@ -8,7 +8,7 @@ export const WATCH_PERIOD_MS = 1_000;
 /** Lists for watches take at most this share of the time, so slow lists run less often. */
 const WATCH_SHARE = 0.1;
 /** Changes kept for watches that resume. Past it: 410, and the client lists again. */
-export const MAX_REMEMBERED_CHANGES = 20_000;
+const MAX_REMEMBERED_CHANGES = 20_000;
 
 interface Change<T> {
   readonly type: SourceChange["type"];

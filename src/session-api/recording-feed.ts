@@ -9,7 +9,7 @@ export const MAX_WATCHED_RECORDINGS = 50_000;
  * How long recordings are remembered without a list or watch. Past it watches from earlier versions
  * get 410.
  */
-export const KEPT_RECORDINGS_MS: number = 5 * 60_000;
+const KEPT_RECORDINGS_MS = 5 * 60_000;
 /** How long to wait before counting the recordings again after there were too many. */
 const TOO_MANY_MS = 60_000;
 

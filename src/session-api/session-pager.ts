@@ -9,13 +9,13 @@ import { type StreamingSession, streamingSessionOf } from "./streaming-session.t
 /**
  * Lists that wait for the request for their next page. Past it the oldest continues as a new list.
  */
-export const MAX_KEPT_SESSION_LISTS = 8;
+const MAX_KEPT_SESSION_LISTS = 8;
 /**
  * How long a list waits for the request for its next page. Past it that page comes from a new list.
  */
-export const KEPT_SESSION_LIST_MS = 30_000;
+const KEPT_SESSION_LIST_MS = 30_000;
 /** How long after a list began its next page may be requested. Past it: 410. */
-export const MAX_CONTINUE_AGE_MS: number = 5 * 60_000;
+const MAX_CONTINUE_AGE_MS = 5 * 60_000;
 
 interface Page {
   readonly objects: readonly ApiObject[];
@@ -144,7 +144,7 @@ export const MODIFIED_PERIOD_MS = 10_000;
  * Sessions that one list reports as modified. Past it the next list reports the rest, longest
  * waiting first.
  */
-export const MAX_MODIFIED_AT_ONCE = 500;
+const MAX_MODIFIED_AT_ONCE = 500;
 
 /** The sessions of all replicas, listed now. */
 type ListSessions = () => Promise<SessionLists>;

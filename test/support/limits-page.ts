@@ -1,17 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { type Field, placedFields } from "../../packages/client/src/config/field.ts";
 import { gatewayConfiguration } from "../../src/config/configuration.ts";
+import { type Bound, boundsIn, isSentenceOfBound } from "./fixed-bound.ts";
 
 const root = new URL("../../", import.meta.url);
-
-/** A bound that users can see: its name, its value, and what happens past it. */
-export interface Bound {
-  readonly name: string;
-  /** The file that declares a bound that is not a field. */
-  readonly file?: string;
-  readonly value: string;
-  readonly sentence: string;
-}
 
 /** The heading for each package's sources. */
 const HEADING: Readonly<Record<string, string>> = {
@@ -53,50 +45,6 @@ export function fixedBounds(): Bound[] {
       .sort()
       .flatMap((file) => boundsIn(readFileSync(new URL(file, root), "utf8"), file)),
   );
-}
-
-/**
- * Matches comments before `const NAME = 1_000;`, and before an interface's `readonly name: number;`
- * whose default follows.
- */
-export function boundsIn(source: string, file: string): Bound[] {
-  const declaration =
-    /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:(?:export )?const (\w+)[^=;\n]* = ([^\n]*)|readonly (\w+): number;)/g;
-  return Array.from(source.matchAll(declaration), ([, comment = "", constant, initial, member]) => {
-    const name = constant ?? member ?? "";
-    const [, preset] = initial === undefined ? (new RegExp(`^  ${name}: (.*)`, "m").exec(source) ?? []) : [];
-    return {
-      name,
-      file,
-      value: textOfValue(name, (initial ?? preset ?? "").replace(/[;,]?\s*(?:\/\/.*)?$/, "")),
-      sentence: comment.replace(/\s*\n\s*\*?\s*/g, " ").trim(),
-    };
-  }).filter(({ sentence }) => isSentenceOfBound(sentence));
-}
-
-function isSentenceOfBound(sentence: string): boolean {
-  return /\bPast it\b/.test(sentence);
-}
-
-/** A product of numbers in the unit that the name ends with; any other expression unchanged. */
-function textOfValue(name: string, initial: string): string {
-  if (!/^[\d_. *]+$/.test(initial)) return `\`${initial}\``;
-  const number = initial
-    .split("*")
-    .map((factor) => Number(factor.replaceAll("_", "")))
-    .reduce((product, factor) => product * factor, 1);
-  if (/bytes/i.test(name)) return scaled(number, 1_024, ["B", "KiB", "MiB", "GiB"]);
-  if (/characters/i.test(name) && number % 1_048_576 === 0) return `${number / 1_048_576} Mi`;
-  if (!/(_MS|Ms)$/.test(name)) return number.toLocaleString("en-US");
-  if (number % 3_600_000 === 0) return `${number / 3_600_000} h`;
-  return number % 1_000 === 0 ? `${number / 1_000} s` : `${number} ms`;
-}
-
-function scaled(number: number, step: number, units: readonly string[]): string {
-  const [unit = "", ...larger] = units;
-  if (number < step || number % step !== 0 || larger.length === 0)
-    return `${number.toLocaleString("en-US")} ${unit}`.trim();
-  return scaled(number / step, step, larger);
 }
 
 /** The generated part of docs/limits.md; docs/configuration.md has the configured bounds. */

@@ -9,7 +9,7 @@ import {
  * Requests that one client address may cancel in a burst at an h2c endpoint, and then
  * CANCELS_PER_SECOND. Past it the address uses other connections.
  */
-export const CANCELS_AT_ONCE = 100;
+const CANCELS_AT_ONCE = 100;
 export const CANCELS_PER_SECOND = 10;
 
 /** Clients that are remembered. Beyond this, those whose last cancel is oldest are forgotten. */

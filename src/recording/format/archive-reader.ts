@@ -17,9 +17,9 @@ export interface ArchivedFile {
 
 const BLOCK = 512;
 /** The longest name in a recording, in characters. Past it the name is cut. */
-export const MAX_NAME_CHARACTERS = 1_024;
+const MAX_NAME_CHARACTERS = 1_024;
 /** The payload of an extended header, such as a long name. Past it the rest is recorded as output. */
-export const MAX_EXTENSION_BYTES: number = 64 * 1024;
+const MAX_EXTENSION_BYTES = 64 * 1024;
 
 interface Entry {
   readonly name: string;

@@ -16,7 +16,7 @@ export interface StoredRecording {
 }
 
 /** Recordings of a folder that are listed, and whose lines are remembered. Past it the oldest are not listed. */
-export const MAX_INDEXED = 50_000;
+const MAX_INDEXED = 50_000;
 /** The end of a file that contains its head, which is a few hundred bytes. */
 const HEAD_BYTES = 8 * 1024;
 /** A disk that hangs keeps a thread of Node.js for each; there are four. */

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 
 /** The longest line of a recording, which is the escaped output of one read. Past it the file is refused. */
-export const MAX_LINE_BYTES: number = 16 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /**
  * Calls `onLine` with each line, without its line feed; resolves with the bytes after the last one.

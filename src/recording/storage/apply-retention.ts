@@ -31,7 +31,7 @@ interface RetentionRound extends Deleted {
 }
 
 /** Recordings that one round deletes. Past it the next round continues. */
-export const MAX_DELETED_AT_ONCE = 1_000;
+const MAX_DELETED_AT_ONCE = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**

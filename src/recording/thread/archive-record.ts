@@ -3,7 +3,7 @@ import { type ArchivedFile, ArchiveReader } from "../format/archive-reader.ts";
 import type { EventCode } from "../format/asciicast.ts";
 
 /** Files of one archive that are recorded. Past it they are only counted. */
-export const MAX_FILES = 10_000;
+const MAX_FILES = 10_000;
 
 /**
  * Records the files of an archive that is packed or unpacked. Records other output as output, and only

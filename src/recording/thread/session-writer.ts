@@ -19,7 +19,7 @@ import type { BegunRecording, FinishedRecording } from "./thread-messages.ts";
 /** A chunk of the chain ends after this many bytes, or after SYNC_MS (recording-service.ts). */
 const CHUNK_BYTES = 256 * 1024;
 /** Output in invalid UTF-8 whose bytes are kept. Past it: only the length and digest of each part. */
-export const MAX_BINARY_BYTES: number = 1024 * 1024;
+const MAX_BINARY_BYTES = 1024 * 1024;
 /** A terminal size that arrives this soon is written into the header. */
 const FIRST_SIZE_MS = 1_000;
 

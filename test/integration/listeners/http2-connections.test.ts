@@ -2,18 +2,17 @@ import { once } from "node:events";
 import { type ClientHttp2Session, constants } from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import {
-  Http2Connections,
-  type Http2Request,
-  MAX_RESETS_A_SECOND,
-  SPARE_HEADER_PAIRS,
-} from "../../../src/listeners/http2-connections.ts";
+import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
+
+const MAX_RESETS_A_SECOND = fixedBound("src/listeners/http2-connections.ts", "MAX_RESETS_A_SECOND");
+const SPARE_HEADER_PAIRS = fixedBound("src/listeners/http2-connections.ts", "SPARE_HEADER_PAIRS");
 
 const TIMES = { takingMs: defaultTimeouts.streamIdleMs, headMs: defaultTimeouts.handshakeMs };
 

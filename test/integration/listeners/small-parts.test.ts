@@ -1,12 +1,15 @@
 import { expect, it } from "vitest";
 import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
-import { MAX_UNREAD_PARTS, PARTS_A_TURN } from "../../../src/listeners/small-parts.ts";
+import { MAX_UNREAD_PARTS } from "../../../src/listeners/small-parts.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
 import { acceptUntilEnd } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
+
+const PARTS_A_TURN = fixedBound("src/listeners/small-parts.ts", "PARTS_A_TURN");
 
 const POST = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "a" };
 /** As much as one read of a socket brings, in frames of one byte. */

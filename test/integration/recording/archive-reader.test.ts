@@ -5,14 +5,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import {
-  type ArchivedFile,
-  ArchiveReader,
-  MAX_EXTENSION_BYTES,
-  MAX_NAME_CHARACTERS,
-} from "../../../src/recording/format/archive-reader.ts";
+import { type ArchivedFile, ArchiveReader } from "../../../src/recording/format/archive-reader.ts";
 import { archiveUseOf } from "../../../src/recording/recorded-facts.ts";
-import { ArchiveRecord, MAX_FILES } from "../../../src/recording/thread/archive-record.ts";
+import { ArchiveRecord } from "../../../src/recording/thread/archive-record.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const MAX_EXTENSION_BYTES = fixedBound("src/recording/format/archive-reader.ts", "MAX_EXTENSION_BYTES");
+const MAX_NAME_CHARACTERS = fixedBound("src/recording/format/archive-reader.ts", "MAX_NAME_CHARACTERS");
+const MAX_FILES = fixedBound("src/recording/thread/archive-record.ts", "MAX_FILES");
 
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-archive-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -3,13 +3,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { execPath, Target, WebSocketExecutor } from "../../../packages/client/src/index.ts";
-import { applyRetention, MAX_DELETED_AT_ONCE } from "../../../src/recording/storage/apply-retention.ts";
+import { applyRetention } from "../../../src/recording/storage/apply-retention.ts";
 import { isFirstWriter, WriterLease } from "../../../src/recording/thread/writer-lease.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runWebNode } from "../../support/fake-nodes.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { GatewayFiles, TESTER_TOKEN, webOn } from "../../support/gateway-files.ts";
 import { filesIn } from "../../support/recording/recorded-gateway.ts";
 import { serveGateway } from "../../support/served-gateway.ts";
+
+const MAX_DELETED_AT_ONCE = fixedBound("src/recording/storage/apply-retention.ts", "MAX_DELETED_AT_ONCE");
 
 const DAY_MS = 24 * 60 * 60_000;
 

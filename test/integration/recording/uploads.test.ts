@@ -8,16 +8,17 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
 import type { RecordingStore } from "../../../src/config/sections/recording.ts";
-import {
-  MAX_ATTEMPTS,
-  MAX_S3_ANSWER_BYTES,
-  MAX_SKEW_MS,
-  S3Store,
-} from "../../../src/recording/storage/s3/s3-store.ts";
+import { S3Store } from "../../../src/recording/storage/s3/s3-store.ts";
 import { PART_BYTES } from "../../../src/recording/storage/s3/upload-file.ts";
-import { MAX_UPLOAD_AGE_MS, sweepUploads, Uploader } from "../../../src/recording/storage/s3/uploader.ts";
+import { sweepUploads, Uploader } from "../../../src/recording/storage/s3/uploader.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
+
+const MAX_ATTEMPTS = fixedBound("src/recording/storage/s3/s3-store.ts", "MAX_ATTEMPTS");
+const MAX_S3_ANSWER_BYTES = fixedBound("src/recording/storage/s3/s3-store.ts", "MAX_S3_ANSWER_BYTES");
+const MAX_SKEW_MS = fixedBound("src/recording/storage/s3/s3-store.ts", "MAX_SKEW_MS");
+const MAX_UPLOAD_AGE_MS = fixedBound("src/recording/storage/s3/uploader.ts", "MAX_UPLOAD_AGE_MS");
 
 const MIB = 1024 * 1024;
 

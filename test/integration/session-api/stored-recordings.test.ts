@@ -6,22 +6,22 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
 import { DEFAULT_SIZE, headerLine } from "../../../src/recording/format/asciicast.ts";
 import { headLine, keyNameOf } from "../../../src/recording/format/signed-head.ts";
-import {
-  BUCKET_LIST_MS,
-  BucketIndex,
-  MAX_BUCKET_RECORDINGS,
-  MAX_BUCKET_WAIT_MS,
-} from "../../../src/recording/storage/s3/bucket-index.ts";
-import { MAX_OBJECT_PAGES } from "../../../src/recording/storage/s3/list-objects.ts";
+import { BucketIndex } from "../../../src/recording/storage/s3/bucket-index.ts";
 import { FolderRecordings, RECORDING_PART_BYTES } from "../../../src/session-api/folder-recordings.ts";
 import { PeerRecordings } from "../../../src/session-api/peer-recordings.ts";
 import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
 import { RecordingsApi } from "../../../src/session-api/recordings-api.ts";
 import { StoreRecordings } from "../../../src/session-api/store-recordings.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { FakeStore } from "../../support/recording/fake-store.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
+
+const BUCKET_LIST_MS = fixedBound("src/recording/storage/s3/bucket-index.ts", "BUCKET_LIST_MS");
+const MAX_BUCKET_RECORDINGS = fixedBound("src/recording/storage/s3/bucket-index.ts", "MAX_BUCKET_RECORDINGS");
+const MAX_BUCKET_WAIT_MS = fixedBound("src/recording/storage/s3/bucket-index.ts", "MAX_BUCKET_WAIT_MS");
+const MAX_OBJECT_PAGES = fixedBound("src/recording/storage/s3/list-objects.ts", "MAX_OBJECT_PAGES");
 
 const { privateKey } = generateKeyPairSync("ed25519");
 const DAY = "recordings/2026/11/22";

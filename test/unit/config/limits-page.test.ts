@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { BOUND_TESTS } from "../../support/bound-tests.ts";
+import { boundsIn, fixedBound } from "../../support/fixed-bound.ts";
 import { withGeneratedPart } from "../../support/generated-part.ts";
-import { boundsIn, configuredBounds, fixedBounds, limitsTables } from "../../support/limits-page.ts";
+import { configuredBounds, fixedBounds, limitsTables } from "../../support/limits-page.ts";
 
 const root = new URL("../../../", import.meta.url);
 const page = fileURLToPath(new URL("docs/limits.md", root));
@@ -60,5 +61,10 @@ describe("the bounds of a source", () => {
 
   it("a comment without an effect, or above another line, is none", () => {
     expect(boundsIn("/** Past it: no. */\nfunction f() {}\n/** Bytes. */\nconst A = 1;", "a.ts")).toEqual([]);
+  });
+
+  it("a test reads the number of one, and of nothing that the page has not", () => {
+    expect(fixedBound("src/listeners/request-turns.ts", "REQUESTS_A_TURN")).toBe(16);
+    expect(() => fixedBound("src/listeners/request-turns.ts", "REQUESTS")).toThrow("0 bounds REQUESTS");
   });
 });

@@ -1,7 +1,10 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HttpDownstream } from "../../../packages/client/src/http/downstream/http-downstream.ts";
-import { BODY_LOOK_MS, MIN_BODY_BYTES, SlowBodies, whenBodySlow } from "../../../src/http/slow-bodies.ts";
+import { MIN_BODY_BYTES, SlowBodies, whenBodySlow } from "../../../src/http/slow-bodies.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const BODY_LOOK_MS = fixedBound("src/http/slow-bodies.ts", "BODY_LOOK_MS");
 
 /** An exchange whose body the test sends, and whose end it tells. */
 function exchange() {

@@ -2,9 +2,12 @@ import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, expect, it } from "vitest";
-import { AccessLog, type ExchangeEnd, MAX_QUEUED_LINES } from "../../../src/ingress/ingress-context.ts";
+import { AccessLog, type ExchangeEnd } from "../../../src/ingress/ingress-context.ts";
 import { EdgeRules } from "../../../src/listeners/edge-rules.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const MAX_QUEUED_LINES = fixedBound("src/ingress/ingress-context.ts", "MAX_QUEUED_LINES");
 
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-access-log-"));
 const open: AccessLog[] = [];

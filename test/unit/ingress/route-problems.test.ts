@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
 import type { Ingress } from "../../../src/api/networking-objects.ts";
 import type { ServiceRoute } from "../../../src/ingress/route.ts";
-import { MAX_ROUTE_PROBLEMS, RouteProblems } from "../../../src/ingress/route-problems.ts";
+import { RouteProblems } from "../../../src/ingress/route-problems.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const MAX_ROUTE_PROBLEMS = fixedBound("src/ingress/route-problems.ts", "MAX_ROUTE_PROBLEMS");
 
 const ingress: Ingress = { kind: "Ingress", metadata: { name: "all", namespace: "ns" } } as Ingress;
 const routeTo = (service: string) =>

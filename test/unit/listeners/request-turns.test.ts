@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
-import {
-  MAX_REFUSED_ADDRESSES,
-  REFUSED_REQUESTS_A_TURN,
-  REQUESTS_A_TURN,
-  RequestTurns,
-} from "../../../src/listeners/request-turns.ts";
+import { RequestTurns } from "../../../src/listeners/request-turns.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const MAX_REFUSED_ADDRESSES = fixedBound("src/listeners/request-turns.ts", "MAX_REFUSED_ADDRESSES");
+const REFUSED_REQUESTS_A_TURN = fixedBound("src/listeners/request-turns.ts", "REFUSED_REQUESTS_A_TURN");
+const REQUESTS_A_TURN = fixedBound("src/listeners/request-turns.ts", "REQUESTS_A_TURN");
 
 const connectionOf = (remoteAddress: string): { remoteAddress: string } => ({ remoteAddress });
 

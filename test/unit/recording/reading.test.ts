@@ -6,7 +6,10 @@ import { parseHeader } from "../../../src/recording/format/asciicast.ts";
 import { seedLine } from "../../../src/recording/format/chain.ts";
 import { RecordingCheck } from "../../../src/recording/format/check-recording.ts";
 import { findRecordings } from "../../../src/recording/reading/find-recordings.ts";
-import { MAX_LINE_BYTES, readLines } from "../../../src/recording/reading/recording-lines.ts";
+import { readLines } from "../../../src/recording/reading/recording-lines.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const MAX_LINE_BYTES = fixedBound("src/recording/reading/recording-lines.ts", "MAX_LINE_BYTES");
 
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-lines-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -6,8 +6,11 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DEFAULT_SIZE, headerLine } from "../../../src/recording/format/asciicast.ts";
 import { headLine, keyNameOf } from "../../../src/recording/format/signed-head.ts";
-import { MAX_INDEXED, RecordingIndex } from "../../../src/recording/reading/recording-index.ts";
+import { RecordingIndex } from "../../../src/recording/reading/recording-index.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const MAX_INDEXED = fixedBound("src/recording/reading/recording-index.ts", "MAX_INDEXED");
 
 const { privateKey } = generateKeyPairSync("ed25519");
 

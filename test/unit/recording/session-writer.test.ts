@@ -1,10 +1,13 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { RecordingFile } from "../../../src/recording/thread/recording-file.ts";
-import { MAX_BINARY_BYTES, SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { NullDisk } from "../../support/recording/null-disk.ts";
 import { play } from "../../support/recording/played.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const MAX_BINARY_BYTES = fixedBound("src/recording/thread/session-writer.ts", "MAX_BINARY_BYTES");
 
 const { privateKey } = generateKeyPairSync("ed25519");
 

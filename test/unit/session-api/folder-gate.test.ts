@@ -3,12 +3,11 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  FolderGate,
-  FolderRecordings,
-  MAX_FOLDER_REQUESTS,
-  MAX_FOLDER_WAIT_MS,
-} from "../../../src/session-api/folder-recordings.ts";
+import { FolderGate, FolderRecordings } from "../../../src/session-api/folder-recordings.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const MAX_FOLDER_REQUESTS = fixedBound("src/session-api/folder-recordings.ts", "MAX_FOLDER_REQUESTS");
+const MAX_FOLDER_WAIT_MS = fixedBound("src/session-api/folder-recordings.ts", "MAX_FOLDER_WAIT_MS");
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -6,15 +6,17 @@ import {
   type RecordingsQuery,
 } from "../../../src/session-api/folder-recordings.ts";
 import { mergePages } from "../../../src/session-api/merge-recordings.ts";
-import {
-  answerPeer,
-  MAX_PEER_RECORDINGS,
-  MAX_RECORDINGS_PAGE_CHARACTERS,
-  PEER_PAGE_RECORDINGS,
-  PeerRecordings,
-} from "../../../src/session-api/peer-recordings.ts";
+import { answerPeer, PeerRecordings } from "../../../src/session-api/peer-recordings.ts";
 import { type RecordingObject, recordingObjectOf } from "../../../src/session-api/recording-object.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const MAX_PEER_RECORDINGS = fixedBound("src/session-api/peer-recordings.ts", "MAX_PEER_RECORDINGS");
+const MAX_RECORDINGS_PAGE_CHARACTERS = fixedBound(
+  "src/session-api/peer-recordings.ts",
+  "MAX_RECORDINGS_PAGE_CHARACTERS",
+);
+const PEER_PAGE_RECORDINGS = fixedBound("src/session-api/peer-recordings.ts", "PEER_PAGE_RECORDINGS");
 
 const HEAD = { bytes: 1, chunks: 1, end: "completed", endedAt: FACTS.startedAt, gaps: 0, lines: 1 };
 

@@ -3,13 +3,15 @@ import { FolderRecordings, type RecordingsQuery } from "../../../src/session-api
 import { answerPeer, PeerRecordings } from "../../../src/session-api/peer-recordings.ts";
 import {
   type HeldRecordings,
-  KEPT_RECORDINGS_MS,
   MAX_WATCHED_RECORDINGS,
   RecordingFeed,
   STORE,
 } from "../../../src/session-api/recording-feed.ts";
 import { type RecordingObject, recordingObjectOf } from "../../../src/session-api/recording-object.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+const KEPT_RECORDINGS_MS = fixedBound("src/session-api/recording-feed.ts", "KEPT_RECORDINGS_MS");
 
 afterEach(() => vi.useRealTimers());
 

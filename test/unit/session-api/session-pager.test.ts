@@ -1,13 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
-import {
-  KEPT_SESSION_LIST_MS,
-  MAX_CONTINUE_AGE_MS,
-  MAX_KEPT_SESSION_LISTS,
-  SessionFeed,
-  SessionPager,
-} from "../../../src/session-api/session-pager.ts";
+import { SessionFeed, SessionPager } from "../../../src/session-api/session-pager.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { listedSession as row } from "../../support/listed-session.ts";
+
+const KEPT_SESSION_LIST_MS = fixedBound("src/session-api/session-pager.ts", "KEPT_SESSION_LIST_MS");
+const MAX_CONTINUE_AGE_MS = fixedBound("src/session-api/session-pager.ts", "MAX_CONTINUE_AGE_MS");
+const MAX_KEPT_SESSION_LISTS = fixedBound("src/session-api/session-pager.ts", "MAX_KEPT_SESSION_LISTS");
 
 let running: AdminSession[] = [];
 let listed = 0;

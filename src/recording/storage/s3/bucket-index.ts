@@ -8,11 +8,11 @@ import { S3Error, uploadProblemOf } from "./s3-answer.ts";
 import { S3Store } from "./s3-store.ts";
 
 /** How long a list of the bucket is reused. Past it the next request lists it again. */
-export const BUCKET_LIST_MS = 30_000;
+const BUCKET_LIST_MS = 30_000;
 /** How long a request waits for the bucket. Past it the answer says that the bucket is still being read. */
-export const MAX_BUCKET_WAIT_MS = 5_000;
+const MAX_BUCKET_WAIT_MS = 5_000;
 /** Objects whose first and last lines are remembered. Past it the oldest are not listed. */
-export const MAX_BUCKET_RECORDINGS = 50_000;
+const MAX_BUCKET_RECORDINGS = 50_000;
 const READ_AT_ONCE = 8;
 /** Bytes of the first read, which covers a short recording completely. */
 const FIRST_BYTES = 64 * 1024;

@@ -5,7 +5,7 @@ import type { S3Store } from "./s3-store.ts";
  * Pages of a thousand names that one list of the bucket reads. Past it the oldest objects are not
  * listed.
  */
-export const MAX_OBJECT_PAGES = 100;
+const MAX_OBJECT_PAGES = 100;
 /** A month with more pages is listed by days: a store lists names in rising order only. */
 const MONTH_PAGES = 10;
 

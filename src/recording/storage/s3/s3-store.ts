@@ -10,14 +10,14 @@ import { fileErrorOf, RecordingFileError } from "../../reading/recording-file-er
 import { errorCodeOf, S3Error } from "./s3-answer.ts";
 
 /** Attempts of one request while the store fails temporarily. Past it the upload is tried again later. */
-export const MAX_ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 100;
 /** The longest answer that is read; a list of a thousand uploads is 0.5 MiB. Past it the request fails. */
-export const MAX_S3_ANSWER_BYTES: number = 4 * 1024 * 1024;
+const MAX_S3_ANSWER_BYTES = 4 * 1024 * 1024;
 /** A smaller difference of clocks does not explain a refusal: S3 allows 15 minutes. */
 const LEAST_SKEW_MS = 5 * 60_000;
 /** Difference between the store's clock and ours. Past it ours is used: a proxy's may be absurd. */
-export const MAX_SKEW_MS: number = 24 * 60 * 60_000;
+const MAX_SKEW_MS = 24 * 60 * 60_000;
 
 interface S3Call {
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";

@@ -12,7 +12,7 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** The age up to which other gateways' uploads may still be running. Past it they are aborted. */
-export const MAX_UPLOAD_AGE_MS: number = 24 * 60 * 60_000;
+const MAX_UPLOAD_AGE_MS = 24 * 60 * 60_000;
 /** Pages of a thousand uploads that one start reads. Past it the next start continues. */
 const MAX_PAGES = 100;
 

@@ -1,9 +1,8 @@
 import { expect, it } from "vitest";
-import {
-  CANCELS_AT_ONCE,
-  CANCELS_PER_SECOND,
-  CancelShares,
-} from "../../../../src/http/upstream/http2-upstream.ts";
+import { CANCELS_PER_SECOND, CancelShares } from "../../../../src/http/upstream/http2-upstream.ts";
+import { fixedBound } from "../../../support/fixed-bound.ts";
+
+const CANCELS_AT_ONCE = fixedBound("src/http/upstream/http2-upstream.ts", "CANCELS_AT_ONCE");
 
 it("a client is past its share after so many cancels, and within it again with time", () => {
   let nowMs = 0;
