@@ -3,7 +3,7 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/sections/node-streaming.ts";
 import type { Cluster } from "./cluster.ts";
 
-export interface StreamingLocation {
+interface StreamingLocation {
   readonly subresource: "exec" | "attach" | "portforward";
   readonly namespace: string;
   readonly pod: string;

@@ -25,7 +25,7 @@ interface ComparedFile {
   readonly unread: readonly string[];
 }
 
-export interface Comparison {
+interface Comparison {
   readonly files: readonly ManifestFile[];
   readonly compared: readonly ComparedFile[];
   /** The changed files, each with only the documents that were not read before. */

@@ -2,7 +2,7 @@ import { canonicalAddress } from "@sluice/client/internal/config/address-list";
 import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
 import { listElements } from "@sluice/client/internal/http/header-list";
 
-export interface ForwardedOptions {
+interface ForwardedOptions {
   /** The remote address of the request's connection, as Node reports it. */
   readonly peerAddress: string;
   /**
@@ -27,7 +27,7 @@ export function addForwardedFor(edit: HeaderEdit, { isPeerTrusted, peerAddress }
 
 const FORWARDED_FOR = new HeaderNames(["x-forwarded-for"]);
 
-export interface ForwardedOriginOptions extends ForwardedOptions {
+interface ForwardedOriginOptions extends ForwardedOptions {
   readonly protocol: "http" | "https";
   /** The Host that the client requested. */
   readonly host: string | undefined;

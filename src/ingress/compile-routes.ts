@@ -28,7 +28,7 @@ export interface RouteProblem {
   readonly owner?: string;
 }
 
-export interface CompiledRoutes {
+interface CompiledRoutes {
   readonly table: RouteTable<Route>;
   /** The compiled Ingresses, in order of precedence. */
   readonly ingresses: readonly Ingress[];

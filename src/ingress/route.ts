@@ -17,7 +17,7 @@ export interface Route {
 }
 
 /** What a request must have besides its host and path; all conditions must match. */
-export interface RequestMatch {
+interface RequestMatch {
   readonly method?: string | undefined;
   /** Header names in any case, with the complete value of the header's first line. */
   readonly headers?: readonly HeaderLine[] | undefined;

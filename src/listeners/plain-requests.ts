@@ -3,7 +3,7 @@ import { contain } from "@sluice/client/internal/observability/faults";
 import { isLongRunning } from "./exchange-times.ts";
 
 /** A member of at most one InFlight at a time; its index is -1 while it is in none. */
-export interface InFlightMember {
+interface InFlightMember {
   inFlightIndex: number;
 }
 

@@ -3,7 +3,7 @@ import { destination as openDestination, type Logger as PinoLogger, pino, stdTim
 import { maskControls } from "./mask-controls.ts";
 import { redactFields, redactText } from "./redact.ts";
 
-export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** `auto`: text if standard error is a terminal, else JSON. */
 type LogFormat = "auto" | "text" | "json";

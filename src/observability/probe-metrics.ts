@@ -11,7 +11,7 @@ export interface ProbeLabels {
 }
 
 const RESULTS = ["successful", "failed", "unknown"] as const;
-export type ProbeResultLabel = (typeof RESULTS)[number];
+type ProbeResultLabel = (typeof RESULTS)[number];
 
 /** prometheus/client_golang's default buckets, as in the kubelet. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -2,11 +2,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { type CopyContext, noProgress } from "../../packages/client/src/copy/copy-context.ts";
-import type { RemoteShell, ShellResult, ShellStreams } from "../../packages/client/src/copy/remote-shell.ts";
+import type { RemoteShell } from "../../packages/client/src/copy/remote-shell.ts";
 import type { OutputStream } from "../../packages/client/src/sessions/output-sink.ts";
 import { SessionError } from "../../packages/client/src/sessions/session-error.ts";
 import { printWarning } from "../../src/cli/client/report-error.ts";
 import { collect } from "./kubectl.ts";
+
+/** What a script reads and writes, and how it ended. */
+export type ShellStreams = NonNullable<Parameters<RemoteShell["script"]>[2]>;
+export type ShellResult = Awaited<ReturnType<RemoteShell["script"]>>;
 
 export interface LocalShellOptions {
   /** The PATH for programs; by default this process' own. */

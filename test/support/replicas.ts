@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { Target } from "../../packages/client/src/index.ts";
 import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import type { RunningGateway } from "../../src/app/app.ts";
-import type { RunningWorkers } from "../../src/app/runtime/primary.ts";
+import type { startWorkers } from "../../src/app/runtime/primary.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { compiledSources } from "./built-program.ts";
 import { runWebNode } from "./fake-nodes.ts";
@@ -14,6 +14,8 @@ import { type CertificatePair, GatewayFiles, TESTER_TOKEN } from "./gateway-file
 import { type ServedGateway, type ServeOptions, serveGateway } from "./served-gateway.ts";
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
 import { startConfigured } from "./test-gateway.ts";
+
+export type RunningWorkers = Awaited<ReturnType<typeof startWorkers>>;
 
 /** The key with which all replicas sign the names of sessions. */
 export const SESSION_KEY = "a key of at least thirty-two characters";

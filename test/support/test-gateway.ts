@@ -1,7 +1,7 @@
 import type { FakeNode } from "../../packages/lab/src/fake-node/fake-node.ts";
 import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
-import { createLogger, type LogLevel } from "../../src/observability/logger.ts";
+import { createLogger } from "../../src/observability/logger.ts";
 import { runWebNode, type WebNodeOptions } from "./fake-nodes.ts";
 import {
   type CertificatePair,
@@ -107,7 +107,7 @@ export async function startTestGateway(
 export async function startConfigured(
   { configurationFile }: GatewayFiles,
   logLines: string[],
-  level: LogLevel = "debug",
+  level: Parameters<typeof createLogger>[0]["level"] = "debug",
 ): Promise<RunningGateway> {
   const logger = createLogger({ level, destination: { write: (line) => void logLines.push(line) } });
   return startGateway(await loadConfiguration(configurationFile), logger);

@@ -108,7 +108,7 @@ function kindName(strategy: Strategy): string {
 }
 
 /** The object to store, unless there are errors. */
-export interface PreparedWrite {
+interface PreparedWrite {
   readonly object: ApiObject;
   readonly errors: readonly FieldError[];
   readonly warnings: readonly string[];

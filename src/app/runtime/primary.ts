@@ -20,7 +20,7 @@ import { type WorkerConfiguration, WorkerMesh } from "./worker-mesh.ts";
 import { KILL_AFTER_MS, type Worker } from "./worker-pool.ts";
 import { buildWorkersAdmin } from "./workers-admin.ts";
 
-export interface RunningWorkers
+interface RunningWorkers
   extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
   readonly reloads: ReloadMetrics;
   /**

@@ -2,7 +2,7 @@ import { JsonObjectEnd } from "./command-result.ts";
 import type { SessionObserver } from "./session-observer.ts";
 
 /** A node's first message: output, or a failure with the node's text. */
-export type FirstMessage = { readonly kind: "output" } | { readonly kind: "failure"; readonly text: string };
+type FirstMessage = { readonly kind: "output" } | { readonly kind: "failure"; readonly text: string };
 
 /**
  * A Status that is a node's first message: a few hundred bytes. Past it the message counts as

@@ -3,10 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
-import {
-  createDemoPodServers,
-  type DemoPodServers,
-} from "../../../packages/lab/src/fake-node/run-fake-node.ts";
+import { createDemoPodServers } from "../../../packages/lab/src/fake-node/run-fake-node.ts";
 import { SpdySession } from "../../../protocols/spdy/index.ts";
 import { OPCODE, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import {
@@ -20,7 +17,7 @@ import {
   webSocketUpgrade,
 } from "./upgrade.ts";
 
-let servers: DemoPodServers;
+let servers: Awaited<ReturnType<typeof createDemoPodServers>>;
 let deaf: Server;
 let banner: Server;
 let resetting: Server;

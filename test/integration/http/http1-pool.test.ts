@@ -1,9 +1,6 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import {
-  HttpUpstream,
-  type HttpUpstreamOptions,
-} from "../../../packages/client/src/http/upstream/http-upstream.ts";
+import { HttpUpstream } from "../../../packages/client/src/http/upstream/http-upstream.ts";
 import { listenRaw, openSocketCount, type RawUpstream, until } from "../../support/http/loopback.ts";
 import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
 
@@ -16,7 +13,7 @@ afterEach(async () => {
 
 async function start(
   answer: string | ((socket: Socket, count: number) => void),
-  options: Partial<HttpUpstreamOptions> = {},
+  options: Partial<ConstructorParameters<typeof HttpUpstream>[0]> = {},
 ): Promise<{ node: RawUpstream; forwarder: Forwarder }> {
   let count = 0;
   const node = await listenRaw((socket) => {

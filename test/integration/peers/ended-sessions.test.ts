@@ -1,10 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
-import type { RunningWorkers } from "../../../src/app/runtime/primary.ts";
 import { newSessionId, replicaOfSession } from "../../../src/sessions/session-id.ts";
 import { eventually } from "../../support/eventually.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
-import { authorityOf, readJson, startWorkerReplicas } from "../../support/replicas.ts";
+import { authorityOf, type RunningWorkers, readJson, startWorkerReplicas } from "../../support/replicas.ts";
 import { startSpdyExec } from "../../support/spdy-exec-client.ts";
 import { V5Client } from "../../support/v5-client.ts";
 

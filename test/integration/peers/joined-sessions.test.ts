@@ -1,9 +1,8 @@
 import { expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import type { RunningWorkers } from "../../../src/app/runtime/primary.ts";
 import { eventually } from "../../support/eventually.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
-import { authorityOf, readJson, startWorkerReplicas } from "../../support/replicas.ts";
+import { authorityOf, type RunningWorkers, readJson, startWorkerReplicas } from "../../support/replicas.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
 /** Six processes start, on machines that are busy with other tests. */

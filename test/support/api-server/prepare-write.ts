@@ -1,8 +1,10 @@
 import type { ApiObject } from "../../../src/api/api-object.ts";
-import { type PreparedWrite, withServerFields } from "../../../src/api/strategy/read-object.ts";
+import { type prepareUpdate, withServerFields } from "../../../src/api/strategy/read-object.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";
 import type { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { hasStatus, keepingSpec, statusUpdateErrors } from "./status-strategies.ts";
+
+export type PreparedWrite = ReturnType<typeof prepareUpdate>;
 
 /** Expects `object` with defaults, after admission. */
 export function prepareCreate(strategy: Strategy, object: ApiObject, gates: FeatureGates): PreparedWrite {

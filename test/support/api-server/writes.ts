@@ -11,13 +11,13 @@ import type { ApiObject } from "../../../src/api/api-object.ts";
 import { invalidObject } from "../../../src/api/field-errors.ts";
 import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
 import { decodeObject } from "../../../src/api/strategy/decode-object.ts";
-import { type PreparedWrite, prepareUpdate } from "../../../src/api/strategy/read-object.ts";
+import { prepareUpdate } from "../../../src/api/strategy/read-object.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";
 import type { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { isRecord, jsonPatch, mergePatch } from "./json-patch.ts";
 import type { ObjectStore } from "./object-store.ts";
-import { prepareCreate, prepareStatusUpdate } from "./prepare-write.ts";
+import { type PreparedWrite, prepareCreate, prepareStatusUpdate } from "./prepare-write.ts";
 import {
   groupVersionOf,
   qualifiedName,

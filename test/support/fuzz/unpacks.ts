@@ -7,9 +7,10 @@ import { noProgress } from "../../../packages/client/src/copy/copy-context.ts";
 import { CopyError } from "../../../packages/client/src/copy/copy-error.ts";
 import { downloadFolder } from "../../../packages/client/src/copy/download-folder.ts";
 import type { RemotePath } from "../../../packages/client/src/copy/remote-path.ts";
-import type { RemoteShell, ShellStreams } from "../../../packages/client/src/copy/remote-shell.ts";
+import type { RemoteShell } from "../../../packages/client/src/copy/remote-shell.ts";
 import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
 import { printWarning } from "../../../src/cli/client/report-error.ts";
+import type { ShellStreams } from "../local-shell.ts";
 
 /** The time after which a copy counts as hung; an archive of a few KiB takes milliseconds. */
 const HANG_MS = 10_000;

@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Status, StatusError } from "../../../packages/client/src/api/status.ts";
 import type { Node, Pod } from "../../../src/api/objects.ts";
-import {
-  defaultLocateOptions,
-  type LocateOptions,
-  locate,
-  type StreamingLocation,
-} from "../../../src/cluster/locate.ts";
+import { defaultLocateOptions, type LocateOptions, locate } from "../../../src/cluster/locate.ts";
 
 // The bound under test.
 const MAX_PUBLISHED_FEATURES = 32;
@@ -31,7 +26,7 @@ const dialable = node({ addresses: [internal], daemonEndpoints: { kubeletEndpoin
 const target = (
   thePod: Pod | undefined,
   theNode: Node | undefined = dialable,
-  request: Partial<StreamingLocation> = {},
+  request: Partial<Parameters<typeof locate>[1]> = {},
   options: LocateOptions = defaultLocateOptions,
 ) =>
   locate(

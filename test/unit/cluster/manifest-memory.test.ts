@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
-import { type Comparison, ManifestMemory } from "../../../src/cluster/manifest-memory.ts";
+import { ManifestMemory } from "../../../src/cluster/manifest-memory.ts";
 import {
   joiningFiles,
   type ManifestFile,
@@ -28,7 +28,8 @@ const decoded = vi.spyOn(strategy as { withDefaults(object: unknown): unknown },
 afterEach(() => decoded.mockClear());
 
 function reload(memory: ManifestMemory, files: readonly ManifestFile[]) {
-  const read = ({ changed, known }: Comparison) => atOnce(readingFiles(changed, { gates, known }));
+  const read = ({ changed, known }: Parameters<ManifestMemory["whole"]>[0]) =>
+    atOnce(readingFiles(changed, { gates, known }));
   const first = atOnce(memory.comparing(files));
   const readings = read(first);
   const again = memory.whole(first, readings);

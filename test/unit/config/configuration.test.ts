@@ -8,7 +8,7 @@ import {
   parseConfiguration,
 } from "../../../src/config/configuration.ts";
 import { DEFAULT_CIPHER_SUITES } from "../../../src/config/sections/tls-settings.ts";
-import type { LogLevel } from "../../../src/observability/logger.ts";
+import type { createLogger } from "../../../src/observability/logger.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 
 const NO_TRAFFIC =
@@ -231,7 +231,7 @@ logging: {level: debug}
   });
 
   it("has the logger's levels", () => {
-    const level: LogLevel = defaultConfiguration().logging.level;
+    const level: Parameters<typeof createLogger>[0]["level"] = defaultConfiguration().logging.level;
     expect(level).toBe("info");
   });
 });

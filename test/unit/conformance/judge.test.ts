@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import { SessionError } from "../../../packages/client/src/sessions/session-error.ts";
-import { type CommandResult, expectBytes, Violation } from "../../../packages/lab/src/conformance/judge.ts";
+import { type CommandSession, expectBytes, Violation } from "../../../packages/lab/src/conformance/judge.ts";
 import { RecordedOutput } from "../../../packages/lab/src/conformance/recorded-output.ts";
+
+type CommandResult = Awaited<CommandSession["ended"]>;
 
 const ended = (outcome: CommandResult["outcome"], isOrderly: boolean): CommandResult => ({
   outcome,

@@ -8,20 +8,15 @@ import {
   withHeader,
   withoutHeaders,
 } from "../../../packages/client/src/http/header-list.ts";
-import {
-  addForwardedFor,
-  addForwardedOrigin,
-  type ForwardedOptions,
-  type ForwardedOriginOptions,
-} from "../../../src/http/forwarded-headers.ts";
+import { addForwardedFor, addForwardedOrigin } from "../../../src/http/forwarded-headers.ts";
 import { trailersToForward, upgradeEdit, withoutHopByHop } from "../../../src/http/hop-by-hop.ts";
 
-const forwardedFor = (headers: HeaderList, options: ForwardedOptions) => {
+const forwardedFor = (headers: HeaderList, options: Parameters<typeof addForwardedFor>[1]) => {
   const edit = new HeaderEdit(headers);
   addForwardedFor(edit, options);
   return edit.lines();
 };
-const forwardedOrigin = (headers: HeaderList, options: ForwardedOriginOptions) => {
+const forwardedOrigin = (headers: HeaderList, options: Parameters<typeof addForwardedOrigin>[1]) => {
   const edit = new HeaderEdit(headers);
   addForwardedOrigin(edit, options);
   return edit.lines();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
 import type { Namespace } from "../../../src/api/objects.ts";
 import type { HostOwnership } from "../../../src/config/sections/ingress-listener.ts";
-import { type CompiledRoutes, compileRoutes, findingServed } from "../../../src/ingress/compile-routes.ts";
+import { compileRoutes, findingServed } from "../../../src/ingress/compile-routes.ts";
 import { defaultClassOf, IngressClasses } from "../../../src/ingress/ingress-classes.ts";
 import { backendOf, type Route } from "../../../src/ingress/route.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS, routeOptionsOf } from "../../../src/ingress/route-options.ts";
@@ -38,7 +38,7 @@ const rule = (host: string | undefined, path: string, backend: object): object =
   http: { paths: [{ path, pathType: "Prefix", backend }] },
 });
 
-function compiled(ingresses: readonly Ingress[], hostOwnership: HostOwnership = "shared"): CompiledRoutes {
+function compiled(ingresses: readonly Ingress[], hostOwnership: HostOwnership = "shared") {
   return atOnce(compileRoutes(ingresses, hostOwnership));
 }
 

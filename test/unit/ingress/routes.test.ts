@@ -8,13 +8,7 @@ import {
   rulePathOf,
   withoutSegments,
 } from "../../../src/ingress/ingress-request.ts";
-import {
-  accepts,
-  backendOf,
-  type RequestMatch,
-  type Route,
-  type RouteBackend,
-} from "../../../src/ingress/route.ts";
+import { accepts, backendOf, type Route, type RouteBackend } from "../../../src/ingress/route.ts";
 import { type PathType, RouteTable } from "../../../src/ingress/route-table.ts";
 
 type Rule = readonly [pathType: PathType, path: string];
@@ -278,8 +272,10 @@ describe("a target without its first segments", () => {
 });
 
 describe("candidates of one path", () => {
-  type Conditional = { readonly name: string; readonly match?: RequestMatch };
-  const tableWith = (...rules: readonly (readonly [path: string, name: string, match?: RequestMatch])[]) => {
+  type Conditional = { readonly name: string; readonly match?: Route["match"] };
+  const tableWith = (
+    ...rules: readonly (readonly [path: string, name: string, match?: Route["match"]])[]
+  ) => {
     const table = new RouteTable<Conditional>();
     const added = rules.map(([path, name, match]) =>
       table.add({

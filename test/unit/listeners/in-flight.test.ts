@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InFlight, type InFlightMember } from "../../../src/listeners/plain-requests.ts";
+import { InFlight } from "../../../src/listeners/plain-requests.ts";
 
-interface Member extends InFlightMember {
+interface Member {
+  inFlightIndex: number;
   readonly name: number;
 }
 

@@ -1,6 +1,8 @@
 import fs from "node:fs";
 import { describe, expect, it, vi } from "vitest";
-import { createLogger, type LogLevel } from "../../../src/observability/logger.ts";
+import { createLogger } from "../../../src/observability/logger.ts";
+
+type LogLevel = Parameters<typeof createLogger>[0]["level"];
 
 const SECRET = "s3cr3t-value";
 

@@ -1,11 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocketCommandDecoder } from "../../../src/sessions/decoders/websocket-command-decoder.ts";
 import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
-import {
-  type FirstMessage,
-  FirstMessageObserver,
-} from "../../../src/sessions/observers/first-message-observer.ts";
+import { FirstMessageObserver } from "../../../src/sessions/observers/first-message-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
+
+type FirstMessage = Parameters<ConstructorParameters<typeof FirstMessageObserver>[0]>[0];
 
 // The bound under test.
 const MAX_STATUS_BYTES = 4 * 1024;

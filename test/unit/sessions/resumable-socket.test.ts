@@ -1,9 +1,6 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
-import {
-  type ResumableEnd,
-  ResumableSocket,
-} from "../../../packages/client/src/sessions/resumable-socket.ts";
+import { ResumableSocket } from "../../../packages/client/src/sessions/resumable-socket.ts";
 import { MAX_HEADER_BYTES, writeAck } from "../../../protocols/resume/frames.ts";
 import {
   MAX_FRAME_HEADER_BYTES,
@@ -19,7 +16,7 @@ const WINDOW_MS = 120_000;
 
 function start() {
   const clock = new ManualClock();
-  const ends: ResumableEnd[] = [];
+  const ends: string[] = [];
   const socket = new ResumableSocket({
     role: "server",
     clock,

@@ -6,14 +6,14 @@ import { CopyError } from "./copy-error.ts";
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_QUOTED_BYTES = 500;
 
-export interface ShellStreams {
+interface ShellStreams {
   readonly stdin?: InputStream | undefined;
   readonly stdout?: OutputStream | undefined;
   /** How to decode printed text: "latin1" keeps bytes, one character each. */
   readonly encoding?: "utf8" | "latin1" | undefined;
 }
 
-export interface ShellResult {
+interface ShellResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;

@@ -26,7 +26,7 @@ interface ResumableSocketOptions extends ResumeConnectionOptions {
  * "completed": both sides finished and know it, or the client has all and left; "ended": either side destroyed it; "expired": no new
  * connection within the window; "protocol-error": by the peer.
  */
-export type ResumableEnd = "completed" | "ended" | "expired" | "protocol-error";
+type ResumableEnd = "completed" | "ended" | "expired" | "protocol-error";
 
 /**
  * A socket that outlives its connections (protocols/resume). Buffers output until the peer has it, and

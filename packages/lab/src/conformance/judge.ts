@@ -85,7 +85,7 @@ export class SkippedCase extends Error {
 const PACE_MS = 50;
 
 /** How a session ended, before any judgement. */
-export interface CommandResult {
+interface CommandResult {
   readonly outcome: Outcome;
   /** True if the server itself ended the session properly: for a WebSocket, with Close 1000. */
   readonly isOrderly: boolean;

@@ -11,7 +11,7 @@ interface RunFakeNodeOptions extends Omit<FakeNodeOptions, "pods"> {
 }
 
 /** The servers inside a demo pod. */
-export interface DemoPodServers {
+interface DemoPodServers {
   /** For FakePod.ports: HTTP as port 80, TCP echo as port 7. */
   readonly ports: ReadonlyMap<number, number>;
   close(): Promise<void>;

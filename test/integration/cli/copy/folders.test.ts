@@ -10,14 +10,11 @@ import { type CopyContext, noProgress } from "../../../../packages/client/src/co
 import { downloadFile } from "../../../../packages/client/src/copy/download-file.ts";
 import { downloadFolder } from "../../../../packages/client/src/copy/download-folder.ts";
 import type { RemotePath, Tool } from "../../../../packages/client/src/copy/remote-path.ts";
-import type {
-  RemoteShell,
-  ShellResult,
-  ShellStreams,
-} from "../../../../packages/client/src/copy/remote-shell.ts";
+import type { RemoteShell } from "../../../../packages/client/src/copy/remote-shell.ts";
 import type { PartTaker } from "../../../../packages/client/src/sessions/output-sink.ts";
 import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
 import { printWarning } from "../../../../src/cli/client/report-error.ts";
+import type { ShellResult, ShellStreams } from "../../../support/local-shell.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -18,10 +18,9 @@ import type { CopyContext } from "../../../../packages/client/src/copy/copy-cont
 import { downloadFile, downloadToStream } from "../../../../packages/client/src/copy/download-file.ts";
 import { downloadFolder } from "../../../../packages/client/src/copy/download-folder.ts";
 import { inspect } from "../../../../packages/client/src/copy/remote-path.ts";
-import type { ShellResult, ShellStreams } from "../../../../packages/client/src/copy/remote-shell.ts";
 import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
 import { uploadFolder } from "../../../../packages/client/src/copy/upload-folder.ts";
-import { LocalShell } from "../../../support/local-shell.ts";
+import { LocalShell, type ShellResult, type ShellStreams } from "../../../support/local-shell.ts";
 
 /** Does something to the source at the first command with content, before or after that runs. */
 class ChangingShell extends LocalShell {

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { noProgress } from "../../../../packages/client/src/copy/copy-context.ts";
 import { downloadFolder } from "../../../../packages/client/src/copy/download-folder.ts";
 import type { RemotePath } from "../../../../packages/client/src/copy/remote-path.ts";
-import type { RemoteShell, ShellStreams } from "../../../../packages/client/src/copy/remote-shell.ts";
+import type { RemoteShell } from "../../../../packages/client/src/copy/remote-shell.ts";
+import type { ShellStreams } from "../../../support/local-shell.ts";
 
 const BLOCK = 512;
 const END = Buffer.alloc(2 * BLOCK);

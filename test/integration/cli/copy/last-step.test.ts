@@ -5,9 +5,10 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type CopyContext, noProgress } from "../../../../packages/client/src/copy/copy-context.ts";
 import type { RemotePath } from "../../../../packages/client/src/copy/remote-path.ts";
-import type { RemoteShell, ShellStreams } from "../../../../packages/client/src/copy/remote-shell.ts";
+import type { RemoteShell } from "../../../../packages/client/src/copy/remote-shell.ts";
 import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
 import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
+import type { ShellStreams } from "../../../support/local-shell.ts";
 
 const CONTENT = "content";
 const HASH = createHash("sha256").update(CONTENT).digest("hex");

@@ -6,14 +6,11 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { noProgress } from "../../../../packages/client/src/copy/copy-context.ts";
 import type { RemotePath } from "../../../../packages/client/src/copy/remote-path.ts";
-import {
-  type RemoteShell,
-  remoteFailure,
-  type ShellStreams,
-} from "../../../../packages/client/src/copy/remote-shell.ts";
+import { type RemoteShell, remoteFailure } from "../../../../packages/client/src/copy/remote-shell.ts";
 import { uploadFile } from "../../../../packages/client/src/copy/upload-file.ts";
 import { FINISH } from "../../../../packages/client/src/copy/upload-scripts.ts";
 import { SessionError } from "../../../../packages/client/src/sessions/session-error.ts";
+import type { ShellStreams } from "../../../support/local-shell.ts";
 
 const CONTENT = randomBytes(512 * 1024);
 /** Less than half: the next command sends a part only. */

@@ -2,11 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import {
-  askJson,
-  askJsonOnce,
-  type JsonRequest,
-} from "../../../../packages/client/src/http/upstream/ask-json.ts";
+import { askJson, askJsonOnce } from "../../../../packages/client/src/http/upstream/ask-json.ts";
 import { HttpUpstream } from "../../../../packages/client/src/http/upstream/http-upstream.ts";
 import { dial } from "../../../../packages/client/src/net/dial.ts";
 
@@ -33,7 +29,7 @@ function connectionsOf(of: Server): Promise<number> {
   );
 }
 
-const post: JsonRequest = {
+const post: Parameters<typeof askJson>[1] = {
   method: "POST",
   path: "/review?a=b",
   headers: [["Authorization", "Bearer s3cret-token"]],

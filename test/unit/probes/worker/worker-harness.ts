@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod } from "../../../../src/api/objects.ts";
 import type { Probe } from "../../../../src/api/probe-objects.ts";
-import type { ProbeLabels, ProbeResultLabel } from "../../../../src/observability/probe-metrics.ts";
+import type { ProbeLabels, ProbeSeries } from "../../../../src/observability/probe-metrics.ts";
 import { errored, failure, type ProbeResult, success, warning } from "../../../../src/probes/probe-result.ts";
 import { ProbeManager } from "../../../../src/probes/worker/probe-manager.ts";
 import { type ProbeKind, ProbeResults, timingOf } from "../../../../src/probes/worker/probe-results.ts";
@@ -83,7 +83,7 @@ export function startManager(pods: readonly Pod[]) {
   const clock = new ManualClock();
   const byUid = new Map(pods.map((pod) => [pod.metadata.uid ?? "", pod]));
   const events: (ProbeEvent & { container: string })[] = [];
-  const counted: (ProbeLabels & { result: ProbeResultLabel; seconds: number })[] = [];
+  const counted: (ProbeLabels & { result: Parameters<ProbeSeries["count"]>[0]; seconds: number })[] = [];
   const removed: ProbeLabels[] = [];
   const crashes: unknown[] = [];
   const answers = { next: (): ProbeResult | Promise<ProbeResult> => success("ok", {}), attempts: 0 };

@@ -23,7 +23,7 @@ interface OwnRequest {
   readonly isRepeatable?: boolean | undefined;
 }
 
-export interface JsonRequest extends OwnRequest {
+interface JsonRequest extends OwnRequest {
   /** Limit from the call to the answer's last byte. */
   readonly timeoutMs: number;
   /** Default: MAX_JSON_ANSWER_BYTES. */

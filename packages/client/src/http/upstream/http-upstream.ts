@@ -93,7 +93,7 @@ class Http1UpstreamPool implements IdlePool {
   }
 }
 
-export interface HttpUpstreamOptions {
+interface HttpUpstreamOptions {
   readonly endpoint: UpstreamEndpoint;
   readonly dialTimeoutMs?: number | undefined;
   /** Most concurrent connections for our own requests. Absent: one for each request. */
