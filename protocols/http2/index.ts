@@ -1,7 +1,4 @@
-export {
-  ClientConnection,
-  type ClientConnectionHandler,
-} from "./client-connection.ts";
+export { ClientConnection, type ClientConnectionHandler } from "./client-connection.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
 export {
   CLIENT_PREFACE_BYTES,
@@ -9,19 +6,9 @@ export {
   encodeFirstRequest,
   encodeFrame,
   encodeHeaders,
-  encodeSettings,
 } from "./frame-encoder.ts";
 export type { HeaderEntry } from "./hpack/dynamic-table.ts";
-export { HeaderDecoder } from "./hpack/header-decoder.ts";
 export { encodeHeaderBlock } from "./hpack/header-encoder.ts";
 export { ERROR_CODE, errorCodeName, Http2Error, type Http2Fault } from "./http2-error.ts";
-export {
-  DEFAULT_MAX_FRAME_BYTES,
-  defaultHttp2Limits,
-  FLAGS,
-  FRAME,
-  FRAME_HEADER_BYTES,
-  type Http2Limits,
-  SETTING,
-} from "./limits.ts";
+export { DEFAULT_MAX_FRAME_BYTES, FRAME } from "./limits.ts";
 export { fieldOf, type HeaderFields, type ResponseHead } from "./response-fields.ts";

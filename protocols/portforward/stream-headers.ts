@@ -52,7 +52,7 @@ export function streamHeaders(value: PortForwardStreamHeaders): readonly (readon
   ];
 }
 
-export type ParsedPort =
+type ParsedPort =
   | { readonly ok: true; readonly port: number }
   | { readonly ok: false; readonly reason: string };
 

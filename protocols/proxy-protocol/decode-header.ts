@@ -2,13 +2,13 @@ import { readUint16, readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 
 /** The longest line of version 1, with its CRLF (section 2.1). Past it the connection is closed. */
-export const MAX_PROXY_LINE_BYTES = 107;
+const MAX_PROXY_LINE_BYTES = 107;
 
 /**
  * A header of version 2 with its TLVs; a certificate in one takes 4 KiB, and the length field
  * allows 65,551. Past it the connection is closed.
  */
-export const MAX_PROXY_HEADER_BYTES = 16 * 1024;
+const MAX_PROXY_HEADER_BYTES = 16 * 1024;
 
 /** The origin of a proxied connection. */
 export interface ProxyPeer {

@@ -5,7 +5,7 @@ import type { RemoteCommandSpec } from "./versions.ts";
 export const CHANNEL = { STDIN: 0, STDOUT: 1, STDERR: 2, ERROR: 3, RESIZE: 4, CLOSE: 255 } as const;
 
 /** The highest channel that a CLOSE may name. */
-export const HIGHEST_CLOSABLE_CHANNEL = CHANNEL.RESIZE;
+const HIGHEST_CLOSABLE_CHANNEL = CHANNEL.RESIZE;
 
 const ZERO_DIGIT = 0x30;
 const CLOSE_PAYLOAD_BYTES = 1;

@@ -6,7 +6,6 @@ export {
   type ChannelHandler,
   channelByte,
   encodeBase64,
-  HIGHEST_CLOSABLE_CHANNEL,
 } from "./channel-demux.ts";
 export {
   type CommandStatus,

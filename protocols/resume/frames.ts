@@ -28,7 +28,7 @@ export const MAX_DATA_BYTES: number = 64 * 1024;
 export const ABORT = { ENDED: 0, PROTOCOL_ERROR: 1, SHUTDOWN: 2 } as const;
 export type AbortCode = (typeof ABORT)[keyof typeof ABORT];
 
-export interface ResumeFrameHandler {
+interface ResumeFrameHandler {
   /**
    * A part of a DATA frame as soon as it arrives: a view of the pushed bytes, never empty, with its
    * own offset.

@@ -1,12 +1,5 @@
 export { ByteQueue } from "./byte-queue.ts";
-export {
-  ABORT,
-  type AbortCode,
-  encodeAbort,
-  MAX_DATA_BYTES,
-  ResumeFrameDecoder,
-  type ResumeFrameHandler,
-} from "./frames.ts";
+export { ABORT, type AbortCode } from "./frames.ts";
 export {
   type Agreement,
   encodeAgreement,

@@ -1,14 +1,4 @@
-export {
-  DATA_HEADER_BYTES,
-  defaultSpdyLimits,
-  FLAG,
-  FRAME_HEADER_BYTES,
-  FRAME_TYPE,
-  GOAWAY,
-  MAX_PAYLOAD_BYTES,
-  RST,
-  type SpdyLimits,
-} from "./constants.ts";
+export { DATA_HEADER_BYTES, defaultSpdyLimits, GOAWAY, RST, type SpdyLimits } from "./constants.ts";
 export type { HeaderBlocks } from "./frame-decoder.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
 export { FrameEncoder, writeDataHeader } from "./frame-encoder.ts";

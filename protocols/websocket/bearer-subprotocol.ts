@@ -1,7 +1,7 @@
 import { type HeaderLines, headerValues, tokenList } from "./header-lines.ts";
 
 /** Browsers cannot set Authorization on a WebSocket; Kubernetes lets them offer the token as a subprotocol. */
-export const BEARER_SUBPROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
+const BEARER_SUBPROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
 export type BearerSubprotocol =
   /**

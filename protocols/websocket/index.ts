@@ -1,5 +1,4 @@
 export {
-  BEARER_SUBPROTOCOL_PREFIX,
   type BearerSubprotocol,
   bearerSubprotocol,
   parseBearerSubprotocol,
@@ -18,7 +17,6 @@ export {
   closeCodeOf,
   encodeClose,
   encodeControlFrame,
-  isWireCloseCode,
   NO_CLOSE_CODE,
 } from "./control-frame.ts";
 export {
@@ -30,14 +28,13 @@ export {
 } from "./frame-decoder.ts";
 export {
   applyMask,
-  MAX_CONTROL_PAYLOAD_BYTES,
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "./frame-header.ts";
 export { type FrameWalkerHandler, WebSocketFrameWalker } from "./frame-walker.ts";
-export { firstHeaderValue, type HeaderLines, hasToken, headerValues, tokenList } from "./header-lines.ts";
+export { firstHeaderValue, type HeaderLines, headerValues, tokenList } from "./header-lines.ts";
 export {
   ACCEPT_GUID,
   checkServerHandshake,

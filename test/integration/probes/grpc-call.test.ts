@@ -1,15 +1,15 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterEach, expect, it } from "vitest";
+import { encodeSettings } from "../../../protocols/http2/frame-encoder.ts";
+import { HeaderDecoder } from "../../../protocols/http2/hpack/header-decoder.ts";
 import {
   encodeFrame,
   encodeHeaderBlock,
   encodeHeaders,
-  encodeSettings,
   FRAME,
   FrameDecoder,
-  HeaderDecoder,
-  SETTING,
 } from "../../../protocols/http2/index.ts";
+import { SETTING } from "../../../protocols/http2/limits.ts";
 import { probe } from "./probe.ts";
 
 const PREFACE_BYTES = 24;

@@ -1,13 +1,13 @@
+import { encodeSettings } from "../../../protocols/http2/frame-encoder.ts";
 import {
   ClientConnection,
   encodeFrame,
   encodeHeaderBlock,
   encodeHeaders,
-  encodeSettings,
-  FLAGS,
   FRAME,
   Http2Error,
 } from "../../../protocols/http2/index.ts";
+import { FLAGS } from "../../../protocols/http2/limits.ts";
 
 const POST = encodeHeaderBlock([
   [":method", "POST"],

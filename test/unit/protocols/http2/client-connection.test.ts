@@ -1,17 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { encodeSettings } from "../../../../protocols/http2/frame-encoder.ts";
 import {
   ClientConnection,
   encodeFirstRequest,
   encodeFrame,
   encodeHeaderBlock,
   encodeHeaders,
-  encodeSettings,
-  FLAGS,
   FRAME,
   FrameDecoder,
   type HeaderEntry,
-  SETTING,
 } from "../../../../protocols/http2/index.ts";
+import { FLAGS, SETTING } from "../../../../protocols/http2/limits.ts";
 
 const NOTHING = new Uint8Array(0);
 const GET = encodeHeaderBlock([[":method", "GET"]]);

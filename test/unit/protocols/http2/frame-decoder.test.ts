@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { encodeFrame, FLAGS, FRAME, FrameDecoder } from "../../../../protocols/http2/index.ts";
+import { encodeFrame, FRAME, FrameDecoder } from "../../../../protocols/http2/index.ts";
+import { FLAGS } from "../../../../protocols/http2/limits.ts";
 
 const MAX_BYTES = 16_384;
 

@@ -6,9 +6,14 @@ import {
   crc32c,
   decodeBinaryHeader,
   decodeProxyHeader,
-  MAX_PROXY_HEADER_BYTES,
 } from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { fixedBound } from "../../../support/fixed-bound.ts";
 import { binaryHeader, tlv, withChecksum } from "../../../support/protocols/proxy-protocol/binary-header.ts";
+
+const MAX_PROXY_HEADER_BYTES = fixedBound(
+  "protocols/proxy-protocol/decode-header.ts",
+  "MAX_PROXY_HEADER_BYTES",
+);
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");
 const INET = [203, 0, 113, 9, 198, 51, 100, 1, 0xdc, 0x04, 0x01, 0xbb];

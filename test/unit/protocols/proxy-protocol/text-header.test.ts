@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import {
-  decodeTextHeader,
-  isIPv4,
-  isIPv6,
-  MAX_PROXY_LINE_BYTES,
-} from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { decodeTextHeader, isIPv4, isIPv6 } from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { fixedBound } from "../../../support/fixed-bound.ts";
+
+const MAX_PROXY_LINE_BYTES = fixedBound("protocols/proxy-protocol/decode-header.ts", "MAX_PROXY_LINE_BYTES");
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");
 const decoded = (bytes: Uint8Array) => decodeTextHeader(bytes);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeAbort, ResumeSession } from "../../../../protocols/resume/index.ts";
+import { encodeAbort } from "../../../../protocols/resume/frames.ts";
+import { ResumeSession } from "../../../../protocols/resume/index.ts";
 import { TwoPeers } from "./two-peers.ts";
 
 const WINDOW = 64;

@@ -1,10 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  BEARER_SUBPROTOCOL_PREFIX,
-  parseBearerSubprotocol,
-  withoutBearerSubprotocols,
-} from "../../../../protocols/websocket/index.ts";
+import { parseBearerSubprotocol, withoutBearerSubprotocols } from "../../../../protocols/websocket/index.ts";
 
+const BEARER_SUBPROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
 const HEADER = "Sec-WebSocket-Protocol";
 const bearer = (token: string | Uint8Array): string =>
   `${BEARER_SUBPROTOCOL_PREFIX}${Buffer.from(token).toString("base64url")}`;
