@@ -7,7 +7,7 @@ import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
 import { finishAndLinger } from "@sluice/client/internal/net/linger";
 import { http2ResponseHeaders } from "../http/http2-headers.ts";
 import { closeWhenSent } from "../http/watch-http2-session.ts";
-import type { ResponseContext } from "../sessions/responder.ts";
+import type { ResponseContext } from "../sessions/resumption/owner-server.ts";
 
 /**
  * Bytes of a refused upgrade's Status: gorilla's dialler reads no more and shows a cut one raw.

@@ -3,7 +3,7 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { AuditGroupResources, AuditPolicyDocument, AuditPolicyRule } from "../../config/audit-policy.ts";
 import { quietJson } from "../../observability/mask-controls.ts";
 import type { Attributes } from "../authz/authorizer.ts";
-import type { AuditEvent, AuditLevel } from "./audit-event.ts";
+import type { AuditEvent } from "./audit-event.ts";
 import type { EventQueue } from "./event-queue.ts";
 
 /** The policy if no file is configured: metadata of every request. */
@@ -141,7 +141,7 @@ export class AuditLog {
 
 /** A policy's decision about one request. */
 export interface AuditDecision {
-  readonly level: AuditLevel;
+  readonly level: AuditEvent["level"];
   readonly omitStages: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import type { Status } from "@sluice/client/internal/api/status";
 import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import type { UserInfo } from "../user-info.ts";
-import { type AuditEvent, type AuditStage, cutText, userRecord } from "./audit-event.ts";
+import type { AuditEvent } from "./audit-event.ts";
 import type { AuditDecision, AuditLog } from "./audit-log.ts";
 
 /** A request's fields before authentication. */
@@ -131,7 +131,7 @@ export class AuditTrail {
     this.#decision = this.#log.decide(this.#attributes);
   }
 
-  #record(stage: AuditStage): void {
+  #record(stage: AuditEvent["stage"]): void {
     // Also records the refusal of an unauthenticated request.
     if (this.#decision === undefined) this.#decide(NOBODY);
     const event = this.#event(stage);
@@ -139,7 +139,7 @@ export class AuditTrail {
   }
 
   /** Undefined if the policy omits the stage or the request. */
-  #event(stage: AuditStage): AuditEvent | undefined {
+  #event(stage: AuditEvent["stage"]): AuditEvent | undefined {
     const { level, omitStages } = this.#decision as AuditDecision;
     if (level === "None" || omitStages.includes(stage)) return undefined;
     const attributes = this.#attributes as Attributes;
@@ -215,4 +215,26 @@ function auditedUri(uri: string): string {
 /** Kubernetes' MicroTime: six digits after the point. */
 function microTime(date: Date): string {
   return date.toISOString().replace("Z", "000Z");
+}
+
+function userRecord({ name, uid, groups, extra }: UserInfo): object {
+  return {
+    ...(name !== "" && { username: name }),
+    ...(uid !== "" && { uid }),
+    ...(groups.length > 0 && { groups }),
+    ...(Object.keys(extra).length > 0 && { extra }),
+  };
+}
+
+/**
+ * A User-Agent (as in kube-apiserver), name, message or annotation in an audit event. Past it the
+ * text is cut, with `...TRUNCATED`.
+ */
+const MAX_AUDITED_TEXT_CHARACTERS = 1024;
+
+/** kube-apiserver's mark for a cut text. */
+const TRUNCATED = "...TRUNCATED";
+
+function cutText(text: string, maxCharacters: number = MAX_AUDITED_TEXT_CHARACTERS): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters)}${TRUNCATED}`;
 }

@@ -1,6 +1,13 @@
-import { methodNotAllowed, NEVER_CACHED, StatusError, unknownPath } from "@sluice/client/internal/api/status";
+import {
+  methodNotAllowed,
+  NEVER_CACHED,
+  StatusError,
+  statusBody,
+  statusHeaders,
+  unknownPath,
+} from "@sluice/client/internal/api/status";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
-import { type ApiAnswer, jsonAnswer, type ObjectSource, statusAnswer } from "./api-answer.ts";
+import { type ApiAnswer, jsonAnswer, type ObjectSource } from "./api-answer.ts";
 import {
   aggregatedGroups,
   aggregatedResource,
@@ -230,4 +237,8 @@ function textAnswer(status: number, text: string): ApiAnswer {
     },
     body: new TextEncoder().encode(text),
   };
+}
+
+function statusAnswer({ status }: StatusError): ApiAnswer {
+  return { status: status.code, headers: statusHeaders(status), body: statusBody(status) };
 }

@@ -1,10 +1,5 @@
 import { goJson } from "@sluice/client/internal/api/go-json";
-import {
-  NEVER_CACHED,
-  type StatusError,
-  statusBody,
-  statusHeaders,
-} from "@sluice/client/internal/api/status";
+import { NEVER_CACHED } from "@sluice/client/internal/api/status";
 import type { ApiObject } from "../api-object.ts";
 
 /** A change of a served object. */
@@ -45,8 +40,4 @@ export function jsonAnswer(value: unknown, contentType = "application/json"): Ap
 /** A value as the API server sends it, alone or as a watch event. */
 export function jsonLine(value: unknown): Uint8Array {
   return new TextEncoder().encode(`${goJson(value)}\n`);
-}
-
-export function statusAnswer({ status }: StatusError): ApiAnswer {
-  return { status: status.code, headers: statusHeaders(status), body: statusBody(status) };
 }

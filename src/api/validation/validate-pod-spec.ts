@@ -16,7 +16,7 @@ import {
   qualifiedNameProblems,
   subdomainProblems,
 } from "./name-rules.ts";
-import { type HandlerRules, isStopSignalAlone, lifecycleAndProbeErrors } from "./validate-probe.ts";
+import { type HandlerRules, lifecycleAndProbeErrors } from "./validate-probe.ts";
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 const MAX_INT32 = 2 ** 31 - 1;
@@ -203,4 +203,11 @@ function initContainerProbeErrors(container: Container, path: FieldPath): FieldE
     .map((name) =>
       forbiddenField([...path, name], "may not be set for init containers without restartPolicy=Always"),
     );
+}
+
+/**
+ * The API server clears a stop signal, whose gate is off, and then a lifecycle with no other field.
+ */
+function isStopSignalAlone({ lifecycle }: Container): boolean {
+  return Object.keys(lifecycle ?? {}).join() === "stopSignal";
 }

@@ -39,13 +39,6 @@ export function lifecycleAndProbeErrors(
   ];
 }
 
-/**
- * The API server clears a stop signal, whose gate is off, and then a lifecycle with no other field.
- */
-export function isStopSignalAlone({ lifecycle }: Container): boolean {
-  return Object.keys(lifecycle ?? {}).join() === "stopSignal";
-}
-
 /** For liveness and startup, the first success counts and a failure ends the container. */
 function endingProbeErrors(probe: Probe, path: FieldPath, rules: HandlerRules): FieldError[] {
   const { successThreshold = 0 } = probe;

@@ -7,10 +7,18 @@ import {
   type ContainerObject,
   type PodObject,
   podShape,
-  type SelectorObject,
   serviceShape,
   workloadShape,
 } from "./pod-objects.ts";
+
+interface SelectorObject {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
 
 const podListShape: Shape = object({ items: optional(listOf(podShape)) });
 

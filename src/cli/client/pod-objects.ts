@@ -28,15 +28,6 @@ export interface ContainerObject {
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
 }
 
-export interface SelectorObject {
-  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
-}
-
 const container = object({
   name: text,
   tty: optional(flag),

@@ -2,6 +2,7 @@ import { goQuote } from "@sluice/client/internal/api/go-json";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { GRPCAction } from "../../api/probe-objects.ts";
 import { formatDuration } from "../../config/number-fields.ts";
+import { GRPC_CODE_NAMES } from "../../cri/runtime-error.ts";
 import { noteCertificate, openSocket, type ProbeDeadline } from "../probe-deadline.ts";
 import {
   DeadlineError,
@@ -14,13 +15,7 @@ import {
 import type { ProbeSocket, SocketTarget } from "../probe-socket.ts";
 import { CheckRequest } from "./check-request.ts";
 import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
-import {
-  type CheckOutcome,
-  DEADLINE_EXCEEDED,
-  type GrpcStatus,
-  grpcCodeName,
-  UNIMPLEMENTED,
-} from "./unary-answer.ts";
+import { type CheckOutcome, DEADLINE_EXCEEDED, type GrpcStatus, UNIMPLEMENTED } from "./unary-answer.ts";
 
 /** gRPC's connection back-off: one second, then 1.6 times as long each time, plus or minus a fifth. */
 const FIRST_BACKOFF_MS = 1_000;
@@ -154,4 +149,8 @@ function checkRequestOf(action: GRPCAction, host: string, userAgent: string, isT
 /** `rpc error: code = NotFound desc = unknown service`. */
 function grpcErrorText({ code, message }: GrpcStatus): string {
   return `rpc error: code = ${grpcCodeName(code)} desc = ${message}`;
+}
+
+function grpcCodeName(code: number): string {
+  return GRPC_CODE_NAMES[code] ?? `Code(${code})`;
 }

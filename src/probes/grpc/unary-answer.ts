@@ -8,7 +8,6 @@ import {
   type HeaderFields,
   type ResponseHead,
 } from "@sluice/protocols/http2";
-import { GRPC_CODE_NAMES } from "../../cri/runtime-error.ts";
 import { decodeCheckResponse } from "./health-messages.ts";
 
 const OK = 0;
@@ -132,10 +131,6 @@ function tooLarge(bytes: number): GrpcStatus {
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
-}
-
-export function grpcCodeName(code: number): string {
-  return GRPC_CODE_NAMES[code] ?? `Code(${code})`;
 }
 
 /** The status in trailers, or in a trailers-only response's headers; undefined if there is none. */

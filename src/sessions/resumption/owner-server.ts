@@ -3,6 +3,8 @@ import type { Duplex } from "node:stream";
 import { StatusError } from "@sluice/client/internal/api/status";
 import { createHttp1Server, type Http1Bounds } from "@sluice/client/internal/http/downstream/http1-server";
 import { headerListOf } from "@sluice/client/internal/http/header-list";
+import type { LingerTimes } from "@sluice/client/internal/net/linger";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { Resumption } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
@@ -10,9 +12,20 @@ import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requestUrlOf } from "../../http/request-url.ts";
 import type { ResumableRunContext, SessionRunContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
-import type { Responder } from "../responder.ts";
 import { resumptionIn } from "../resumable/resumable-sessions.ts";
 import { attachToHeld, callerIn, type ResumedRequest, resumeSession } from "./resume-session.ts";
+
+/** The parts that closing a connection needs. */
+export interface ResponseContext {
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+}
+
+/** Writes answers in the listener's format. */
+interface Responder {
+  /** Refuses an upgrade, and closes. */
+  refuseUpgrade(socket: Duplex, refusal: StatusError, context: ResponseContext): void;
+}
 
 /**
  * A resumption that one worker passes to another, with its user's groups. Past it: 431; the client
