@@ -52,10 +52,6 @@ export function duplicate(path: FieldPath, badValue: unknown): FieldError {
   return { type: "FieldValueDuplicate", path, badValue, detail: "" };
 }
 
-export function notFoundValue(path: FieldPath, badValue: unknown): FieldError {
-  return { type: "FieldValueNotFound", path, badValue, detail: "" };
-}
-
 /** `spec.containers[0].name: Invalid value: "A": <detail>`. */
 export function fieldErrorText(error: FieldError): string {
   return `${formatPath(error.path)}: ${bodyText(error)}`;

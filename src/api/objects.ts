@@ -181,7 +181,7 @@ export interface ReplicationController extends ApiObject {
   };
 }
 
-export interface JobSpec extends Extensible {
+interface JobSpec extends Extensible {
   readonly parallelism?: number;
   readonly completions?: number;
   readonly backoffLimit?: number;

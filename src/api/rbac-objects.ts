@@ -39,7 +39,7 @@ export interface LabelRequirement extends Extensible {
   readonly values?: readonly string[];
 }
 
-export interface RoleRef extends Extensible {
+interface RoleRef extends Extensible {
   /** Empty or absent means the RBAC group. */
   readonly apiGroup?: string;
   readonly kind: string;

@@ -20,12 +20,6 @@ export interface LocateOptions {
   readonly defaultKubeletPort: number;
 }
 
-/** kube-apiserver's defaults. */
-export const defaultLocateOptions: LocateOptions = {
-  preferredAddressTypes: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
-  defaultKubeletPort: 10_250,
-};
-
 /** The destination of a streaming session. */
 export interface StreamingTarget {
   readonly namespace: string;

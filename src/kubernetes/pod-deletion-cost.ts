@@ -7,7 +7,7 @@ import { objectPath } from "./live-object.ts";
  * KEP-2255: a scale-in removes the pods with the lowest cost first, if they are otherwise alike;
  * without the annotation the cost is 0.
  */
-export const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
+const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 /** Every write updates the pod, and all of the pod's watchers see it. */
 const POD_DELETION_COST_INTERVAL_MS = 30_000;
 

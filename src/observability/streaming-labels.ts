@@ -6,7 +6,7 @@ export const SUBRESOURCES = ["exec", "attach", "portforward"] as const;
 export type SubresourceLabel = (typeof SUBRESOURCES)[number];
 
 export const PLAN_KINDS = ["pass-through", "translate", "tunnel", "bridge", "proxied"] as const;
-export type PlanKindLabel = (typeof PLAN_KINDS)[number];
+type PlanKindLabel = (typeof PLAN_KINDS)[number];
 
 /**
  * Every pair of `ended_by` and `cause` that a session can end with; docs/metrics.md explains each.

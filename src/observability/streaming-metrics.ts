@@ -8,7 +8,6 @@ import {
   type MeasuredReport,
   type MeasuredSession,
   PLAN_KINDS,
-  type PlanKindLabel,
   SESSION_ENDS,
   SUBRESOURCES,
   type SubresourceLabel,
@@ -182,7 +181,7 @@ export class StreamingMetrics {
     return Object.values(this.#exemplars);
   }
 
-  #of(subresource: SubresourceLabel, kind: PlanKindLabel): StreamingChildren | undefined {
+  #of(subresource: SubresourceLabel, kind: MeasuredPlan["kind"]): StreamingChildren | undefined {
     return this.#children.get(`${subresource}/${kind}`);
   }
 
@@ -235,7 +234,7 @@ function isKnownToKubernetes({ kind }: MeasuredPlan): boolean {
 }
 
 /** Commands are translated and port-forwards are tunnelled; the other paths carry both. */
-function isCarried(subresource: SubresourceLabel, plan: PlanKindLabel): boolean {
+function isCarried(subresource: SubresourceLabel, plan: MeasuredPlan["kind"]): boolean {
   return plan !== (subresource === "portforward" ? "translate" : "tunnel");
 }
 

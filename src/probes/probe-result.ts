@@ -1,5 +1,5 @@
 /** Warning counts as Success, and Unknown without an error as Failure; only Events distinguish them. */
-export type ProbeVerdict = "Success" | "Warning" | "Failure" | "Unknown";
+type ProbeVerdict = "Success" | "Warning" | "Failure" | "Unknown";
 
 export interface ProbeResult {
   readonly result: ProbeVerdict;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { POD_DELETION_COST_ANNOTATION } from "../../src/kubernetes/pod-deletion-cost.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { describeFull } from "../support/real-parts.ts";
@@ -114,7 +113,8 @@ describeFull(["cluster", "helm"], "autoscaling in the cluster", () => {
     sessions = [...sessions, last];
     await eventually(
       "its cost is known",
-      async () => (await newestPod()).metadata.annotations?.[POD_DELETION_COST_ANNOTATION] === "1",
+      async () =>
+        (await newestPod()).metadata.annotations?.["controller.kubernetes.io/pod-deletion-cost"] === "1",
       {
         timeoutMs: 60_000,
         intervalMs: 500,

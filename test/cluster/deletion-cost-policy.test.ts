@@ -7,13 +7,14 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { POD_DELETION_COST_ANNOTATION as COST } from "../../src/kubernetes/pod-deletion-cost.ts";
 import { eventually } from "../support/eventually.ts";
 import { describeReal } from "../support/real-parts.ts";
 import { renderChart } from "../support/rendered-chart.ts";
 import { TOKENS } from "./kubernetes/credentials.ts";
 import { pod } from "./kubernetes/objects.ts";
 import { applyObjects, type ClusterAddresses } from "./kubernetes/start-cluster.ts";
+
+const COST = "controller.kubernetes.io/pod-deletion-cost";
 
 const NAMESPACE = "deletion-cost";
 const ACCOUNT = "s-sluice-gateway";

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { POD_DELETION_COST_ANNOTATION } from "../../src/kubernetes/pod-deletion-cost.ts";
 import { BUSYBOX_IMAGE } from "../real/containerd/busybox-images.ts";
 import { eventually } from "../support/eventually.ts";
 import { describeReal } from "../support/real-parts.ts";
@@ -105,7 +104,7 @@ describeReal("cluster", "a scale-in of replicas with sessions", () => {
       Object.fromEntries(
         (await read()).map(({ metadata: { name, annotations } }) => [
           name,
-          annotations?.[POD_DELETION_COST_ANNOTATION],
+          annotations?.["controller.kubernetes.io/pod-deletion-cost"],
         ]),
       );
     const expected = Object.fromEntries(pods.map((pod, index) => [pod, String(SESSIONS[index])]));

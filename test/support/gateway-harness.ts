@@ -7,7 +7,6 @@ import { type Authorizer, alwaysAllow } from "../../src/access/authz/authorizer.
 import { SessionQuotas } from "../../src/access/policy/component.ts";
 import type { UserInfo } from "../../src/access/user-info.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
-import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import {
   CONFIGURATION_KIND,
   defaultConfiguration,
@@ -27,6 +26,7 @@ import { Metrics } from "../../src/observability/metrics.ts";
 import { Reauthorizer } from "../../src/sessions/reauthorizer.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
 import { defaultEdge, defaultLimits, defaultTimeouts } from "./default-configuration.ts";
+import { defaultLocateOptions } from "./locate-options.ts";
 import { issueCertificate } from "./test-certificates.ts";
 
 export interface HarnessOptions {

@@ -9,7 +9,6 @@ import {
   RBAC_GROUP,
   type Role,
   type RoleBinding,
-  type RoleRef,
   type Subject,
 } from "../rbac-objects.ts";
 import { pathSegmentProblems, subdomainProblems } from "../validation/name-rules.ts";
@@ -196,7 +195,10 @@ function ruleErrors(rule: Partial<PolicyRule>, isNamespaced: boolean, path: Fiel
   ];
 }
 
-function roleRefErrors(roleRef: Partial<RoleRef> = {}, kinds: readonly string[]): FieldError[] {
+function roleRefErrors(
+  roleRef: Partial<RoleBinding["roleRef"]> = {},
+  kinds: readonly string[],
+): FieldError[] {
   const { apiGroup = "", kind = "", name = "" } = roleRef;
   const isForeign = apiGroup !== "" && apiGroup !== RBAC_GROUP;
   return [

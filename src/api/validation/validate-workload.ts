@@ -6,7 +6,6 @@ import type {
   AppsWorkload,
   CronJob,
   Job,
-  JobSpec,
   PodTemplate,
   PodTemplateSpec,
   ReplicationController,
@@ -172,7 +171,7 @@ export function statefulSetUpdateErrors(next: object, old: object): FieldError[]
   return [forbiddenField(["spec"], sentence)];
 }
 
-function jobSpecErrors(spec: JobSpec, path: FieldPath, options: ProbeFieldOptions): FieldError[] {
+function jobSpecErrors(spec: Job["spec"], path: FieldPath, options: ProbeFieldOptions): FieldError[] {
   const { template } = spec;
   const policy = template.spec.restartPolicy ?? "";
   const policyPath = [...path, "template", "spec", "restartPolicy"];

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NamedText } from "@sluice/client/internal/config/named-file-text";
 import type { SessionLists } from "../../admin/admin-server.ts";
+import type { ListenAddress } from "../../net/listen.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import { END_HOP_MS, type EndRequest, type EndResult, MAX_END_MS } from "../../sessions/session-actions.ts";
 import type { ListedSession } from "../../sessions/session-info.ts";
@@ -11,11 +12,6 @@ import type { SessionFacts } from "../../sessions/sessions.ts";
 /** A listener's name in the configuration, and its address. */
 interface ListenCall {
   readonly name: string;
-  readonly address: string;
-  readonly port: number;
-}
-
-export interface BoundAddress {
   readonly address: string;
   readonly port: number;
 }
@@ -32,7 +28,7 @@ export type PlaceAnswer = { readonly place: number } | { readonly refusal: strin
 
 /** Calls that a worker makes to the primary. */
 export type PrimaryCalls = {
-  readonly listen: { readonly body: ListenCall; readonly answer: BoundAddress };
+  readonly listen: { readonly body: ListenCall; readonly answer: ListenAddress };
   /** The worker has received the connection with this id. Sent before the worker reads from it. */
   readonly received: { readonly body: number; readonly answer: undefined };
   readonly report: { readonly body: WorkerReport; readonly answer: undefined };

@@ -7,7 +7,7 @@ import { setDefaultHighWaterMark } from "node:stream";
 import { serviceUnavailable, tooManyRequests } from "@sluice/client/internal/api/status";
 import { observeRightFiles, readingInstead } from "@sluice/client/internal/config/named-file-text";
 import { parseConfiguration } from "../../config/configuration.ts";
-import { listenAtPath } from "../../net/listen.ts";
+import { type ListenAddress, listenAtPath } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { SessionWatcher } from "../../sessions/sessions.ts";
@@ -16,7 +16,6 @@ import type { Runtime } from "../runtime.ts";
 import type { ReplicaSessions } from "../session-directory.ts";
 import { surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
 import {
-  type BoundAddress,
   endWithin,
   factsWithin,
   type KeptKind,
@@ -55,7 +54,7 @@ class PrimaryClient {
    * Serves the connections that the primary accepts at this address. Rejects if the primary cannot
    * listen there.
    */
-  async listen(server: Server, name: string, where: BoundAddress): Promise<BoundAddress> {
+  async listen(server: Server, name: string, where: ListenAddress): Promise<ListenAddress> {
     this.#servers.set(name, server);
     return this.#link.request("listen", { name, ...where });
   }

@@ -6,7 +6,6 @@ import {
   type LoadPart,
   type LoadPlan,
   type LoadProtocol,
-  type Verification,
 } from "@sluice/lab/load/load-plan";
 import { LineSequence } from "@sluice/lab/load/seeded-stream";
 import { UsageError } from "../command.ts";
@@ -105,14 +104,14 @@ function verificationOf(
   direction: LoadDirection,
   isCommandOurs: boolean,
   sessions: number,
-): Verification {
+): LoadPlan["verification"] {
   if (verify !== undefined) {
     const of = {
       echo: ["echo", "none"],
       upload: ["digest", "none"],
       download: ["sequence", "none"],
     } as const;
-    return oneOf("verify", verify, of[direction]) as Verification;
+    return oneOf("verify", verify, of[direction]) as LoadPlan["verification"];
   }
   // All sessions attached to a container share its output.
   if (direction === "echo") return kind === "attach" && sessions > 1 ? "none" : "echo";

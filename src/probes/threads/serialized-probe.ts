@@ -1,6 +1,6 @@
 import type { FaultPlace } from "@sluice/client/internal/observability/faults";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
-import type { ProbeResult, ProbeVerdict, WireFacts } from "../probe-result.ts";
+import type { ProbeResult, WireFacts } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 
 /** The arguments of `runProbe` that can be sent to a thread. Never an exec probe. */
@@ -99,7 +99,7 @@ export interface ThreadFault {
 
 export type ThreadResult = readonly [
   id: number,
-  result: ProbeVerdict,
+  result: ProbeResult["result"],
   message: string,
   wire?: WireFacts,
   error?: string,

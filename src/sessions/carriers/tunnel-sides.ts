@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { abortSocket, clientFailureOf } from "@sluice/client/internal/net/abort-socket";
-import { finishAndLinger, type LingerPeer } from "@sluice/client/internal/net/linger";
+import { finishAndLinger } from "@sluice/client/internal/net/linger";
 import {
   WebSocketConnection,
   type WebSocketEnd,
@@ -9,6 +9,7 @@ import {
 import { ProtocolError } from "@sluice/protocols";
 import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../lifecycle.ts";
+import type { Side } from "../observers/session-observer.ts";
 
 /** How a side ended. `webSocket`: for SPDY in WebSocket messages. */
 export interface TunnelSideEnd {
@@ -44,12 +45,12 @@ export interface TunnelSide {
 
 export class SpdySide implements TunnelSide {
   readonly socket: Duplex;
-  readonly #peer: LingerPeer;
+  readonly #peer: Side;
   readonly #handler: TunnelSideHandler;
   readonly #life: SessionLifecycle;
   #isOver = false;
 
-  constructor(peer: LingerPeer, socket: Duplex, handler: TunnelSideHandler, life: SessionLifecycle) {
+  constructor(peer: Side, socket: Duplex, handler: TunnelSideHandler, life: SessionLifecycle) {
     this.#peer = peer;
     this.socket = socket;
     this.#handler = handler;

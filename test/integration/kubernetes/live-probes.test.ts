@@ -2,11 +2,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import type { Pod } from "../../../src/api/objects.ts";
-import { defaultLocateOptions } from "../../../src/cluster/locate.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { publishPodStatus } from "../../../src/kubernetes/publish-pod-status.ts";
 import { buildProbes } from "../../../src/probes/component.ts";
 import { eventually } from "../../support/eventually.ts";
+import { defaultLocateOptions } from "../../support/locate-options.ts";
 import { probedSpec, UNREADY_STATUS } from "../../support/probed-pod.ts";
 import { startLive } from "./live.ts";
 

@@ -7,7 +7,6 @@ import {
   forbiddenField,
   invalidObject,
   invalidValue,
-  notFoundValue,
   notSupported,
   required,
   tooLong,
@@ -29,7 +28,7 @@ describe("field errors", () => {
     [notSupported(["p"], "X", ["TCP", "SCTP"]), 'p: Unsupported value: "X": supported values: "TCP", "SCTP"'],
     [forbiddenField(["ns"], "not here"), "ns: Forbidden: not here"],
     [tooLong(["a"], 3), "a: Too long: may not be more than 3 bytes"],
-    [notFoundValue(["a"], "x"), 'a: Not found: "x"'],
+    [{ type: "FieldValueNotFound", path: ["a"], badValue: "x", detail: "" }, 'a: Not found: "x"'],
   ];
   it.each(rows)("%o", (error, text) => {
     expect(fieldErrorText(error)).toBe(text);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type Status, StatusError } from "../../../packages/client/src/api/status.ts";
 import type { Node, Pod } from "../../../src/api/objects.ts";
-import { defaultLocateOptions, type LocateOptions, locate } from "../../../src/cluster/locate.ts";
+import { type LocateOptions, locate } from "../../../src/cluster/locate.ts";
+import { defaultLocateOptions } from "../../support/locate-options.ts";
 
 // The bound under test.
 const MAX_PUBLISHED_FEATURES = 32;

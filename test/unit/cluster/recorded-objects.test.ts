@@ -7,7 +7,7 @@ import type { Ingress, Service } from "../../../src/api/networking-objects.ts";
 import type { KubernetesObject, ObjectKind } from "../../../src/api/objects.ts";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
-import { defaultLocateOptions, locate, nodeEndpointOf } from "../../../src/cluster/locate.ts";
+import { locate, nodeEndpointOf } from "../../../src/cluster/locate.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
 import { compilingCertificates } from "../../../src/ingress/certificates.ts";
 import { compileRoutes, routeBackendOf } from "../../../src/ingress/compile-routes.ts";
@@ -20,6 +20,7 @@ import { BadObjectError, liveObject, objectPath } from "../../../src/kubernetes/
 import { atOnce } from "../../../src/lifecycle/slices.ts";
 import { AddressRules } from "../../../src/net/address-rules.ts";
 import { eventually } from "../../support/eventually.ts";
+import { defaultLocateOptions } from "../../support/locate-options.ts";
 import {
   listRecorded,
   RECORDED_KINDS,

@@ -21,7 +21,7 @@ export interface LingerTimes {
 }
 
 /** The other end: a client that dialled us, or a node that we dialled. */
-export type LingerPeer = "client" | "node";
+type LingerPeer = "client" | "node";
 
 /**
  * Ends a socket without losing written bytes: flush, half-close, then read and discard until the peer

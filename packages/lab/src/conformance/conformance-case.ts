@@ -30,7 +30,7 @@ export type CaseGroup = (typeof CASE_GROUPS)[number];
  * "must": Kubernetes' clients fail or lose data without it; it decides the exit code. "should": some clients or networks suffer.
  * "info": measured, never failed.
  */
-export type Severity = "must" | "should" | "info";
+type Severity = "must" | "should" | "info";
 
 /** Programs that cases run in the container. */
 export const PROGRAMS = [

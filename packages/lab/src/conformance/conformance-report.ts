@@ -1,7 +1,7 @@
-import type { CaseGroup, Severity } from "./conformance-case.ts";
+import type { CaseGroup, ConformanceCase } from "./conformance-case.ts";
 import type { EndpointProfile } from "./endpoint.ts";
 
-export type Verdict = "passed" | "failed" | "skipped";
+type Verdict = "passed" | "failed" | "skipped";
 
 export interface CaseReport {
   readonly id: string;
@@ -9,7 +9,7 @@ export interface CaseReport {
   readonly requirement: string;
   readonly why: string;
   readonly source: string;
-  readonly severity: Severity;
+  readonly severity: ConformanceCase["severity"];
   readonly verdict: Verdict;
   /** The observation of a failed case, the reason for skipping, or a measurement. */
   readonly note?: string;

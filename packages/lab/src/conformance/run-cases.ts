@@ -5,7 +5,7 @@ import { setMaxListeners } from "node:events";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { CaseLab } from "./case-lab.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
-import type { CaseReport, ConformanceReport, Verdict } from "./conformance-report.ts";
+import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { SkippedCase } from "./judge.ts";
 import { defaultLabSettings, type LabSettings } from "./lab-settings.ts";
@@ -97,7 +97,7 @@ export async function runConformance(
   if (waiting.length > 0 && !signal.aborted) onWait?.(waiting.length, longestWaitMs(waiting, settings));
   await Promise.all(waiting.map(run));
   reports.sort((one, other) => orderOf(one, cases) - orderOf(other, cases));
-  const counts: Record<Verdict, number> = { passed: 0, failed: 0, skipped: 0 };
+  const counts: Record<CaseReport["verdict"], number> = { passed: 0, failed: 0, skipped: 0 };
   for (const { verdict } of reports) counts[verdict] += 1;
   const durationMs = Math.round(performance.now() - startedMs);
   const { name, profile } = endpoint;
@@ -147,7 +147,7 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
   const { id, group, requirement, why, source, severity } = one;
   const startedMs = performance.now();
   await learnCredentials(context);
-  const report = async (verdict: Verdict, note: string | undefined): Promise<CaseReport> => {
+  const report = async (verdict: CaseReport["verdict"], note: string | undefined): Promise<CaseReport> => {
     await learnCredentials(context);
     const durationMs = Math.round(performance.now() - startedMs);
     const base = { id, group, requirement, why, source, severity, verdict, durationMs };

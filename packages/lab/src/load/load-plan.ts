@@ -7,7 +7,7 @@ export type LoadDirection = "echo" | "upload" | "download";
  * How to check received bytes: against the sent seeded stream ("echo"), a digest that the remote
  * command prints ("digest"), numbered lines ("sequence"), or not at all.
  */
-export type Verification = "echo" | "digest" | "sequence" | "none";
+type Verification = "echo" | "digest" | "sequence" | "none";
 
 /** The task of each generator process, as plain data for messages. */
 export interface LoadPlan {

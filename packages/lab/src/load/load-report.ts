@@ -29,7 +29,7 @@ export interface LatencySummary {
 }
 
 /** `us`: microseconds. `share`: from 0 to 1. `bytes`: payload per second. */
-export type Unit = "us" | "share" | "number" | "bytes";
+type Unit = "us" | "share" | "number" | "bytes";
 
 /** One `--threshold` and its measured value. */
 export interface JudgedThreshold {

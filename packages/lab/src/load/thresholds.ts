@@ -1,7 +1,7 @@
 import { parseQuantity } from "@sluice/client/internal/config/quantity";
 import type { HttpLoadReport } from "./http-load.ts";
 import { LatencyCounts } from "./latency-counts.ts";
-import type { JudgedThreshold, LoadReport, Unit } from "./load-report.ts";
+import type { JudgedThreshold, LoadReport } from "./load-report.ts";
 import type { IntervalLatency, LatencyName } from "./recorder.ts";
 
 const OPERATORS = {
@@ -13,7 +13,7 @@ const OPERATORS = {
 
 /** A figure that may have a threshold in one kind of report. */
 interface Metric<Report> {
-  readonly unit: Unit;
+  readonly unit: JudgedThreshold["unit"];
   /** Undefined if nothing was measured. */
   readonly measure: (report: Report, aggregate: string) => number | undefined;
   /** For samples: the possible aggregates. */
@@ -25,7 +25,7 @@ export interface Threshold<Report> {
   /** The threshold as the user wrote it. */
   readonly text: string;
   readonly metric: string;
-  readonly unit: Unit;
+  readonly unit: JudgedThreshold["unit"];
   readonly isMet: (value: number) => boolean;
   readonly measure: (report: Report) => number | undefined;
 }
@@ -128,7 +128,7 @@ function isPercentileOrMax(text: string): boolean {
 
 const MICROSECONDS: Readonly<Record<string, number>> = { ms: 1_000, s: 1_000_000, m: 60_000_000 };
 
-const LIMITS: Readonly<Record<Unit, (text: string) => number>> = {
+const LIMITS: Readonly<Record<JudgedThreshold["unit"], (text: string) => number>> = {
   us: (text) => {
     const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)(us|µs|ms|s|m)$/.exec(text) ?? [];
     if (number !== "") return Number(number) * (MICROSECONDS[unit] ?? 1);

@@ -2,13 +2,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
-import { defaultLocateOptions } from "../../../../src/cluster/locate.ts";
 import { parseManifests } from "../../../../src/cluster/manifests.ts";
 import { parseConfiguration } from "../../../../src/config/configuration.ts";
 import { endpointsOf } from "../../../../src/ingress/service-endpoints.ts";
 import { Metrics } from "../../../../src/observability/metrics.ts";
 import { buildProbes } from "../../../../src/probes/component.ts";
 import { eventually } from "../../../support/eventually.ts";
+import { defaultLocateOptions } from "../../../support/locate-options.ts";
 import { closedPort } from "../../../support/misbehaving-servers.ts";
 
 const stops: (() => void)[] = [];
