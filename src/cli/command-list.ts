@@ -120,7 +120,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   }),
   listed({
     name: "sessions",
-    summary: "list, watch and end running sessions of a gateway",
+    summary: "list, watch, join and end running sessions of a gateway",
     group: "Client",
     load: () => import("./commands/sessions.ts"),
     loadProgram: () => import("./client/sessions.ts"),

@@ -111,7 +111,9 @@ function read(name: string, { value, choices, parse }: Flag, text: string | unde
   if (value === undefined) return readSwitch(name, text);
   if (text === undefined) throw new UsageError(`flag needs an argument: --${name} ${value}`);
   if (choices !== undefined && !choices.includes(text)) {
-    throw new UsageError(`--${name} ${text.slice(0, MAX_SHOWN)}: must be ${choices.join(" or ")}`);
+    throw new UsageError(
+      `--${name} ${text.slice(0, MAX_SHOWN)}: must be ${choices.join(", ").replace(/, ([^,]*)$/, " or $1")}`,
+    );
   }
   try {
     return parse === undefined ? text : parse(text);

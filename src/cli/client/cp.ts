@@ -58,10 +58,10 @@ export async function run({ values, operands }: Invocation<typeof cpFlags>): Pro
 
 function oneRemote(source: CopyEnd, destination: CopyEnd): RemoteEnd {
   if (source.type === "remote" && destination.type === "remote")
-    throw new UsageError("one of src or dest must be a local file specification");
+    throw new UsageError("one of src or dest must be a local file specification, PATH");
   if (source.type === "remote") return source;
   if (destination.type === "remote") return destination;
-  throw new UsageError("one of src or dest must be a remote file specification");
+  throw new UsageError("one of src or dest must be a remote file specification, [NAMESPACE/]POD:PATH");
 }
 
 function report(error: unknown): number {

@@ -54,7 +54,7 @@ export const command = defineCommand({
   description:
     "Reads a folder of recordings, without a gateway. `verify` checks the signatures of a recording, and names the part that was changed. `export` writes to standard output.",
   operands: [
-    { name: "ACTION", help: "what to do", choices: ACTIONS },
+    { name: "ACTION", help: ACTIONS.join(", "), choices: ACTIONS },
     { name: "ID", help: "a session's id" },
     { name: "FILE", help: "a recording", completes: "file" },
   ],

@@ -47,7 +47,7 @@ export const command = defineCommand({
   description:
     "Lists the running sessions of a gateway, in all of its workers and replicas, shows the live output of one, lets you type into one beside its user, and ends them. A session's name is its id in logs, audit and recordings. The user needs list, watch, get and delete of streamingsessions.sluice.dev, get of streamingsessions/output, and to join get and create of streamingsessions/attach beside the right to open such a session.",
   operands: [
-    { name: "ACTION", help: "what to do", choices: ACTIONS },
+    { name: "ACTION", help: ACTIONS.join(", "), choices: ACTIONS },
     { name: "NAME", help: "a session" },
   ],
   flags: sessionsFlags,

@@ -138,7 +138,7 @@ function portOf(text: string): number {
 
 function oneOf(flag: string, value: unknown, allowed: readonly string[]): string {
   if (typeof value === "string" && allowed.includes(value)) return value;
-  throw new UsageError(`--${flag} ${value}: must be ${allowed.join(" or ")}`);
+  throw new UsageError(`--${flag} ${value}: must be ${allowed.join(", ").replace(/, ([^,]*)$/, " or $1")}`);
 }
 
 /** The remote command whose output the generator can judge. */

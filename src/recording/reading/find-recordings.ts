@@ -13,6 +13,8 @@ export async function findRecordings(place: string): Promise<string[]> {
     if (!(await stat(place)).isDirectory()) return [place];
     return (await filesBelow(place)).filter((file) => file.endsWith(ENDING)).sort();
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT")
+      throw new RecordingFileError(`there is no file or folder ${place}`);
     throw fileErrorOf(error, place);
   }
 }

@@ -180,13 +180,13 @@ describe("sluice recordings", () => {
         "recordings export damaged.cast --redact a",
         "sluice recordings: AT/damaged.cast has a line that is not an event",
       ],
-      ["recordings verify absent", "sluice recordings: there is no file AT/absent"],
+      ["recordings verify absent", "sluice recordings: there is no file or folder AT/absent"],
       [
         "recordings verify text.cast --key key.pem",
         "sluice recordings: AT/key.pem is not an Ed25519 public key (PEM)",
       ],
       ["recordings verify text.cast --key no.pem", "sluice recordings: there is no file AT/no.pem"],
-      ["recordings list --folder absent", "sluice recordings: there is no file AT/absent"],
+      ["recordings list --folder absent", "sluice recordings: there is no file or folder AT/absent"],
       ["recordings show --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
       ["recordings delete --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
     ])("%s is one line", async (line, message) => {
@@ -223,7 +223,7 @@ describe("sluice recordings", () => {
     expect(await sluice.run(["recordings", "verify", missing, file])).toEqual({
       exitCode: 1,
       stdout: `${file}: unchanged\n`,
-      stderr: `sluice recordings: there is no file ${missing}\n`,
+      stderr: `sluice recordings: there is no file or folder ${missing}\n`,
     });
     const deleted = await sluice.run(["recordings", "delete", "--folder", gateway.folder, "absent", id]);
     expect(deleted).toEqual({

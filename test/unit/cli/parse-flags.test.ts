@@ -9,6 +9,8 @@ const flags = {
   tty: { short: "t", help: "a terminal" },
   v: { short: "v", value: "LEVEL", help: "details", parse: Number },
   mode: { value: "MODE", help: "a mode", choices: ["a", "b"], default: "a" },
+  format: { value: "FORMAT", help: "a format", choices: ["text", "json", "yaml"] },
+  dialect: { value: "DIALECT", help: "a dialect", choices: ["v1"] },
   port: { value: "PORT", help: "a port", parse: portOf, isRepeatable: true },
   secret: { help: "not for people", isHidden: true },
 } as const satisfies FlagTable;
@@ -82,6 +84,8 @@ describe("parseFlags", () => {
     [["-n"], "flag needs an argument: --namespace NAME"],
     [["--stdin=yes"], "--stdin=yes: must be true or false"],
     [["--mode", "c"], "--mode c: must be a or b"],
+    [["--format", "c"], "--format c: must be text, json or yaml"],
+    [["--dialect", "v2"], "--dialect v2: must be v1"],
     [["--port", "http"], "--port http: must be a port"],
     [["--port", "x".repeat(1_000)], `--port ${"x".repeat(80)}: must be a port`],
   ])("%j is refused", (args, message) => {
