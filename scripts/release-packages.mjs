@@ -85,8 +85,8 @@ export function packPackages(folder) {
   }
 }
 
-/** Copies a package's files, and its manifest as it is published. */
-function stage(source, folder) {
+/** A package's manifest as it is published. */
+function publishedManifest(source) {
   const {
     private: _,
     workspaces: __,
@@ -97,7 +97,7 @@ function stage(source, folder) {
     ...kept
   } = manifestOf(source);
   const home = repositoryHome();
-  const published = {
+  return {
     ...kept,
     ...publishConfig,
     ...(home && {
@@ -111,8 +111,13 @@ function stage(source, folder) {
     }),
     ...commit(),
   };
+}
+
+/** Copies a package's files, and its manifest as it is published, which it returns. */
+function stage(source, folder) {
+  const published = publishedManifest(source);
   mkdirSync(folder, { recursive: true });
-  for (const file of [...kept.files, "README.md", "LICENSE"]) {
+  for (const file of [...published.files, "README.md", "LICENSE"]) {
     mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
     cpSync(path.join(project, source, file), path.join(folder, file), { recursive: true });
   }
@@ -162,13 +167,13 @@ function publish(tag, flags) {
   const problems = problemsOf(tag);
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) return 1;
+  // Asked of all before the first is published: a release with one name missing is none.
+  const strangers = PUBLISHED.flatMap((source) => strangerOf(publishedManifest(source)) ?? []);
+  for (const stranger of strangers) console.error(stranger);
+  if (strangers.length > 0) return 1;
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-publish-"));
   try {
     const packed = packPackages(folder);
-    // Asked of all before the first is published: a release with one name missing is none.
-    const strangers = packed.flatMap(({ manifest }) => strangerOf(manifest) ?? []);
-    for (const stranger of strangers) console.error(stranger);
-    if (strangers.length > 0) return 1;
     return packed.every(({ manifest, file }) => isPublished(manifest, file, flags)) ? 0 : 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -159,22 +159,18 @@ describe("npm packages are published", () => {
     expect(registry.published.size).toBe(0);
   }, 60_000);
 
-  it.each([
-    ["of another project", { url: "git+https://github.com/stranger/sluice.git" }],
-    ["that names no project", undefined],
-  ])(
-    "not at all where the last name is taken by a package %s",
-    async (_, repository) => {
-      registry.published.set("sluice", { name: "sluice", repository } as Manifest);
-      const { status, lines, problems } = await publish();
-      expect({ status, lines }).toEqual({ status: 1, lines: [] });
+  it("not at all where packages of another project, or that name none, have the last names", async () => {
+    const others = { "@sluice/client": "git+https://github.com/stranger/client.git", sluice: undefined };
+    for (const [name, url] of Object.entries(others))
+      registry.published.set(name, { name, ...(url && { repository: { url } }) } as Manifest);
+    const { status, problems } = await publish();
+    expect(status).toBe(1);
+    for (const [name, url = "no repository"] of Object.entries(others))
       expect(problems).toContain(
-        `sluice is taken: its package names ${repository?.url ?? "no repository"}, not git+https://github.com/example/sluice.git`,
+        `${name} is taken: its package names ${url}, not git+https://github.com/example/sluice.git`,
       );
-      expect([...registry.published.keys()]).toEqual(["sluice"]);
-    },
-    60_000,
-  );
+    expect([...registry.published.keys()]).toEqual(Object.keys(others));
+  }, 60_000);
 
   it("not in a scope that is another's, and no second run is advised", async () => {
     registry.refused = "@sluice/";
