@@ -33,9 +33,19 @@ let timer: NodeJS.Timeout | undefined;
  */
 export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   if (session.destroyed) return;
+  if (session.type === constants.NGHTTP2_SESSION_SERVER) destroyBetweenReads(session);
   watched.set(session, socket);
   session.once("close", () => watched.delete(session));
   timer ??= setInterval(look, LOOK_MS).unref();
+}
+
+/**
+ * Node.js 22 aborts the process at DATA of a stream that began after its session was destroyed, in
+ * the same read. A client's GOAWAY with an error destroys the session while it is read.
+ */
+function destroyBetweenReads(session: Http2Session): void {
+  const destroy = session.destroy.bind(session) as (error?: Error | number, code?: number) => void;
+  session.destroy = (error?: Error | number, code?: number) => void setImmediate(destroy, error, code);
 }
 
 const resting = new WeakSet<Duplex>();
@@ -78,8 +88,9 @@ function lookAgain(suspects: readonly Suspect[]): void {
   for (const { session, socket, bytes } of suspects) {
     if (!watched.has(session) || bytesIfStill(socket) !== bytes) continue;
     session.destroy(http2Failure(FAILURE), constants.NGHTTP2_PROTOCOL_ERROR);
-    // A closing session waits for its socket's end, which a failed write never brings.
-    socket.destroy();
+    // A closing session waits for its socket's end, which a failed write never brings. Sessions of
+    // listeners are destroyed at the end of the turn.
+    setImmediate(() => socket.destroy());
   }
 }
 

@@ -88,8 +88,8 @@ export class UnfinishedHeads {
       if (hasSettings && !watched.isPinged && (isHead || ageMs >= this.#headMs / 2)) ping(watched);
     } else if (isHead || !hasSettings) {
       session.destroy(http2Failure(FAILURE), constants.NGHTTP2_PROTOCOL_ERROR);
-      // A closing session waits for its client's end.
-      if (session.closed) socket.destroy();
+      // A closing session waits for its client's end. Its own destruction waits for this turn's.
+      if (session.closed) setImmediate(() => socket.destroy());
     }
     // A client that reads slowly, or whose process is stopped, answers late. It loses no bytes.
     else session.close();

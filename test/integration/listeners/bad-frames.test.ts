@@ -28,6 +28,8 @@ afterAll(async () => {
 /** RFC 9113 took priorities away, and nghttp2 behind 1.61, which Node.js 20 has, ignores the frame. */
 const KNOWS_PRIORITIES = Number(process.versions.nghttp2?.split(".")[1]) <= 61;
 
+const HEAD = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "a" };
+
 /** Each ends the connection, by RFC 9113 or by nghttp2; what Node.js 20 says of it differs. */
 const BAD_FRAMES: readonly (readonly [string, Buffer])[] = [
   ["a PING of seven bytes", frameOf(FRAME.ping, 0, 0, Buffer.alloc(7))],
@@ -41,13 +43,21 @@ const BAD_FRAMES: readonly (readonly [string, Buffer])[] = [
   ["a WINDOW_UPDATE of nothing", frameOf(8, 0, 0, Buffer.alloc(4))],
   ["a PUSH_PROMISE", frameOf(5, FLAG.endHeaders, 1, Buffer.from([0, 0, 0, 2]))],
   ["RST_STREAM of an idle stream", frameOf(FRAME.reset, 0, 2_001, Buffer.from([0, 0, 0, 8]))],
+  // Node.js 22 aborted the process.
+  [
+    "a GOAWAY with an error, with a request and its body behind it",
+    Buffer.concat([
+      frameOf(FRAME.goAway, 0, 0, Buffer.from([0, 0, 0, 0, 0, 0, 0, 1])),
+      frameOf(FRAME.headers, FLAG.endHeaders, 2_001, headerBlockOf(HEAD)),
+      frameOf(FRAME.data, 0, 2_001, Buffer.from("x")),
+    ]),
+  ],
 ];
 
 async function badClient(isSecure: boolean, frame: Buffer, streams: number): Promise<FrameClient> {
   const client = await openFrameClient(isSecure ? door.httpsPort : door.httpPort, isSecure);
-  const head = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "a" };
   for (let id = 1; id < 2 * streams; id += 2)
-    client.send(FRAME.headers, FLAG.endHeaders, id, headerBlockOf(head));
+    client.send(FRAME.headers, FLAG.endHeaders, id, headerBlockOf(HEAD));
   await eventually("the requests at the backend", () => open(upstream.sockets) >= streams);
   client.socket.write(frame);
   return client;
